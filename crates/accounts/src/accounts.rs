@@ -1,0 +1,274 @@
+//! Accounts as a server uses them: passwords aside from its threads, callers kept, changes noticed.
+
+use std::sync::Arc;
+
+use pinakes_store::{Limits, Tenant, Weight};
+use serde_json::{Map, Value};
+
+use crate::callers::Callers;
+use crate::clock::Clock;
+use crate::entropy::Entropy;
+use crate::error::{AccountsError, Result};
+use crate::functional::{FunctionalAccount, Imported, Problem};
+use crate::jwt::{self, Verified};
+use crate::password::{Password, PasswordChecks};
+use crate::secret::Secret;
+use crate::token::{self, Token, TokenText};
+use crate::user::{self, User};
+
+/// What accounts need to know.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Signs the web tokens.
+    pub secret: Secret,
+    /// Groups that every user has (SciCat's `ACCESS_GROUPS_STATIC_VALUES`).
+    pub everyone: Vec<String>,
+    /// Tells when tokens end.
+    pub clock: Clock,
+    /// Makes ids, salts and tokens.
+    pub entropy: Entropy,
+}
+
+/// The accounts of all tenants of one server. Cheap to clone.
+///
+/// Changes go through here, so that kept callers notice; whoever calls the functions of [`crate::user`]
+/// in a transaction of its own calls [`Accounts::changed`] after it.
+#[derive(Debug, Clone)]
+pub struct Accounts(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    settings: Settings,
+    checks: PasswordChecks,
+    callers: Callers,
+}
+
+/// What a login came to.
+#[derive(Debug, Clone)]
+pub enum Login {
+    /// Name and password belong together.
+    Welcome(User),
+    /// Unknown name, wrong password, or a user who is not active: callers are not told which.
+    Refused,
+}
+
+/// An API token to be made.
+#[derive(Debug, Clone)]
+pub struct NewToken {
+    /// Id of the user it stands for.
+    pub user: String,
+    /// What it is for; unique among the user's tokens.
+    pub name: String,
+    /// The groups it is good for, of those the user has; `None` for all.
+    pub groups: Option<Vec<String>>,
+    /// When it ends, milliseconds since 1970; `None` for never.
+    pub expires_at_ms: Option<i64>,
+}
+
+impl Accounts {
+    /// Bounds used: `password_checks`, `password_queue`, `cached_callers`.
+    pub fn new(settings: Settings, limits: &Limits) -> Self {
+        let checks = PasswordChecks::new(limits);
+        let callers = Callers::new(limits.cached_callers);
+        Self(Arc::new(Inner { settings, checks, callers }))
+    }
+
+    /// The clock that tokens are held against.
+    pub fn clock(&self) -> &Clock {
+        &self.0.settings.clock
+    }
+
+    /// Where new ids come from.
+    pub fn entropy(&self) -> &Entropy {
+        &self.0.settings.entropy
+    }
+
+    /// Groups that every user has.
+    pub fn everyone(&self) -> &[String] {
+        &self.0.settings.everyone
+    }
+
+    pub(crate) fn callers(&self) -> &Callers {
+        &self.0.callers
+    }
+
+    /// Says that accounts were changed otherwise than through this type: kept callers prove themselves anew.
+    pub fn changed(&self) {
+        self.0.callers.changed();
+    }
+
+    /// A user with new identifiers and the time of now, to be completed and given to [`Accounts::create`].
+    pub fn new_user(&self, username: impl Into<String>) -> User {
+        User::new(username, self.clock().now_ms(), self.entropy())
+    }
+
+    /// Stores a new user, with a password if one is given.
+    ///
+    /// Errors: name, id or UUID taken; a name that cannot be one; too many password checks waiting.
+    pub async fn create(&self, tenant: &Tenant, mut user: User, password: Option<Password>) -> Result<User> {
+        if let Some(password) = password {
+            user.password = Some(self.0.checks.hash(password, self.entropy().clone()).await?);
+        }
+        let id = user.id.clone();
+        let written = tenant.write(move |txn| {
+            user::insert(txn, &user)?;
+            user::by_id(txn, &user.id)?.ok_or_else(|| AccountsError::UnknownUser(id.clone()))
+        });
+        let (user, _) = written.await?;
+        Ok(user)
+    }
+
+    /// Changes a user: `change` works on what is stored and may run again.
+    ///
+    /// Errors: unknown user; a name that is taken or cannot be one.
+    pub async fn change(
+        &self,
+        tenant: &Tenant,
+        id: &str,
+        mut change: impl FnMut(&mut User) + Send + 'static,
+    ) -> Result<User> {
+        let (id, now_ms) = (id.to_owned(), self.clock().now_ms());
+        let written = tenant.write(move |txn| user::change(txn, &id, now_ms, &mut change)).await;
+        self.changed();
+        Ok(written?.0)
+    }
+
+    /// Gives a user a new password. Tokens stay valid.
+    pub async fn set_password(&self, tenant: &Tenant, id: &str, password: Password) -> Result<User> {
+        let hash = self.0.checks.hash(password, self.entropy().clone()).await?;
+        self.change(tenant, id, move |user| user.password = Some(hash.clone())).await
+    }
+
+    /// Removes a user and its API tokens; web tokens of the user stand for nobody from now on.
+    pub async fn remove(&self, tenant: &Tenant, id: &str) -> Result<User> {
+        let wanted = id.to_owned();
+        let written = tenant.write(move |txn| user::remove(txn, &wanted)).await;
+        self.changed();
+        written?.0.ok_or_else(|| AccountsError::UnknownUser(id.into()))
+    }
+
+    /// The user with this name.
+    pub async fn by_username(&self, tenant: &Tenant, username: &str) -> Result<Option<User>> {
+        let username = username.to_owned();
+        tenant.read(Weight::Point, move |view| user::by_username(view, &username)).await
+    }
+
+    /// The user with this id.
+    pub async fn by_id(&self, tenant: &Tenant, id: &str) -> Result<Option<User>> {
+        let id = id.to_owned();
+        tenant.read(Weight::Point, move |view| user::by_id(view, &id)).await
+    }
+
+    /// Checks name and password. Takes the same work whether or not the user exists.
+    ///
+    /// Errors: too many checks waiting; the store.
+    pub async fn log_in(&self, tenant: &Tenant, username: &str, password: Password) -> Result<Login> {
+        let user = self.by_username(tenant, username).await?;
+        self.check(user, password).await
+    }
+
+    /// The same for a user already read, e.g. by UUID; `None` is refused after the same work.
+    pub async fn check(&self, user: Option<User>, password: Password) -> Result<Login> {
+        let hash = user.as_ref().and_then(|it| it.password.clone());
+        let matches = self.0.checks.matches(password, hash).await?;
+        match user {
+            Some(user) if matches && user.active => Ok(Login::Welcome(user)),
+            _ => Ok(Login::Refused),
+        }
+    }
+
+    /// Makes an API token. The text is not kept: show it now.
+    ///
+    /// Errors: unknown user; the user has a token of that name.
+    pub async fn create_token(&self, tenant: &Tenant, new: NewToken) -> Result<(TokenText, Token)> {
+        let text = TokenText::random(self.entropy());
+        let token = Token {
+            id: text.id(),
+            name: new.name,
+            user: new.user,
+            groups: new.groups,
+            expires_at_ms: new.expires_at_ms,
+            created_at_ms: self.clock().now_ms(),
+        };
+        let stored = token.clone();
+        tenant.write(move |txn| token::insert(txn, &stored)).await?;
+        Ok((text, token))
+    }
+
+    /// Removes an API token by its id.
+    pub async fn remove_token(&self, tenant: &Tenant, id: &str) -> Result<Token> {
+        let wanted = id.to_owned();
+        let written = tenant.write(move |txn| token::remove(txn, &wanted)).await;
+        self.changed();
+        written?.0.ok_or_else(|| AccountsError::UnknownToken(id.into()))
+    }
+
+    /// Signs claims as they are, for programs that bring their own times.
+    pub fn sign(&self, tenant: &str, claims: &Map<String, Value>) -> String {
+        jwt::sign(&self.0.settings.secret.key_of(tenant), claims)
+    }
+
+    /// Signs claims with `iat` of now and `exp` so many seconds later appended.
+    pub fn sign_for(&self, tenant: &str, mut claims: Map<String, Value>, life_s: i64) -> String {
+        let now_s = self.clock().now_s();
+        claims.insert("iat".into(), now_s.into());
+        claims.insert("exp".into(), now_s.saturating_add(life_s).into());
+        self.sign(tenant, &claims)
+    }
+
+    /// Checks a web token of the tenant; see [`Accounts::resolve`] for callers.
+    pub fn verify(&self, tenant: &str, token: &str) -> Verified {
+        jwt::verify(&self.0.settings.secret.key_of(tenant), token, self.clock().now_s())
+    }
+
+    /// Makes or refreshes users from SciCat's functional accounts, see [`crate::functional::parse`].
+    /// The file wins: e-mail, groups, `global` and a given password replace what is stored.
+    pub async fn import_functional(
+        &self,
+        tenant: &Tenant,
+        accounts: Vec<FunctionalAccount>,
+    ) -> Result<Imported> {
+        let mut imported = Imported::default();
+        for (entry, account) in accounts.into_iter().enumerate() {
+            match self.import_one(tenant, account).await {
+                Ok(Change::Created) => imported.n_created += 1,
+                Ok(Change::Changed) => imported.n_changed += 1,
+                Ok(Change::Same) => imported.n_same += 1,
+                Err(error @ AccountsError::Username { .. }) => {
+                    imported.problems.push(Problem { entry, reason: error.to_string() });
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(imported)
+    }
+
+    async fn import_one(&self, tenant: &Tenant, account: FunctionalAccount) -> Result<Change> {
+        let Some(stored) = self.by_username(tenant, &account.username).await? else {
+            let mut user = self.new_user(account.username);
+            (user.email, user.groups, user.global) = (account.email, account.groups, account.global);
+            self.create(tenant, user, account.password).await?;
+            return Ok(Change::Created);
+        };
+        let mut hash = stored.password.clone();
+        if let Some(password) = account.password
+            && !self.0.checks.matches(password.clone(), hash.clone()).await?
+        {
+            hash = Some(self.0.checks.hash(password, self.entropy().clone()).await?);
+        }
+        let (email, groups, global) = (account.email, account.groups, account.global);
+        let refresh = move |user: &mut User| {
+            (user.email, user.groups, user.global) = (email.clone(), groups.clone(), global);
+            user.password = hash.clone();
+        };
+        let user = self.change(tenant, &stored.id, refresh).await?;
+        Ok(if user.version == stored.version { Change::Same } else { Change::Changed })
+    }
+}
+
+/// What an import did with one account.
+enum Change {
+    Created,
+    Changed,
+    Same,
+}

@@ -1,0 +1,37 @@
+//! Users, groups, tokens and passwords, one set for all dialects.
+//!
+//! Accounts are records of the store, per tenant: [`USER`] and [`TOKEN`]. The modules [`user`] and [`token`]
+//! are plain functions for closures of the store; [`Accounts`] is what a server holds: it hashes passwords
+//! aside, resolves tokens to a [`Caller`] and keeps callers until an account changes. What a caller may do
+//! is the dialects' business; a caller has groups and permissions, nothing more.
+//!
+//! Time and randomness come from a [`Clock`] and an [`Entropy`], which tests fix.
+
+mod accounts;
+mod caller;
+mod callers;
+mod clock;
+mod entropy;
+mod error;
+pub mod functional;
+pub mod jwt;
+mod password;
+mod secret;
+pub mod token;
+pub mod user;
+
+pub use accounts::{Accounts, Login, NewToken, Settings};
+pub use caller::{Caller, GLOBAL_GROUP};
+pub use callers::Resolved;
+pub use clock::Clock;
+pub use entropy::Entropy;
+pub use error::{AccountsError, Result};
+pub use password::{Password, PasswordChecks, PasswordHash};
+pub use secret::{SECRET_FILE, Secret};
+pub use token::{TOKEN, Token, TokenText};
+pub use user::{USER, User};
+
+use pinakes_store::Kind;
+
+/// The kinds that accounts keep, to be declared with those of the dialects.
+pub static KINDS: &[&Kind] = &[&USER, &TOKEN];

@@ -1,0 +1,129 @@
+//! The secret that tokens are signed with: from the configuration, or made once and kept in a file that
+//! its owner alone may read.
+
+use std::fmt;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::path::Path;
+
+use crate::entropy::{Entropy, hex};
+use crate::error::{AccountsError, Result};
+use crate::jwt;
+
+/// Name of the file in the catalogue's folder.
+pub const SECRET_FILE: &str = "signing.secret";
+/// The tenant whose tokens are signed with the secret as it stands.
+const DEFAULT_TENANT: &str = "default";
+/// Shortest secret that is taken from a configuration, in bytes.
+const SHORTEST_BYTES: usize = 16;
+
+/// The signing secret of a server. Never printed.
+#[derive(Clone)]
+pub struct Secret(Vec<u8>);
+
+impl Secret {
+    /// From the configuration (`JWT_SECRET` of a SciCat site). At least 16 bytes.
+    pub fn from_text(text: &str) -> Result<Self> {
+        if text.len() < SHORTEST_BYTES {
+            let reason = format!(
+                "has {} bytes, at least {SHORTEST_BYTES} are needed; leave it out to have one made",
+                text.len()
+            );
+            return Err(AccountsError::Secret { place: "in the configuration".into(), reason });
+        }
+        Ok(Self(text.as_bytes().to_vec()))
+    }
+
+    /// Reads `signing.secret` in `folder`, or makes it (mode 0600). Programs that start at the same moment
+    /// end up with the same secret.
+    pub fn load_or_create(folder: &Path, entropy: &Entropy) -> Result<Self> {
+        let path = folder.join(SECRET_FILE);
+        if !path.exists() {
+            create(&path, &hex(&entropy.bytes::<32>())).map_err(|error| failure(&path, &error))?;
+        }
+        let text = fs::read_to_string(&path).map_err(|error| failure(&path, &error))?;
+        check_mode(&path)?;
+        Self::from_text(text.trim()).map_err(|_| AccountsError::Secret {
+            place: path.display().to_string(),
+            reason: "is cut off; remove the file to have a new one made (all tokens become invalid)".into(),
+        })
+    }
+
+    /// The key of a tenant's tokens. That of the tenant `default` is the secret itself, so that programs
+    /// which share it can make and read tokens; the others are derived, so that no token of one tenant
+    /// holds in another.
+    pub(crate) fn key_of(&self, tenant: &str) -> Vec<u8> {
+        if tenant == DEFAULT_TENANT {
+            return self.0.clone();
+        }
+        jwt::hmac(&self.0, format!("tenant:{tenant}").as_bytes()).to_vec()
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(..)")
+    }
+}
+
+/// Writes aside and links into place: the file is never seen half written, and the first one wins.
+fn create(path: &Path, text: &str) -> io::Result<()> {
+    let aside = path.with_extension(format!("secret.{}", std::process::id()));
+    let written = write_new(&aside, text).and_then(|()| match fs::hard_link(&aside, path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        linked => linked,
+    });
+    fs::remove_file(&aside)?;
+    written?;
+    path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
+}
+
+fn write_new(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
+}
+
+fn check_mode(path: &Path) -> Result<()> {
+    let mode = fs::metadata(path).map_err(|error| failure(path, &error))?.permissions().mode();
+    if mode & 0o077 == 0 {
+        return Ok(());
+    }
+    Err(AccountsError::Secret {
+        place: path.display().to_string(),
+        reason: format!("can be read by others (mode {:03o}); run `chmod 600` on it", mode & 0o777),
+    })
+}
+
+fn failure(path: &Path, error: &io::Error) -> AccountsError {
+    AccountsError::Secret { place: path.display().to_string(), reason: error.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_is_made_once() -> std::result::Result<(), Box<dyn std::error::Error>> {
+        let folder = tempfile::tempdir()?;
+        let first = Secret::load_or_create(folder.path(), &Entropy::seeded(1))?;
+        let second = Secret::load_or_create(folder.path(), &Entropy::seeded(2))?;
+        assert_eq!(first.0, second.0);
+        assert_eq!(fs::read_dir(folder.path())?.count(), 1, "nothing is left aside");
+        let path = folder.path().join(SECRET_FILE);
+        assert_eq!(fs::metadata(&path)?.permissions().mode() & 0o777, 0o600);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644))?;
+        assert!(Secret::load_or_create(folder.path(), &Entropy::seeded(1)).is_err());
+        Ok(())
+    }
+
+    #[test]
+    fn each_tenant_has_its_key() -> Result<()> {
+        let secret = Secret::from_text("a secret of the site")?;
+        assert_eq!(secret.key_of("default"), b"a secret of the site");
+        assert_ne!(secret.key_of("a"), secret.key_of("b"));
+        assert!(Secret::from_text("short").is_err());
+        Ok(())
+    }
+}

@@ -1,0 +1,1 @@
+//! Load generator, scenarios and reports; knows a server only by its URL.

@@ -1,0 +1,93 @@
+//! The figures that the operators of the original systems published, to stand beside ours. They were
+//! measured on other machines: the ratio says what a user of the published system would see change, not
+//! what the same machine would give.
+
+use serde::{Deserialize, Serialize};
+
+/// A figure, or the range it was given as.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Range {
+    /// Lowest.
+    pub low: f64,
+    /// Highest.
+    pub high: f64,
+}
+
+impl Range {
+    /// A single figure.
+    pub const fn exactly(value: f64) -> Self {
+        Self { low: value, high: value }
+    }
+
+    /// A range of figures.
+    pub const fn between(low: f64, high: f64) -> Self {
+        Self { low, high }
+    }
+}
+
+/// What a published report says for the conditions of a step.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Published {
+    /// Conditions of the figures, as published.
+    pub conditions: String,
+    /// Median latency, in milliseconds.
+    pub p50_ms: Option<Range>,
+    /// 99th percentile, in milliseconds.
+    pub p99_ms: Option<Range>,
+    /// Answers per second.
+    pub rate_per_s: Option<Range>,
+    /// Time of a single request, in milliseconds.
+    pub single_ms: Option<Range>,
+}
+
+/// SciCat, reads by PID and by fullquery, 1,000 to 1,000,000 datasets at 1,000 requests per second. The
+/// range of p99 is over all numbers of datasets.
+pub fn scicat_reads(rate_per_s: f64) -> Option<Published> {
+    const PUBLISHED_RATE_PER_S: f64 = 1000.0;
+    ((rate_per_s - PUBLISHED_RATE_PER_S).abs() < 0.5).then(|| Published {
+        conditions: "1K to 1M datasets, rate 1000/s".to_owned(),
+        p50_ms: Some(Range::between(5.0, 7.0)),
+        p99_ms: Some(Range::between(160.0, 23_800.0)),
+        rate_per_s: Some(Range::exactly(1000.0)),
+        single_ms: None,
+    })
+}
+
+/// SciCat, the highest rate of reads that was published.
+pub fn scicat_reads_saturation() -> Published {
+    Published {
+        conditions: "1K to 1M datasets, highest rate".to_owned(),
+        rate_per_s: Some(Range::exactly(1000.0)),
+        ..Published::default()
+    }
+}
+
+/// SciCat, creating datasets with 100, 250 or 1,000 metadata fields; `rate_per_s` is the offered rate.
+pub fn scicat_ingest(n_fields: usize, rate_per_s: f64) -> Option<Published> {
+    let published = [100, 250, 1000].contains(&n_fields) && (rate_per_s - 500.0).abs() < 0.5;
+    published.then(|| Published {
+        conditions: "100 / 250 / 1000 fields, rate 500/s".to_owned(),
+        p50_ms: Some(Range::between(47_000.0, 54_000.0)),
+        p99_ms: None,
+        rate_per_s: Some(Range::between(140.0, 150.0)),
+        single_ms: None,
+    })
+}
+
+/// SciCat, the highest rate of creations, 100 to 1,000 fields.
+pub fn scicat_ingest_saturation(n_fields: usize) -> Option<Published> {
+    [100, 250, 1000].contains(&n_fields).then(|| Published {
+        conditions: "100 / 250 / 1000 fields, highest rate".to_owned(),
+        rate_per_s: Some(Range::between(140.0, 150.0)),
+        ..Published::default()
+    })
+}
+
+/// SciCat, one block of files: 75,000 files is the most that it takes.
+pub fn scicat_block(n_files: u64) -> Option<Published> {
+    (n_files == 75_000).then(|| Published {
+        conditions: "75K files, the most accepted".to_owned(),
+        single_ms: Some(Range::exactly(86_000.0)),
+        ..Published::default()
+    })
+}

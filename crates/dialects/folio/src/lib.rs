@@ -1,0 +1,1 @@
+//! The FOLIO dialect: MARC import, inventory and circulation.

@@ -1,0 +1,1 @@
+//! The labe dialect: citations joined with the library's own catalogue.

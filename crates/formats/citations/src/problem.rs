@@ -1,0 +1,92 @@
+//! What was wrong with a row: reported with file, line and reason; never a reason to stop.
+
+use crate::doi::DoiError;
+
+/// Most bytes of a bad value that a problem quotes.
+const EXCERPT_LEN_MAX_CHARS: usize = 80;
+
+/// A row or a field that could not be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// The file; members of an archive as `dump.zip!part-1.csv`.
+    pub file: String,
+    /// Line in the file, from 1.
+    pub line: u64,
+    /// What is wrong.
+    pub reason: Reason,
+}
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "{}:{}: {}", self.file, self.line, self.reason)
+    }
+}
+
+/// What is wrong with a row or a field.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Reason {
+    /// The row has another number of fields than its header.
+    #[error("row skipped: {found} fields, {expected} expected; is a quote or a separator missing?")]
+    FieldCount {
+        /// Fields of the row.
+        found: usize,
+        /// Fields of the header.
+        expected: usize,
+    },
+    /// The line is too long to be a row.
+    #[error("row skipped: the line is longer than {max} bytes; is the file no table, or a quote never closed?")]
+    TooLong {
+        /// The bound, in bytes.
+        max: usize,
+    },
+    /// An identifier that is no DOI and no OMID.
+    #[error("row skipped: {column} {value:?} {error}")]
+    NotADoi {
+        /// The column's name.
+        column: &'static str,
+        /// The value, cut if long.
+        value: String,
+        /// Why it is no DOI.
+        error: DoiError,
+    },
+    /// A row of an identifier map without the identifier that it maps.
+    #[error("row skipped: {column} is empty")]
+    NoIdentifier {
+        /// The column's name.
+        column: &'static str,
+    },
+    /// A second row for an identifier that may have one only.
+    #[error("row skipped: {id:?} was mapped to another DOI before; the first one stays")]
+    Remapped {
+        /// The identifier.
+        id: String,
+    },
+    /// A field whose value means nothing; the row is kept without it.
+    #[error("field left empty: {column} {value:?} is not {expected}")]
+    Field {
+        /// The column's name.
+        column: &'static str,
+        /// The value, cut if long.
+        value: String,
+        /// What a value looks like.
+        expected: &'static str,
+    },
+}
+
+impl Reason {
+    /// Whether the row was left out; otherwise only a field was.
+    #[must_use]
+    pub fn skips_row(&self) -> bool {
+        !matches!(self, Self::Field { .. })
+    }
+}
+
+/// A bad value as a problem quotes it: lossy UTF-8, bounded.
+pub(crate) fn excerpt(value: &[u8]) -> String {
+    let head = &value[..value.len().min(4 * EXCERPT_LEN_MAX_CHARS)];
+    let mut text: String = String::from_utf8_lossy(head).chars().take(EXCERPT_LEN_MAX_CHARS).collect();
+    if text.len() < value.len() {
+        text.push('…');
+    }
+    text
+}

@@ -1,0 +1,94 @@
+//! How the bytes of a field are taken apart: the one place that knows the quirks of real fields, for the
+//! decoder and for the direct way to JSON.
+
+use super::{SUBFIELD_DELIMITER, view::FieldView};
+use crate::problem::Fault;
+use crate::tag::Tag;
+
+/// What a field consists of, as slices.
+pub(crate) enum Shape<'a> {
+    /// One text.
+    Control(&'a [u8]),
+    /// Indicators, and the bytes from the first delimiter on.
+    Data([char; 2], &'a [u8]),
+}
+
+/// Whether the field is one text. Tags `000` to `009` are by the standard. Other fields are when they have no
+/// subfield delimiter but more than two indicators could hold, or a tag with letters, as some systems write
+/// (`FMT`).
+pub(crate) fn is_control(tag: Tag, bytes: &[u8]) -> bool {
+    if tag.is_control() {
+        return true;
+    }
+    let could_be_indicators = bytes.len() <= 2 && tag.is_numeric();
+    !could_be_indicators && memchr::memchr(SUBFIELD_DELIMITER, bytes).is_none() && !bytes.is_empty()
+}
+
+/// Takes a field apart; faults come with their offset in the field.
+pub(crate) fn shape<'a>(field: &FieldView<'a>, mut report: impl FnMut(usize, Fault)) -> Shape<'a> {
+    let bytes = field.bytes;
+    if is_control(field.tag, bytes) {
+        if field.tag.is_numeric() && !field.tag.is_control() {
+            report(0, Fault::NoSubfields);
+        }
+        return Shape::Control(bytes);
+    }
+    // The usual field first: two ASCII indicators, then a subfield.
+    if let [a, b, SUBFIELD_DELIMITER, ..] = *bytes
+        && a.is_ascii()
+        && b.is_ascii()
+    {
+        return Shape::Data([char::from(a), char::from(b)], &bytes[2..]);
+    }
+    let start = memchr::memchr(SUBFIELD_DELIMITER, bytes).unwrap_or(bytes.len());
+    Shape::Data(indicators(&bytes[..start], report), &bytes[start..])
+}
+
+/// Two indicators out of whatever stands before the first subfield.
+fn indicators(bytes: &[u8], mut report: impl FnMut(usize, Fault)) -> [char; 2] {
+    let (first, len) = first_char(bytes).unwrap_or((' ', 0));
+    let rest = &bytes[len..];
+    let (second, second_len) = first_char(rest).unwrap_or((' ', 0));
+    if rest.is_empty() {
+        report(0, Fault::MissingIndicators { found: usize::from(len != 0) });
+    }
+    let extra = &rest[second_len..];
+    if extra.iter().any(|byte| *byte != b' ') {
+        report(len + second_len, Fault::ExtraIndicators { found: crate::problem::excerpt(extra) });
+    }
+    [first, second]
+}
+
+/// The first character and its length in bytes; a byte that is not UTF-8 is U+FFFD.
+fn first_char(bytes: &[u8]) -> Option<(char, usize)> {
+    let first = *bytes.first()?;
+    if first.is_ascii() {
+        return Some((char::from(first), 1));
+    }
+    let head = &bytes[..bytes.len().min(4)];
+    let valid = head.utf8_chunks().next().and_then(|chunk| chunk.valid().chars().next());
+    Some(valid.map_or((char::REPLACEMENT_CHARACTER, 1), |char| (char, char.len_utf8())))
+}
+
+/// Walks the subfields in the bytes from the first delimiter on: code, value, offset of the delimiter.
+pub(crate) fn each_subfield<'a>(
+    bytes: &'a [u8],
+    mut report: impl FnMut(usize, Fault),
+    mut each: impl FnMut(char, &'a [u8], usize),
+) {
+    let mut at = 0;
+    while let Some(rest) = bytes.get(at + 1..) {
+        let len = memchr::memchr(SUBFIELD_DELIMITER, rest).unwrap_or(rest.len());
+        let content = &rest[..len];
+        match first_char(content) {
+            Some((code, code_len)) => {
+                if !code.is_ascii() {
+                    report(at + 1, Fault::BadSubfieldCode { found: code });
+                }
+                each(code, &content[code_len..], at + 1 + code_len);
+            }
+            None => report(at, Fault::EmptySubfield),
+        }
+        at += 1 + len;
+    }
+}

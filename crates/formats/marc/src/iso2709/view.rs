@@ -1,0 +1,156 @@
+//! A record as slices of the input: nothing is copied or decoded.
+
+use super::layout::{Span, lay_out};
+use super::{SUBFIELD_DELIMITER, shape};
+use crate::cut::RawRecord;
+use crate::leader::{LEADER_LEN_BYTES, Leader};
+use crate::problem::{Fault, Problem, Report, Severity, excerpt};
+use crate::tag::Tag;
+
+/// An ISO 2709 record whose fields are slices of its bytes.
+///
+/// ```
+/// use pinakes_marc::{Format, RecordView, records};
+/// let input = b"00051nam a2200037   4500245001300000\x1E10\x1FaA title\x1E\x1D";
+/// for raw in records(Format::Iso2709, input) {
+///     let view = RecordView::new(raw);
+///     let title = view.fields().find(|field| field.tag == "245").unwrap();
+///     assert_eq!(title.bytes, b"10\x1FaA title");
+///     assert_eq!(title.subfields().next().unwrap().value, b"A title");
+/// }
+/// ```
+#[derive(Debug, Clone)]
+pub struct RecordView<'a> {
+    /// Number in the input, from 1.
+    pub number: u64,
+    /// Where it begins, in bytes from the start of the input.
+    pub offset: u64,
+    /// Its bytes as they were found.
+    pub bytes: &'a [u8],
+    /// What is wrong with its borders and its structure; texts are not looked at.
+    pub problems: Vec<Problem>,
+    spans: Vec<Span>,
+}
+
+/// A field as a slice of its record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FieldView<'a> {
+    /// The field's name.
+    pub tag: Tag,
+    /// The bytes without the terminator.
+    pub bytes: &'a [u8],
+    /// Where they begin, in bytes from the start of the record.
+    pub at: usize,
+}
+
+/// A subfield as a slice of its record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SubfieldView<'a> {
+    /// The byte after the delimiter.
+    pub code: u8,
+    /// The bytes after the code.
+    pub value: &'a [u8],
+}
+
+impl<'a> RecordView<'a> {
+    /// Finds the fields of a raw record.
+    #[must_use]
+    pub fn new(raw: RawRecord<'a>) -> Self {
+        let RawRecord { number, offset, bytes, problems } = raw;
+        let layout = lay_out(bytes);
+        let leader = &bytes[..bytes.len().min(LEADER_LEN_BYTES)];
+        let is_whole = leader.len() == LEADER_LEN_BYTES && leader.is_ascii();
+        if is_whole && layout.faults.is_empty() {
+            return Self { number, offset, bytes, problems, spans: layout.spans };
+        }
+        let mut report = Report::new(number, offset, problems);
+        if !is_whole {
+            report.add(0, None, Fault::BadLeader { found: excerpt(leader) });
+        }
+        layout.faults.into_iter().for_each(|(at, tag, fault)| report.add(at, tag, fault));
+        Self { number, offset, bytes, problems: report.finish(), spans: layout.spans }
+    }
+
+    /// The leader; filled with blanks where the record is shorter.
+    #[must_use]
+    pub fn leader(&self) -> Leader {
+        Leader::from_lossy(self.bytes)
+    }
+
+    /// Whether anything of the record could be read.
+    #[must_use]
+    pub fn is_readable(&self) -> bool {
+        crate::problem::worst(&self.problems) < Some(Severity::Fatal)
+    }
+
+    /// Number of fields.
+    #[must_use]
+    pub const fn n_fields(&self) -> usize {
+        self.spans.len()
+    }
+
+    /// The fields in the order of the directory.
+    pub fn fields(&self) -> impl ExactSizeIterator<Item = FieldView<'a>> {
+        let bytes = self.bytes;
+        self.spans.iter().map(move |span| FieldView {
+            tag: span.tag,
+            bytes: &bytes[span.start..span.end],
+            at: span.start,
+        })
+    }
+
+    /// Bytes of the first control field with this tag: `view.control("001")`.
+    #[must_use]
+    pub fn control(&self, tag: &str) -> Option<&'a [u8]> {
+        self.fields().find(|field| field.tag == *tag && field.is_control()).map(|field| field.bytes)
+    }
+
+    /// Bytes of the first subfield with this tag and code.
+    #[must_use]
+    pub fn subfield(&self, tag: &str, code: u8) -> Option<&'a [u8]> {
+        self.fields()
+            .filter(|field| field.tag == *tag && !field.is_control())
+            .flat_map(|field| field.subfields())
+            .find(|subfield| subfield.code == code)
+            .map(|subfield| subfield.value)
+    }
+}
+
+impl<'a> FieldView<'a> {
+    /// Whether the field is one text: by its tag or, where real records use a tag against its purpose, by
+    /// having no subfields.
+    #[must_use]
+    pub fn is_control(&self) -> bool {
+        shape::is_control(self.tag, self.bytes)
+    }
+
+    /// The subfields after the indicators; delimiters without a code are passed over.
+    #[must_use]
+    pub fn subfields(&self) -> Subfields<'a> {
+        let start = memchr::memchr(SUBFIELD_DELIMITER, self.bytes).unwrap_or(self.bytes.len());
+        Subfields { rest: &self.bytes[start..] }
+    }
+}
+
+/// Iterator over the subfields of a field. Made by [`FieldView::subfields`].
+#[derive(Debug, Clone)]
+pub struct Subfields<'a> {
+    /// Empty, or begins with a delimiter.
+    rest: &'a [u8],
+}
+
+impl<'a> Iterator for Subfields<'a> {
+    type Item = SubfieldView<'a>;
+
+    fn next(&mut self) -> Option<SubfieldView<'a>> {
+        while let [_, rest @ ..] = self.rest {
+            let len = memchr::memchr(SUBFIELD_DELIMITER, rest).unwrap_or(rest.len());
+            let (content, rest) = rest.split_at(len);
+            self.rest = rest;
+            if let [code, value @ ..] = content {
+                return Some(SubfieldView { code: *code, value });
+            }
+        }
+        None
+    }
+}

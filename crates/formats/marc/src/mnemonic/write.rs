@@ -1,0 +1,53 @@
+//! Writing mnemonic text.
+
+use crate::record::{Field, Record};
+
+/// Appends a record and the blank line after it.
+pub fn write(record: &Record, out: &mut String) {
+    out.push_str("=LDR  ");
+    out.extend(record.leader.as_str().chars().map(|char| if char.is_control() { '?' } else { char }));
+    out.push('\n');
+    for field in &record.fields {
+        out.push('=');
+        out.push_str(field.tag().as_str());
+        out.push_str("  ");
+        write_field(field, out);
+        out.push('\n');
+    }
+    out.push('\n');
+}
+
+fn write_field(field: &Field, out: &mut String) {
+    match field {
+        Field::Control(field) => field.value.chars().for_each(|char| match char {
+            ' ' => out.push('\\'),
+            '\\' => out.push_str("{bsol}"),
+            _ => write_char(char, out),
+        }),
+        Field::Data(field) => {
+            field.indicators.iter().for_each(|indicator| write_blank(*indicator, out));
+            for subfield in &field.subfields {
+                out.push('$');
+                out.push(subfield.code);
+                subfield.value.chars().for_each(|char| write_char(char, out));
+            }
+        }
+    }
+}
+
+/// An indicator: a backslash for a blank, and for a line end, which cannot be an indicator.
+fn write_blank(indicator: char, out: &mut String) {
+    out.push(if indicator == ' ' || indicator.is_control() { '\\' } else { indicator });
+}
+
+fn write_char(char: char, out: &mut String) {
+    match char {
+        '$' => out.push_str("{dollar}"),
+        '{' => out.push_str("{lcub}"),
+        '}' => out.push_str("{rcub}"),
+        '\0'..='\u{1F}' | '\u{7F}'..='\u{9F}' | '\u{2028}' | '\u{2029}' => {
+            out.push_str(&format!("{{u{:04X}}}", u32::from(char)));
+        }
+        _ => out.push(char),
+    }
+}

@@ -1,0 +1,219 @@
+//! Reading records from a stream in bounded memory.
+//!
+//! The buffer holds the record at hand and what was read ahead of it; it grows to the longest record and
+//! never beyond the bound. A record longer than the bound is reported, its first bytes are given, and
+//! reading goes on behind the next record border.
+
+use std::io::{self, Read};
+
+use crate::cut::{Cut, Position, RawRecord, Rest};
+use crate::format::{Format, SniffError, sniff};
+use crate::problem::{Fault, Problem};
+
+/// Bytes asked of the input at once.
+const CHUNK_LEN_BYTES: usize = 256 * 1024;
+
+/// Bytes that tell the format of an input.
+const SNIFF_LEN_BYTES: usize = 1024;
+
+/// Bytes kept when looking for a border, because it may lie across two chunks.
+const BORDER_LEN_BYTES: usize = 8;
+
+/// Longest record that is read, unless the caller sets another bound. The standard ends at 99,999 bytes,
+/// but systems in production write more; 16 MiB is ten times the longest one known to us.
+pub const RECORD_LEN_MAX_BYTES: usize = 16 * 1024 * 1024;
+
+/// Why an input could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Its format could not be told.
+    #[error(transparent)]
+    Sniff(#[from] SniffError),
+    /// It could not be read.
+    #[error("cannot read the input: {0}")]
+    Io(#[from] io::Error),
+}
+
+/// Cuts a stream into records.
+///
+/// ```
+/// use pinakes_marc::{Format, Reader};
+/// let input = b"=LDR  00000nam a2200000   4500\n=001  1\n";
+/// let mut reader = Reader::new(&input[..], Format::Mnemonic);
+/// while let Some(raw) = reader.next_record()? {
+///     assert_eq!((raw.number, raw.offset, raw.bytes.len()), (1, 0, 39));
+/// }
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Reader<R> {
+    input: R,
+    format: Format,
+    buffer: Vec<u8>,
+    /// Start of the bytes in `buffer` that were not given out yet.
+    start: usize,
+    rest: Rest,
+    position: Position,
+    record_len_max_bytes: usize,
+    /// The last record was longer than the bound: look for the next border first.
+    lost: bool,
+}
+
+impl<R: Read> Reader<R> {
+    /// Reads records of a known format.
+    pub fn new(input: R, format: Format) -> Self {
+        Self {
+            input,
+            format,
+            buffer: Vec::new(),
+            start: 0,
+            rest: Rest::Unknown,
+            position: Position::default(),
+            record_len_max_bytes: RECORD_LEN_MAX_BYTES,
+            lost: false,
+        }
+    }
+
+    /// Reads records of a format that the first bytes tell.
+    ///
+    /// # Errors
+    ///
+    /// When the input cannot be read or is none of the four formats.
+    pub fn open(input: R) -> Result<Self, OpenError> {
+        let mut reader = Self::new(input, Format::Iso2709);
+        while reader.buffer.len() < SNIFF_LEN_BYTES && reader.rest == Rest::Unknown {
+            reader.fill()?;
+        }
+        reader.format = sniff(&reader.buffer)?;
+        Ok(reader)
+    }
+
+    /// Sets the bound for the length of a record, in bytes.
+    #[must_use]
+    pub const fn with_record_len_max(mut self, len_bytes: usize) -> Self {
+        self.record_len_max_bytes = len_bytes;
+        self
+    }
+
+    /// The format that is read.
+    pub const fn format(&self) -> Format {
+        self.format
+    }
+
+    /// How far reading has come, in bytes from the start of the input; for progress bars.
+    pub const fn offset(&self) -> u64 {
+        self.position.offset
+    }
+
+    /// The report of stray bytes after the last record. Call it when `next_record` has answered `None`.
+    pub fn stray_end(&mut self) -> Option<Problem> {
+        self.position.take_strays()
+    }
+
+    /// The next record, good or bad; `None` at the end of the input.
+    ///
+    /// # Errors
+    ///
+    /// Only when the input itself cannot be read. What is wrong with a record is in its problems.
+    pub fn next_record(&mut self) -> io::Result<Option<RawRecord<'_>>> {
+        loop {
+            if self.lost && !self.find_border()? {
+                return Ok(None);
+            }
+            match self.format.cut(&self.buffer[self.start..], self.rest) {
+                Cut::Piece { skip, len, fault } => return Ok(Some(self.take(skip, len, fault))),
+                Cut::More { skip } => {
+                    self.pass_over(skip);
+                    if self.rest == Rest::None {
+                        self.pass_over(self.buffer.len() - self.start);
+                        return Ok(None);
+                    }
+                    if self.record_len_max_bytes <= self.buffer.len() - self.start {
+                        return Ok(Some(self.give_up()));
+                    }
+                    self.fill()?;
+                }
+            }
+        }
+    }
+
+    /// Gives out a record and what was passed over before it.
+    fn take(&mut self, skip: usize, len: usize, fault: Option<Fault>) -> RawRecord<'_> {
+        self.pass_over(skip);
+        let bytes = &self.buffer[self.start..self.start + len];
+        self.start += len;
+        self.position.record(bytes, fault)
+    }
+
+    /// Gives out the beginning of a record that is too long.
+    fn give_up(&mut self) -> RawRecord<'_> {
+        self.lost = true;
+        let limit = self.record_len_max_bytes;
+        self.take(0, limit, Some(Fault::TooLong { limit }))
+    }
+
+    fn pass_over(&mut self, len: usize) {
+        self.position.skip(self.format, &self.buffer[self.start..self.start + len]);
+        self.start += len;
+    }
+
+    /// Discards bytes to the next place where a record may begin; `false` when the input ended before.
+    fn find_border(&mut self) -> io::Result<bool> {
+        loop {
+            let pending = &self.buffer[self.start..];
+            if let Some(len) = border(self.format, pending) {
+                self.position.discard(len);
+                self.start += len;
+                self.lost = false;
+                return Ok(true);
+            }
+            let len = pending.len().saturating_sub(BORDER_LEN_BYTES);
+            self.position.discard(len);
+            self.start += len;
+            if self.rest == Rest::None {
+                self.position.discard(self.buffer.len() - self.start);
+                self.start = self.buffer.len();
+                return Ok(false);
+            }
+            self.fill()?;
+        }
+    }
+
+    /// Reads more: moves what is pending to the front and appends at least one byte, or notes the end.
+    fn fill(&mut self) -> io::Result<()> {
+        self.buffer.drain(..self.start);
+        self.start = 0;
+        let n_pending = self.buffer.len();
+        // As much again as is pending keeps the repeated cutting of a long record linear.
+        let wanted = n_pending.max(1);
+        self.buffer.resize(n_pending + wanted.max(CHUNK_LEN_BYTES), 0);
+        let mut n_read = 0;
+        while n_read < wanted {
+            match self.input.read(&mut self.buffer[n_pending + n_read..]) {
+                Ok(0) => {
+                    self.rest = Rest::None;
+                    break;
+                }
+                Ok(n) => n_read += n,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    self.buffer.truncate(n_pending + n_read);
+                    return Err(error);
+                }
+            }
+        }
+        self.buffer.truncate(n_pending + n_read);
+        Ok(())
+    }
+}
+
+/// Length of the bytes up to a place where a record of this format may begin.
+fn border(format: Format, data: &[u8]) -> Option<usize> {
+    match format {
+        Format::Iso2709 => memchr::memchr(0x1D, data).map(|at| at + 1),
+        // The cutting function looks for the next start tag by itself.
+        Format::Xml => Some(0),
+        Format::Json => memchr::memchr(b'\n', data).map(|at| at + 1),
+        Format::Mnemonic => memchr::memmem::find(data, b"\n=LDR").map(|at| at + 1),
+    }
+}

@@ -1,0 +1,322 @@
+//! Receiving bodies: bounded in size and in time, without a copy where one piece is all there is.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
+
+use axum::body::Body;
+use bytes::{Buf as _, Bytes, BytesMut};
+use http::HeaderMap;
+use http::header::CONTENT_LENGTH;
+use http_body::{Body as _, Frame, SizeHint};
+use hyper::body::Incoming;
+use pinakes_store::Limits;
+use serde::de::DeserializeOwned;
+
+use crate::refusal::Refusal;
+use crate::stages::{self, RequestScope, Stage};
+
+/// Most bytes that are set aside on the word of a `Content-Length`.
+const TRUSTED_BYTES: u64 = 1 << 20;
+/// Deepest nesting that the JSON parser itself takes.
+const PARSER_DEPTH: usize = 127;
+
+/// Why a body is not the JSON that was expected.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message} at line {line} column {column}")]
+pub struct JsonFault {
+    /// What is wrong, without the place.
+    pub message: String,
+    /// Line, from 1.
+    pub line: usize,
+    /// Column in bytes, from 1; 0 at the end of an empty input.
+    pub column: usize,
+    /// Position in bytes, from 0.
+    pub offset: usize,
+    /// What kind of fault it is.
+    pub category: JsonCategory,
+}
+
+/// Kind of a fault in JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JsonCategory {
+    /// Not JSON.
+    Syntax,
+    /// The input ends too early.
+    End,
+    /// JSON, but of another type than expected.
+    Data,
+    /// Nested deeper than allowed.
+    Depth,
+}
+
+/// Receives a whole body.
+///
+/// Bounds: `limit_bytes` (mostly [`Limits::body_bytes`]) and [`Limits::body_timeout_ms`] between two pieces.
+/// Errors: [`Refusal::BodyTooLarge`] before anything is read when `Content-Length` says so, else when it is
+/// seen; [`Refusal::BodyTimeout`]; [`Refusal::BodyBroken`]. After an error the rest is not read and the
+/// connection closes behind the answer.
+pub async fn receive(headers: &HeaderMap, body: Body, limit_bytes: u64, limits: &Limits) -> Result<Bytes, Refusal> {
+    let mut pieces = Pieces::new(headers, body, limit_bytes, limits)?;
+    let Some(first) = pieces.next().await? else { return Ok(Bytes::new()) };
+    let Some(second) = pieces.next().await? else { return Ok(first) };
+    let expected = pieces.stated_bytes.unwrap_or(0).min(TRUSTED_BYTES);
+    let expected = usize::try_from(expected).unwrap_or(0).max(first.len() + second.len());
+    let mut whole = BytesMut::with_capacity(expected);
+    whole.extend_from_slice(&first);
+    whole.extend_from_slice(&second);
+    while let Some(piece) = pieces.next().await? {
+        whole.extend_from_slice(&piece);
+    }
+    Ok(whole.freeze())
+}
+
+/// Receives a body of ordinary size and parses it; records both stages.
+pub async fn receive_json<T: DeserializeOwned>(headers: &HeaderMap, body: Body, limits: &Limits) -> Result<T, Refusal> {
+    let bytes = receive(headers, body, limits.body_bytes, limits).await?;
+    stages::timed(Stage::Parse, || parse_json(&bytes, limits)).map_err(Refusal::Json)
+}
+
+/// A body piece by piece, for what is too large to keep.
+pub struct Pieces {
+    body: Body,
+    left_bytes: u64,
+    limit_bytes: u64,
+    stated_bytes: Option<u64>,
+    timeout_ms: u64,
+}
+
+impl Pieces {
+    /// Bounds and errors as for [`receive`].
+    pub fn new(headers: &HeaderMap, body: Body, limit_bytes: u64, limits: &Limits) -> Result<Self, Refusal> {
+        let stated_bytes = stated_bytes(headers);
+        let pieces =
+            Self { body, left_bytes: limit_bytes, limit_bytes, stated_bytes, timeout_ms: limits.body_timeout_ms };
+        if stated_bytes.is_some_and(|it| limit_bytes < it) {
+            return Err(pieces.too_large());
+        }
+        Ok(pieces)
+    }
+
+    /// What `Content-Length` says.
+    pub fn stated_bytes(&self) -> Option<u64> {
+        self.stated_bytes
+    }
+
+    /// The next piece, never empty; `None` at the end.
+    pub async fn next(&mut self) -> Result<Option<Bytes>, Refusal> {
+        loop {
+            let Some(piece) = self.next_frame().await? else { return Ok(None) };
+            let n_bytes = piece.len() as u64;
+            if self.left_bytes < n_bytes {
+                return Err(self.too_large());
+            }
+            self.left_bytes -= n_bytes;
+            if piece.has_remaining() {
+                return Ok(Some(piece));
+            }
+        }
+    }
+
+    async fn next_frame(&mut self) -> Result<Option<Bytes>, Refusal> {
+        if self.body.is_end_stream() {
+            return Ok(None);
+        }
+        let started = Instant::now();
+        let frame = poll_fn(|context| Pin::new(&mut self.body).poll_frame(context));
+        let frame = tokio::time::timeout(Duration::from_millis(self.timeout_ms), frame).await;
+        if let Some(scope) = RequestScope::current() {
+            scope.add(Stage::Receive, started.elapsed());
+        }
+        match frame {
+            Err(_) => Err(Refusal::BodyTimeout { timeout_ms: self.timeout_ms }),
+            Ok(None) => Ok(None),
+            // Trailers carry nothing that is read here.
+            Ok(Some(Ok(frame))) => Ok(Some(frame.into_data().unwrap_or_default())),
+            Ok(Some(Err(error))) => Err(Refusal::BodyBroken(root_cause(&error))),
+        }
+    }
+
+    fn too_large(&self) -> Refusal {
+        Refusal::BodyTooLarge { limit_bytes: self.limit_bytes, stated_bytes: self.stated_bytes }
+    }
+}
+
+/// A request's body as handlers get it: notes that the client goes on, and when it is given up half read,
+/// that the connection has to linger.
+pub(crate) struct Watched {
+    body: Incoming,
+    scope: Arc<RequestScope>,
+}
+
+impl Watched {
+    /// The body for the handler; one without bytes costs nothing.
+    pub(crate) fn wrap(body: Incoming, scope: &Arc<RequestScope>) -> Body {
+        if body.is_end_stream() {
+            return Body::empty();
+        }
+        Body::new(Self { body, scope: Arc::clone(scope) })
+    }
+}
+
+impl http_body::Body for Watched {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
+        self.scope.note_progress();
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        if !self.body.is_end_stream() {
+            self.scope.connection().linger();
+        }
+    }
+}
+
+fn stated_bytes(headers: &HeaderMap) -> Option<u64> {
+    headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
+
+fn root_cause(error: &dyn std::error::Error) -> String {
+    let mut cause = error;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    cause.to_string()
+}
+
+/// Parses JSON with a bound on its depth ([`Limits::json_depth`], at most 127).
+pub fn parse_json<T: DeserializeOwned>(text: &[u8], limits: &Limits) -> Result<T, JsonFault> {
+    if let Some(offset) = too_deep_at(text, limits.json_depth.min(PARSER_DEPTH)) {
+        let (line, column) = place(text, offset);
+        let message = format!("nested deeper than {} levels", limits.json_depth.min(PARSER_DEPTH));
+        return Err(JsonFault { message, line, column, offset, category: JsonCategory::Depth });
+    }
+    serde_json::from_slice(text).map_err(|error| fault(text, &error))
+}
+
+fn fault(text: &[u8], error: &serde_json::Error) -> JsonFault {
+    let category = match error.classify() {
+        serde_json::error::Category::Eof => JsonCategory::End,
+        serde_json::error::Category::Data => JsonCategory::Data,
+        _ => JsonCategory::Syntax,
+    };
+    let (line, column) = (error.line(), error.column());
+    let mut message = error.to_string();
+    if let Some(at) = message.rfind(" at line ") {
+        message.truncate(at);
+    }
+    JsonFault { message, line, column, offset: offset_of(text, line, column), category }
+}
+
+/// Position of the bracket that goes one level too deep. Strings are skipped; what is not JSON is left to
+/// the parser.
+fn too_deep_at(text: &[u8], limit: usize) -> Option<usize> {
+    let mut depth = 0usize;
+    let mut at = 0;
+    while let Some(&byte) = text.get(at) {
+        match byte {
+            b'{' | b'[' => {
+                depth += 1;
+                if limit < depth {
+                    return Some(at);
+                }
+            }
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            b'"' => at = end_of_string(text, at + 1)?,
+            _ => {}
+        }
+        at += 1;
+    }
+    None
+}
+
+/// Position of the quote that ends the string whose text starts at `at`.
+fn end_of_string(text: &[u8], mut at: usize) -> Option<usize> {
+    loop {
+        at += memchr::memchr2(b'"', b'\\', text.get(at..)?)?;
+        if text[at] == b'"' {
+            return Some(at);
+        }
+        at += 2;
+    }
+}
+
+fn place(text: &[u8], offset: usize) -> (usize, usize) {
+    let before = &text[..offset];
+    let line = 1 + memchr::memchr_iter(b'\n', before).count();
+    let column = offset + 1 - memchr::memrchr(b'\n', before).map_or(0, |at| at + 1);
+    (line, column)
+}
+
+/// Position in bytes of a place that the parser names; its columns count what it has read, so the last
+/// byte read is the one it stumbled over.
+fn offset_of(text: &[u8], line: usize, column: usize) -> usize {
+    let start = match line {
+        0 | 1 => 0,
+        _ => memchr::memchr_iter(b'\n', text).nth(line - 2).map_or(text.len(), |at| at + 1),
+    };
+    (start + column.saturating_sub(1)).min(text.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::Value;
+
+    fn limits(json_depth: usize) -> Limits {
+        Limits { json_depth, ..Limits::default() }
+    }
+
+    #[test]
+    fn depth_is_bounded_and_strings_do_not_count() {
+        let deep = format!("{}{}", "[".repeat(5), "]".repeat(5));
+        assert!(parse_json::<Value>(deep.as_bytes(), &limits(5)).is_ok());
+        let fault = parse_json::<Value>(deep.as_bytes(), &limits(4)).err();
+        assert!(fault.is_some_and(|it| it.category == JsonCategory::Depth && it.offset == 4 && it.column == 5));
+        let text = br#"{"a\"[[[[": "[[[[{{{\\", "b": [1]}"#;
+        assert!(parse_json::<Value>(text, &limits(2)).is_ok());
+        let endless = "[".repeat(1 << 20);
+        assert!(parse_json::<Value>(endless.as_bytes(), &limits(1_000_000)).is_err());
+    }
+
+    #[test]
+    fn faults_say_where() {
+        let fault = parse_json::<Value>(b"{\n \"a\": 1,\n}", &limits(9)).err();
+        let fault = fault.map(|it| (it.line, it.column, it.offset, it.category));
+        assert_eq!(fault, Some((3, 1, 11, JsonCategory::Syntax)));
+        let fault = parse_json::<Value>(b"", &limits(9)).err();
+        assert_eq!(fault.map(|it| (it.offset, it.category)), Some((0, JsonCategory::End)));
+    }
+
+    proptest! {
+        #[test]
+        fn arbitrary_bytes_do_not_panic(text in proptest::collection::vec(any::<u8>(), 0..200), depth in 0usize..200) {
+            let _ = parse_json::<Value>(&text, &limits(depth));
+        }
+
+        #[test]
+        fn json_like_bytes_do_not_panic(text in r#"[\[\]{}",\\:1a \n]{0,60}"#) {
+            let _ = parse_json::<Value>(text.as_bytes(), &limits(3));
+        }
+    }
+}

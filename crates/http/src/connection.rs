@@ -1,0 +1,168 @@
+//! The byte stream of one connection, as hyper sees it: bounded writes, a lingering close, and header names
+//! in the spelling that some clients insist on.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::time::{Instant, Sleep, sleep};
+
+/// How long a close waits for a client that is still sending a body nobody wants, in seconds.
+const LINGER_S: u64 = 2;
+/// How many bytes of such a body are read and thrown away.
+const LINGER_BYTES: usize = 64 << 20;
+/// The name as HTTP libraries write it, and as some clients look for it.
+const ETAG: (&[u8], &[u8]) = (b"\r\netag:", b"\r\nETag:");
+
+/// What the handlers of a connection tell its stream.
+#[derive(Debug, Default)]
+pub(crate) struct ConnectionState {
+    linger: AtomicBool,
+    spell_etag: AtomicBool,
+}
+
+impl ConnectionState {
+    /// A body was refused while the client may still be sending it: the close lets it finish, or the
+    /// system would reset the connection and the client would never read the answer.
+    pub(crate) fn linger(&self) {
+        self.linger.store(true, Ordering::Relaxed);
+    }
+
+    /// The next answer spells `ETag` so.
+    pub(crate) fn spell_etag(&self) {
+        self.spell_etag.store(true, Ordering::Relaxed);
+    }
+}
+
+/// A TCP stream with a limit on how long the client may leave an answer unread.
+pub(crate) struct Connection {
+    stream: TcpStream,
+    state: Arc<ConnectionState>,
+    write_timeout: Duration,
+    /// Runs while a write waits for the client.
+    stalled: Option<Pin<Box<Sleep>>>,
+    closing: Option<Closing>,
+}
+
+/// A close that lets the client finish sending.
+struct Closing {
+    until: Pin<Box<Sleep>>,
+    left_bytes: usize,
+}
+
+impl Connection {
+    pub(crate) fn new(stream: TcpStream, state: Arc<ConnectionState>, write_timeout: Duration) -> Self {
+        Self { stream, state, write_timeout, stalled: None, closing: None }
+    }
+
+    /// Passes the outcome of a write on; one that waits longer than the limit is an error.
+    fn bounded(
+        &mut self,
+        context: &mut Context<'_>,
+        outcome: Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
+        if outcome.is_ready() {
+            self.stalled = None;
+            return outcome;
+        }
+        let timeout = self.write_timeout;
+        let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(timeout)));
+        ready!(stalled.as_mut().poll(context));
+        let reason = format!("the client read nothing for {} ms", timeout.as_millis());
+        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, reason)))
+    }
+
+    /// Writes the beginning of an answer with `etag` respelled, if it is in `head`.
+    fn write_respelled(&mut self, context: &mut Context<'_>, head: &[u8]) -> Poll<io::Result<usize>> {
+        let end = memchr::memmem::find(head, b"\r\n\r\n").unwrap_or(head.len());
+        let mut copy = head.to_vec();
+        if let Some(at) = memchr::memmem::find(&head[..end], ETAG.0) {
+            copy[at..at + ETAG.1.len()].copy_from_slice(ETAG.1);
+        }
+        let outcome = Pin::new(&mut self.stream).poll_write(context, &copy);
+        if let Poll::Ready(Ok(written)) = outcome
+            && end <= written
+        {
+            self.state.spell_etag.store(false, Ordering::Relaxed);
+        }
+        outcome
+    }
+
+    /// Reads what still comes and throws it away, until the client closes, or time or patience ends.
+    fn poll_linger(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let Some(closing) = &mut self.closing else { return Poll::Ready(Ok(())) };
+        let mut space = [0; 16 << 10];
+        loop {
+            if closing.until.as_mut().poll(context).is_ready() {
+                return Poll::Ready(Ok(()));
+            }
+            let mut buffer = ReadBuf::new(&mut space);
+            let read = ready!(Pin::new(&mut self.stream).poll_read(context, &mut buffer));
+            let n_bytes = buffer.filled().len();
+            if read.is_err() || n_bytes == 0 || closing.left_bytes < n_bytes {
+                return Poll::Ready(Ok(()));
+            }
+            closing.left_bytes -= n_bytes;
+        }
+    }
+}
+
+impl AsyncRead for Connection {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+impl AsyncWrite for Connection {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let outcome = if self.state.spell_etag.load(Ordering::Relaxed) {
+            self.write_respelled(context, bytes)
+        } else {
+            Pin::new(&mut self.stream).poll_write(context, bytes)
+        };
+        self.bounded(context, outcome)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        if self.state.spell_etag.load(Ordering::Relaxed) {
+            let first = slices.iter().find(|it| !it.is_empty()).map_or(&[][..], |it| it);
+            return self.poll_write(context, first);
+        }
+        let outcome = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
+        self.bounded(context, outcome)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.closing.is_none() {
+            ready!(Pin::new(&mut self.stream).poll_shutdown(context))?;
+            if !self.state.linger.load(Ordering::Relaxed) {
+                return Poll::Ready(Ok(()));
+            }
+            let until = Instant::now() + Duration::from_secs(LINGER_S);
+            let until = Box::pin(tokio::time::sleep_until(until));
+            self.closing = Some(Closing { until, left_bytes: LINGER_BYTES });
+        }
+        self.poll_linger(context)
+    }
+}

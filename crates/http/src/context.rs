@@ -1,0 +1,188 @@
+//! What every handler may use: the catalogue, accounts, limits, clock and randomness, in one cheap value.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use http::HeaderMap;
+use http::request::Parts;
+use pinakes_accounts::{Accounts, Caller, Clock, Entropy, Resolved};
+use pinakes_store::{Catalogue, Limits, Tenant, Txn, View, Weight, WriteTimes};
+
+use crate::credentials::{self, Credentials};
+use crate::refusal::Refusal;
+use crate::stages::{self, RequestScope, Stage};
+use crate::tenant::TenantChoice;
+
+/// What every handler may use; part of each dialect's state. Cheap to clone.
+#[derive(Clone)]
+pub struct Context(Arc<Inner>);
+
+struct Inner {
+    catalogue: Catalogue,
+    accounts: Accounts,
+    limits: Limits,
+    tenants: TenantChoice,
+}
+
+/// What the credentials of a request came to.
+#[derive(Debug, Clone)]
+pub enum Asking {
+    /// A user, or nobody when no token came.
+    Caller(Caller),
+    /// A token whose time is over.
+    Expired,
+    /// A token that stands for nobody. Some dialects treat it as no token.
+    Invalid,
+    /// A token of another tenant, which is named.
+    OtherTenant(String),
+}
+
+impl Asking {
+    /// The caller, with [`Asking::Invalid`] and the rest taken as nobody.
+    pub fn or_anonymous(self) -> Caller {
+        match self {
+            Self::Caller(caller) => caller,
+            _ => Caller::anonymous(),
+        }
+    }
+}
+
+impl Context {
+    /// Of a server's parts.
+    pub fn new(catalogue: Catalogue, accounts: Accounts, limits: Limits, tenants: TenantChoice) -> Self {
+        Self(Arc::new(Inner { catalogue, accounts, limits, tenants }))
+    }
+
+    /// All tenants.
+    pub fn catalogue(&self) -> &Catalogue {
+        &self.0.catalogue
+    }
+
+    /// All accounts.
+    pub fn accounts(&self) -> &Accounts {
+        &self.0.accounts
+    }
+
+    /// All bounds.
+    pub fn limits(&self) -> &Limits {
+        &self.0.limits
+    }
+
+    /// How tenants are chosen.
+    pub fn tenants(&self) -> &TenantChoice {
+        &self.0.tenants
+    }
+
+    /// The time.
+    pub fn clock(&self) -> &Clock {
+        self.0.accounts.clock()
+    }
+
+    /// Randomness and new identifiers.
+    pub fn entropy(&self) -> &Entropy {
+        self.0.accounts.entropy()
+    }
+
+    /// The data of the tenant that the request is for. Records the stage `auth`.
+    ///
+    /// Errors: an unusable header; an unknown tenant ([`pinakes_store::StoreError::UnknownTenant`]).
+    pub fn db(&self, headers: &HeaderMap) -> Result<Db, Refusal> {
+        let started = Instant::now();
+        let name = self.0.tenants.choose(headers)?;
+        let tenant = self.0.catalogue.tenant(name);
+        if let Some(scope) = RequestScope::current() {
+            scope.add(Stage::Auth, started.elapsed());
+            scope.set_tenant(name);
+        }
+        Ok(Db { tenant: tenant? })
+    }
+
+    /// Who asks: the token of the request (see [`Credentials`]), resolved in the tenant. Records the stage
+    /// `auth` and the user's name for the access log.
+    ///
+    /// Errors: two different tokens; the store.
+    pub async fn asking(&self, db: &Db, parts: &Parts) -> Result<Asking, Refusal> {
+        let Some(token) = credentials::of(parts)?.map(Credentials::into_token) else {
+            return Ok(Asking::Caller(Caller::anonymous()));
+        };
+        self.asking_with(db, &token).await
+    }
+
+    /// The same for a token that a dialect has found by its own rules.
+    pub async fn asking_with(&self, db: &Db, token: &str) -> Result<Asking, Refusal> {
+        let resolved = stages::timed_async(Stage::Auth, self.0.accounts.resolve(&db.tenant, token)).await?;
+        Ok(match resolved {
+            Resolved::Caller(caller) => {
+                if let (Some(scope), Some(name)) = (RequestScope::current(), caller.username()) {
+                    scope.set_username(name);
+                }
+                Asking::Caller(caller)
+            }
+            Resolved::Expired => Asking::Expired,
+            Resolved::Invalid => Asking::Invalid,
+            Resolved::OtherTenant(name) => Asking::OtherTenant(name),
+        })
+    }
+}
+
+/// A tenant's data, with the clock of the current request running beside it. Cheap to clone.
+#[derive(Clone)]
+pub struct Db {
+    tenant: Tenant,
+}
+
+impl Db {
+    /// Of a tenant.
+    pub fn new(tenant: Tenant) -> Self {
+        Self { tenant }
+    }
+
+    /// The tenant.
+    pub fn tenant(&self) -> &Tenant {
+        &self.tenant
+    }
+
+    /// [`Tenant::read`], recorded as `store`. The closure may run again.
+    pub async fn read<R, E>(
+        &self,
+        weight: Weight,
+        read: impl FnMut(&mut View<'_>) -> Result<R, E> + Send + 'static,
+    ) -> Result<R, E>
+    where
+        R: Send + 'static,
+        E: From<pinakes_store::StoreError> + Send + 'static,
+    {
+        stages::timed_async(Stage::Store, self.tenant.read(weight, read)).await
+    }
+
+    /// [`Tenant::write`], recorded as `wait`, `store` and `commit`. The closure may run again; what it wrote
+    /// is on disk when this returns.
+    pub async fn write<R, E>(
+        &self,
+        write: impl FnMut(&mut Txn<'_>) -> Result<R, E> + Send + 'static,
+    ) -> Result<R, E>
+    where
+        R: Send + 'static,
+        E: From<pinakes_store::StoreError> + Send + 'static,
+    {
+        let started = Instant::now();
+        match self.tenant.write(write).await {
+            Ok((result, times)) => {
+                record_write(&times);
+                Ok(result)
+            }
+            Err(error) => {
+                stages::record(Stage::Store, started.elapsed());
+                Err(error)
+            }
+        }
+    }
+}
+
+fn record_write(times: &WriteTimes) {
+    if let Some(scope) = RequestScope::current() {
+        scope.add(Stage::Wait, times.wait);
+        scope.add(Stage::Store, times.run);
+        scope.add(Stage::Commit, times.commit);
+    }
+}

@@ -1,0 +1,67 @@
+//! Cross-origin headers (the Fetch standard's CORS protocol), for programs that run in a browser.
+
+use axum::body::Body;
+use axum::response::Response;
+use http::header::{
+    ACCESS_CONTROL_ALLOW_CREDENTIALS, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS,
+    ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE,
+    ACCESS_CONTROL_REQUEST_HEADERS, ORIGIN, VARY,
+};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
+
+/// Methods that preflights allow.
+const METHODS: HeaderValue = HeaderValue::from_static("GET,HEAD,PUT,PATCH,POST,DELETE,OPTIONS");
+/// How long a browser may remember a preflight, in seconds.
+const MAX_AGE_S: HeaderValue = HeaderValue::from_static("600");
+
+/// Who may read a dialect's answers from a page of another origin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Cors {
+    /// Nobody: no headers are added, `OPTIONS` goes to the router.
+    Off,
+    /// Every page, without cookies: `Access-Control-Allow-Origin: *`.
+    Anyone,
+    /// Every page, with cookies: the origin is repeated.
+    AnyoneWithCookies,
+}
+
+impl Cors {
+    /// Adds what every answer carries.
+    pub fn put(&self, request: &HeaderMap, answer: &mut HeaderMap) {
+        match self {
+            Self::Off => return,
+            Self::Anyone => {
+                answer.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+            }
+            Self::AnyoneWithCookies => {
+                let Some(origin) = request.get(ORIGIN) else { return };
+                answer.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
+                answer.insert(ACCESS_CONTROL_ALLOW_CREDENTIALS, HeaderValue::from_static("true"));
+                answer.append(VARY, HeaderValue::from_static("origin"));
+            }
+        }
+        if request.contains_key(ORIGIN) && *self == Self::AnyoneWithCookies {
+            answer.insert(ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
+        }
+    }
+
+    /// The answer to `OPTIONS`: 204, what was asked for is allowed. `None` when the router is to answer.
+    pub fn preflight(&self, method: &Method, request: &HeaderMap) -> Option<Response> {
+        if *self == Self::Off || *method != Method::OPTIONS {
+            return None;
+        }
+        let mut response = Response::new(Body::empty());
+        *response.status_mut() = StatusCode::NO_CONTENT;
+        let headers = response.headers_mut();
+        headers.insert(ACCESS_CONTROL_ALLOW_METHODS, METHODS);
+        headers.insert(ACCESS_CONTROL_MAX_AGE, MAX_AGE_S);
+        if let Some(wanted) = request.get(ACCESS_CONTROL_REQUEST_HEADERS) {
+            headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, wanted.clone());
+            headers.insert(VARY, HeaderValue::from_static("access-control-request-headers"));
+        }
+        Some(response)
+    }
+}
+
+/// Headers that a page may read besides the usual ones.
+const EXPOSED: HeaderValue = HeaderValue::from_static("etag,location,server-timing,x-okapi-token,x-request-id");

@@ -1,0 +1,1 @@
+//! What the dialects share of HTTP: caller, tenant, limits, errors, timing, metrics.

@@ -1,0 +1,165 @@
+//! Paths as clients write them: words in any case, a slash at the end, slashes doubled.
+//!
+//! SciCat's clients send `Datasets` and `datasets`, with and without a final slash; FOLIO's send
+//! `//circulation`. A dialect lists the fixed words of its routes; they are brought into the spelling of the
+//! list before routing. Everything else in a path, identifiers above all, stays as it is.
+
+use std::collections::HashMap;
+
+use http::Uri;
+use http::uri::PathAndQuery;
+
+/// What is done to the paths of a dialect before routing. `Default` does nothing.
+#[derive(Debug, Clone, Default)]
+pub struct PathRules {
+    words: HashMap<String, String>,
+    final_slash: FinalSlash,
+    double_slashes: DoubleSlashes,
+}
+
+/// What is done about a slash at the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FinalSlash {
+    /// It stays.
+    #[default]
+    Keep,
+    /// It is dropped.
+    Drop,
+}
+
+/// What is done about slashes that follow one another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum DoubleSlashes {
+    /// They stay.
+    #[default]
+    Keep,
+    /// They become one.
+    Collapse,
+}
+
+impl PathRules {
+    /// Segments that equal one of `words`, whatever the case of their ASCII letters, are spelled as there.
+    pub fn words<W: AsRef<str>>(mut self, words: impl IntoIterator<Item = W>) -> Self {
+        let pairs = words.into_iter().map(|it| (it.as_ref().to_ascii_lowercase(), it.as_ref().to_owned()));
+        self.words.extend(pairs);
+        self
+    }
+
+    /// With a rule for the slash at the end.
+    pub fn final_slash(mut self, rule: FinalSlash) -> Self {
+        self.final_slash = rule;
+        self
+    }
+
+    /// With a rule for doubled slashes.
+    pub fn double_slashes(mut self, rule: DoubleSlashes) -> Self {
+        self.double_slashes = rule;
+        self
+    }
+
+    /// The path as the routes spell it; `None` when it is so already.
+    pub fn rewritten(&self, path: &str) -> Option<String> {
+        if !self.concerns(path) {
+            return None;
+        }
+        let mut new = String::with_capacity(path.len());
+        let mut segments = path.split('/').skip(1).peekable();
+        while let Some(segment) = segments.next() {
+            let is_last = segments.peek().is_none();
+            if segment.is_empty() && self.drops_empty(is_last) {
+                continue;
+            }
+            new.push('/');
+            new.push_str(self.spelled(segment));
+        }
+        if new.is_empty() {
+            new.push('/');
+        }
+        (new != path).then_some(new)
+    }
+
+    /// [`PathRules::rewritten`] for a whole URI; the query stays.
+    pub fn rewrite(&self, uri: &Uri) -> Option<Uri> {
+        let mut text = self.rewritten(uri.path())?;
+        if let Some(query) = uri.query() {
+            text.push('?');
+            text.push_str(query);
+        }
+        let mut parts = uri.clone().into_parts();
+        parts.path_and_query = Some(PathAndQuery::try_from(text).ok()?);
+        Uri::from_parts(parts).ok()
+    }
+
+    /// Whether there is anything in the path that a rule looks at; most paths are done here.
+    fn concerns(&self, path: &str) -> bool {
+        let bytes = path.as_bytes();
+        let slashes = self.final_slash == FinalSlash::Drop && path.ends_with('/')
+            || self.double_slashes == DoubleSlashes::Collapse && bytes.windows(2).any(|it| it == b"//");
+        // Words may be listed with capitals (`metadataKeys`), so any letter concerns those.
+        slashes || !self.words.is_empty() && path.starts_with('/')
+    }
+
+    fn drops_empty(&self, is_last: bool) -> bool {
+        match is_last {
+            true => self.final_slash == FinalSlash::Drop,
+            false => self.double_slashes == DoubleSlashes::Collapse,
+        }
+    }
+
+    fn spelled<'a>(&'a self, segment: &'a str) -> &'a str {
+        if self.words.contains_key(segment) || segment.bytes().any(|it| it.is_ascii_uppercase()) {
+            let key = segment.to_ascii_lowercase();
+            return self.words.get(&key).map_or(segment, String::as_str);
+        }
+        segment
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn scicat() -> PathRules {
+        PathRules::default()
+            .words(["api", "v3", "datasets", "metadataKeys", "count"])
+            .final_slash(FinalSlash::Drop)
+            .double_slashes(DoubleSlashes::Collapse)
+    }
+
+    #[test]
+    fn words_are_spelled_as_listed_and_the_rest_stays() {
+        let rules = scicat();
+        for (path, expected) in [
+            ("/api/v3/Datasets", Some("/api/v3/datasets")),
+            ("/API/V3/datasets/PID.Pfx%2FABC", Some("/api/v3/datasets/PID.Pfx%2FABC")),
+            ("/api/v3/datasets/metadatakeys", Some("/api/v3/datasets/metadataKeys")),
+            ("/api/v3/datasets/", Some("/api/v3/datasets")),
+            ("//api//v3/datasets", Some("/api/v3/datasets")),
+            ("/", None),
+            ("//", Some("/")),
+            ("/api/v3/datasets", None),
+            ("*", None),
+            ("", None),
+        ] {
+            assert_eq!(rules.rewritten(path).as_deref(), expected, "{path}");
+        }
+        assert_eq!(PathRules::default().rewritten("//A//b/"), None);
+    }
+
+    #[test]
+    fn queries_stay() {
+        let uri: Uri = "/API/v3/Datasets/?filter=%7B%22A%22%3A1%7D".parse().unwrap_or_default();
+        let new = scicat().rewrite(&uri).map(|it| it.to_string());
+        assert_eq!(new.as_deref(), Some("/api/v3/datasets?filter=%7B%22A%22%3A1%7D"));
+    }
+
+    proptest! {
+        #[test]
+        fn rewriting_is_done_once(path in "(/[A-Za-z%0-9]{0,6}){1,6}/?") {
+            let rules = scicat();
+            let once = rules.rewritten(&path).unwrap_or(path);
+            prop_assert_eq!(rules.rewritten(&once), None);
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! What the shell and its helpers refuse, before or beside a dialect's own errors.
+//!
+//! A dialect renders a [`Refusal`] in its own shape (`Mount::refuse`, or `From<Refusal>` of its error type);
+//! the shell renders those of its own routes with [`Refusal::plain`].
+
+use axum::response::Response;
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderValue, StatusCode};
+use pinakes_accounts::AccountsError;
+use pinakes_store::StoreError;
+
+use crate::body::JsonFault;
+
+/// Why a request was not served.
+#[derive(Debug, thiserror::Error)]
+pub enum Refusal {
+    /// No dialect is mounted there, or it has no such route.
+    #[error("nothing is served at {path:?}")]
+    NotFound {
+        /// The path asked for.
+        path: String,
+    },
+    /// The body is longer than the route takes.
+    #[error("the body is larger than {limit_bytes} bytes{}", stated(*.stated_bytes))]
+    BodyTooLarge {
+        /// Most bytes taken.
+        limit_bytes: u64,
+        /// What `Content-Length` says, if it was given.
+        stated_bytes: Option<u64>,
+    },
+    /// The client stopped sending.
+    #[error("no byte of the body came for {timeout_ms} ms")]
+    BodyTimeout {
+        /// The longest pause allowed.
+        timeout_ms: u64,
+    },
+    /// The body ended early or its framing is wrong.
+    #[error("the body could not be received: {0}")]
+    BodyBroken(String),
+    /// The body is not the JSON that was expected.
+    #[error(transparent)]
+    Json(JsonFault),
+    /// The tenant named in the request cannot be one.
+    #[error("the header {header} does not name a tenant")]
+    TenantHeader {
+        /// The header.
+        header: &'static str,
+    },
+    /// Two different tokens came with one request.
+    #[error("the request carries two different tokens ({0}); send one")]
+    TwoTokens(&'static str),
+    /// No answer began in time.
+    #[error("no answer after {timeout_ms} ms")]
+    Timeout {
+        /// The longest an answer may take to begin.
+        timeout_ms: u64,
+    },
+    /// A handler panicked: a fault of ours. The details are in the log, under the request's id.
+    #[error("a fault in the server; its log has the details")]
+    Panic,
+    /// The server is shutting down.
+    #[error("the server is shutting down")]
+    Draining,
+    /// Accounts refused or failed.
+    #[error(transparent)]
+    Accounts(AccountsError),
+    /// The store refused or failed.
+    #[error(transparent)]
+    Store(StoreError),
+}
+
+fn stated(bytes: Option<u64>) -> String {
+    bytes.map_or_else(String::new, |it| format!(" ({it} are announced)"))
+}
+
+impl Refusal {
+    /// The status that goes with it.
+    pub fn status(&self) -> StatusCode {
+        match self {
+            Self::NotFound { .. } => StatusCode::NOT_FOUND,
+            Self::BodyTooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::BodyTimeout { .. } => StatusCode::REQUEST_TIMEOUT,
+            Self::BodyBroken(_) | Self::Json(_) | Self::TenantHeader { .. } | Self::TwoTokens(_) => {
+                StatusCode::BAD_REQUEST
+            }
+            Self::Timeout { .. } | Self::Draining => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Panic => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::Accounts(AccountsError::Store(error)) | Self::Store(error) => status_of_store(error),
+            Self::Accounts(error) => status_of_accounts(error),
+        }
+    }
+
+    /// Seconds after which a retry makes sense, for `Retry-After`.
+    pub fn retry_after_s(&self) -> Option<u32> {
+        match self {
+            Self::Accounts(AccountsError::Store(error)) | Self::Store(error) => retry_after_s(error),
+            Self::Accounts(AccountsError::Busy { retry_after_s, .. }) => Some(*retry_after_s),
+            Self::Draining | Self::Timeout { .. } => Some(1),
+            _ => None,
+        }
+    }
+
+    /// What a client is told. Faults of ours are not described outside the log.
+    pub fn message(&self) -> String {
+        if self.status() == StatusCode::INTERNAL_SERVER_ERROR { Self::Panic.to_string() } else { self.to_string() }
+    }
+
+    /// The answer where no dialect's shape applies: `{"error":{"status":404,"message":"…"}}`.
+    pub fn plain(self) -> Response {
+        let status = self.status();
+        let body = serde_json::json!({"error": {"status": status.as_u16(), "message": self.message()}});
+        self.with_body(HeaderValue::from_static("application/json; charset=utf-8"), body.to_string())
+    }
+
+    /// An answer with the status, `Retry-After` where it belongs, and a body of the dialect's. Logs faults
+    /// of ours, once.
+    pub fn with_body(&self, content_type: HeaderValue, body: impl Into<Bytes>) -> Response {
+        self.log();
+        let mut response = Response::new(axum::body::Body::from(body.into()));
+        *response.status_mut() = self.status();
+        response.headers_mut().insert(CONTENT_TYPE, content_type);
+        if let Some(seconds) = self.retry_after_s() {
+            response.headers_mut().insert(RETRY_AFTER, seconds.into());
+        }
+        response
+    }
+
+    /// Writes faults of ours to the log; what a client did wrong is in the access log already.
+    pub fn log(&self) {
+        // A panic was logged where it was caught.
+        if self.status() == StatusCode::INTERNAL_SERVER_ERROR && !matches!(self, Self::Panic) {
+            tracing::error!(error = %self, "request failed");
+        }
+    }
+}
+
+/// The status that goes with an error of the store.
+pub fn status_of_store(error: &StoreError) -> StatusCode {
+    match error {
+        StoreError::Duplicate { .. } | StoreError::TenantExists(_) => StatusCode::CONFLICT,
+        StoreError::Missing { .. } => StatusCode::NOT_FOUND,
+        StoreError::UnknownTenant(_) | StoreError::TenantName(_) | StoreError::Query(_) => {
+            StatusCode::BAD_REQUEST
+        }
+        StoreError::Busy { .. } | StoreError::Closed | StoreError::TextBehind(_) => {
+            StatusCode::SERVICE_UNAVAILABLE
+        }
+        StoreError::Full(_) => StatusCode::INSUFFICIENT_STORAGE,
+        _ => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}
+
+/// Seconds after which what the store refused may work.
+pub fn retry_after_s(error: &StoreError) -> Option<u32> {
+    match error {
+        StoreError::Busy { retry_after_s, .. } => Some(*retry_after_s),
+        StoreError::Closed | StoreError::TextBehind(_) => Some(1),
+        _ => None,
+    }
+}
+
+fn status_of_accounts(error: &AccountsError) -> StatusCode {
+    match error {
+        AccountsError::UsernameTaken(_) | AccountsError::IdTaken { .. } | AccountsError::TokenNameTaken { .. } => {
+            StatusCode::CONFLICT
+        }
+        AccountsError::UnknownUser(_) | AccountsError::UnknownToken(_) => StatusCode::NOT_FOUND,
+        AccountsError::Username { .. }
+        | AccountsError::UserId(_)
+        | AccountsError::Password { .. }
+        | AccountsError::FunctionalAccounts(_) => StatusCode::BAD_REQUEST,
+        AccountsError::Busy { .. } => StatusCode::SERVICE_UNAVAILABLE,
+        _ => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}
+
+impl From<StoreError> for Refusal {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl From<AccountsError> for Refusal {
+    fn from(error: AccountsError) -> Self {
+        match error {
+            AccountsError::Store(error) => Self::Store(error),
+            other => Self::Accounts(other),
+        }
+    }
+}
+
+impl From<JsonFault> for Refusal {
+    fn from(fault: JsonFault) -> Self {
+        Self::Json(fault)
+    }
+}

@@ -1,0 +1,247 @@
+//! Where the time of a request goes: the stages that `Server-Timing` and the metrics tell.
+//!
+//! The shell runs every handler inside a [`RequestScope`], which is task-local: what records a stage needs no
+//! handle to it. Outside of a request (tests, background jobs, spawned tasks) recording does nothing.
+
+use std::cell::Cell;
+use std::fmt::Write as _;
+use std::future::Future;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use axum::extract::MatchedPath;
+use http::HeaderValue;
+
+use crate::connection::ConnectionState;
+
+/// A part of the work on a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// Finding the tenant and the caller.
+    Auth,
+    /// Waiting for the bytes of the request's body.
+    Receive,
+    /// Making the dialect's own structures of the body and the query.
+    Parse,
+    /// Waiting for the tenant's writer.
+    Wait,
+    /// Reading, or running a write's closure.
+    Store,
+    /// Waiting until the write is on disk.
+    Commit,
+    /// Making the answer.
+    Render,
+}
+
+impl Stage {
+    /// All of them, in the order they mostly happen.
+    pub const ALL: [Self; 7] =
+        [Self::Auth, Self::Receive, Self::Parse, Self::Wait, Self::Store, Self::Commit, Self::Render];
+
+    /// The name in `Server-Timing` and in the metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auth => "auth",
+            Self::Receive => "receive",
+            Self::Parse => "parse",
+            Self::Wait => "wait",
+            Self::Store => "store",
+            Self::Commit => "commit",
+            Self::Render => "render",
+        }
+    }
+}
+
+tokio::task_local! {
+    static SCOPE: Arc<RequestScope>;
+}
+
+/// What belongs to one request while it is answered.
+#[derive(Debug)]
+pub struct RequestScope {
+    started: Instant,
+    stages_ns: [AtomicU64; Stage::ALL.len()],
+    /// When the client last sent a part of the body, or a handler said it is alive; ns after `started`.
+    progress_ns: AtomicU64,
+    route: OnceLock<Route>,
+    username: OnceLock<Box<str>>,
+    tenant: OnceLock<Box<str>>,
+    connection: Arc<ConnectionState>,
+}
+
+#[derive(Debug)]
+enum Route {
+    Matched(MatchedPath),
+    Named(&'static str),
+}
+
+impl RequestScope {
+    pub(crate) fn new(started: Instant, connection: Arc<ConnectionState>) -> Arc<Self> {
+        Arc::new(Self {
+            started,
+            stages_ns: Default::default(),
+            progress_ns: AtomicU64::new(0),
+            route: OnceLock::new(),
+            username: OnceLock::new(),
+            tenant: OnceLock::new(),
+            connection,
+        })
+    }
+
+    /// The scope of the request that the current task answers.
+    pub fn current() -> Option<Arc<Self>> {
+        SCOPE.try_with(Arc::clone).ok()
+    }
+
+    /// Runs `work` as part of this request: for tasks that a handler spawns.
+    pub async fn run<F: Future>(self: Arc<Self>, work: F) -> F::Output {
+        SCOPE.scope(self, work).await
+    }
+
+    /// When the request's head had arrived.
+    pub fn started(&self) -> Instant {
+        self.started
+    }
+
+    /// Adds to a stage.
+    pub fn add(&self, stage: Stage, spent: Duration) {
+        self.stages_ns[stage as usize].fetch_add(nanoseconds(spent), Ordering::Relaxed);
+    }
+
+    /// Time spent in a stage so far.
+    pub fn spent(&self, stage: Stage) -> Duration {
+        Duration::from_nanos(self.stages_ns[stage as usize].load(Ordering::Relaxed))
+    }
+
+    /// Says that the request goes on: the limit on how long an answer may take starts anew.
+    pub fn note_progress(&self) {
+        self.progress_ns.store(nanoseconds(self.started.elapsed()), Ordering::Relaxed);
+    }
+
+    /// When it last went on.
+    pub(crate) fn progressed(&self) -> Instant {
+        self.started + Duration::from_nanos(self.progress_ns.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn set_matched(&self, path: MatchedPath) {
+        let _ = self.route.set(Route::Matched(path));
+    }
+
+    /// Names the route in metrics and logs, for a dialect that routes by itself. The first name stays.
+    pub fn set_route(&self, name: &'static str) {
+        let _ = self.route.set(Route::Named(name));
+    }
+
+    /// The route's template, e.g. `/api/v3/datasets/{pid}`; `unmatched` for none.
+    pub fn route(&self) -> &str {
+        match self.route.get() {
+            Some(Route::Matched(path)) => path.as_str(),
+            Some(Route::Named(name)) => name,
+            None => "unmatched",
+        }
+    }
+
+    /// Says who asks, for the access log. The first name stays.
+    pub fn set_username(&self, name: &str) {
+        let _ = self.username.set(name.into());
+    }
+
+    /// Who asks, if known.
+    pub fn username(&self) -> Option<&str> {
+        self.username.get().map(AsRef::as_ref)
+    }
+
+    /// Says whose data is asked for, for the access log. The first name stays.
+    pub fn set_tenant(&self, name: &str) {
+        let _ = self.tenant.set(name.into());
+    }
+
+    /// Whose data is asked for, if known.
+    pub fn tenant(&self) -> Option<&str> {
+        self.tenant.get().map(AsRef::as_ref)
+    }
+
+    pub(crate) fn connection(&self) -> &ConnectionState {
+        &self.connection
+    }
+
+    /// `auth;dur=0.012, store;dur=0.107, total;dur=0.151`: milliseconds, of the stages that took any time.
+    pub(crate) fn server_timing(&self, total: Duration) -> HeaderValue {
+        thread_local! { static TEXT: Cell<String> = const { Cell::new(String::new()) }; }
+        let mut text = TEXT.take();
+        text.clear();
+        for stage in Stage::ALL {
+            let spent = self.spent(stage);
+            if !spent.is_zero() {
+                push_entry(&mut text, stage.name(), spent);
+                text.push_str(", ");
+            }
+        }
+        push_entry(&mut text, "total", total);
+        // Names and digits are always a header value.
+        let value = HeaderValue::from_str(&text).unwrap_or_else(|_| HeaderValue::from_static("total"));
+        TEXT.set(text);
+        value
+    }
+}
+
+/// Writes `name;dur=ms` with three decimals.
+fn push_entry(text: &mut String, name: &str, spent: Duration) {
+    let us = spent.as_micros();
+    // Writing to a string does not fail.
+    let _ = write!(text, "{name};dur={}.{:03}", us / 1000, us % 1000);
+}
+
+fn nanoseconds(spent: Duration) -> u64 {
+    u64::try_from(spent.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Adds to a stage of the current request, if there is one.
+pub fn record(stage: Stage, spent: Duration) {
+    let _ = SCOPE.try_with(|scope| scope.add(stage, spent));
+}
+
+/// Runs `work` and records the time it takes.
+pub fn timed<R>(stage: Stage, work: impl FnOnce() -> R) -> R {
+    let started = Instant::now();
+    let result = work();
+    record(stage, started.elapsed());
+    result
+}
+
+/// Awaits `work` and records the time it takes, waiting included.
+pub async fn timed_async<F: Future>(stage: Stage, work: F) -> F::Output {
+    let started = Instant::now();
+    let result = work.await;
+    record(stage, started.elapsed());
+    result
+}
+
+/// Says that the current request goes on; see [`RequestScope::note_progress`].
+pub fn note_progress() {
+    let _ = SCOPE.try_with(|scope| scope.note_progress());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn stages_add_up_inside_a_request_only() {
+        record(Stage::Store, Duration::from_secs(1));
+        let scope = RequestScope::new(Instant::now(), Arc::default());
+        let inside = Arc::clone(&scope);
+        inside
+            .run(async {
+                record(Stage::Auth, Duration::from_micros(12));
+                record(Stage::Store, Duration::from_micros(1_500));
+                record(Stage::Store, Duration::from_micros(7));
+            })
+            .await;
+        let header = scope.server_timing(Duration::from_micros(2_000));
+        assert_eq!(header, "auth;dur=0.012, store;dur=1.507, total;dur=2.000");
+        assert_eq!(scope.route(), "unmatched");
+        assert!(RequestScope::current().is_none());
+    }
+}

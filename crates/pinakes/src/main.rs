@@ -1,0 +1,2 @@
+//! The pinakes command: serve, demo, import, export, backup, check.
+fn main() {}

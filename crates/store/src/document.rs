@@ -1,0 +1,225 @@
+//! A record on its way in: its body as bytes, and what the kind's declaration takes out of it.
+
+use bytes::Bytes;
+use serde_json::Value as Json;
+use time::OffsetDateTime;
+
+use crate::eval::{each_at, instant_ms, value_at};
+use crate::session::Cell;
+use crate::{Arity, Class, Counts, Kind, ListId, Path, Result, StoreError, Text, Type};
+
+/// A record ready to be written. Making one serialises the body and reads it once; writers do that
+/// outside the transaction.
+#[derive(Debug, Clone)]
+pub struct Document {
+    pub(crate) kind: &'static Kind,
+    pub(crate) id: String,
+    pub(crate) body: Bytes,
+    pub(crate) taken: Taken,
+    pub(crate) list: Option<(ListId, u64)>,
+}
+
+impl Document {
+    /// Serialises `body` and takes out what `kind` declares.
+    ///
+    /// Errors: the body cannot be written as JSON.
+    pub fn new(kind: &'static Kind, id: impl Into<String>, body: &Json) -> Result<Self> {
+        let bytes = serde_json::to_vec(body).map_err(|error| StoreError::Damaged(error.to_string()))?;
+        Ok(Self { kind, id: id.into(), body: bytes.into(), taken: Taken::from(kind, body), list: None })
+    }
+
+    /// With a list of `n_members` members that was written before with [`crate::Txn::append_members`].
+    pub fn with_list(mut self, list: ListId, n_members: u64) -> Self {
+        self.list = Some((list, n_members));
+        self
+    }
+
+    /// The id.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The body as it will be stored.
+    pub fn body(&self) -> &Bytes {
+        &self.body
+    }
+}
+
+/// What a declaration takes out of a body.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Taken {
+    /// Class of the record and the object of its class fields, as JSON text.
+    pub(crate) class: Class,
+    pub(crate) class_text: String,
+    /// One cell for each [`Arity::One`] column, in declared order.
+    pub(crate) cells: Vec<Cell>,
+    /// (index of the column, value) for [`Arity::Many`] columns, without doubles.
+    pub(crate) many: Vec<(usize, Cell)>,
+    /// (index of the facet, value), without doubles.
+    pub(crate) counted: Vec<(usize, String)>,
+    /// (scheme, value).
+    pub(crate) identifiers: Vec<(&'static str, String)>,
+    /// (relation, kind of the target, id of the target).
+    pub(crate) links: Vec<(&'static str, &'static str, String)>,
+}
+
+impl Taken {
+    pub(crate) fn from(kind: &'static Kind, body: &Json) -> Self {
+        let class_text = class_text(kind, body);
+        let mut taken = Self {
+            class: class_of(&class_text),
+            class_text,
+            cells: Vec::new(),
+            many: Vec::new(),
+            counted: Vec::new(),
+            identifiers: Vec::new(),
+            links: Vec::new(),
+        };
+        for (index, column) in kind.columns.iter().enumerate() {
+            match column.arity {
+                Arity::One => taken.cells.push(single_cell(body, column.path, column.ty)),
+                Arity::Many => each_at(body, column.path, &mut |it| match cell(it, column.ty) {
+                    Cell::Null => {}
+                    value => push_once(&mut taken.many, (index, value)),
+                }),
+            }
+        }
+        for (index, facet) in kind.facets.iter().enumerate() {
+            count(facet.counts, body, facet.path, &mut |value| push_once(&mut taken.counted, (index, value)));
+        }
+        for it in kind.identifiers {
+            each_text(body, it.path, &mut |text| push_once(&mut taken.identifiers, (it.scheme, text)));
+        }
+        for it in kind.links {
+            each_text(body, it.path, &mut |text| push_once(&mut taken.links, (it.relation, it.to, text)));
+        }
+        taken
+    }
+}
+
+/// The text of a body that a search finds; `None` when the kind has no text.
+pub(crate) fn searched_text(kind: &Kind, body: &Json) -> Option<String> {
+    let mut text = String::new();
+    match kind.text {
+        Text::None => return None,
+        Text::AllStrings => push_strings(body, &mut text),
+        Text::At(paths) => {
+            paths.iter().for_each(|path| each_at(body, path, &mut |it| push_strings(it, &mut text)))
+        }
+    }
+    Some(text)
+}
+
+/// Calls `visit` with each value that a facet counts in a body; equal values may come more than once.
+pub(crate) fn count(counts: Counts, body: &Json, path: &str, visit: &mut impl FnMut(String)) {
+    match counts {
+        Counts::Values => each_at(body, path, &mut |it| match it {
+            Json::Null | Json::Object(_) | Json::Array(_) => {}
+            Json::String(text) => visit(text.clone()),
+            other => visit(other.to_string()),
+        }),
+        Counts::Days => each_at(body, path, &mut |it| {
+            if let Some(day) = it.as_str().and_then(instant_ms).and_then(day_text) {
+                visit(day);
+            }
+        }),
+        Counts::Strings(strings) => {
+            if let Some(Json::Object(map)) = value_at(body, Path::dotted(path).as_steps()) {
+                let mut list = Vec::new();
+                strings(map, &mut list);
+                list.into_iter().for_each(visit);
+            }
+        }
+    }
+}
+
+/// The day of an instant as `YYYY-MM-DD`.
+pub(crate) fn day_text(ms: i64) -> Option<String> {
+    let date = OffsetDateTime::from_unix_timestamp(ms.div_euclid(1000)).ok()?.date();
+    Some(format!("{:04}-{:02}-{:02}", date.year(), u8::from(date.month()), date.day()))
+}
+
+/// The class of the object of class fields: 63 bits of its FNV-1a hash, so that every server comes to
+/// the same number without asking. 0 stands for all classes together and is never given.
+pub(crate) fn class_of(class_text: &str) -> Class {
+    let hash = class_text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    Class((hash >> 1).max(1).cast_signed())
+}
+
+fn class_text(kind: &Kind, body: &Json) -> String {
+    let mut text = String::from("{");
+    for field in kind.class_fields {
+        let value = match body.get(field) {
+            None | Some(Json::Null) => continue,
+            Some(Json::Array(list)) => sorted_list(list),
+            Some(other) => other.to_string(),
+        };
+        if 1 < text.len() {
+            text.push(',');
+        }
+        text.push_str(&format!("{}:{value}", Json::from(*field)));
+    }
+    text.push('}');
+    text
+}
+
+/// Lists in a class are sets: their order and doubles do not make another class.
+fn sorted_list(list: &[Json]) -> String {
+    let mut texts: Vec<String> = list.iter().map(Json::to_string).collect();
+    texts.sort_unstable();
+    texts.dedup();
+    format!("[{}]", texts.join(","))
+}
+
+fn single_cell(body: &Json, path: &str, ty: Type) -> Cell {
+    let mut at = body;
+    for step in path.split('.') {
+        match at.get(step) {
+            Some(it) => at = it,
+            None => return Cell::Null,
+        }
+    }
+    cell(at, ty)
+}
+
+fn cell(value: &Json, ty: Type) -> Cell {
+    let cell = match (ty, value) {
+        (Type::Text, Json::String(text)) => Some(Cell::Text(text.clone())),
+        (Type::Integer, Json::Number(number)) => {
+            number.as_i64().map(Cell::Int).or_else(|| number.as_f64().map(Cell::Real))
+        }
+        (Type::Real, Json::Number(number)) => number.as_f64().map(Cell::Real),
+        (Type::Boolean, Json::Bool(it)) => Some(Cell::Int(i64::from(*it))),
+        (Type::Instant, Json::String(text)) => instant_ms(text).map(Cell::Int),
+        _ => None,
+    };
+    cell.unwrap_or(Cell::Null)
+}
+
+fn each_text(body: &Json, path: &str, visit: &mut impl FnMut(String)) {
+    each_at(body, path, &mut |it| {
+        if let Json::String(text) = it {
+            visit(text.clone());
+        }
+    });
+}
+
+fn push_strings(value: &Json, text: &mut String) {
+    match value {
+        Json::String(it) => {
+            text.push_str(it);
+            text.push('\n');
+        }
+        Json::Array(list) => list.iter().for_each(|it| push_strings(it, text)),
+        Json::Object(map) => map.values().for_each(|it| push_strings(it, text)),
+        _ => {}
+    }
+}
+
+fn push_once<T: PartialEq>(list: &mut Vec<T>, value: T) {
+    if !list.contains(&value) {
+        list.push(value);
+    }
+}

@@ -1,0 +1,111 @@
+//! Why the store could not do what was asked.
+
+/// A refusal or failure of the store. A write that ends in one changed nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// A record, or a value of a unique column, exists already.
+    #[error("{kind}: {column} {value:?} exists already")]
+    Duplicate {
+        /// Name of the kind.
+        kind: &'static str,
+        /// `id`, or the unique column's name.
+        column: &'static str,
+        /// The value that is taken.
+        value: String,
+    },
+    /// A record to change or delete is not there.
+    #[error("{kind}: no record with id {id:?}")]
+    Missing {
+        /// Name of the kind.
+        kind: &'static str,
+        /// The id asked for.
+        id: String,
+    },
+    /// The write queue of the tenant is full; try again after `retry_after_s` seconds.
+    #[error("the write queue is full ({depth} waiting); try again in {retry_after_s} s")]
+    Busy {
+        /// Writes waiting.
+        depth: usize,
+        /// Seconds after which a retry makes sense.
+        retry_after_s: u32,
+    },
+    /// The tenant does not exist.
+    #[error("no tenant named {0:?}; `pinakes tenant list` shows those that exist")]
+    UnknownTenant(String),
+    /// The tenant exists already.
+    #[error("a tenant named {0:?} exists already")]
+    TenantExists(String),
+    /// The name cannot be a tenant's.
+    #[error(
+        "{0:?} cannot name a tenant: expected 1 to 63 of a-z, 0-9, `-`, `_`, beginning with a letter or digit"
+    )]
+    TenantName(String),
+    /// A kind that this program does not declare.
+    #[error("no kind named {0:?}")]
+    UnknownKind(String),
+    /// The query asks for more than a bound allows, or is not well formed.
+    #[error("query: {0}")]
+    Query(String),
+    /// The data was written by a newer version of the program.
+    #[error(
+        "{place} has store format {found}, this program reads up to {known}; run a newer version of pinakes"
+    )]
+    Newer {
+        /// The file or schema.
+        place: String,
+        /// Format found there.
+        found: i64,
+        /// Newest format known here.
+        known: i64,
+    },
+    /// What is stored does not make sense; `pinakes check` says more.
+    #[error("damaged: {0}; run `pinakes check`, restore from a backup if it confirms this")]
+    Damaged(String),
+    /// The server is shutting down.
+    #[error("the store is closing")]
+    Closed,
+    /// The disk is full; nothing of the write was kept.
+    #[error("no space left for {0}; free some and try again")]
+    Full(String),
+    /// The text index is behind the records a search must see; it catches up and the read runs again.
+    #[error("the text index of {0} is behind")]
+    TextBehind(&'static str),
+    /// A read ran past its bound and was stopped.
+    #[error(
+        "the read took longer than limits.read_timeout_ms allows; narrow the condition or raise the limit"
+    )]
+    TooLong,
+    /// The commit that many writes shared failed; none of them was kept.
+    #[error("the commit failed, nothing was written: {0}")]
+    Commit(String),
+    /// The closure of a write panicked; nothing of it was kept.
+    #[error("a write stopped by an internal fault; nothing of it was kept")]
+    Panicked,
+    /// The embedded engine failed.
+    #[error("sqlite: {0}")]
+    Sqlite(rusqlite::Error),
+    /// A file of the store could not be read or written.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file.
+        path: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}
+
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        match error.sqlite_error_code() {
+            Some(rusqlite::ErrorCode::DiskFull) => Self::Full("the tenant's file".into()),
+            Some(rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase) => {
+                Self::Damaged(error.to_string())
+            }
+            Some(rusqlite::ErrorCode::OperationInterrupted) => Self::TooLong,
+            _ => Self::Sqlite(error),
+        }
+    }
+}
+
+/// What a call of the store gives.
+pub type Result<T, E = StoreError> = std::result::Result<T, E>;

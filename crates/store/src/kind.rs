@@ -1,0 +1,244 @@
+//! What a kind of record is: declared as data by a dialect, made into tables and indexes by the store.
+
+use serde_json::{Map, Value};
+
+use crate::Path;
+
+/// A kind of record. Declared once as a `static`; its name is unique over all dialects.
+#[derive(Debug)]
+pub struct Kind {
+    /// Lower-case letters, digits and `_`, e.g. `scicat_dataset`: part of table names.
+    pub name: &'static str,
+    /// Dotted path in the body that repeats the record's id, so that conditions on it use the id's index.
+    pub id_path: Option<&'static str>,
+    /// Fields of the body that queries and sorts reach without reading bodies.
+    pub columns: &'static [Column],
+    /// Ordered indexes over columns. Each costs a tree update on every write.
+    pub indexes: &'static [Index],
+    /// Values that are counted as records come and go.
+    pub facets: &'static [Facet],
+    /// Paths (top-level field names) whose values together decide who may see a record. Records with
+    /// equal values share a class; conditions on these fields are answered from the few classes.
+    pub class_fields: &'static [&'static str],
+    /// What of the body a text search finds.
+    pub text: Text,
+    /// Names of the record that hold across kinds (DOI, barcode, …).
+    pub identifiers: &'static [Identifier],
+    /// References to other records.
+    pub links: &'static [Link],
+    /// Name of the list field whose members are kept as child rows, outside the body.
+    pub members: Option<&'static str>,
+}
+
+impl Kind {
+    /// A kind with a name and nothing else, to be completed by struct update syntax.
+    pub const fn named(name: &'static str) -> Self {
+        Self {
+            name,
+            id_path: None,
+            columns: &[],
+            indexes: &[],
+            facets: &[],
+            class_fields: &[],
+            text: Text::None,
+            identifiers: &[],
+            links: &[],
+            members: None,
+        }
+    }
+
+    /// The column that holds `path`, if one was declared for it.
+    pub fn column_of(&self, path: &Path) -> Option<&'static Column> {
+        self.columns.iter().find(|column| path.is_dotted(column.path))
+    }
+
+    /// The column of that name.
+    pub fn column_named(&self, name: &str) -> Option<&'static Column> {
+        self.columns.iter().find(|column| column.name == name)
+    }
+
+    /// The facet of that name.
+    pub fn facet_named(&self, name: &str) -> Option<&'static Facet> {
+        self.facets.iter().find(|facet| facet.name == name)
+    }
+
+    /// Whether `path` is one of the fields that make the record's class, or lies below one.
+    pub fn is_class_field(&self, path: &Path) -> bool {
+        path.as_steps().first().is_some_and(|step| self.class_fields.contains(&step.as_str()))
+    }
+
+    /// Whether `path` repeats the id.
+    pub fn is_id(&self, path: &Path) -> bool {
+        self.id_path.is_some_and(|id_path| path.is_dotted(id_path))
+    }
+
+    /// The declaration as text: when it differs from the one a tenant was written with, columns, indexes
+    /// and counts are made anew from the bodies. Functions count by the facet's name.
+    pub(crate) fn declaration(&self) -> String {
+        let facets = self.facets.iter().map(|facet| {
+            let counts = match facet.counts {
+                Counts::Values => "values",
+                Counts::Days => "days",
+                Counts::Strings(_) => "strings",
+            };
+            format!("{}:{}:{counts}", facet.name, facet.path)
+        });
+        format!(
+            "id {:?}; columns {:?}; indexes {:?}; facets {:?}; classes {:?}; text {:?}; identifiers {:?}; links {:?}; members {:?}",
+            self.id_path,
+            self.columns,
+            self.indexes,
+            facets.collect::<Vec<_>>(),
+            self.class_fields,
+            self.text,
+            self.identifiers,
+            self.links,
+            self.members
+        )
+    }
+}
+
+/// A field of the body kept beside it, for conditions and sorting.
+#[derive(Debug)]
+pub struct Column {
+    /// SQL-safe name, unique in the kind.
+    pub name: &'static str,
+    /// Dotted path in the body.
+    pub path: &'static str,
+    /// Type of the value; a value of another type is kept as absent.
+    pub ty: Type,
+    /// One value or a list of them.
+    pub arity: Arity,
+}
+
+impl Column {
+    /// A column named as its path, with one value.
+    pub const fn one(path: &'static str, ty: Type) -> Self {
+        Self { name: path, path, ty, arity: Arity::One }
+    }
+    /// A column named as its path, over a list of values; always indexed.
+    pub const fn many(path: &'static str, ty: Type) -> Self {
+        Self { name: path, path, ty, arity: Arity::Many }
+    }
+    /// A column with a name of its own, for a nested path.
+    pub const fn at(name: &'static str, path: &'static str, ty: Type) -> Self {
+        Self { name, path, ty, arity: Arity::One }
+    }
+}
+
+/// How many values a column holds for one record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Arity {
+    /// At most one.
+    One,
+    /// Any number; kept in a table of its own, indexed by value.
+    Many,
+}
+
+/// Type of a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Type {
+    /// JSON string.
+    Text,
+    /// JSON number, exact up to 64-bit integers.
+    Integer,
+    /// JSON number.
+    Real,
+    /// JSON boolean.
+    Boolean,
+    /// ISO 8601 date and time as a JSON string; kept as milliseconds since 1970.
+    Instant,
+}
+
+/// An ordered index over columns; `class` may stand first to serve sorted lists of one class.
+#[derive(Debug)]
+pub struct Index {
+    /// Column names, in order. The word `class` names the record's class.
+    pub columns: &'static [&'static str],
+    /// Whether two records may share the values.
+    pub uniqueness: Uniqueness,
+}
+
+impl Index {
+    /// An index that allows equal values.
+    pub const fn on(columns: &'static [&'static str]) -> Self {
+        Self { columns, uniqueness: Uniqueness::Shared }
+    }
+    /// An index that refuses equal values with [`crate::StoreError::Duplicate`].
+    pub const fn unique(columns: &'static [&'static str]) -> Self {
+        Self { columns, uniqueness: Uniqueness::Unique }
+    }
+}
+
+/// Whether an index refuses equal values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Uniqueness {
+    /// Equal values are fine.
+    Shared,
+    /// Equal values are refused. Absent values are never equal.
+    Unique,
+}
+
+/// A value that is counted over records.
+#[derive(Debug)]
+pub struct Facet {
+    /// Name that queries use.
+    pub name: &'static str,
+    /// Dotted path in the body.
+    pub path: &'static str,
+    /// What is counted there.
+    pub counts: Counts,
+}
+
+impl Facet {
+    /// Counts the values of a field, each element of a list for itself.
+    pub const fn values(path: &'static str) -> Self {
+        Self { name: path, path, counts: Counts::Values }
+    }
+    /// Counts the days (UTC, `YYYY-MM-DD`) of an instant.
+    pub const fn days(path: &'static str) -> Self {
+        Self { name: path, path, counts: Counts::Days }
+    }
+}
+
+/// What a facet counts at its path.
+#[derive(Debug, Clone, Copy)]
+pub enum Counts {
+    /// The value, or each element of a list: text as it is, numbers and booleans as JSON writes them.
+    Values,
+    /// The day (UTC) of an instant.
+    Days,
+    /// The strings that the function gives for the object, e.g. its keys.
+    Strings(fn(&Map<String, Value>, &mut Vec<String>)),
+}
+
+/// What of a body is searched as text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Text {
+    /// Nothing.
+    None,
+    /// Every string in the body, at any depth; keys are not searched.
+    AllStrings,
+    /// The strings at these dotted paths.
+    At(&'static [&'static str]),
+}
+
+/// A name of the record that holds across kinds.
+#[derive(Debug)]
+pub struct Identifier {
+    /// E.g. `doi`, `orcid`, `barcode`.
+    pub scheme: &'static str,
+    /// Dotted path in the body; a list gives many.
+    pub path: &'static str,
+}
+
+/// A reference from a record to another.
+#[derive(Debug)]
+pub struct Link {
+    /// Name of the relation, e.g. `dataset`.
+    pub relation: &'static str,
+    /// Dotted path in the body of the target's id; a list gives many.
+    pub path: &'static str,
+    /// Name of the target's kind.
+    pub to: &'static str,
+}

@@ -1,0 +1,58 @@
+//! The record store: tenants, kinds, records, queries and transactions.
+//!
+//! A **record** is a JSON document with an id, of one [`Kind`], in one [`Tenant`], with a version. Its body
+//! is kept as the bytes that will be sent; beside it lie the columns, indexes, counts, identifiers and links
+//! that the kind declares. Domain code is a synchronous closure over a snapshot ([`View`]) or a
+//! transaction ([`Txn`]); what a transaction did is on disk when [`Tenant::write`] returns.
+//!
+//! ```
+//! use pinakes_store::{Catalogue, Column, End, Expr, Kind, Limits, Location, Query, StoreError, Type, Weight};
+//! use serde_json::json;
+//!
+//! static SAMPLE: Kind = Kind { columns: &[Column::one("mass", Type::Real)], ..Kind::named("sample") };
+//!
+//! let folder = tempfile::tempdir()?;
+//! let catalogue = Catalogue::open(Location::Folder(folder.path().into()), &[&SAMPLE], Limits::default())?;
+//! let tenant = catalogue.create_tenant("rcp1", "an institute")?;
+//! tenant.write_blocking(|txn| -> Result<(), StoreError> {
+//!     txn.insert(&SAMPLE, "s1", &json!({"mass": 2.5}))?;
+//!     Ok(())
+//! })?;
+//! let heavy = Query::filter(Expr::Range("mass".into(), End::Included(2.0.into()), End::Open));
+//! let found = tenant.read_blocking(|view| view.find(&SAMPLE, &heavy))?;
+//! assert_eq!(found[0].id, "s1");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod catalogue;
+mod check;
+mod classes;
+mod counters;
+mod document;
+mod error;
+mod eval;
+mod kind;
+mod limits;
+mod plan;
+mod query;
+mod record;
+mod scan;
+mod schema;
+mod session;
+mod sqlite;
+mod tenant;
+mod text;
+mod txn;
+mod view;
+
+pub use catalogue::{Catalogue, Location, TenantInfo};
+pub use document::Document;
+pub use error::{Result, StoreError};
+pub use eval::matches;
+pub use kind::{Arity, Column, Counts, Facet, Identifier, Index, Kind, Link, Text, Type, Uniqueness};
+pub use limits::Limits;
+pub use query::{Direction, End, Expr, FacetCount, Order, Path, Pattern, Query, TextQuery, Value};
+pub use record::{Change, Class, ListId, Record};
+pub use tenant::{Tenant, TenantStats, Weight, WriteTimes};
+pub use txn::{Txn, Written};
+pub use view::View;

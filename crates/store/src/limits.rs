@@ -1,0 +1,95 @@
+//! Every bound of the server, in one place: what is beyond one gets a clear error.
+//!
+//! Each is a key of the `[limits]` table of `pinakes.toml`, named as the field.
+
+use serde::Deserialize;
+
+/// Bounds on queues, bodies, pages, pools and caches. `Default` is what runs when nothing is set.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    /// Largest request body on ordinary routes, in bytes (16 MiB). Beyond: 413.
+    pub body_bytes: u64,
+    /// Largest request body on routes that stream lists of files or records, in bytes (1 GiB). Beyond: 413.
+    pub stream_body_bytes: u64,
+    /// Largest head (request line and header fields) of a request, in bytes (64 KiB). Beyond: 431.
+    pub header_bytes: usize,
+    /// How long a client may take to send the head of a request, in milliseconds (15 s).
+    pub header_timeout_ms: u64,
+    /// How long a client may pause while it sends a body, in milliseconds (30 s).
+    pub body_timeout_ms: u64,
+    /// How long an answer may take to begin, in milliseconds (60 s). Beyond: 503.
+    pub request_timeout_ms: u64,
+    /// Connections open at once (20,000). Beyond: accepted when one closes.
+    pub connections: usize,
+    /// How long a shutdown waits for answers under way, in milliseconds (30 s).
+    pub drain_timeout_ms: u64,
+    /// Deepest nesting of a JSON body or filter (100 levels). Beyond: 400.
+    pub json_depth: usize,
+    /// Rows that one list answer may hold (1,000,000).
+    pub page_rows: u64,
+    /// Bytes of bodies that a list answer collects before it is sent, in bytes (256 MiB). Beyond: an error that asks for a smaller page.
+    pub page_bytes: u64,
+
+    /// Writes that may wait for one tenant's writer (4,096). Beyond: 503 with `Retry-After`.
+    pub write_queue: usize,
+    /// Writes that share one commit at most (512).
+    pub batch_writes: usize,
+    /// Bytes written after which a batch is committed although more writes wait, in bytes (16 MiB).
+    pub batch_bytes: usize,
+    /// Scans (lists, counts, facets) that run at once over all tenants (16); others wait.
+    pub scans: usize,
+    /// How long one read may run before it is stopped, in milliseconds (30 s).
+    pub read_timeout_ms: u64,
+    /// Tenants open at once (256); the least recently used is closed beyond.
+    pub open_tenants: usize,
+    /// Reading connections kept per tenant (16).
+    pub readers: usize,
+    /// Page cache of one connection, in KiB (8 MiB). Pages mostly come from the mapped file.
+    pub page_cache_kib: u32,
+    /// How much of a tenant's file may be mapped, in bytes (1 TiB).
+    pub map_bytes: u64,
+    /// Size of the write-ahead log at which it is written back, in bytes (64 MiB).
+    pub log_bytes: u64,
+    /// Records that the text index may be behind before writes wait for it (20,000).
+    pub text_lag_records: u64,
+
+    /// Accounts kept resolved, by token (10,000).
+    pub cached_callers: usize,
+    /// Password checks that run at once (2): each takes a core for a while.
+    pub password_checks: usize,
+    /// Password checks that may wait for those (256). Beyond: 503 with `Retry-After`.
+    pub password_queue: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            body_bytes: 16 << 20,
+            stream_body_bytes: 1 << 30,
+            header_bytes: 64 << 10,
+            header_timeout_ms: 15_000,
+            body_timeout_ms: 30_000,
+            request_timeout_ms: 60_000,
+            connections: 20_000,
+            drain_timeout_ms: 30_000,
+            json_depth: 100,
+            page_rows: 1_000_000,
+            page_bytes: 256 << 20,
+            write_queue: 4_096,
+            batch_writes: 512,
+            batch_bytes: 16 << 20,
+            scans: 16,
+            read_timeout_ms: 30_000,
+            open_tenants: 256,
+            readers: 16,
+            page_cache_kib: 8 << 10,
+            map_bytes: 1 << 40,
+            log_bytes: 64 << 20,
+            text_lag_records: 20_000,
+            cached_callers: 10_000,
+            password_checks: 2,
+            password_queue: 256,
+        }
+    }
+}

@@ -1,0 +1,357 @@
+//! From a condition to SQL: what columns, classes and indexes answer goes to the engine, the rest is
+//! evaluated on the rows that remain.
+
+use std::sync::Arc;
+
+use crate::classes::{ClassSet, Classes};
+use crate::session::{Cell, Session};
+use crate::view::State;
+use crate::{Arity, Column, End, Expr, Kind, Path, Result, Type, Value, text};
+
+/// A condition taken apart. The SQL speaks of the kind's table as `r`.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    /// Conditions that all must hold.
+    pub(crate) conditions: Vec<String>,
+    /// Their bound values, in order of their numbers.
+    pub(crate) values: Vec<Cell>,
+    /// What the engine could not decide.
+    pub(crate) residual: Option<Expr>,
+    /// The classes that the condition allows, when it restricts them.
+    pub(crate) classes: Option<Arc<ClassSet>>,
+    /// Top-level equalities on columns or facets, for estimates: (path, texts of the values).
+    pub(crate) equalities: Vec<(Path, Vec<String>)>,
+    /// How many ranges and other conditions of unknown share there are.
+    pub(crate) n_vague: u32,
+    /// Whether nothing can satisfy it.
+    pub(crate) is_empty: bool,
+    /// Whether a text search takes part.
+    pub(crate) has_text: bool,
+}
+
+impl Plan {
+    /// Takes `filter` apart for `kind`.
+    pub(crate) fn of(
+        session: &mut Session<'_>,
+        state: State,
+        classes: &Classes,
+        kind: &'static Kind,
+        filter: &Expr,
+    ) -> Result<Self> {
+        let mut conjuncts = Vec::new();
+        flatten(filter, &mut conjuncts);
+        let (on_class, others): (Vec<_>, Vec<_>) =
+            conjuncts.into_iter().partition(|it| is_on_class(kind, it));
+        let mut plan = Self {
+            conditions: Vec::new(),
+            values: Vec::new(),
+            residual: None,
+            classes: None,
+            equalities: Vec::new(),
+            n_vague: 0,
+            is_empty: false,
+            has_text: false,
+        };
+        let mut compiler = Compiler { session, state, classes, kind, values: Vec::new(), has_text: false };
+        if !on_class.is_empty() {
+            let together = Expr::And(on_class.into_iter().cloned().collect());
+            let set = compiler.classes.satisfying(compiler.session, state, kind, &together)?;
+            plan.is_empty = set.numbers.is_empty();
+            plan.classes = (!set.is_all).then_some(set);
+        }
+        let mut residual = Vec::new();
+        for conjunct in others {
+            plan.note_for_estimates(kind, conjunct);
+            match compiler.sql(conjunct, Logic::Filter)? {
+                Some(sql) => plan.conditions.push(sql),
+                None => residual.push(conjunct.clone()),
+            }
+        }
+        plan.values = compiler.values;
+        plan.has_text = compiler.has_text;
+        plan.residual = match residual.len() {
+            0 => None,
+            1 => residual.pop(),
+            _ => Some(Expr::And(residual)),
+        };
+        Ok(plan)
+    }
+
+    /// The number of the parameter that `value` gets.
+    pub(crate) fn bind(&mut self, value: Cell) -> usize {
+        self.values.push(value);
+        self.values.len()
+    }
+
+    fn note_for_estimates(&mut self, kind: &Kind, conjunct: &Expr) {
+        let equality = match conjunct {
+            Expr::Is(path, value) => Some((path, std::slice::from_ref(value))),
+            Expr::In(path, values) => Some((path, values.as_slice())),
+            _ => None,
+        };
+        match equality {
+            Some((path, values)) if kind.column_of(path).is_some() => {
+                self.equalities.push((path.clone(), values.iter().filter_map(counted_text).collect()));
+            }
+            _ => self.n_vague += 1,
+        }
+    }
+}
+
+/// The text under which a facet counts a value.
+fn counted_text(value: &Value) -> Option<String> {
+    match value {
+        Value::Text(text) => Some(text.clone()),
+        Value::Boolean(it) => Some(it.to_string()),
+        Value::Integer(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+fn flatten<'a>(expr: &'a Expr, into: &mut Vec<&'a Expr>) {
+    match expr {
+        Expr::All => {}
+        Expr::And(list) => list.iter().for_each(|it| flatten(it, into)),
+        other => into.push(other),
+    }
+}
+
+/// Whether an expression speaks of class fields only, so that classes decide it.
+pub(crate) fn is_on_class(kind: &Kind, expr: &Expr) -> bool {
+    match expr {
+        Expr::And(list) | Expr::Or(list) => !list.is_empty() && list.iter().all(|it| is_on_class(kind, it)),
+        Expr::Not(it) => is_on_class(kind, it),
+        Expr::Is(path, value) => is_class_value(kind, path, value),
+        Expr::In(path, values) => values.iter().all(|value| is_class_value(kind, path, value)),
+        Expr::Range(path, ..) | Expr::Prefix(path, _) | Expr::Regex(path, _) => kind.is_class_field(path),
+        _ => false,
+    }
+}
+
+/// The order of a list does not reach its class, so a comparison with a whole list is not decided there.
+fn is_class_value(kind: &Kind, path: &Path, value: &Value) -> bool {
+    kind.is_class_field(path) && !matches!(value, Value::Json(_))
+}
+
+/// Whether `NULL` (unknown) may stand for false.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Logic {
+    /// The engine filters: unknown is as good as false, and indexes stay usable.
+    Filter,
+    /// Below a negation: true or false only.
+    Strict,
+}
+
+struct Compiler<'a, 'b> {
+    session: &'a mut Session<'b>,
+    state: State,
+    classes: &'a Classes,
+    kind: &'static Kind,
+    values: Vec<Cell>,
+    has_text: bool,
+}
+
+impl Compiler<'_, '_> {
+    /// SQL that decides `expr` exactly, or `None` when columns cannot.
+    fn sql(&mut self, expr: &Expr, logic: Logic) -> Result<Option<String>> {
+        let n_values = self.values.len();
+        let sql = self.try_sql(expr, logic)?;
+        if sql.is_none() {
+            self.values.truncate(n_values);
+        }
+        Ok(sql)
+    }
+
+    fn try_sql(&mut self, expr: &Expr, logic: Logic) -> Result<Option<String>> {
+        if is_on_class(self.kind, expr) {
+            return self.class_sql(expr).map(Some);
+        }
+        Ok(match expr {
+            Expr::All => Some("TRUE".to_owned()),
+            Expr::Nothing => Some("FALSE".to_owned()),
+            Expr::And(list) => self.joined(list, " AND ", "TRUE", logic)?,
+            Expr::Or(list) => self.joined(list, " OR ", "FALSE", logic)?,
+            Expr::Not(it) => self.sql(it, Logic::Strict)?.map(|sql| format!("NOT ({sql})")),
+            Expr::Is(path, value) => self.in_sql(path, std::slice::from_ref(value), logic),
+            Expr::In(path, values) => self.in_sql(path, values, logic),
+            Expr::Range(path, lower, upper) => self.range_sql(path, lower, upper, logic),
+            Expr::Prefix(path, prefix) => self.prefix_sql(path, prefix, logic),
+            Expr::Ids(ids) => {
+                let set = Cell::Set(ids.iter().map(|id| Cell::Text(id.clone())).collect());
+                let n = self.bind(set);
+                Some(self.session.flavour().in_set("r.id", n))
+            }
+            Expr::Text(query) => {
+                self.has_text = true;
+                let n = self.bind(Cell::Text(text::match_text(query)));
+                Some(text::condition(self.kind, n))
+            }
+            Expr::Exists(_) | Expr::Regex(..) | Expr::Element(..) | Expr::Size(..) => None,
+        })
+    }
+
+    fn bind(&mut self, value: Cell) -> usize {
+        self.values.push(value);
+        self.values.len()
+    }
+
+    fn class_sql(&mut self, expr: &Expr) -> Result<String> {
+        let set = self.classes.satisfying(self.session, self.state, self.kind, expr)?;
+        if set.is_all {
+            return Ok("TRUE".to_owned());
+        }
+        let n = self.bind(Cell::Ints(set.numbers.clone()));
+        Ok(self.session.flavour().in_set("r.class", n))
+    }
+
+    fn joined(&mut self, list: &[Expr], word: &str, none: &str, logic: Logic) -> Result<Option<String>> {
+        let mut parts = Vec::with_capacity(list.len());
+        for it in list {
+            match self.sql(it, logic)? {
+                Some(sql) => parts.push(format!("({sql})")),
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(if parts.is_empty() { none.to_owned() } else { parts.join(word) }))
+    }
+
+    fn in_sql(&mut self, path: &Path, values: &[Value], logic: Logic) -> Option<String> {
+        if values.iter().any(|value| matches!(value, Value::Null | Value::Json(_))) {
+            return None;
+        }
+        let column = self.place(path)?;
+        let mut cells: Vec<Cell> = values.iter().filter_map(|value| cell(value, column.ty())).collect();
+        cells.dedup();
+        if cells.is_empty() {
+            return Some("FALSE".to_owned());
+        }
+        let flavour = self.session.flavour();
+        let one = cells.len() == 1;
+        let n = match cells.pop() {
+            Some(cell) if one => self.bind(cell),
+            Some(cell) => {
+                cells.push(cell);
+                self.bind(Cell::Set(cells))
+            }
+            None => return None,
+        };
+        Some(column.condition(self.kind, logic, |name| {
+            if one { format!("{name} = ?{n}") } else { flavour.in_set(name, n) }
+        }))
+    }
+
+    fn range_sql(&mut self, path: &Path, lower: &End, upper: &End, logic: Logic) -> Option<String> {
+        let column = self.place(path)?;
+        let mut ends = Vec::new();
+        for (end, including, excluding) in [(lower, ">=", ">"), (upper, "<=", "<")] {
+            let (value, operator) = match end {
+                End::Open => continue,
+                End::Included(value) => (value, including),
+                End::Excluded(value) => (value, excluding),
+            };
+            match cell(value, column.ty()) {
+                Some(cell) => ends.push((operator, self.bind(cell))),
+                None if matches!(value, Value::Null | Value::Json(_)) => return None,
+                None => return Some("FALSE".to_owned()),
+            }
+        }
+        if ends.is_empty() {
+            return None;
+        }
+        Some(column.condition(self.kind, logic, |name| {
+            let parts: Vec<String> =
+                ends.iter().map(|(operator, n)| format!("{name} {operator} ?{n}")).collect();
+            parts.join(" AND ")
+        }))
+    }
+
+    fn prefix_sql(&mut self, path: &Path, prefix: &str, logic: Logic) -> Option<String> {
+        let column = self.place(path)?;
+        if column.ty() != Type::Text {
+            return Some("FALSE".to_owned());
+        }
+        let low = self.bind(Cell::Text(prefix.to_owned()));
+        let high = text_after(prefix).map(|it| self.bind(Cell::Text(it)));
+        Some(column.condition(self.kind, logic, |name| match high {
+            Some(high) => format!("{name} >= ?{low} AND {name} < ?{high}"),
+            None => format!("{name} >= ?{low}"),
+        }))
+    }
+
+    fn place(&self, path: &Path) -> Option<Place> {
+        if self.kind.is_id(path) {
+            return Some(Place::Id);
+        }
+        let column = self.kind.column_of(path)?;
+        Some(match column.arity {
+            Arity::One => Place::One(column),
+            Arity::Many => Place::Many(column),
+        })
+    }
+}
+
+/// Where a path is answered.
+enum Place {
+    Id,
+    One(&'static Column),
+    Many(&'static Column),
+}
+
+impl Place {
+    fn ty(&self) -> Type {
+        match self {
+            Self::Id => Type::Text,
+            Self::One(column) | Self::Many(column) => column.ty,
+        }
+    }
+
+    /// The SQL in which `test` is applied to the column's name.
+    fn condition(&self, kind: &Kind, logic: Logic, test: impl Fn(&str) -> String) -> String {
+        match self {
+            Self::Id => test("r.id"),
+            Self::One(column) => {
+                let sql = test(&format!("r.\"{}\"", column.name));
+                if logic == Logic::Strict { format!("({sql}) IS TRUE") } else { sql }
+            }
+            Self::Many(column) => {
+                let table = many_table(kind, column);
+                format!("r.key IN (SELECT x.key FROM {table} x WHERE {})", test("x.value"))
+            }
+        }
+    }
+}
+
+/// The table of an [`Arity::Many`] column.
+pub(crate) fn many_table(kind: &Kind, column: &Column) -> String {
+    format!("\"x_{}_{}\"", kind.name, column.name)
+}
+
+/// The cell that a column of type `ty` would hold for `value`; `None` when no such column can equal it.
+fn cell(value: &Value, ty: Type) -> Option<Cell> {
+    match (ty, value) {
+        (Type::Text, Value::Text(text)) => Some(Cell::Text(text.clone())),
+        (Type::Integer | Type::Real, Value::Integer(number)) => Some(Cell::Int(*number)),
+        (Type::Integer | Type::Real, Value::Real(number)) => Some(Cell::Real(*number)),
+        (Type::Boolean, Value::Boolean(it)) => Some(Cell::Int(i64::from(*it))),
+        (Type::Instant, Value::Instant(ms)) => Some(Cell::Int(*ms)),
+        (Type::Instant, Value::Text(text)) => crate::eval::instant_ms(text).map(Cell::Int),
+        _ => None,
+    }
+}
+
+/// The least text that is greater than every text with this prefix.
+fn text_after(prefix: &str) -> Option<String> {
+    let mut chars: Vec<char> = prefix.chars().collect();
+    while let Some(last) = chars.pop() {
+        let next = match last {
+            '\u{d7ff}' => Some('\u{e000}'),
+            char::MAX => None,
+            other => char::from_u32(u32::from(other) + 1),
+        };
+        if let Some(next) = next {
+            chars.push(next);
+            return Some(chars.into_iter().collect());
+        }
+    }
+    None
+}

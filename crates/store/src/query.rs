@@ -1,0 +1,270 @@
+//! What can be asked of a kind: a small tree of conditions, an order and a window.
+//!
+//! Dialects turn their own languages into this; the engine's planner does the rest. Every condition
+//! means the same on a declared column and on any other path of the body, on either engine.
+
+use serde_json::Value as Json;
+
+/// Steps into a body. A list on the way is entered: the condition holds if one element satisfies it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Path(Vec<String>);
+
+impl Path {
+    /// From dotted text: `scientificMetadata.temperature.value`.
+    pub fn dotted(text: &str) -> Self {
+        Self(text.split('.').map(str::to_owned).collect())
+    }
+    /// From steps, which may themselves contain dots.
+    pub fn steps(steps: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self(steps.into_iter().map(Into::into).collect())
+    }
+    /// The steps.
+    pub fn as_steps(&self) -> &[String] {
+        &self.0
+    }
+    /// Whether this is the path that `dotted` writes.
+    pub fn is_dotted(&self, dotted: &str) -> bool {
+        self.0.iter().map(String::as_str).eq(dotted.split('.'))
+    }
+}
+
+impl From<&str> for Path {
+    fn from(text: &str) -> Self {
+        Self::dotted(text)
+    }
+}
+
+/// A value in a condition. Comparison is within one type: a number never matches a string.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    /// Matches `null` and what is absent.
+    Null,
+    /// A boolean.
+    Boolean(bool),
+    /// An integer.
+    Integer(i64),
+    /// Any other number.
+    Real(f64),
+    /// A string.
+    Text(String),
+    /// A point in time, milliseconds since 1970; matches strings that state it in ISO 8601.
+    Instant(i64),
+    /// A list or object, equal as a whole.
+    Json(Json),
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl From<String> for Value {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<bool> for Value {
+    fn from(it: bool) -> Self {
+        Self::Boolean(it)
+    }
+}
+
+impl From<i64> for Value {
+    fn from(number: i64) -> Self {
+        Self::Integer(number)
+    }
+}
+
+impl From<f64> for Value {
+    fn from(number: f64) -> Self {
+        Self::Real(number)
+    }
+}
+
+/// One end of a range.
+#[derive(Debug, Clone, PartialEq)]
+pub enum End {
+    /// No limit.
+    Open,
+    /// Up to and with the value.
+    Included(Value),
+    /// Up to but without the value.
+    Excluded(Value),
+}
+
+/// A condition.
+#[derive(Debug, Clone)]
+pub enum Expr {
+    /// Always true.
+    All,
+    /// Never true.
+    Nothing,
+    /// Each of them.
+    And(Vec<Expr>),
+    /// One of them.
+    Or(Vec<Expr>),
+    /// Not it.
+    Not(Box<Expr>),
+    /// The value, or an element of the list, equals.
+    Is(Path, Value),
+    /// The value, or an element of the list, is one of these.
+    In(Path, Vec<Value>),
+    /// The value, or an element of the list, lies between.
+    Range(Path, End, End),
+    /// The path is there, even as `null`.
+    Exists(Path),
+    /// The string begins so.
+    Prefix(Path, String),
+    /// The string matches.
+    Regex(Path, Pattern),
+    /// One element of the list satisfies the condition, whose paths start at the element.
+    Element(Path, Box<Expr>),
+    /// The list has that many elements.
+    Size(Path, u64),
+    /// Words in the text of the record, see [`TextQuery`].
+    Text(TextQuery),
+    /// The id of the record is one of these.
+    Ids(Vec<String>),
+}
+
+impl Expr {
+    /// Both conditions; folds `All` away.
+    pub fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::All, it) | (it, Self::All) => it,
+            (Self::And(mut list), Self::And(more)) => {
+                list.extend(more);
+                Self::And(list)
+            }
+            (Self::And(mut list), it) | (it, Self::And(mut list)) => {
+                list.push(it);
+                Self::And(list)
+            }
+            (a, b) => Self::And(vec![a, b]),
+        }
+    }
+}
+
+/// A regular expression, compiled once with bounds on its size; matching takes linear time.
+#[derive(Debug, Clone)]
+pub struct Pattern {
+    regex: regex::Regex,
+    flags: String,
+}
+
+impl Pattern {
+    /// Compiles `text`, unanchored. `flags` are those of JavaScript and MongoDB: `i`, `m`, `s`, `x`.
+    ///
+    /// Errors: the text is not a regular expression, uses back-references or look-around, or is too large.
+    pub fn new(text: &str, flags: &str) -> Result<Self, crate::StoreError> {
+        let mut builder = regex::RegexBuilder::new(text);
+        for flag in flags.chars() {
+            match flag {
+                'i' => builder.case_insensitive(true),
+                'm' => builder.multi_line(true),
+                's' => builder.dot_matches_new_line(true),
+                'x' => builder.ignore_whitespace(true),
+                'u' | 'g' => &mut builder,
+                other => {
+                    return Err(crate::StoreError::Query(format!(
+                        "regular expression flag {other:?} is not one of i, m, s, x"
+                    )));
+                }
+            };
+        }
+        let compiled = builder.size_limit(PATTERN_SIZE_BYTES).dfa_size_limit(PATTERN_SIZE_BYTES).build();
+        compiled
+            .map(|regex| Self { regex, flags: flags.to_owned() })
+            .map_err(|error| crate::StoreError::Query(format!("regular expression: {error}")))
+    }
+    /// Whether it is found in `text`.
+    pub fn is_match(&self, text: &str) -> bool {
+        self.regex.is_match(text)
+    }
+    /// The text it was made of.
+    pub fn as_str(&self) -> &str {
+        self.regex.as_str()
+    }
+    /// The flags it was made with.
+    pub fn flags(&self) -> &str {
+        &self.flags
+    }
+}
+
+/// Largest compiled size of a pattern from a request.
+const PATTERN_SIZE_BYTES: usize = 1 << 20;
+
+/// Words to find, as MongoDB's text search reads them: words are alternatives, phrases in quotes must
+/// all be there, words after `-` must not. Case, accents and English endings do not count.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TextQuery {
+    /// One of these must occur (unless there are only phrases).
+    pub words: Vec<String>,
+    /// Each of these must occur.
+    pub phrases: Vec<String>,
+    /// None of these may occur.
+    pub without: Vec<String>,
+}
+
+/// What to sort by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Order {
+    /// The field; absent values come first when ascending, as in MongoDB.
+    pub path: Path,
+    /// The direction.
+    pub direction: Direction,
+}
+
+/// Direction of a sort.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// Smallest first.
+    Ascending,
+    /// Largest first.
+    Descending,
+}
+
+/// Which records, in what order, which window of them.
+#[derive(Debug, Clone)]
+pub struct Query {
+    /// The condition.
+    pub filter: Expr,
+    /// The order; empty means insertion order. Ties keep insertion order.
+    pub order: Vec<Order>,
+    /// Records to pass over.
+    pub skip: u64,
+    /// Records to give at most; `None` for all.
+    pub limit: Option<u64>,
+    /// Keyset paging: only records behind this one in the order; from [`crate::Record::cursor`] of the last row seen.
+    /// Only for the insertion order.
+    pub after: Option<i64>,
+}
+
+impl Query {
+    /// All records that satisfy `filter`, in insertion order.
+    pub fn filter(filter: Expr) -> Self {
+        Self { filter, order: Vec::new(), skip: 0, limit: None, after: None }
+    }
+    /// With a sort by `path`.
+    pub fn sorted(mut self, path: impl Into<Path>, direction: Direction) -> Self {
+        self.order.push(Order { path: path.into(), direction });
+        self
+    }
+    /// With a window.
+    pub fn window(mut self, skip: u64, limit: u64) -> Self {
+        self.skip = skip;
+        self.limit = Some(limit);
+        self
+    }
+}
+
+/// How often each value of a facet occurs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FacetCount {
+    /// The value, see [`crate::Counts`].
+    pub value: String,
+    /// Records that have it.
+    pub n_records: u64,
+}

@@ -1,0 +1,624 @@
+//! How a query is answered: which index leads, what the engine decides, what is decided here.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+
+use serde_json::{Map, Value as Json};
+
+use crate::counters::{ALL_CLASSES, RECORDS};
+use crate::document::{count as count_values, day_text};
+use crate::eval::{sort_order, value_at};
+use crate::plan::{Plan, many_table};
+use crate::session::{Cell, Row};
+use crate::view::State;
+use crate::{
+    Arity, Counts, Direction, Expr, FacetCount, Kind, Order, Path, Query, Result, StoreError, Type, View,
+    eval, text,
+};
+
+/// Below so many records, the engine's own choice is as good as any.
+const SMALL_KIND_RECORDS: u64 = 2_000;
+/// Most classes whose sorted lists are merged.
+const MERGED_CLASSES: usize = 16;
+/// Assumed share of records that satisfy an equality on an indexed column without counts.
+const SHARE_OF_INDEXED: f64 = 0.001;
+/// Assumed share of records that satisfy any other condition without counts.
+const SHARE_OF_VAGUE: f64 = 0.33;
+
+/// A query on its way to its answer.
+pub(crate) struct Scan {
+    kind: &'static Kind,
+    query: Query,
+    plan: Plan,
+}
+
+/// What leads through the records.
+#[derive(Debug, Clone, PartialEq)]
+enum Lead {
+    /// The engine chooses.
+    Engine,
+    /// The index in whose order the answer comes, or the table itself.
+    Sorted(Option<String>),
+    /// The index of an equality or of classes; the answer is sorted afterwards.
+    Index(String),
+    /// The table of a many-valued column.
+    Many,
+    /// The sorted lists of a few classes, merged.
+    Merged(String),
+}
+
+impl Scan {
+    pub(crate) fn of(view: &mut View<'_>, kind: &'static Kind, query: &Query) -> Result<Self> {
+        let plan = Plan::of(&mut view.session, view.state, &view.shared.classes, kind, &query.filter)?;
+        if plan.has_text {
+            match view.state {
+                State::Committed => text::require_current(view, kind)?,
+                State::Open => while text::step(&mut view.session, kind)? == text::Progress::Behind {},
+            }
+        }
+        Ok(Self { kind, query: query.clone(), plan })
+    }
+
+    /// The rows of the answer, in order.
+    pub(crate) fn keys(mut self, view: &mut View<'_>) -> Result<Vec<i64>> {
+        if self.plan.is_empty || self.query.limit == Some(0) {
+            return Ok(Vec::new());
+        }
+        match self.order_columns() {
+            Some(order) if self.plan.residual.is_none() => self.keys_by_engine(view, &order),
+            Some(order) => self.keys_filtered(view, &order),
+            None => self.keys_sorted_here(view),
+        }
+    }
+
+    /// How many records satisfy the condition; the window does not count.
+    pub(crate) fn count(mut self, view: &mut View<'_>) -> Result<u64> {
+        if self.plan.is_empty {
+            return Ok(0);
+        }
+        if self.plan.residual.is_some() {
+            let mut n = 0;
+            self.each_remaining(view, "", |_, _| {
+                n += 1;
+                ControlFlow::Continue(())
+            })?;
+            return Ok(n);
+        }
+        if view.state == State::Committed && self.plan.conditions.is_empty() {
+            return self.counted(view, RECORDS).map(|list| list.iter().map(|it| it.n_records).sum());
+        }
+        let sql = format!("SELECT count(*) FROM \"k_{}\" r{}", self.kind.name, self.where_sql(view));
+        Ok(view.session.first(&sql, &self.plan.values, |row| row.int(0))?.unwrap_or(0).cast_unsigned())
+    }
+
+    /// The counts of each facet.
+    pub(crate) fn facets(mut self, view: &mut View<'_>, facets: &[&str]) -> Result<Vec<Vec<FacetCount>>> {
+        if self.plan.is_empty {
+            return Ok(vec![Vec::new(); facets.len()]);
+        }
+        let is_counted =
+            view.state == State::Committed && self.plan.conditions.is_empty() && self.plan.residual.is_none();
+        if is_counted {
+            return facets.iter().map(|facet| self.counted(view, facet)).collect();
+        }
+        let mut lists: Vec<Option<Vec<FacetCount>>> = vec![None; facets.len()];
+        if self.plan.residual.is_none() {
+            for (list, facet) in lists.iter_mut().zip(facets) {
+                *list = self.facet_by_engine(view, facet)?;
+            }
+        }
+        let open: Vec<usize> = (0..facets.len()).filter(|index| lists[*index].is_none()).collect();
+        if !open.is_empty() {
+            let names: Vec<&str> = open.iter().map(|index| facets[*index]).collect();
+            for (index, list) in open.into_iter().zip(self.facets_by_body(view, &names)?) {
+                lists[index] = Some(list);
+            }
+        }
+        Ok(lists.into_iter().map(Option::unwrap_or_default).collect())
+    }
+
+    /// The sort as columns, or `None` when a path has none.
+    fn order_columns(&self) -> Option<Vec<(&'static str, Direction)>> {
+        self.query.order.iter().map(|order| self.order_column(order)).collect()
+    }
+
+    fn order_column(&self, order: &Order) -> Option<(&'static str, Direction)> {
+        if self.kind.is_id(&order.path) {
+            return Some(("id", order.direction));
+        }
+        let column = self.kind.column_of(&order.path).filter(|column| column.arity == Arity::One)?;
+        Some((column.name, order.direction))
+    }
+
+    fn keys_by_engine(
+        &mut self,
+        view: &mut View<'_>,
+        order: &[(&'static str, Direction)],
+    ) -> Result<Vec<i64>> {
+        let lead = self.choose_lead(view, order)?;
+        let sql = match &lead {
+            Lead::Merged(index) => self.merged_sql(index, order),
+            _ => self.plain_sql(view, &lead, order),
+        };
+        let window = self.window_sql();
+        view.session.all(&format!("{sql}{window}"), &self.plan.values, |row| row.int(0))
+    }
+
+    fn plain_sql(&mut self, view: &View<'_>, lead: &Lead, order: &[(&'static str, Direction)]) -> String {
+        let hint = match lead {
+            Lead::Sorted(Some(index)) | Lead::Index(index) => format!(" INDEXED BY \"{index}\""),
+            Lead::Sorted(None) => " NOT INDEXED".to_owned(),
+            _ => String::new(),
+        };
+        let condition = self.where_sql(view);
+        let condition = match lead {
+            Lead::Engine | Lead::Many => condition,
+            _ => condition.replace("r.key IN (", "+r.key IN ("),
+        };
+        format!("SELECT r.key FROM \"k_{}\" r{hint}{condition}{}", self.kind.name, order_sql("r.", order))
+    }
+
+    /// Each class's sorted list up to the window, merged.
+    fn merged_sql(&mut self, index: &str, order: &[(&'static str, Direction)]) -> String {
+        let numbers = self.plan.classes.as_ref().map(|set| set.numbers.clone()).unwrap_or_default();
+        let want = self.query.skip + self.query.limit.unwrap_or(0);
+        let n_want = self.plan.bind(want.into());
+        let conditions: String = self
+            .plan
+            .conditions
+            .iter()
+            .map(|it| format!(" AND {}", it.replace("r.key IN (", "+r.key IN (")))
+            .collect();
+        let columns: String = order.iter().map(|(name, _)| format!(", r.\"{name}\" AS \"{name}\"")).collect();
+        let mut parts = Vec::new();
+        for number in numbers {
+            let n = self.plan.bind(number.into());
+            parts.push(format!(
+                "SELECT * FROM (SELECT r.key AS key{columns} FROM \"k_{}\" r INDEXED BY \"{index}\" \
+                 WHERE r.class = ?{n}{conditions}{} LIMIT ?{n_want})",
+                self.kind.name,
+                order_sql("r.", order)
+            ));
+        }
+        format!("SELECT p.key FROM ({}) p{}", parts.join(" UNION ALL "), order_sql("p.", order))
+    }
+
+    fn window_sql(&mut self) -> String {
+        let Some(limit) = self.query.limit else {
+            return if self.query.skip == 0 {
+                String::new()
+            } else {
+                format!(" LIMIT -1 OFFSET ?{}", self.plan.bind(self.query.skip.into()))
+            };
+        };
+        let n = self.plan.bind(limit.into());
+        if self.query.skip == 0 {
+            return format!(" LIMIT ?{n}");
+        }
+        format!(" LIMIT ?{n} OFFSET ?{}", self.plan.bind(self.query.skip.into()))
+    }
+
+    /// Rows in the engine's order that satisfy what the engine could not decide.
+    fn keys_filtered(
+        &mut self,
+        view: &mut View<'_>,
+        order: &[(&'static str, Direction)],
+    ) -> Result<Vec<i64>> {
+        let (skip, limit) = (self.query.skip, self.query.limit.unwrap_or(u64::MAX));
+        let (mut n_found, mut keys) = (0, Vec::new());
+        self.each_remaining(view, &order_sql("r.", order), |key, _| {
+            n_found += 1;
+            if skip < n_found {
+                keys.push(key);
+            }
+            if limit <= keys.len() as u64 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        Ok(keys)
+    }
+
+    /// Rows sorted by values that no column holds.
+    fn keys_sorted_here(&mut self, view: &mut View<'_>) -> Result<Vec<i64>> {
+        let order = self.query.order.clone();
+        let mut rows: Vec<(Vec<Option<Json>>, i64)> = Vec::new();
+        self.each_body(view, |key, body| {
+            let values = order.iter().map(|it| value_at(body, it.path.as_steps()).cloned()).collect();
+            rows.push((values, key));
+            ControlFlow::Continue(())
+        })?;
+        rows.sort_by(|(a, a_key), (b, b_key)| {
+            for (index, it) in order.iter().enumerate() {
+                let by_value = sort_order(a[index].as_ref(), b[index].as_ref());
+                let by_value =
+                    if it.direction == Direction::Descending { by_value.reverse() } else { by_value };
+                if by_value.is_ne() {
+                    return by_value;
+                }
+            }
+            a_key.cmp(b_key)
+        });
+        let skip = usize::try_from(self.query.skip).unwrap_or(usize::MAX);
+        let limit = self.query.limit.and_then(|it| usize::try_from(it).ok()).unwrap_or(usize::MAX);
+        Ok(rows.into_iter().skip(skip).take(limit).map(|(_, key)| key).collect())
+    }
+
+    /// Calls `visit` with each row that satisfies the whole condition, reading as little as decides it.
+    fn each_remaining(
+        &mut self,
+        view: &mut View<'_>,
+        order: &str,
+        mut visit: impl FnMut(i64, &Json) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let residual = self.plan.residual.clone().unwrap_or(Expr::All);
+        let mut paths = Vec::new();
+        let columns = if collect_paths(&residual, &mut paths) { self.columns_for(&paths) } else { None };
+        let condition = self.where_sql(view);
+        let name = self.kind.name;
+        let Some(columns) = columns else {
+            let sql = format!(
+                "SELECT r.key, b.body FROM \"k_{name}\" r JOIN \"b_{name}\" b ON b.key = r.key{condition}{order}"
+            );
+            return view.session.rows(&sql, &self.plan.values, |row| {
+                let body = parse(&row, 1)?;
+                Ok(if eval::matches(&residual, &body) {
+                    visit(row.int(0)?, &body)
+                } else {
+                    ControlFlow::Continue(())
+                })
+            });
+        };
+        let selected: String = columns.iter().map(|it| format!(", r.\"{}\"", it.0)).collect();
+        let sql = format!("SELECT r.key{selected} FROM \"k_{name}\" r{condition}{order}");
+        view.session.rows(&sql, &self.plan.values, |row| {
+            let mut body = Json::Object(Map::new());
+            for (index, (_, path, ty)) in columns.iter().enumerate() {
+                place(&mut body, path, row.cell(index + 1)?, *ty);
+            }
+            Ok(if eval::matches(&residual, &body) {
+                visit(row.int(0)?, &body)
+            } else {
+                ControlFlow::Continue(())
+            })
+        })
+    }
+
+    /// Calls `visit` with each row and its whole body that satisfies the condition, in insertion order.
+    fn each_body(
+        &mut self,
+        view: &mut View<'_>,
+        mut visit: impl FnMut(i64, &Json) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let residual = self.plan.residual.clone().unwrap_or(Expr::All);
+        let condition = self.where_sql(view);
+        let name = self.kind.name;
+        let sql = format!(
+            "SELECT r.key, b.body FROM \"k_{name}\" r JOIN \"b_{name}\" b ON b.key = r.key{condition} ORDER BY r.key"
+        );
+        view.session.rows(&sql, &self.plan.values, |row| {
+            let body = parse(&row, 1)?;
+            Ok(if eval::matches(&residual, &body) {
+                visit(row.int(0)?, &body)
+            } else {
+                ControlFlow::Continue(())
+            })
+        })
+    }
+
+    /// The columns that hold all of `paths`: (name, dotted path, type); `None` if one is not held.
+    fn columns_for(&self, paths: &[Path]) -> Option<Vec<(&'static str, &'static str, Type)>> {
+        let mut list = Vec::new();
+        for path in paths {
+            let held = if self.kind.is_id(path) {
+                ("id", self.kind.id_path?, Type::Text)
+            } else {
+                let column = self.kind.column_of(path).filter(|it| it.arity == Arity::One)?;
+                (column.name, column.path, column.ty)
+            };
+            if !list.contains(&held) {
+                list.push(held);
+            }
+        }
+        Some(list)
+    }
+
+    fn where_sql(&mut self, view: &View<'_>) -> String {
+        let mut conditions = self.plan.conditions.clone();
+        if let Some(set) = self.plan.classes.clone() {
+            conditions.push(match set.numbers.as_slice() {
+                [one] => format!("r.class = ?{}", self.plan.bind((*one).into())),
+                many => {
+                    let n = self.plan.bind(Cell::Ints(many.to_vec()));
+                    view.session.flavour().in_set("r.class", n)
+                }
+            });
+        }
+        if let Some(after) = self.query.after {
+            conditions.push(format!("?{} < r.key", self.plan.bind(after.into())));
+        }
+        if conditions.is_empty() { String::new() } else { format!(" WHERE {}", conditions.join(" AND ")) }
+    }
+
+    /// The counts of a facet over the allowed classes, from the counts kept by difference.
+    fn counted(&mut self, view: &mut View<'_>, facet: &str) -> Result<Vec<FacetCount>> {
+        let mut values: Vec<Cell> = vec![self.kind.name.into(), facet.into()];
+        let sql = match &self.plan.classes {
+            None => format!(
+                "SELECT value, n FROM facet WHERE kind = ?1 AND facet = ?2 AND class = {ALL_CLASSES} ORDER BY value DESC"
+            ),
+            Some(set) => {
+                values.push(Cell::Ints(set.numbers.clone()));
+                format!(
+                    "SELECT value, sum(n) FROM facet WHERE kind = ?1 AND facet = ?2 AND {} GROUP BY value ORDER BY value DESC",
+                    view.session.flavour().in_set("class", 3)
+                )
+            }
+        };
+        view.session.all(&sql, &values, |row| {
+            Ok(FacetCount { value: row.text(0)?, n_records: row.int(1)?.cast_unsigned() })
+        })
+    }
+
+    /// The counts of a facet by grouping its column; `None` when it has none.
+    fn facet_by_engine(&mut self, view: &mut View<'_>, facet: &str) -> Result<Option<Vec<FacetCount>>> {
+        let Some(facet) = self.kind.facet_named(facet) else { return Ok(Some(Vec::new())) };
+        let Some(column) = self.kind.column_of(&Path::dotted(facet.path)) else { return Ok(None) };
+        let n_values = self.plan.values.len();
+        let condition = self.where_sql(view);
+        let table = self.kind.name;
+        let (value, from) = match (column.arity, facet.counts) {
+            (Arity::One, Counts::Values) => {
+                (format!("r.\"{}\"", column.name), format!("\"k_{table}\" r{condition}"))
+            }
+            (Arity::One, Counts::Days) => {
+                let days =
+                    format!("(r.\"{0}\" - ((r.\"{0}\" % {DAY_MS}) + {DAY_MS}) % {DAY_MS})", column.name);
+                (days, format!("\"k_{table}\" r{condition}"))
+            }
+            (Arity::Many, Counts::Values) => (
+                "x.value".to_owned(),
+                format!(
+                    "{} x JOIN \"k_{table}\" r ON r.key = x.key{condition}",
+                    many_table(self.kind, column)
+                ),
+            ),
+            _ => {
+                self.plan.values.truncate(n_values);
+                return Ok(None);
+            }
+        };
+        let sql = format!("SELECT {value} AS v, count(*) FROM {from} GROUP BY v");
+        let (ty, counts) = (column.ty, facet.counts);
+        let rows = view.session.all(&sql, &self.plan.values, |row| Ok((row.cell(0)?, row.int(1)?)))?;
+        self.plan.values.truncate(n_values);
+        let mut list: Vec<FacetCount> = rows
+            .into_iter()
+            .filter_map(|(value, n)| {
+                Some(FacetCount { value: facet_text(value, ty, counts)?, n_records: n.cast_unsigned() })
+            })
+            .collect();
+        list.sort_unstable_by(|a, b| b.value.cmp(&a.value));
+        Ok(Some(list))
+    }
+
+    fn facets_by_body(&mut self, view: &mut View<'_>, names: &[&str]) -> Result<Vec<Vec<FacetCount>>> {
+        let facets: Vec<_> = names.iter().map(|name| self.kind.facet_named(name)).collect();
+        let mut counts: Vec<HashMap<String, u64>> = vec![HashMap::new(); names.len()];
+        self.each_body(view, |_, body| {
+            for (facet, counts) in facets.iter().zip(&mut counts) {
+                let Some(facet) = facet else { continue };
+                let mut seen = Vec::new();
+                count_values(facet.counts, body, facet.path, &mut |value| {
+                    if !seen.contains(&value) {
+                        seen.push(value);
+                    }
+                });
+                for value in seen {
+                    *counts.entry(value).or_default() += 1;
+                }
+            }
+            ControlFlow::Continue(())
+        })?;
+        Ok(counts
+            .into_iter()
+            .map(|counts| {
+                let mut list: Vec<FacetCount> =
+                    counts.into_iter().map(|(value, n_records)| FacetCount { value, n_records }).collect();
+                list.sort_unstable_by(|a, b| b.value.cmp(&a.value));
+                list
+            })
+            .collect())
+    }
+
+    /// Which index leads with the least rows touched, by the counts that are kept.
+    fn choose_lead(&mut self, view: &mut View<'_>, order: &[(&'static str, Direction)]) -> Result<Lead> {
+        if view.state == State::Open || order.len() > 1 || self.plan.has_text {
+            return Ok(Lead::Engine);
+        }
+        let n_all = self.n_records(view, &[ALL_CLASSES])?;
+        let has_ids = self.plan.conditions.iter().any(|it| it.starts_with("r.id "));
+        if n_all < SMALL_KIND_RECORDS
+            || has_ids
+            || (self.plan.conditions.is_empty() && self.plan.classes.is_none())
+        {
+            return Ok(Lead::Engine);
+        }
+        let n = n_all as f64;
+        let n_visible = match self.plan.classes.clone() {
+            Some(set) => self.n_records(view, &set.numbers)? as f64,
+            None => n,
+        };
+        let equal = self.equal_shares(view, n)?;
+        let vague = SHARE_OF_VAGUE.powi(i32::try_from(self.plan.n_vague).unwrap_or(i32::MAX));
+        let others = equal.iter().map(|it| it.0).product::<f64>() * vague;
+        let want = self.query.limit.map_or(n, |limit| (limit + self.query.skip) as f64);
+        let touched = |share: f64, most: f64| (want / share.max(1e-9)).min(most);
+        let mut best = (f64::INFINITY, Lead::Engine);
+        let mut offer = |cost: f64, lead: Lead| {
+            if cost < best.0 {
+                best = (cost, lead);
+            }
+        };
+        let sorted = match order {
+            [] => Some(Lead::Sorted(None)),
+            [(column, _)] => index_on(self.kind, &[column]).map(|it| Lead::Sorted(Some(it))),
+            _ => None,
+        };
+        if let Some(lead) = sorted {
+            offer(touched(others * n_visible / n, n), lead);
+        }
+        for (share, lead) in equal {
+            if let Some(lead) = lead {
+                offer(share * n * 1.5, lead);
+            }
+        }
+        if let Some(set) = &self.plan.classes {
+            if let Some(index) = index_on(self.kind, &["class"]) {
+                offer(n_visible * 1.5, Lead::Index(index));
+            }
+            if let [(column, _)] = order
+                && let Some(index) = index_on(self.kind, &["class", column])
+                && set.numbers.len() <= MERGED_CLASSES
+                && self.query.limit.is_some()
+            {
+                offer(
+                    touched(others, n_visible / set.numbers.len() as f64) * set.numbers.len() as f64,
+                    Lead::Merged(index),
+                );
+            }
+        }
+        Ok(best.1)
+    }
+
+    /// For each top-level equality: the share of records that satisfy it, and the index that leads to them.
+    fn equal_shares(&mut self, view: &mut View<'_>, n_all: f64) -> Result<Vec<(f64, Option<Lead>)>> {
+        let mut list = Vec::new();
+        for (path, values) in self.plan.equalities.clone() {
+            let Some(column) = self.kind.column_of(&path) else { continue };
+            let lead = match column.arity {
+                Arity::Many => Some(Lead::Many),
+                Arity::One => index_on(self.kind, &[column.name]).map(Lead::Index),
+            };
+            let facet = self
+                .kind
+                .facets
+                .iter()
+                .find(|it| path.is_dotted(it.path) && matches!(it.counts, Counts::Values));
+            let share = match facet {
+                Some(facet) => {
+                    let mut sum = 0;
+                    for value in values {
+                        let sql =
+                            "SELECT n FROM facet WHERE kind = ?1 AND facet = ?2 AND class = 0 AND value = ?3";
+                        let at = [self.kind.name.into(), facet.name.into(), Cell::Text(value)];
+                        sum += view.session.first(sql, &at, |row| row.int(0))?.unwrap_or(0);
+                    }
+                    sum as f64 / n_all
+                }
+                None if lead.is_some() => SHARE_OF_INDEXED,
+                None => SHARE_OF_VAGUE,
+            };
+            list.push((share, lead));
+        }
+        Ok(list)
+    }
+
+    fn n_records(&self, view: &mut View<'_>, classes: &[i64]) -> Result<u64> {
+        let sql = format!(
+            "SELECT sum(n) FROM facet WHERE kind = ?1 AND facet = '{RECORDS}' AND {}",
+            view.session.flavour().in_set("class", 2)
+        );
+        let values = [self.kind.name.into(), Cell::Ints(classes.to_vec())];
+        Ok(view
+            .session
+            .first(&sql, &values, |row| row.optional_int(0))?
+            .flatten()
+            .unwrap_or(0)
+            .cast_unsigned())
+    }
+}
+
+/// Milliseconds in a day.
+const DAY_MS: i64 = 86_400_000;
+
+/// Name of a declared index that begins with these columns.
+fn index_on(kind: &Kind, columns: &[&str]) -> Option<String> {
+    kind.indexes
+        .iter()
+        .find(|index| index.columns.starts_with(columns))
+        .map(|index| crate::schema::index_name(kind, index))
+}
+
+/// The sort, ties in insertion order in the direction of the last column.
+fn order_sql(alias: &str, order: &[(&'static str, Direction)]) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    let mut last = "ASC";
+    for (name, direction) in order {
+        last = match direction {
+            Direction::Ascending => "ASC",
+            Direction::Descending => "DESC",
+        };
+        parts.push(format!("{alias}\"{name}\" {last}"));
+    }
+    parts.push(format!("{alias}key {last}"));
+    format!(" ORDER BY {}", parts.join(", "))
+}
+
+/// Collects the paths of a condition; false when it cannot be decided on single values.
+fn collect_paths(expr: &Expr, into: &mut Vec<Path>) -> bool {
+    match expr {
+        Expr::All | Expr::Nothing => true,
+        Expr::And(list) | Expr::Or(list) => list.iter().all(|it| collect_paths(it, into)),
+        Expr::Not(it) => collect_paths(it, into),
+        Expr::Range(path, ..) | Expr::Prefix(path, _) | Expr::Regex(path, _) => {
+            into.push(path.clone());
+            true
+        }
+        _ => false,
+    }
+}
+
+/// Puts a column's value where its path says.
+fn place(body: &mut Json, dotted: &str, cell: Cell, ty: Type) {
+    let value = match (cell, ty) {
+        (Cell::Int(it), Type::Boolean) => Json::from(it != 0),
+        (Cell::Int(ms), Type::Instant) => Json::from(instant_text(ms)),
+        (Cell::Int(number), _) => Json::from(number),
+        (Cell::Real(number), _) => Json::from(number),
+        (Cell::Text(text), _) => Json::from(text),
+        _ => return,
+    };
+    let mut at = body;
+    let mut steps = dotted.split('.').peekable();
+    while let Some(step) = steps.next() {
+        let Json::Object(map) = at else { return };
+        if steps.peek().is_none() {
+            map.insert(step.to_owned(), value);
+            return;
+        }
+        at = map.entry(step.to_owned()).or_insert_with(|| Json::Object(Map::new()));
+    }
+}
+
+fn instant_text(ms: i64) -> String {
+    let day = day_text(ms).unwrap_or_default();
+    let rest = ms.rem_euclid(DAY_MS);
+    let (hour, minute, second) = (rest / 3_600_000, rest / 60_000 % 60, rest / 1_000 % 60);
+    format!("{day}T{hour:02}:{minute:02}:{second:02}.{:03}Z", rest % 1_000)
+}
+
+/// The text under which a facet shows a column's value.
+fn facet_text(value: Cell, ty: Type, counts: Counts) -> Option<String> {
+    match (value, ty, counts) {
+        (Cell::Int(ms), Type::Instant, Counts::Days) => day_text(ms),
+        (Cell::Int(ms), Type::Instant, _) => Some(instant_text(ms)),
+        (Cell::Int(it), Type::Boolean, _) => Some((it != 0).to_string()),
+        (Cell::Int(number), ..) => Some(number.to_string()),
+        (Cell::Real(number), ..) => Some(Json::from(number).to_string()),
+        (Cell::Text(text), ..) => Some(text),
+        _ => None,
+    }
+}
+
+fn parse(row: &Row<'_, '_>, column: usize) -> Result<Json> {
+    serde_json::from_slice(&row.bytes(column)?)
+        .map_err(|error| StoreError::Damaged(format!("a body is not JSON: {error}")))
+}

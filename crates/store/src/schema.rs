@@ -1,0 +1,236 @@
+//! Tables and indexes, made from what the kinds declare, and made anew when a declaration changes.
+//!
+//! For a kind `x`: `k_x` one narrow row a record, `b_x` the bodies, `x_x_<column>` the values of a many-valued
+//! column, `m_x` chunks of member lists, `t_x` the text index. Shared by all kinds: `meta`, `kind`, `class`,
+//! `facet`, `identifier`, `link`, `tombstone`, `staging`, `text_mark`.
+
+use crate::counters::Counters;
+use crate::document::Taken;
+use crate::plan::many_table;
+use crate::session::{Cell, Session};
+use crate::txn::{ensure_class, write_references, write_row};
+use crate::{Arity, Index, Kind, Result, StoreError, Text, Type, Uniqueness};
+
+/// Version of the table layout; a larger one in a file was written by a newer program.
+pub(crate) const FORMAT: i64 = 1;
+
+const BASE: &str = "
+CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL, text TEXT) WITHOUT ROWID, STRICT;
+CREATE TABLE IF NOT EXISTS kind (name TEXT PRIMARY KEY, declaration TEXT NOT NULL, tables TEXT NOT NULL) WITHOUT ROWID, STRICT;
+CREATE TABLE IF NOT EXISTS class (row INTEGER PRIMARY KEY, kind TEXT NOT NULL, class INTEGER NOT NULL, fields TEXT NOT NULL, UNIQUE (kind, class)) STRICT;
+CREATE TABLE IF NOT EXISTS facet (kind TEXT NOT NULL, facet TEXT NOT NULL, class INTEGER NOT NULL, value TEXT NOT NULL, n INTEGER NOT NULL, PRIMARY KEY (kind, facet, class, value)) WITHOUT ROWID, STRICT;
+CREATE TABLE IF NOT EXISTS identifier (scheme TEXT NOT NULL, value TEXT NOT NULL, kind TEXT NOT NULL, id TEXT NOT NULL, PRIMARY KEY (scheme, value, kind, id)) WITHOUT ROWID, STRICT;
+CREATE TABLE IF NOT EXISTS link (to_kind TEXT NOT NULL, target TEXT NOT NULL, relation TEXT NOT NULL, kind TEXT NOT NULL, id TEXT NOT NULL, PRIMARY KEY (to_kind, target, relation, kind, id)) WITHOUT ROWID, STRICT;
+CREATE TABLE IF NOT EXISTS tombstone (sequence INTEGER PRIMARY KEY, kind TEXT NOT NULL, id TEXT NOT NULL) STRICT;
+CREATE INDEX IF NOT EXISTS tombstone_kind ON tombstone (kind, sequence);
+CREATE TABLE IF NOT EXISTS staging (kind TEXT NOT NULL, list INTEGER NOT NULL, PRIMARY KEY (kind, list)) WITHOUT ROWID, STRICT;
+CREATE TABLE IF NOT EXISTS text_mark (kind TEXT PRIMARY KEY, sequence INTEGER NOT NULL) WITHOUT ROWID, STRICT;
+INSERT OR IGNORE INTO meta (name, value) VALUES ('sequence', 0), ('list', 0);
+";
+
+/// Brings a tenant's tables to what `kinds` declare. To be called in a transaction.
+///
+/// Errors: the tables were written by a newer program.
+pub(crate) fn apply(session: &mut Session<'_>, kinds: &[&'static Kind], place: &str) -> Result<()> {
+    session.batch(BASE)?;
+    let found = session.first("SELECT value FROM meta WHERE name = 'format'", &[], |row| row.int(0))?;
+    match found {
+        Some(found) if FORMAT < found => {
+            return Err(StoreError::Newer { place: place.to_owned(), found, known: FORMAT });
+        }
+        Some(_) => {}
+        None => {
+            session.execute("INSERT INTO meta (name, value) VALUES ('format', ?1)", &[FORMAT.into()])?;
+        }
+    }
+    for kind in kinds {
+        let known = session.first(
+            "SELECT declaration, tables FROM kind WHERE name = ?1",
+            &[kind.name.into()],
+            |row| Ok((row.text(0)?, row.text(1)?)),
+        )?;
+        match known {
+            Some((declaration, _)) if declaration == kind.declaration() => continue,
+            Some((_, tables)) => remake(session, kind, &tables)?,
+            None => {
+                create_tables(session, kind)?;
+                create_text(session, kind)?;
+                create_indexes(session, kind)?;
+            }
+        }
+        session.execute(
+            "INSERT INTO kind (name, declaration, tables) VALUES (?1, ?2, ?3) \
+             ON CONFLICT (name) DO UPDATE SET declaration = excluded.declaration, tables = excluded.tables",
+            &[
+                kind.name.into(),
+                kind.declaration().as_str().into(),
+                many_tables(kind).join(" ").as_str().into(),
+            ],
+        )?;
+    }
+    Ok(())
+}
+
+/// Name of an index.
+pub(crate) fn index_name(kind: &Kind, index: &Index) -> String {
+    format!("i_{}_{}", kind.name, index.columns.join("_"))
+}
+
+/// Makes the declared indexes; those that exist stay.
+pub(crate) fn create_indexes(session: &mut Session<'_>, kind: &Kind) -> Result<()> {
+    for index in kind.indexes {
+        let unique = match index.uniqueness {
+            Uniqueness::Unique => "UNIQUE ",
+            Uniqueness::Shared => "",
+        };
+        let columns: Vec<String> = index.columns.iter().map(|name| format!("\"{name}\"")).collect();
+        let sql = format!(
+            "CREATE {unique}INDEX IF NOT EXISTS \"{}\" ON \"k_{}\" ({})",
+            index_name(kind, index),
+            kind.name,
+            columns.join(", ")
+        );
+        session.batch(&sql)?;
+    }
+    Ok(())
+}
+
+/// Takes the declared indexes away, for a bulk load.
+pub(crate) fn drop_indexes(session: &mut Session<'_>, kind: &Kind) -> Result<()> {
+    for index in kind.indexes {
+        session.batch(&format!("DROP INDEX IF EXISTS \"{}\"", index_name(kind, index)))?;
+    }
+    Ok(())
+}
+
+fn many_tables(kind: &Kind) -> Vec<String> {
+    kind.columns.iter().filter(|it| it.arity == Arity::Many).map(|it| many_table(kind, it)).collect()
+}
+
+fn create_tables(session: &mut Session<'_>, kind: &Kind) -> Result<()> {
+    let name = kind.name;
+    let mut columns = String::new();
+    for column in kind.columns.iter().filter(|it| it.arity == Arity::One) {
+        columns.push_str(&format!(", \"{}\" {}", column.name, type_name(column.ty)));
+    }
+    if kind.members.is_some() {
+        columns.push_str(", list INTEGER, n_members INTEGER NOT NULL DEFAULT 0");
+        session.batch(&format!(
+            "CREATE TABLE IF NOT EXISTS \"m_{name}\" (list INTEGER NOT NULL, position INTEGER NOT NULL, n INTEGER NOT NULL, body BLOB NOT NULL) STRICT;
+             CREATE UNIQUE INDEX IF NOT EXISTS \"m_{name}_list\" ON \"m_{name}\" (list, position)"
+        ))?;
+    }
+    session.batch(&format!(
+        "CREATE TABLE \"k_{name}\" (key INTEGER PRIMARY KEY, id TEXT NOT NULL, version INTEGER NOT NULL, sequence INTEGER NOT NULL, class INTEGER NOT NULL{columns});
+         CREATE UNIQUE INDEX \"i_{name}_id\" ON \"k_{name}\" (id);
+         CREATE INDEX \"i_{name}_sequence\" ON \"k_{name}\" (sequence);
+         CREATE TABLE IF NOT EXISTS \"b_{name}\" (key INTEGER PRIMARY KEY, body BLOB NOT NULL) STRICT"
+    ))?;
+    for table in many_tables(kind) {
+        session.batch(&format!(
+            "CREATE TABLE {table} (value ANY NOT NULL, key INTEGER NOT NULL, PRIMARY KEY (value, key)) WITHOUT ROWID, STRICT"
+        ))?;
+    }
+    Ok(())
+}
+
+/// The declared type of a column. Text and instants keep their values as given; `REAL` would turn large
+/// integers into floats, so numbers have no affinity.
+fn type_name(ty: Type) -> &'static str {
+    match ty {
+        Type::Text => "TEXT",
+        Type::Integer | Type::Boolean | Type::Instant => "INTEGER",
+        Type::Real => "NUMERIC",
+    }
+}
+
+fn create_text(session: &mut Session<'_>, kind: &Kind) -> Result<()> {
+    if kind.text == Text::None {
+        return Ok(());
+    }
+    session.batch(&format!(
+        "CREATE VIRTUAL TABLE \"t_{0}\" USING fts5 (text, content = '', contentless_delete = 1, tokenize = 'porter unicode61 remove_diacritics 2');
+         INSERT OR REPLACE INTO text_mark (kind, sequence) VALUES ('{0}', 0)",
+        kind.name
+    ))
+}
+
+/// Makes everything that the declaration of a kind governs anew from the bodies.
+fn remake(session: &mut Session<'_>, kind: &'static Kind, many_tables: &str) -> Result<()> {
+    let name = kind.name;
+    let indexes = session.all(
+        "SELECT name FROM sqlite_master WHERE type = 'index' AND tbl_name = ?1 AND sql IS NOT NULL",
+        &[format!("k_{name}").as_str().into()],
+        |row| row.text(0),
+    )?;
+    for index in indexes {
+        session.batch(&format!("DROP INDEX \"{index}\""))?;
+    }
+    for table in many_tables.split_whitespace() {
+        session.batch(&format!("DROP TABLE {table}"))?;
+    }
+    session.batch(&format!(
+        "ALTER TABLE \"k_{name}\" RENAME TO \"old_{name}\"; DROP TABLE IF EXISTS \"t_{name}\""
+    ))?;
+    for sql in [
+        "DELETE FROM facet WHERE kind = ?1",
+        "DELETE FROM class WHERE kind = ?1",
+        "DELETE FROM identifier WHERE kind = ?1",
+        "DELETE FROM link WHERE kind = ?1",
+    ] {
+        session.execute(sql, &[name.into()])?;
+    }
+    create_tables(session, kind)?;
+    create_text(session, kind)?;
+    refill(session, kind)?;
+    session.batch(&format!("DROP TABLE \"old_{name}\""))?;
+    create_indexes(session, kind)
+}
+
+/// Rows taken over in one step of [`refill`].
+const STEP_ROWS: i64 = 1_000;
+
+fn refill(session: &mut Session<'_>, kind: &'static Kind) -> Result<()> {
+    let name = kind.name;
+    let had_list = session
+        .first(
+            &format!("SELECT 1 FROM pragma_table_info('old_{name}') WHERE name = 'list'"),
+            &[],
+            |_| Ok(()),
+        )?
+        .is_some();
+    let list = if had_list && kind.members.is_some() { "o.list, o.n_members" } else { "NULL, 0" };
+    let sql = format!(
+        "SELECT o.key, o.id, o.version, o.sequence, b.body, {list} FROM \"old_{name}\" o JOIN \"b_{name}\" b ON b.key = o.key \
+         WHERE ?1 < o.key ORDER BY o.key LIMIT {STEP_ROWS}"
+    );
+    let mut counters = Counters::default();
+    let mut last = i64::MIN;
+    loop {
+        let rows = session.all(&sql, &[last.into()], |row| {
+            let list = row.optional_int(5)?.map(|list| (list, row.int(6).unwrap_or(0)));
+            Ok((row.int(0)?, row.text(1)?, row.int(2)?, row.int(3)?, row.bytes(4)?, list))
+        })?;
+        let Some(end) = rows.last() else { break };
+        last = end.0;
+        for (key, id, version, sequence, body, list) in rows {
+            let body = serde_json::from_slice(&body)
+                .map_err(|error| StoreError::Damaged(format!("{name} {id:?}: {error}")))?;
+            let taken = Taken::from(kind, &body);
+            ensure_class(session, kind, &taken)?;
+            write_row(
+                session,
+                kind,
+                Some(key),
+                &id,
+                version,
+                sequence,
+                &taken,
+                list.map(|(id, n)| (Cell::Int(id), n)),
+            )?;
+            write_references(session, kind, key, &id, &taken)?;
+            counters.count(kind, &taken, 1);
+        }
+    }
+    counters.flush(session)
+}

@@ -1,0 +1,228 @@
+//! A conversation with an engine: statements with bound values, rows handed to a closure.
+//!
+//! The rest of the store writes SQL that both engines speak, with parameters `?1`, `?2`…; where they
+//! differ, it asks the [`Flavour`].
+
+use std::ops::ControlFlow;
+use std::rc::Rc;
+
+use bytes::Bytes;
+use rusqlite::types::{ToSqlOutput, Value as SqliteValue, ValueRef};
+
+use crate::{Result, StoreError};
+
+/// A bound value.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Cell {
+    /// Absent.
+    Null,
+    /// Whole numbers, booleans (0, 1) and instants (milliseconds).
+    Int(i64),
+    /// Other numbers.
+    Real(f64),
+    /// Text.
+    Text(String),
+    /// Bytes.
+    Blob(Bytes),
+    /// A set of whole numbers, for [`Flavour::in_set`].
+    Ints(Vec<i64>),
+    /// A set of other values of one type, for [`Flavour::in_set`].
+    Set(Vec<Cell>),
+}
+
+impl From<i64> for Cell {
+    fn from(number: i64) -> Self {
+        Self::Int(number)
+    }
+}
+
+impl From<u64> for Cell {
+    fn from(number: u64) -> Self {
+        Self::Int(number.cast_signed())
+    }
+}
+
+impl From<&str> for Cell {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl rusqlite::ToSql for Cell {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(match self {
+            Self::Null => ToSqlOutput::Borrowed(ValueRef::Null),
+            Self::Int(number) => ToSqlOutput::Borrowed(ValueRef::Integer(*number)),
+            Self::Real(number) => ToSqlOutput::Borrowed(ValueRef::Real(*number)),
+            Self::Text(text) => ToSqlOutput::Borrowed(ValueRef::Text(text.as_bytes())),
+            Self::Blob(bytes) => ToSqlOutput::Borrowed(ValueRef::Blob(bytes)),
+            Self::Ints(list) => array(list.iter().copied().map(SqliteValue::Integer).collect()),
+            Self::Set(list) => array(list.iter().map(Self::to_sqlite).collect()),
+        })
+    }
+}
+
+/// A set, as the engine's array module takes it.
+fn array(values: Vec<SqliteValue>) -> ToSqlOutput<'static> {
+    ToSqlOutput::from_rc(Rc::new(values), c"rarray")
+}
+
+impl Cell {
+    fn to_sqlite(&self) -> SqliteValue {
+        match self {
+            Self::Int(number) => SqliteValue::Integer(*number),
+            Self::Real(number) => SqliteValue::Real(*number),
+            Self::Text(text) => SqliteValue::Text(text.clone()),
+            Self::Blob(bytes) => SqliteValue::Blob(bytes.to_vec()),
+            Self::Null | Self::Ints(_) | Self::Set(_) => SqliteValue::Null,
+        }
+    }
+}
+
+/// How the engines' SQL differs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Flavour {
+    /// The embedded engine.
+    Sqlite,
+}
+
+impl Flavour {
+    /// The condition that `column` is in the set bound to parameter `n`.
+    pub(crate) fn in_set(self, column: &str, n: usize) -> String {
+        match self {
+            Self::Sqlite => format!("{column} IN rarray(?{n})"),
+        }
+    }
+}
+
+/// A conversation with an engine.
+pub(crate) enum Session<'a> {
+    /// The embedded engine.
+    Sqlite(&'a rusqlite::Connection),
+}
+
+/// A row of an answer; columns count from 0.
+pub(crate) enum Row<'a, 'b> {
+    /// The embedded engine.
+    Sqlite(&'a rusqlite::Row<'b>),
+}
+
+impl Row<'_, '_> {
+    pub(crate) fn int(&self, column: usize) -> Result<i64> {
+        match self {
+            Self::Sqlite(row) => Ok(row.get(column)?),
+        }
+    }
+
+    pub(crate) fn optional_int(&self, column: usize) -> Result<Option<i64>> {
+        match self {
+            Self::Sqlite(row) => Ok(row.get(column)?),
+        }
+    }
+
+    pub(crate) fn text(&self, column: usize) -> Result<String> {
+        match self {
+            Self::Sqlite(row) => Ok(row.get(column)?),
+        }
+    }
+
+    pub(crate) fn bytes(&self, column: usize) -> Result<Bytes> {
+        match self {
+            Self::Sqlite(row) => {
+                Ok(Bytes::copy_from_slice(row.get_ref(column)?.as_bytes().map_err(from_sql_error)?))
+            }
+        }
+    }
+
+    /// The value whatever its type.
+    pub(crate) fn cell(&self, column: usize) -> Result<Cell> {
+        match self {
+            Self::Sqlite(row) => Ok(match row.get_ref(column)? {
+                ValueRef::Null => Cell::Null,
+                ValueRef::Integer(number) => Cell::Int(number),
+                ValueRef::Real(number) => Cell::Real(number),
+                ValueRef::Text(text) => Cell::Text(String::from_utf8_lossy(text).into_owned()),
+                ValueRef::Blob(bytes) => Cell::Blob(Bytes::copy_from_slice(bytes)),
+            }),
+        }
+    }
+}
+
+fn from_sql_error(error: rusqlite::types::FromSqlError) -> StoreError {
+    StoreError::Damaged(error.to_string())
+}
+
+impl Session<'_> {
+    pub(crate) fn flavour(&self) -> Flavour {
+        match self {
+            Self::Sqlite(_) => Flavour::Sqlite,
+        }
+    }
+
+    /// Runs a statement, gives the number of rows it changed.
+    pub(crate) fn execute(&mut self, sql: &str, values: &[Cell]) -> Result<usize> {
+        match self {
+            Self::Sqlite(connection) => {
+                Ok(connection.prepare_cached(sql)?.execute(rusqlite::params_from_iter(values))?)
+            }
+        }
+    }
+
+    /// Runs a query and hands each row to `visit` until it breaks.
+    pub(crate) fn rows(
+        &mut self,
+        sql: &str,
+        values: &[Cell],
+        mut visit: impl FnMut(Row<'_, '_>) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
+        match self {
+            Self::Sqlite(connection) => {
+                let mut statement = connection.prepare_cached(sql)?;
+                let mut rows = statement.query(rusqlite::params_from_iter(values))?;
+                while let Some(row) = rows.next()? {
+                    if visit(Row::Sqlite(row))?.is_break() {
+                        break;
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// All rows, each made into a `T`.
+    pub(crate) fn all<T>(
+        &mut self,
+        sql: &str,
+        values: &[Cell],
+        mut make: impl FnMut(Row<'_, '_>) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        let mut list = Vec::new();
+        self.rows(sql, values, |row| {
+            list.push(make(row)?);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(list)
+    }
+
+    /// The first row, if any, made into a `T`.
+    pub(crate) fn first<T>(
+        &mut self,
+        sql: &str,
+        values: &[Cell],
+        mut make: impl FnMut(Row<'_, '_>) -> Result<T>,
+    ) -> Result<Option<T>> {
+        let mut found = None;
+        self.rows(sql, values, |row| {
+            found = Some(make(row)?);
+            Ok(ControlFlow::Break(()))
+        })?;
+        Ok(found)
+    }
+
+    /// Runs statements without values, separated by `;`.
+    pub(crate) fn batch(&mut self, sql: &str) -> Result<()> {
+        match self {
+            Self::Sqlite(connection) => Ok(connection.execute_batch(sql)?),
+        }
+    }
+}

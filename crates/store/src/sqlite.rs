@@ -1,0 +1,492 @@
+//! The embedded engine: one SQLite file per tenant, one writer that shares commits, many readers.
+//!
+//! The writer takes closures from a bounded queue, runs those that wait in one transaction (a savepoint
+//! each) and answers them together after the commit, so that many callers share one `fsync`. Readers
+//! have connections of their own and see the last committed state. A keeper writes the log back beside the
+//! writer, never in a caller's way unless the log has outgrown its bound.
+
+use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use rusqlite::Connection;
+
+use crate::counters::Counters;
+use crate::session::Session;
+use crate::tenant::{Job, Statistics, WriteTimes};
+use crate::txn::Numbers;
+use crate::view::{Shared, State};
+use crate::{Limits, Result, StoreError, Text, Txn, View, schema, text};
+
+/// Bytes of a database page: bodies of a few KB fit without overflow pages.
+const PAGE_BYTES: u32 = 16 << 10;
+/// How long a connection waits for a lock that another process holds.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
+/// Prepared statements kept per connection.
+const STATEMENTS: usize = 512;
+/// How long the writer is idle before it uses the time for the text index.
+const IDLE: Duration = Duration::from_millis(20);
+/// How often the keeper looks at the log's size at most.
+const KEEPER_PAUSE: Duration = Duration::from_millis(200);
+/// Instructions of the engine between two looks at a read's deadline.
+const DEADLINE_STEPS: std::ffi::c_int = 20_000;
+
+/// One tenant's file, open.
+pub(crate) struct Sqlite {
+    path: PathBuf,
+    shared: Arc<Shared>,
+    readers: Mutex<Vec<Reader>>,
+    queue: Option<SyncSender<Box<dyn Job>>>,
+    statistics: Arc<Statistics>,
+    threads: Vec<JoinHandle<()>>,
+    keeper: Arc<Keeper>,
+}
+
+/// A reading connection and the time at which it must be done, in milliseconds since `born`.
+struct Reader {
+    connection: Connection,
+    born: Instant,
+    deadline_ms: Arc<AtomicU64>,
+}
+
+/// Wakes the thread that writes the log back.
+#[derive(Default)]
+struct Keeper {
+    state: Mutex<KeeperState>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct KeeperState {
+    has_commits: bool,
+    is_closing: bool,
+}
+
+impl Sqlite {
+    /// Opens the file, which must exist, brings its tables to the declared kinds and starts its threads.
+    pub(crate) fn open(path: &Path, shared: Arc<Shared>) -> Result<Self> {
+        let connection = connect(path, &shared.limits)?;
+        prepare(&connection, &shared, path)?;
+        let statistics = Arc::new(Statistics::default());
+        let keeper = Arc::new(Keeper::default());
+        let (queue, jobs) = sync_channel(shared.limits.write_queue);
+        let writer = Writer {
+            connection,
+            shared: shared.clone(),
+            statistics: statistics.clone(),
+            keeper: keeper.clone(),
+            text_due: true,
+        };
+        let log_connection = connect(path, &shared.limits)?;
+        let (log_keeper, log_bytes) = (keeper.clone(), shared.limits.log_bytes);
+        let threads = vec![
+            spawn("store-writer", move || writer.run(&jobs))?,
+            spawn("store-log", move || log_keeper.run(&log_connection, log_bytes))?,
+        ];
+        Ok(Self {
+            path: path.into(),
+            shared,
+            readers: Mutex::default(),
+            queue: Some(queue),
+            statistics,
+            threads,
+            keeper,
+        })
+    }
+
+    /// Runs a closure on a snapshot.
+    pub(crate) fn read<R, E: From<StoreError>>(
+        &self,
+        mut closure: impl FnMut(&mut View<'_>) -> std::result::Result<R, E>,
+    ) -> std::result::Result<R, E> {
+        let reader = self.take_reader()?;
+        let deadline = reader.born.elapsed() + Duration::from_millis(self.shared.limits.read_timeout_ms);
+        reader.deadline_ms.store(u64::try_from(deadline.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
+        let mut view = View {
+            session: Session::Sqlite(&reader.connection),
+            state: State::Committed,
+            shared: &self.shared,
+            behind: None,
+        };
+        view.session.execute("BEGIN", &[])?;
+        let result = closure(&mut view);
+        view.session.execute("ROLLBACK", &[])?;
+        self.give_back(reader);
+        result
+    }
+
+    /// Puts a write into the queue.
+    pub(crate) fn submit(&self, job: Box<dyn Job>) -> std::result::Result<(), (Box<dyn Job>, StoreError)> {
+        let Some(queue) = &self.queue else { return Err((job, StoreError::Closed)) };
+        self.statistics.queue_depth.fetch_add(1, Ordering::Relaxed);
+        queue.try_send(job).map_err(|refused| {
+            self.statistics.queue_depth.fetch_sub(1, Ordering::Relaxed);
+            match refused {
+                TrySendError::Full(job) => {
+                    (job, StoreError::Busy { depth: self.shared.limits.write_queue, retry_after_s: 1 })
+                }
+                TrySendError::Disconnected(job) => (job, StoreError::Closed),
+            }
+        })
+    }
+
+    pub(crate) fn statistics(&self) -> &Statistics {
+        &self.statistics
+    }
+
+    pub(crate) fn n_idle_readers(&self) -> usize {
+        self.readers.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
+    /// Copies the last committed state into a new file, while reads and writes go on.
+    pub(crate) fn backup(&self, to: &Path) -> Result<()> {
+        let reader = self.take_reader()?;
+        reader.deadline_ms.store(u64::MAX, Ordering::Relaxed);
+        let mut target = Connection::open(to)?;
+        let copy = rusqlite::backup::Backup::new(&reader.connection, &mut target)?;
+        loop {
+            match copy.step(-1)? {
+                rusqlite::backup::StepResult::Done => break,
+                _ => std::thread::sleep(BACKUP_PAUSE),
+            }
+        }
+        drop(copy);
+        self.give_back(reader);
+        Ok(())
+    }
+
+    fn take_reader(&self) -> Result<Reader> {
+        let idle = self.readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        if let Some(reader) = idle {
+            return Ok(reader);
+        }
+        let mut connection = connect(&self.path, &self.shared.limits)?;
+        connection.pragma_update(None, "query_only", true)?;
+        let (born, deadline_ms) = (Instant::now(), Arc::new(AtomicU64::new(u64::MAX)));
+        let deadline = deadline_ms.clone();
+        connection.progress_handler(
+            DEADLINE_STEPS,
+            Some(move || u128::from(deadline.load(Ordering::Relaxed)) < born.elapsed().as_millis()),
+        )?;
+        Ok(Reader { connection, born, deadline_ms })
+    }
+
+    fn give_back(&self, reader: Reader) {
+        let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
+        if readers.len() < self.shared.limits.readers {
+            readers.push(reader);
+        }
+    }
+}
+
+/// Pause of a backup when another process holds a lock.
+const BACKUP_PAUSE: Duration = Duration::from_millis(50);
+
+impl Drop for Sqlite {
+    /// Finishes what waits in the queue, then closes the file.
+    fn drop(&mut self) {
+        self.queue = None;
+        self.keeper.close();
+        for thread in self.threads.drain(..) {
+            if thread.join().is_err() {
+                tracing::error!(path = %self.path.display(), "a thread of the store stopped by an internal fault");
+            }
+        }
+    }
+}
+
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {
+    std::thread::Builder::new()
+        .name(name.to_owned())
+        .spawn(work)
+        .map_err(|source| StoreError::Io { path: format!("thread {name}"), source })
+}
+
+/// Makes an empty tenant's file.
+pub(crate) fn create(path: &Path) -> Result<()> {
+    let connection = Connection::open(path)?;
+    connection.pragma_update(None, "page_size", PAGE_BYTES)?;
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    Ok(())
+}
+
+fn connect(path: &Path, limits: &Limits) -> Result<Connection> {
+    use rusqlite::OpenFlags;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(LOCK_TIMEOUT)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    rusqlite::vtab::array::load_module(&connection)?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+    connection.pragma_update(None, "cache_size", -i64::from(limits.page_cache_kib))?;
+    connection.pragma_update(None, "mmap_size", i64::try_from(limits.map_bytes).unwrap_or(i64::MAX))?;
+    connection.pragma_update(None, "temp_store", "MEMORY")?;
+    Ok(connection)
+}
+
+/// Brings the tables up to date, sweeps lists that no record took over, makes indexes that a bulk load left out.
+fn prepare(connection: &Connection, shared: &Shared, path: &Path) -> Result<()> {
+    let mut session = Session::Sqlite(connection);
+    session.batch("BEGIN IMMEDIATE")?;
+    let prepared = schema::apply(&mut session, shared.kinds, &path.display().to_string()).and_then(|()| {
+        for kind in shared.kinds {
+            schema::create_indexes(&mut session, kind)?;
+        }
+        sweep(&mut session)
+    });
+    session.batch(if prepared.is_ok() { "COMMIT" } else { "ROLLBACK" })?;
+    prepared
+}
+
+fn sweep(session: &mut Session<'_>) -> Result<()> {
+    let left = session.all("SELECT kind, list FROM staging", &[], |row| Ok((row.text(0)?, row.int(1)?)))?;
+    for (kind, list) in left {
+        session.execute(&format!("DELETE FROM \"m_{kind}\" WHERE list = ?1"), &[list.into()])?;
+    }
+    session.batch("DELETE FROM staging")
+}
+
+/// The only connection that writes.
+struct Writer {
+    connection: Connection,
+    shared: Arc<Shared>,
+    statistics: Arc<Statistics>,
+    keeper: Arc<Keeper>,
+    text_due: bool,
+}
+
+/// A write of the batch under way.
+struct Part {
+    job: Box<dyn Job>,
+    error: Option<StoreError>,
+    started: Instant,
+    run: Duration,
+}
+
+impl Writer {
+    fn run(mut self, jobs: &Receiver<Box<dyn Job>>) {
+        loop {
+            match jobs.recv_timeout(IDLE) {
+                Ok(first) => {
+                    self.batch(first, jobs);
+                    self.text_due = true;
+                }
+                Err(RecvTimeoutError::Timeout) if self.text_due => self.advance_text(),
+                Err(RecvTimeoutError::Timeout) => match jobs.recv() {
+                    Ok(first) => {
+                        self.batch(first, jobs);
+                        self.text_due = true;
+                    }
+                    Err(_) => return,
+                },
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    }
+
+    /// Runs `first` and what waits behind it in one transaction.
+    fn batch(&mut self, first: Box<dyn Job>, jobs: &Receiver<Box<dyn Job>>) {
+        let mut parts = Vec::new();
+        let result = self.run_parts(first, jobs, &mut parts);
+        let commit_started = Instant::now();
+        let result = result.and_then(|()| Ok(self.connection.execute_batch("COMMIT")?));
+        if result.is_err() && !self.connection.is_autocommit() {
+            // The transaction is undone when the engine has not done so itself.
+            if let Err(error) = self.connection.execute_batch("ROLLBACK") {
+                tracing::error!(%error, "rollback failed");
+            }
+        }
+        let commit = commit_started.elapsed();
+        let failure = result.err().map(|error| error.to_string());
+        self.statistics.note_batch(parts.len(), commit);
+        self.keeper.note_commit();
+        for part in parts {
+            let error = part.error.or_else(|| failure.clone().map(StoreError::Commit));
+            let wait = part.started.saturating_duration_since(part.job.queued_at());
+            part.job.finish(error, WriteTimes { wait, run: part.run, commit });
+        }
+    }
+
+    fn run_parts(
+        &self,
+        first: Box<dyn Job>,
+        jobs: &Receiver<Box<dyn Job>>,
+        parts: &mut Vec<Part>,
+    ) -> Result<()> {
+        let begun = self.connection.execute_batch("BEGIN IMMEDIATE").map_err(StoreError::from);
+        let mut numbers = match begun.and_then(|()| self.numbers()) {
+            Ok(numbers) => numbers,
+            Err(error) => {
+                self.statistics.queue_depth.fetch_sub(1, Ordering::Relaxed);
+                parts.push(Part { job: first, error: None, started: Instant::now(), run: Duration::ZERO });
+                return Err(error);
+            }
+        };
+        let (mut counters, mut n_bytes) = (Counters::default(), 0);
+        let mut next = Some(first);
+        while let Some(mut job) = next {
+            self.statistics.queue_depth.fetch_sub(1, Ordering::Relaxed);
+            let started = Instant::now();
+            let error = self.run_part(job.as_mut(), &mut numbers, &mut counters, &mut n_bytes).err();
+            parts.push(Part { job, error, started, run: started.elapsed() });
+            let is_full =
+                self.shared.limits.batch_writes <= parts.len() || self.shared.limits.batch_bytes <= n_bytes;
+            next = if is_full { None } else { jobs.try_recv().ok() };
+        }
+        let mut session = Session::Sqlite(&self.connection);
+        counters.flush(&mut session)?;
+        session.execute("UPDATE meta SET value = ?1 WHERE name = 'sequence'", &[numbers.sequence.into()])?;
+        session.execute("UPDATE meta SET value = ?1 WHERE name = 'list'", &[numbers.list.into()])?;
+        self.bound_text_lag(&mut session)
+    }
+
+    /// Runs one closure in a savepoint; a refused or panicking one leaves nothing behind.
+    fn run_part(
+        &self,
+        job: &mut dyn Job,
+        numbers: &mut Numbers,
+        counters: &mut Counters,
+        n_bytes: &mut usize,
+    ) -> Result<()> {
+        let mut txn = Txn {
+            view: View {
+                session: Session::Sqlite(&self.connection),
+                state: State::Open,
+                shared: &self.shared,
+                behind: None,
+            },
+            counters: Counters::default(),
+            numbers: *numbers,
+            n_bytes: 0,
+        };
+        txn.view.session.execute("SAVEPOINT part", &[])?;
+        let outcome = catch_unwind(AssertUnwindSafe(|| job.run(&mut txn)));
+        // Numbers are never given twice, not even after a refused write.
+        *numbers = txn.numbers;
+        match outcome {
+            Ok(ControlFlow::Continue(())) => {
+                txn.view.session.execute("RELEASE part", &[])?;
+                *n_bytes += txn.n_bytes;
+                counters.absorb(txn.counters);
+                Ok(())
+            }
+            Ok(ControlFlow::Break(())) => undo_part(&mut txn.view.session),
+            Err(_) => undo_part(&mut txn.view.session).and(Err(StoreError::Panicked)),
+        }
+    }
+
+    fn numbers(&self) -> Result<Numbers> {
+        let mut session = Session::Sqlite(&self.connection);
+        let mut read = |name: &str| -> Result<u64> {
+            let sql = "SELECT value FROM meta WHERE name = ?1";
+            Ok(session.first(sql, &[name.into()], |row| row.int(0))?.unwrap_or(0).cast_unsigned())
+        };
+        Ok(Numbers { sequence: read("sequence")?, list: read("list")? })
+    }
+
+    /// Under a load without pauses, writes pay for the text index once it is too far behind.
+    fn bound_text_lag(&self, session: &mut Session<'_>) -> Result<()> {
+        let most = self.shared.limits.text_lag_records;
+        let looks_due = self.statistics.batches.load(Ordering::Relaxed).is_multiple_of(TEXT_LOOK_BATCHES);
+        for kind in self.shared.kinds.iter().filter(|it| looks_due && it.text != Text::None) {
+            let lag = text::lag(session, kind, most + 1)?;
+            if most < lag && text::step(session, kind)? == text::Progress::Current {
+                tracing::debug!(kind = kind.name, "the text index caught up");
+            }
+        }
+        Ok(())
+    }
+
+    /// Uses idle time for one step of the text index.
+    fn advance_text(&mut self) {
+        let step = self.try_advance_text();
+        match step {
+            Ok(more) => self.text_due = more,
+            Err(error) => {
+                tracing::warn!(%error, "the text index could not be brought up to date");
+                self.text_due = false;
+            }
+        }
+    }
+
+    fn try_advance_text(&self) -> Result<bool> {
+        let mut session = Session::Sqlite(&self.connection);
+        for kind in self.shared.kinds {
+            if text::lag(&mut session, kind, 1)? == 0 {
+                continue;
+            }
+            session.batch("BEGIN IMMEDIATE")?;
+            let step = text::step(&mut session, kind);
+            session.batch(if step.is_ok() { "COMMIT" } else { "ROLLBACK" })?;
+            self.keeper.note_commit();
+            return step.map(|_| true);
+        }
+        Ok(false)
+    }
+}
+
+/// Batches between two looks at how far the text index is behind.
+const TEXT_LOOK_BATCHES: u64 = 16;
+
+fn undo_part(session: &mut Session<'_>) -> Result<()> {
+    session.execute("ROLLBACK TO part", &[])?;
+    session.execute("RELEASE part", &[])?;
+    Ok(())
+}
+
+impl Keeper {
+    fn note_commit(&self) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if !state.has_commits {
+            state.has_commits = true;
+            self.changed.notify_one();
+        }
+    }
+
+    fn close(&self) {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).is_closing = true;
+        self.changed.notify_one();
+    }
+
+    fn run(&self, connection: &Connection, log_bytes: u64) {
+        loop {
+            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            while !state.has_commits && !state.is_closing {
+                state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            }
+            if state.is_closing {
+                return;
+            }
+            state.has_commits = false;
+            drop(state);
+            if let Err(error) = write_back(connection, log_bytes) {
+                tracing::warn!(%error, "the write-ahead log could not be written back");
+            }
+            let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            let wait = self.changed.wait_timeout_while(state, KEEPER_PAUSE, |state| !state.is_closing);
+            drop(wait.unwrap_or_else(PoisonError::into_inner));
+        }
+    }
+}
+
+/// Writes the log back once it is large: first beside the writer, then, for the little that came meanwhile,
+/// holding it, so that the log begins anew.
+fn write_back(connection: &Connection, log_bytes: u64) -> Result<()> {
+    let waiting = |mode: &str| -> Result<u64> {
+        let sql = format!("PRAGMA wal_checkpoint({mode})");
+        let (log, done): (i64, i64) = connection.query_row(&sql, [], |row| Ok((row.get(1)?, row.get(2)?)))?;
+        Ok((log - done).max(0).cast_unsigned() * u64::from(PAGE_BYTES))
+    };
+    if waiting("NOOP")? < log_bytes {
+        return Ok(());
+    }
+    waiting("PASSIVE")?;
+    waiting("RESTART")?;
+    Ok(())
+}

@@ -1,0 +1,255 @@
+//! A tenant: the door to its records.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use tokio::sync::{Semaphore, oneshot};
+
+use crate::sqlite::Sqlite;
+
+use crate::{Result, StoreError, Txn, View, check, text};
+
+/// How much a read may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Weight {
+    /// A few records by id: runs where it is called, microseconds in the embedded engine.
+    Point,
+    /// Lists, counts, facets: runs on a reading thread, of which a bounded number works at once.
+    Scan,
+}
+
+/// How long a write took.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct WriteTimes {
+    /// In the queue.
+    pub wait: Duration,
+    /// Its closure.
+    pub run: Duration,
+    /// The commit it shared.
+    pub commit: Duration,
+}
+
+/// A tenant, open. Clones share it.
+#[derive(Clone)]
+pub struct Tenant(pub(crate) Arc<Inner>);
+
+pub(crate) struct Inner {
+    pub(crate) name: String,
+    pub(crate) engine: Engine,
+    pub(crate) scans: Arc<Semaphore>,
+}
+
+/// The engines, closed: there is no third.
+pub(crate) enum Engine {
+    /// A file of its own.
+    Sqlite(Sqlite),
+}
+
+impl Tenant {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// Runs a closure on a snapshot. It may run again when the snapshot turns out not to serve.
+    pub async fn read<R, E>(
+        &self,
+        weight: Weight,
+        mut closure: impl FnMut(&mut View<'_>) -> Result<R, E> + Send + 'static,
+    ) -> Result<R, E>
+    where
+        R: Send + 'static,
+        E: From<StoreError> + Send + 'static,
+    {
+        if weight == Weight::Point {
+            return self.read_blocking(closure);
+        }
+        let _permit = self.0.scans.acquire().await.map_err(|_| StoreError::Closed)?;
+        let tenant = self.clone();
+        tokio::task::spawn_blocking(move || tenant.read_blocking(&mut closure))
+            .await
+            .unwrap_or_else(|_| Err(StoreError::Panicked.into()))
+    }
+
+    /// Runs a closure on a snapshot, on this thread.
+    pub fn read_blocking<R, E: From<StoreError>>(
+        &self,
+        mut closure: impl FnMut(&mut View<'_>) -> Result<R, E>,
+    ) -> Result<R, E> {
+        let Engine::Sqlite(engine) = &self.0.engine;
+        loop {
+            let mut behind = None;
+            let result = engine.read(|view| {
+                let result = closure(view);
+                behind = view.take_behind();
+                result
+            });
+            match behind {
+                Some(kind) => self.catch_up_text(kind)?,
+                None => return result,
+            }
+        }
+    }
+
+    /// Runs a closure in a transaction; what it did is on disk when this returns. A closure that returns an
+    /// error, or panics, leaves nothing behind. It may run again.
+    ///
+    /// Errors: the closure's own; [`StoreError::Busy`] when the queue is full.
+    pub async fn write<R, E>(
+        &self,
+        closure: impl FnMut(&mut Txn<'_>) -> Result<R, E> + Send + 'static,
+    ) -> Result<(R, WriteTimes), E>
+    where
+        R: Send + 'static,
+        E: From<StoreError> + Send + 'static,
+    {
+        self.submit(closure)?.await.unwrap_or_else(|_| Err(StoreError::Closed.into()))
+    }
+
+    /// The same for callers that are not asynchronous. Waits when the queue is full.
+    pub fn write_blocking<R, E>(
+        &self,
+        closure: impl FnMut(&mut Txn<'_>) -> Result<R, E> + Send + 'static,
+    ) -> Result<R, E>
+    where
+        R: Send + 'static,
+        E: From<StoreError> + Send + 'static,
+    {
+        let answer = self.submit(closure)?.blocking_recv();
+        answer.unwrap_or_else(|_| Err(StoreError::Closed.into())).map(|(result, _)| result)
+    }
+
+    /// Copies the last committed state into the file `to`, which must not exist, while reads and writes go on.
+    pub fn backup(&self, to: &Path) -> Result<()> {
+        let Engine::Sqlite(engine) = &self.0.engine;
+        engine.backup(to)
+    }
+
+    /// Compares every index, count and reference with the bodies; gives what does not agree.
+    pub fn check(&self) -> Result<Vec<String>> {
+        self.read_blocking(check::findings)
+    }
+
+    /// Figures for monitoring.
+    pub fn statistics(&self) -> TenantStats {
+        let Engine::Sqlite(engine) = &self.0.engine;
+        let it = engine.statistics();
+        TenantStats {
+            name: self.0.name.clone(),
+            queue_depth: it.queue_depth.load(Ordering::Relaxed),
+            n_batches: it.batches.load(Ordering::Relaxed),
+            n_writes: it.writes.load(Ordering::Relaxed),
+            commit_us: it.commit_us.load(Ordering::Relaxed),
+            n_idle_readers: engine.n_idle_readers(),
+        }
+    }
+
+    fn submit<R, E>(
+        &self,
+        closure: impl FnMut(&mut Txn<'_>) -> Result<R, E> + Send + 'static,
+    ) -> Result<Answer<R, E>, E>
+    where
+        R: Send + 'static,
+        E: From<StoreError> + Send + 'static,
+    {
+        let (answer, receiver) = oneshot::channel();
+        let write = Write { closure, result: None, answer, queued_at: Instant::now() };
+        let Engine::Sqlite(engine) = &self.0.engine;
+        engine.submit(Box::new(write)).map_err(|(_, error)| error)?;
+        Ok(receiver)
+    }
+
+    fn catch_up_text(&self, kind: &'static crate::Kind) -> Result<()> {
+        loop {
+            let step = self.write_blocking(move |txn| text::step(&mut txn.view.session, kind))?;
+            if step == text::Progress::Current {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Figures of an open tenant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TenantStats {
+    /// The tenant.
+    pub name: String,
+    /// Writes that wait now.
+    pub queue_depth: u64,
+    /// Commits since it was opened.
+    pub n_batches: u64,
+    /// Writes in those commits.
+    pub n_writes: u64,
+    /// Time spent in those commits, in microseconds.
+    pub commit_us: u64,
+    /// Reading connections that wait for work.
+    pub n_idle_readers: usize,
+}
+
+/// What a write will be answered with.
+type Answer<R, E> = oneshot::Receiver<Result<(R, WriteTimes), E>>;
+
+/// What the writer counts.
+#[derive(Default)]
+pub(crate) struct Statistics {
+    pub(crate) queue_depth: AtomicU64,
+    pub(crate) batches: AtomicU64,
+    pub(crate) writes: AtomicU64,
+    pub(crate) commit_us: AtomicU64,
+}
+
+impl Statistics {
+    pub(crate) fn note_batch(&self, n_writes: usize, commit: Duration) {
+        self.batches.fetch_add(1, Ordering::Relaxed);
+        self.writes.fetch_add(n_writes as u64, Ordering::Relaxed);
+        self.commit_us.fetch_add(u64::try_from(commit.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+}
+
+/// A write in the queue.
+pub(crate) trait Job: Send {
+    /// Runs the closure; breaks when it refused.
+    fn run(&mut self, txn: &mut Txn<'_>) -> ControlFlow<()>;
+    /// Answers the caller, after the commit.
+    fn finish(self: Box<Self>, error: Option<StoreError>, times: WriteTimes);
+    /// When it came into the queue.
+    fn queued_at(&self) -> Instant;
+}
+
+struct Write<F, R, E> {
+    closure: F,
+    result: Option<Result<R, E>>,
+    answer: oneshot::Sender<Result<(R, WriteTimes), E>>,
+    queued_at: Instant,
+}
+
+impl<F, R, E> Job for Write<F, R, E>
+where
+    F: FnMut(&mut Txn<'_>) -> Result<R, E> + Send,
+    R: Send,
+    E: From<StoreError> + Send,
+{
+    fn run(&mut self, txn: &mut Txn<'_>) -> ControlFlow<()> {
+        let result = self.result.insert((self.closure)(txn));
+        if result.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    }
+
+    fn finish(self: Box<Self>, error: Option<StoreError>, times: WriteTimes) {
+        let result = match (error, self.result) {
+            (_, Some(Err(refused))) => Err(refused),
+            (Some(error), _) => Err(error.into()),
+            (None, Some(Ok(result))) => Ok((result, times)),
+            (None, None) => Err(StoreError::Closed.into()),
+        };
+        if self.answer.send(result).is_err() {
+            tracing::debug!("the caller of a write went away before its answer");
+        }
+    }
+
+    fn queued_at(&self) -> Instant {
+        self.queued_at
+    }
+}

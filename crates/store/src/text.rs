@@ -1,0 +1,99 @@
+//! The text index: every word of a record, found without regard to case, accents and English endings.
+//!
+//! It follows the sequence of changes in batches instead of riding in each transaction: a batch of a
+//! thousand records is indexed several times faster than a thousand records one by one. A search never
+//! misses what is committed: it lets the index catch up first ([`StoreError::TextBehind`]).
+
+use crate::document::searched_text;
+use crate::session::Session;
+use crate::{Kind, Result, StoreError, Text, TextQuery, View};
+
+/// Records indexed in one step.
+pub(crate) const STEP_RECORDS: u32 = 1_000;
+
+/// The SQL condition that a record's text satisfies the query bound to parameter `n`.
+pub(crate) fn condition(kind: &Kind, n: usize) -> String {
+    if kind.text == Text::None {
+        return "FALSE".to_owned();
+    }
+    format!("r.key IN (SELECT t.rowid FROM \"t_{0}\" t WHERE \"t_{0}\" MATCH ?{n})", kind.name)
+}
+
+/// The query in the index's own language; every word is quoted, so nothing in it is an operator.
+pub(crate) fn match_text(query: &TextQuery) -> String {
+    let quoted = |word: &String| format!("\"{}\"", word.replace('"', "\"\""));
+    let phrases: Vec<String> = query.phrases.iter().map(quoted).collect();
+    let words: Vec<String> = query.words.iter().map(quoted).collect();
+    let mut text = if phrases.is_empty() {
+        if words.is_empty() { "\"\"".to_owned() } else { format!("({})", words.join(" OR ")) }
+    } else {
+        format!("({})", phrases.join(" AND "))
+    };
+    for word in &query.without {
+        text = format!("({text} NOT {})", quoted(word));
+    }
+    text
+}
+
+/// Refuses when changed records of `kind` are not indexed yet.
+pub(crate) fn require_current(view: &mut View<'_>, kind: &'static Kind) -> Result<()> {
+    if lag(&mut view.session, kind, 1)? == 0 {
+        return Ok(());
+    }
+    view.behind = Some(kind);
+    Err(StoreError::TextBehind(kind.name))
+}
+
+/// How many records wait to be indexed, counted up to `most`.
+pub(crate) fn lag(session: &mut Session<'_>, kind: &Kind, most: u64) -> Result<u64> {
+    if kind.text == Text::None {
+        return Ok(0);
+    }
+    let sql = format!(
+        "SELECT count(*) FROM (SELECT 1 FROM \"k_{0}\" WHERE (SELECT sequence FROM text_mark WHERE kind = '{0}') < sequence LIMIT ?1)",
+        kind.name
+    );
+    Ok(session.first(&sql, &[most.into()], |row| row.int(0))?.unwrap_or(0).cast_unsigned())
+}
+
+/// What a step of the index leaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// Every record is indexed.
+    Current,
+    /// More records may wait.
+    Behind,
+}
+
+/// Indexes up to [`STEP_RECORDS`] records that wait.
+pub(crate) fn step(session: &mut Session<'_>, kind: &'static Kind) -> Result<Progress> {
+    if kind.text == Text::None {
+        return Ok(Progress::Current);
+    }
+    let name = kind.name;
+    let waiting = format!(
+        "SELECT r.key, r.sequence, b.body FROM \"k_{name}\" r JOIN \"b_{name}\" b ON b.key = r.key \
+         WHERE (SELECT sequence FROM text_mark WHERE kind = '{name}') < r.sequence ORDER BY r.sequence LIMIT {STEP_RECORDS}"
+    );
+    let rows = session.all(&waiting, &[], |row| Ok((row.int(0)?, row.int(1)?, row.bytes(2)?)))?;
+    let Some(last) = rows.last().map(|row| row.1) else { return Ok(Progress::Current) };
+    for (key, _, body) in &rows {
+        let body = serde_json::from_slice(body)
+            .map_err(|error| StoreError::Damaged(format!("{name}: body of row {key}: {error}")))?;
+        let text = searched_text(kind, &body).unwrap_or_default();
+        forget(session, kind, *key)?;
+        let insert = format!("INSERT INTO \"t_{name}\" (rowid, text) VALUES (?1, ?2)");
+        session.execute(&insert, &[(*key).into(), text.as_str().into()])?;
+    }
+    session.execute("UPDATE text_mark SET sequence = ?1 WHERE kind = ?2", &[last.into(), name.into()])?;
+    let is_last = (rows.len() as u64) < u64::from(STEP_RECORDS);
+    Ok(if is_last { Progress::Current } else { Progress::Behind })
+}
+
+/// Takes a record out of the index.
+pub(crate) fn forget(session: &mut Session<'_>, kind: &Kind, key: i64) -> Result<()> {
+    if kind.text != Text::None {
+        session.execute(&format!("DELETE FROM \"t_{}\" WHERE rowid = ?1", kind.name), &[key.into()])?;
+    }
+    Ok(())
+}

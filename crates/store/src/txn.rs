@@ -1,0 +1,388 @@
+//! A transaction of a tenant: making, changing and deleting records. All or nothing.
+
+use std::ops::{Deref, DerefMut};
+
+use serde_json::Value as Json;
+
+use crate::counters::Counters;
+use crate::document::Taken;
+use crate::plan::many_table;
+use crate::schema;
+use crate::session::{Cell, Session};
+use crate::{Class, Document, Kind, ListId, Record, Result, StoreError, View, text};
+
+/// Numbers that a tenant gives out in order.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Numbers {
+    /// Of the last change.
+    pub(crate) sequence: u64,
+    /// Of the last list of members.
+    pub(crate) list: u64,
+}
+
+/// A transaction. Reads through it (it is a [`View`]) see its own writes.
+pub struct Txn<'a> {
+    pub(crate) view: View<'a>,
+    pub(crate) counters: Counters,
+    pub(crate) numbers: Numbers,
+    pub(crate) n_bytes: usize,
+}
+
+/// What a write gives back of the record written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Written {
+    /// Version after the write.
+    pub version: u64,
+    /// Sequence number of the change.
+    pub sequence: u64,
+    /// Class of the record.
+    pub class: Class,
+}
+
+impl<'a> Deref for Txn<'a> {
+    type Target = View<'a>;
+    fn deref(&self) -> &View<'a> {
+        &self.view
+    }
+}
+
+impl DerefMut for Txn<'_> {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.view
+    }
+}
+
+impl Txn<'_> {
+    /// Makes a record.
+    ///
+    /// Errors: the id, or a value of a unique index, is taken.
+    pub fn insert(&mut self, kind: &'static Kind, id: &str, body: &Json) -> Result<Written> {
+        self.insert_document(&Document::new(kind, id, body)?)
+    }
+
+    /// Makes a record from a document that was prepared outside the transaction.
+    pub fn insert_document(&mut self, document: &Document) -> Result<Written> {
+        let kind = document.kind;
+        let sequence = self.next_sequence();
+        let taken = &document.taken;
+        self.ensure_class(kind, taken)?;
+        let list = document.list.map(|(list, n)| (Cell::Int(list.0), n.cast_signed()));
+        let session = &mut self.view.session;
+        let key = write_row(session, kind, None, &document.id, 1, sequence.cast_signed(), taken, list)?;
+        let sql = format!("INSERT INTO \"b_{}\" (key, body) VALUES (?1, ?2)", kind.name);
+        session.execute(&sql, &[key.into(), Cell::Blob(document.body.clone())])?;
+        write_references(session, kind, key, &document.id, taken)?;
+        self.adopt(document)?;
+        self.counters.count(kind, taken, 1);
+        self.n_bytes += document.body.len();
+        Ok(Written { version: 1, sequence, class: taken.class })
+    }
+
+    /// Replaces the body of a record.
+    ///
+    /// Errors: there is no such record; a value of a unique index is taken.
+    pub fn update(&mut self, kind: &'static Kind, id: &str, body: &Json) -> Result<Written> {
+        self.update_document(&Document::new(kind, id, body)?)
+    }
+
+    /// Replaces a record by a document; its list of members stays unless the document brings one.
+    pub fn update_document(&mut self, document: &Document) -> Result<Written> {
+        let (kind, id) = (document.kind, document.id.as_str());
+        let Some(old) = self.get(kind, id)? else {
+            return Err(StoreError::Missing { kind: kind.name, id: id.to_owned() });
+        };
+        let before = Taken::from(kind, &old.json()?);
+        let taken = &document.taken;
+        let sequence = self.next_sequence();
+        self.ensure_class(kind, taken)?;
+        if let (Some(_), Some(list)) = (document.list, old.list) {
+            self.drop_list(kind, list)?;
+        }
+        let session = &mut self.view.session;
+        let version = old.version + 1;
+        change_row(session, document, old.key, version, sequence)?;
+        let sql = format!("UPDATE \"b_{}\" SET body = ?2 WHERE key = ?1", kind.name);
+        session.execute(&sql, &[old.key.into(), Cell::Blob(document.body.clone())])?;
+        if before.many != taken.many || before.identifiers != taken.identifiers || before.links != taken.links
+        {
+            drop_references(session, kind, old.key, id, &before)?;
+            write_references(session, kind, old.key, id, taken)?;
+        }
+        self.adopt(document)?;
+        if before.counted != taken.counted || before.class != taken.class {
+            self.counters.count(kind, &before, -1);
+            self.counters.count(kind, taken, 1);
+        }
+        self.n_bytes += document.body.len();
+        Ok(Written { version, sequence, class: taken.class })
+    }
+
+    /// Makes the record, or replaces its body.
+    pub fn put(&mut self, kind: &'static Kind, id: &str, body: &Json) -> Result<Written> {
+        if self.has(kind, id)? { self.update(kind, id, body) } else { self.insert(kind, id, body) }
+    }
+
+    /// Deletes a record with its members and gives what it was; leaves a tombstone. `None` if there was none.
+    pub fn delete(&mut self, kind: &'static Kind, id: &str) -> Result<Option<Record>> {
+        let Some(old) = self.get(kind, id)? else { return Ok(None) };
+        let before = Taken::from(kind, &old.json()?);
+        let sequence = self.next_sequence();
+        if let Some(list) = old.list {
+            self.drop_list(kind, list)?;
+        }
+        let session = &mut self.view.session;
+        drop_references(session, kind, old.key, id, &before)?;
+        text::forget(session, kind, old.key)?;
+        for table in ["k", "b"] {
+            session.execute(
+                &format!("DELETE FROM \"{table}_{}\" WHERE key = ?1", kind.name),
+                &[old.key.into()],
+            )?;
+        }
+        let sql = "INSERT INTO tombstone (sequence, kind, id) VALUES (?1, ?2, ?3)";
+        session.execute(sql, &[sequence.into(), kind.name.into(), id.into()])?;
+        self.counters.count(kind, &before, -1);
+        Ok(Some(old))
+    }
+
+    /// A new list of members, not yet any record's: it goes away when the server stops before a document
+    /// takes it over with [`Document::with_list`].
+    pub fn new_list(&mut self, kind: &Kind) -> Result<ListId> {
+        self.numbers.list += 1;
+        let list = ListId(self.numbers.list.cast_signed());
+        let sql = "INSERT INTO staging (kind, list) VALUES (?1, ?2)";
+        self.view.session.execute(sql, &[kind.name.into(), list.0.into()])?;
+        Ok(list)
+    }
+
+    /// Appends a chunk of `n` members, their JSON joined by commas, to a list; the chunk's first member
+    /// has position `position`.
+    pub fn append_members(
+        &mut self,
+        kind: &Kind,
+        list: ListId,
+        position: u64,
+        n: u32,
+        chunk: bytes::Bytes,
+    ) -> Result<()> {
+        self.n_bytes += chunk.len();
+        let sql =
+            format!("INSERT INTO \"m_{}\" (list, position, n, body) VALUES (?1, ?2, ?3, ?4)", kind.name);
+        let values = [list.0.into(), position.into(), i64::from(n).into(), Cell::Blob(chunk)];
+        self.view.session.execute(&sql, &values)?;
+        Ok(())
+    }
+
+    /// Deletes a list that no record took over.
+    pub fn discard_list(&mut self, kind: &Kind, list: ListId) -> Result<()> {
+        self.drop_list(kind, list)
+    }
+
+    /// Deletes every record of a kind; leaves a tombstone for each. Gives how many there were.
+    pub fn clear(&mut self, kind: &'static Kind) -> Result<u64> {
+        let sql = format!("SELECT id FROM \"k_{}\" ORDER BY key", kind.name);
+        let ids = self.view.session.all(&sql, &[], |row| row.text(0))?;
+        for id in &ids {
+            self.delete(kind, id)?;
+        }
+        Ok(ids.len() as u64)
+    }
+
+    /// Takes the declared indexes of an empty kind away until [`Txn::make_indexes`], for a bulk load. Tells
+    /// whether it did: a kind with records keeps its indexes. They come back at the next start in any case.
+    pub fn defer_indexes(&mut self, kind: &'static Kind) -> Result<bool> {
+        let sql = format!("SELECT 1 FROM \"k_{}\" LIMIT 1", kind.name);
+        let is_empty = self.view.session.first(&sql, &[], |_| Ok(()))?.is_none();
+        let has_unique = kind.indexes.iter().any(|it| it.uniqueness == crate::Uniqueness::Unique);
+        if is_empty && !has_unique {
+            schema::drop_indexes(&mut self.view.session, kind)?;
+        }
+        Ok(is_empty && !has_unique)
+    }
+
+    /// Makes the declared indexes that are not there.
+    pub fn make_indexes(&mut self, kind: &'static Kind) -> Result<()> {
+        schema::create_indexes(&mut self.view.session, kind)
+    }
+
+    fn next_sequence(&mut self) -> u64 {
+        self.numbers.sequence += 1;
+        self.numbers.sequence
+    }
+
+    fn ensure_class(&mut self, kind: &'static Kind, taken: &Taken) -> Result<()> {
+        if self.view.shared.classes.is_committed(kind, taken.class) {
+            return Ok(());
+        }
+        ensure_class(&mut self.view.session, kind, taken)
+    }
+
+    fn adopt(&mut self, document: &Document) -> Result<()> {
+        let Some((list, _)) = document.list else { return Ok(()) };
+        let sql = "DELETE FROM staging WHERE kind = ?1 AND list = ?2";
+        self.view.session.execute(sql, &[document.kind.name.into(), list.0.into()])?;
+        Ok(())
+    }
+
+    fn drop_list(&mut self, kind: &Kind, list: ListId) -> Result<()> {
+        let session = &mut self.view.session;
+        session.execute(&format!("DELETE FROM \"m_{}\" WHERE list = ?1", kind.name), &[list.0.into()])?;
+        session.execute(
+            "DELETE FROM staging WHERE kind = ?1 AND list = ?2",
+            &[kind.name.into(), list.0.into()],
+        )?;
+        Ok(())
+    }
+}
+
+/// Stores the class of a record, if it is new; finds out when two classes have one number.
+pub(crate) fn ensure_class(session: &mut Session<'_>, kind: &Kind, taken: &Taken) -> Result<()> {
+    let sql =
+        "INSERT INTO class (kind, class, fields) VALUES (?1, ?2, ?3) ON CONFLICT (kind, class) DO NOTHING";
+    let values = [kind.name.into(), taken.class.0.into(), taken.class_text.as_str().into()];
+    if session.execute(sql, &values)? == 1 {
+        return Ok(());
+    }
+    let sql = "SELECT fields FROM class WHERE kind = ?1 AND class = ?2";
+    let stored = session.first(sql, &values[..2], |row| row.text(0))?;
+    if stored.as_deref() == Some(taken.class_text.as_str()) {
+        return Ok(());
+    }
+    Err(StoreError::Damaged(format!(
+        "{}: {} and {stored:?} have one class number",
+        kind.name, taken.class_text
+    )))
+}
+
+/// Inserts the narrow row of a record and gives its key.
+#[allow(clippy::too_many_arguments, reason = "the columns of one row, each of its own meaning")]
+pub(crate) fn write_row(
+    session: &mut Session<'_>,
+    kind: &'static Kind,
+    key: Option<i64>,
+    id: &str,
+    version: i64,
+    sequence: i64,
+    taken: &Taken,
+    list: Option<(Cell, i64)>,
+) -> Result<i64> {
+    let mut names = String::from("key, id, version, sequence, class");
+    let mut values = vec![
+        key.map_or(Cell::Null, Cell::Int),
+        id.into(),
+        version.into(),
+        sequence.into(),
+        taken.class.0.into(),
+    ];
+    for column in one_columns(kind) {
+        names.push_str(&format!(", \"{}\"", column.name));
+    }
+    values.extend(taken.cells.iter().cloned());
+    if kind.members.is_some() {
+        names.push_str(", list, n_members");
+        let (list, n) = list.unwrap_or((Cell::Null, 0));
+        values.extend([list, n.into()]);
+    }
+    let marks: Vec<String> = (1..=values.len()).map(|n| format!("?{n}")).collect();
+    let sql =
+        format!("INSERT INTO \"k_{}\" ({names}) VALUES ({}) RETURNING key", kind.name, marks.join(", "));
+    let written = session.first(&sql, &values, |row| row.int(0));
+    written
+        .map_err(|error| duplicate(error, kind, id, taken))?
+        .ok_or_else(|| StoreError::Damaged("no key".into()))
+}
+
+fn change_row(
+    session: &mut Session<'_>,
+    document: &Document,
+    key: i64,
+    version: u64,
+    sequence: u64,
+) -> Result<()> {
+    let (kind, taken) = (document.kind, &document.taken);
+    let mut sets = String::from("version = ?2, sequence = ?3, class = ?4");
+    let mut values: Vec<Cell> = vec![key.into(), version.into(), sequence.into(), taken.class.0.into()];
+    for (column, cell) in one_columns(kind).zip(&taken.cells) {
+        values.push(cell.clone());
+        sets.push_str(&format!(", \"{}\" = ?{}", column.name, values.len()));
+    }
+    if let Some((list, n)) = document.list {
+        values.extend([Cell::Int(list.0), n.into()]);
+        sets.push_str(&format!(", list = ?{}, n_members = ?{}", values.len() - 1, values.len()));
+    }
+    let sql = format!("UPDATE \"k_{}\" SET {sets} WHERE key = ?1", kind.name);
+    session.execute(&sql, &values).map_err(|error| duplicate(error, kind, &document.id, taken))?;
+    Ok(())
+}
+
+/// The many-valued columns, identifiers and links of a record.
+pub(crate) fn write_references(
+    session: &mut Session<'_>,
+    kind: &Kind,
+    key: i64,
+    id: &str,
+    taken: &Taken,
+) -> Result<()> {
+    for (column, value) in &taken.many {
+        let sql =
+            format!("INSERT INTO {} (value, key) VALUES (?1, ?2)", many_table(kind, &kind.columns[*column]));
+        session.execute(&sql, &[value.clone(), key.into()])?;
+    }
+    for (scheme, value) in &taken.identifiers {
+        let sql = "INSERT INTO identifier (scheme, value, kind, id) VALUES (?1, ?2, ?3, ?4)";
+        session.execute(sql, &[(*scheme).into(), value.as_str().into(), kind.name.into(), id.into()])?;
+    }
+    for (relation, to, target) in &taken.links {
+        let sql = "INSERT INTO link (to_kind, target, relation, kind, id) VALUES (?1, ?2, ?3, ?4, ?5)";
+        session.execute(
+            sql,
+            &[(*to).into(), target.as_str().into(), (*relation).into(), kind.name.into(), id.into()],
+        )?;
+    }
+    Ok(())
+}
+
+fn drop_references(session: &mut Session<'_>, kind: &Kind, key: i64, id: &str, taken: &Taken) -> Result<()> {
+    for (column, value) in &taken.many {
+        let sql =
+            format!("DELETE FROM {} WHERE value = ?1 AND key = ?2", many_table(kind, &kind.columns[*column]));
+        session.execute(&sql, &[value.clone(), key.into()])?;
+    }
+    for (scheme, value) in &taken.identifiers {
+        let sql = "DELETE FROM identifier WHERE scheme = ?1 AND value = ?2 AND kind = ?3 AND id = ?4";
+        session.execute(sql, &[(*scheme).into(), value.as_str().into(), kind.name.into(), id.into()])?;
+    }
+    for (relation, to, target) in &taken.links {
+        let sql =
+            "DELETE FROM link WHERE to_kind = ?1 AND target = ?2 AND relation = ?3 AND kind = ?4 AND id = ?5";
+        session.execute(
+            sql,
+            &[(*to).into(), target.as_str().into(), (*relation).into(), kind.name.into(), id.into()],
+        )?;
+    }
+    Ok(())
+}
+
+fn one_columns(kind: &'static Kind) -> impl Iterator<Item = &'static crate::Column> {
+    kind.columns.iter().filter(|it| it.arity == crate::Arity::One)
+}
+
+/// Which value is taken, when an engine refuses a row for that reason.
+fn duplicate(error: StoreError, kind: &'static Kind, id: &str, taken: &Taken) -> StoreError {
+    let StoreError::Sqlite(rusqlite::Error::SqliteFailure(failure, Some(message))) = &error else {
+        return error;
+    };
+    if failure.code != rusqlite::ErrorCode::ConstraintViolation {
+        return error;
+    }
+    let column = message.rsplit('.').next().unwrap_or_default();
+    match one_columns(kind).zip(&taken.cells).find(|(it, _)| it.name == column) {
+        Some((it, Cell::Text(value))) => {
+            StoreError::Duplicate { kind: kind.name, column: it.name, value: value.clone() }
+        }
+        Some((it, value)) => {
+            StoreError::Duplicate { kind: kind.name, column: it.name, value: format!("{value:?}") }
+        }
+        None => StoreError::Duplicate { kind: kind.name, column: "id", value: id.to_owned() },
+    }
+}

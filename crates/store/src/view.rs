@@ -1,0 +1,269 @@
+//! A snapshot of a tenant: reading by id, by query, by identifier, by link; counts and facets.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use serde_json::Value as Json;
+
+use crate::classes::Classes;
+use crate::scan::Scan;
+use crate::session::{Cell, Row, Session};
+use crate::{Change, Class, Expr, FacetCount, Kind, Limits, Query, Record, Result, StoreError};
+
+/// Records read in one step when many are handed out.
+const STEP_RECORDS: usize = 256;
+
+/// Whether what a session sees is committed, or a transaction's own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    /// A snapshot of committed state.
+    Committed,
+    /// A transaction under way: counts kept by difference are not written yet.
+    Open,
+}
+
+/// What all sessions of a tenant share.
+pub(crate) struct Shared {
+    pub(crate) kinds: &'static [&'static Kind],
+    pub(crate) classes: Classes,
+    pub(crate) limits: Limits,
+}
+
+/// A snapshot: what it reads does not change while it lives.
+pub struct View<'a> {
+    pub(crate) session: Session<'a>,
+    pub(crate) state: State,
+    pub(crate) shared: &'a Shared,
+    /// The kind whose text index must catch up before a search that was asked for can see all.
+    pub(crate) behind: Option<&'static Kind>,
+}
+
+impl View<'_> {
+    /// The record with this id.
+    pub fn get(&mut self, kind: &'static Kind, id: &str) -> Result<Option<Record>> {
+        let sql = self.record_sql(kind, "r.id = ?1");
+        let has_list = kind.members.is_some();
+        self.session.first(&sql, &[id.into()], |row| record(&row, has_list))
+    }
+
+    /// The records with these ids, in the order of the ids, `None` where there is none.
+    pub fn get_many(&mut self, kind: &'static Kind, ids: &[String]) -> Result<Vec<Option<Record>>> {
+        let sql = self.record_sql(kind, &self.session.flavour().in_set("r.id", 1));
+        let has_list = kind.members.is_some();
+        let set = Cell::Set(ids.iter().map(|id| Cell::Text(id.clone())).collect());
+        let found = self.session.all(&sql, &[set], |row| record(&row, has_list))?;
+        let mut by_id: HashMap<String, Record> = found.into_iter().map(|it| (it.id.clone(), it)).collect();
+        Ok(ids.iter().map(|id| by_id.remove(id)).collect())
+    }
+
+    /// Whether a record with this id is there. Reads no body.
+    pub fn has(&mut self, kind: &'static Kind, id: &str) -> Result<bool> {
+        let sql = format!("SELECT 1 FROM \"k_{}\" r WHERE r.id = ?1", kind.name);
+        Ok(self.session.first(&sql, &[id.into()], |_| Ok(()))?.is_some())
+    }
+
+    /// The records of a query, collected.
+    ///
+    /// Errors: more rows or bytes than [`Limits::page_rows`] and [`Limits::page_bytes`] allow.
+    pub fn find(&mut self, kind: &'static Kind, query: &Query) -> Result<Vec<Record>> {
+        let limits = self.shared.limits.clone();
+        let (mut list, mut n_bytes, mut is_over) = (Vec::new(), 0_u64, false);
+        self.for_each(kind, query, |record| {
+            n_bytes += record.body.len() as u64;
+            is_over = limits.page_bytes < n_bytes || limits.page_rows <= list.len() as u64;
+            list.push(record);
+            if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        if is_over {
+            return Err(StoreError::Query(format!(
+                "the page holds more than {} rows or {} bytes; ask for fewer with a limit",
+                limits.page_rows, limits.page_bytes
+            )));
+        }
+        Ok(list)
+    }
+
+    /// Hands the records of a query to `visit`, in order, until it breaks. Memory is bounded by the page.
+    pub fn for_each(
+        &mut self,
+        kind: &'static Kind,
+        query: &Query,
+        mut visit: impl FnMut(Record) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let keys = Scan::of(self, kind, query)?.keys(self)?;
+        for step in keys.chunks(STEP_RECORDS) {
+            for record in self.by_keys(kind, step)? {
+                if visit(record).is_break() {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The first record, in insertion order, that satisfies a condition.
+    pub fn first(&mut self, kind: &'static Kind, filter: Expr) -> Result<Option<Record>> {
+        Ok(self.find(kind, &Query::filter(filter).window(0, 1))?.into_iter().next())
+    }
+
+    /// How many records satisfy a condition.
+    pub fn count(&mut self, kind: &'static Kind, filter: &Expr) -> Result<u64> {
+        Scan::of(self, kind, &Query::filter(filter.clone()))?.count(self)
+    }
+
+    /// How often the values of each of `facets` occur in the records that satisfy a condition, each list by
+    /// descending value. Facets that the kind does not declare give an empty list.
+    pub fn facets(
+        &mut self,
+        kind: &'static Kind,
+        filter: &Expr,
+        facets: &[&str],
+    ) -> Result<Vec<Vec<FacetCount>>> {
+        Scan::of(self, kind, &Query::filter(filter.clone()))?.facets(self, facets)
+    }
+
+    /// The class fields of a class of `kind`, as an object. See [`Kind::class_fields`].
+    pub fn class(&mut self, kind: &'static Kind, class: Class) -> Result<Arc<Json>> {
+        self.shared.classes.fields(&mut self.session, self.state, kind, class)
+    }
+
+    /// Hands the members of a record's list to `visit` in chunks, from member `from` (counted from 0) on,
+    /// until it breaks: (position of the chunk's first member, members in it, their JSON joined by commas).
+    /// The first chunk may begin before `from`.
+    pub fn members(
+        &mut self,
+        kind: &'static Kind,
+        record: &Record,
+        from: u64,
+        mut visit: impl FnMut(u64, u32, &[u8]) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let Some(list) = record.list else { return Ok(()) };
+        let sql = format!(
+            "SELECT position, n, body FROM \"m_{}\" WHERE list = ?1 AND ?2 < position + n ORDER BY position",
+            kind.name
+        );
+        self.session.rows(&sql, &[list.0.into(), from.into()], |row| {
+            let n = u32::try_from(row.int(1)?).unwrap_or(u32::MAX);
+            Ok(visit(row.int(0)?.cast_unsigned(), n, &row.bytes(2)?))
+        })
+    }
+
+    /// The records that carry an identifier: (kind, id).
+    pub fn by_identifier(&mut self, scheme: &str, value: &str) -> Result<Vec<(String, String)>> {
+        let sql = "SELECT kind, id FROM identifier WHERE scheme = ?1 AND value = ?2 ORDER BY kind, id";
+        self.session.all(sql, &[scheme.into(), value.into()], |row| Ok((row.text(0)?, row.text(1)?)))
+    }
+
+    /// The records that link to a record, those after (kind, id) `after`, at most `limit`.
+    pub fn links_to(
+        &mut self,
+        kind: &Kind,
+        id: &str,
+        relation: &str,
+        after: (&str, &str),
+        limit: u32,
+    ) -> Result<Vec<(String, String)>> {
+        let sql = "SELECT kind, id FROM link WHERE to_kind = ?1 AND target = ?2 AND relation = ?3 \
+                   AND (kind, id) > (?4, ?5) ORDER BY kind, id LIMIT ?6";
+        let values = [
+            kind.name.into(),
+            id.into(),
+            relation.into(),
+            after.0.into(),
+            after.1.into(),
+            u64::from(limit).into(),
+        ];
+        self.session.all(sql, &values, |row| Ok((row.text(0)?, row.text(1)?)))
+    }
+
+    /// The number of the tenant's last change.
+    pub fn sequence(&mut self) -> Result<u64> {
+        let mut last = 0;
+        for kind in self.shared.kinds {
+            last = last.max(self.kind_sequence(kind)?);
+        }
+        Ok(last)
+    }
+
+    /// The number of the last change of any record of `kind`, deletions included.
+    pub fn kind_sequence(&mut self, kind: &Kind) -> Result<u64> {
+        let sql = format!(
+            "SELECT max(coalesce((SELECT max(sequence) FROM \"k_{0}\"), 0), \
+                        coalesce((SELECT max(sequence) FROM tombstone WHERE kind = '{0}'), 0))",
+            kind.name
+        );
+        Ok(self.session.first(&sql, &[], |row| row.int(0))?.unwrap_or(0).cast_unsigned())
+    }
+
+    /// Changes after number `after`, oldest first, at most `limit`.
+    pub fn changes(&mut self, after: u64, limit: u32) -> Result<Vec<Change>> {
+        let mut list = Vec::new();
+        for kind in self.shared.kinds {
+            let sql = format!(
+                "SELECT sequence, id FROM \"k_{}\" WHERE ?1 < sequence ORDER BY sequence LIMIT ?2",
+                kind.name
+            );
+            list.extend(self.session.all(&sql, &[after.into(), u64::from(limit).into()], |row| {
+                Ok(Change {
+                    sequence: row.int(0)?.cast_unsigned(),
+                    kind: kind.name.to_owned(),
+                    id: row.text(1)?,
+                    deleted: false,
+                })
+            })?);
+        }
+        let sql = "SELECT sequence, kind, id FROM tombstone WHERE ?1 < sequence ORDER BY sequence LIMIT ?2";
+        list.extend(self.session.all(sql, &[after.into(), u64::from(limit).into()], |row| {
+            Ok(Change {
+                sequence: row.int(0)?.cast_unsigned(),
+                kind: row.text(1)?,
+                id: row.text(2)?,
+                deleted: true,
+            })
+        })?);
+        list.sort_unstable_by_key(|it| it.sequence);
+        list.truncate(limit as usize);
+        Ok(list)
+    }
+
+    /// The kind whose text index refused a search, to be brought up to date before the closure runs again.
+    pub(crate) fn take_behind(&mut self) -> Option<&'static Kind> {
+        self.behind.take()
+    }
+
+    /// The records in these rows, in the order of the rows.
+    pub(crate) fn by_keys(&mut self, kind: &'static Kind, keys: &[i64]) -> Result<Vec<Record>> {
+        let sql = self.record_sql(kind, "r.key = ?1");
+        let has_list = kind.members.is_some();
+        let mut list = Vec::with_capacity(keys.len());
+        for key in keys {
+            list.extend(self.session.first(&sql, &[(*key).into()], |row| record(&row, has_list))?);
+        }
+        Ok(list)
+    }
+
+    /// The statement that reads whole records.
+    pub(crate) fn record_sql(&self, kind: &Kind, condition: &str) -> String {
+        let list = if kind.members.is_some() { ", r.list, r.n_members" } else { "" };
+        format!(
+            "SELECT r.key, r.id, r.version, r.sequence, r.class, b.body{list} \
+             FROM \"k_{0}\" r JOIN \"b_{0}\" b ON b.key = r.key WHERE {condition}",
+            kind.name
+        )
+    }
+}
+
+/// A row of [`View::record_sql`].
+pub(crate) fn record(row: &Row<'_, '_>, has_list: bool) -> Result<Record> {
+    Ok(Record {
+        key: row.int(0)?,
+        id: row.text(1)?,
+        version: row.int(2)?.cast_unsigned(),
+        sequence: row.int(3)?.cast_unsigned(),
+        class: Class(row.int(4)?),
+        body: row.bytes(5)?,
+        list: if has_list { row.optional_int(6)?.map(crate::ListId) } else { None },
+        n_members: if has_list { row.optional_int(7)?.unwrap_or(0).cast_unsigned() } else { 0 },
+    })
+}
