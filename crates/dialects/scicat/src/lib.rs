@@ -4,6 +4,7 @@ pub mod dates;
 pub mod dto;
 pub mod faults;
 pub mod ids;
+pub mod json_error;
 pub mod scientific;
 pub mod text_forms;
 pub mod validate;
