@@ -168,8 +168,7 @@ impl Accounts {
         if token.is_expired(now_ms) {
             return Ok(Found::Not(Resolved::Expired));
         }
-        let proof =
-            Proof { user: (user.id.clone(), user_sequence), token: Some((token.id, token_sequence)) };
+        let proof = Proof { user: (user.id.clone(), user_sequence), token: Some((token.id, token_sequence)) };
         let caller = Caller::of(user, self.everyone());
         let caller = match &token.groups {
             Some(groups) => caller.restricted(groups),

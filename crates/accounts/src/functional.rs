@@ -105,7 +105,10 @@ mod tests {
                  {"password":"x"}, 7, {"username":"u3","password":""}]"#,
         )?;
         assert_eq!(accounts.len(), 2);
-        assert_eq!((accounts[0].groups.as_slice(), accounts[0].global), (["admin".to_owned()].as_slice(), false));
+        assert_eq!(
+            (accounts[0].groups.as_slice(), accounts[0].global),
+            (["admin".to_owned()].as_slice(), false)
+        );
         assert_eq!((accounts[1].groups.len(), accounts[1].global), (2, true));
         assert_eq!(problems.iter().map(|it| it.entry).collect::<Vec<_>>(), [2, 3, 4]);
         assert!(problems[0].reason.contains("username"), "{}", problems[0].reason);

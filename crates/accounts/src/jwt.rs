@@ -149,7 +149,9 @@ mod tests {
 
     #[test]
     fn other_algorithms_are_refused() {
-        for header in [json!({"alg": "none"}), json!({"alg": "RS256"}), json!({}), json!({"alg": "HS256", "crit": []})] {
+        for header in
+            [json!({"alg": "none"}), json!({"alg": "RS256"}), json!({}), json!({"alg": "HS256", "crit": []})]
+        {
             let signed = format!(
                 "{}.{}",
                 URL_SAFE_NO_PAD.encode(header.to_string()),

@@ -32,7 +32,10 @@ impl Password {
     pub fn new(text: impl Into<String>) -> Result<Self> {
         let text = text.into();
         if text.is_empty() || PASSWORD_LIMIT_BYTES < text.len() {
-            return Err(AccountsError::Password { found_bytes: text.len(), limit_bytes: PASSWORD_LIMIT_BYTES });
+            return Err(AccountsError::Password {
+                found_bytes: text.len(),
+                limit_bytes: PASSWORD_LIMIT_BYTES,
+            });
         }
         Ok(Self(text))
     }
@@ -49,9 +52,8 @@ impl Password {
     /// work is done for nothing, so that the time taken does not tell which users exist.
     pub fn matches_blocking(&self, hash: Option<&PasswordHash>) -> bool {
         let known = hash.and_then(|it| phc::PasswordHash::new(&it.0).ok());
-        let matches = Argon2::default()
-            .verify_password(self.0.as_bytes(), known.as_ref().unwrap_or(&NOBODY))
-            .is_ok();
+        let matches =
+            Argon2::default().verify_password(self.0.as_bytes(), known.as_ref().unwrap_or(&NOBODY)).is_ok();
         matches && known.is_some()
     }
 }

@@ -58,7 +58,12 @@ pub enum JsonCategory {
 /// Errors: [`Refusal::BodyTooLarge`] before anything is read when `Content-Length` says so, else when it is
 /// seen; [`Refusal::BodyTimeout`]; [`Refusal::BodyBroken`]. After an error the rest is not read and the
 /// connection closes behind the answer.
-pub async fn receive(headers: &HeaderMap, body: Body, limit_bytes: u64, limits: &Limits) -> Result<Bytes, Refusal> {
+pub async fn receive(
+    headers: &HeaderMap,
+    body: Body,
+    limit_bytes: u64,
+    limits: &Limits,
+) -> Result<Bytes, Refusal> {
     let mut pieces = Pieces::new(headers, body, limit_bytes, limits)?;
     let Some(first) = pieces.next().await? else { return Ok(Bytes::new()) };
     let Some(second) = pieces.next().await? else { return Ok(first) };
@@ -74,7 +79,11 @@ pub async fn receive(headers: &HeaderMap, body: Body, limit_bytes: u64, limits: 
 }
 
 /// Receives a body of ordinary size and parses it; records both stages.
-pub async fn receive_json<T: DeserializeOwned>(headers: &HeaderMap, body: Body, limits: &Limits) -> Result<T, Refusal> {
+pub async fn receive_json<T: DeserializeOwned>(
+    headers: &HeaderMap,
+    body: Body,
+    limits: &Limits,
+) -> Result<T, Refusal> {
     let bytes = receive(headers, body, limits.body_bytes, limits).await?;
     stages::timed(Stage::Parse, || parse_json(&bytes, limits)).map_err(Refusal::Json)
 }
@@ -92,8 +101,13 @@ impl Pieces {
     /// Bounds and errors as for [`receive`].
     pub fn new(headers: &HeaderMap, body: Body, limit_bytes: u64, limits: &Limits) -> Result<Self, Refusal> {
         let stated_bytes = stated_bytes(headers);
-        let pieces =
-            Self { body, left_bytes: limit_bytes, limit_bytes, stated_bytes, timeout_ms: limits.body_timeout_ms };
+        let pieces = Self {
+            body,
+            left_bytes: limit_bytes,
+            limit_bytes,
+            stated_bytes,
+            timeout_ms: limits.body_timeout_ms,
+        };
         if stated_bytes.is_some_and(|it| limit_bytes < it) {
             return Err(pieces.too_large());
         }
@@ -292,7 +306,9 @@ mod tests {
         let deep = format!("{}{}", "[".repeat(5), "]".repeat(5));
         assert!(parse_json::<Value>(deep.as_bytes(), &limits(5)).is_ok());
         let fault = parse_json::<Value>(deep.as_bytes(), &limits(4)).err();
-        assert!(fault.is_some_and(|it| it.category == JsonCategory::Depth && it.offset == 4 && it.column == 5));
+        assert!(
+            fault.is_some_and(|it| it.category == JsonCategory::Depth && it.offset == 4 && it.column == 5)
+        );
         let text = br#"{"a\"[[[[": "[[[[{{{\\", "b": [1]}"#;
         assert!(parse_json::<Value>(text, &limits(2)).is_ok());
         let endless = "[".repeat(1 << 20);

@@ -2,6 +2,7 @@
 //! in the spelling that some clients insist on.
 
 use std::io::{self, IoSlice};
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,11 +23,21 @@ const ETAG: (&[u8], &[u8]) = (b"\r\netag:", b"\r\nETag:");
 /// What the handlers of a connection tell its stream.
 #[derive(Debug, Default)]
 pub(crate) struct ConnectionState {
+    peer: Option<SocketAddr>,
     linger: AtomicBool,
     spell_etag: AtomicBool,
 }
 
 impl ConnectionState {
+    pub(crate) fn new(peer: SocketAddr) -> Self {
+        Self { peer: Some(peer), ..Self::default() }
+    }
+
+    /// The client's address.
+    pub(crate) fn peer(&self) -> Option<SocketAddr> {
+        self.peer
+    }
+
     /// A body was refused while the client may still be sending it: the close lets it finish, or the
     /// system would reset the connection and the client would never read the answer.
     pub(crate) fn linger(&self) {
@@ -123,7 +134,11 @@ impl AsyncRead for Connection {
 }
 
 impl AsyncWrite for Connection {
-    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
         let outcome = if self.state.spell_etag.load(Ordering::Relaxed) {
             self.write_respelled(context, bytes)
         } else {

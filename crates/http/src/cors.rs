@@ -64,4 +64,5 @@ impl Cors {
 }
 
 /// Headers that a page may read besides the usual ones.
-const EXPOSED: HeaderValue = HeaderValue::from_static("etag,location,server-timing,x-okapi-token,x-request-id");
+const EXPOSED: HeaderValue =
+    HeaderValue::from_static("etag,location,server-timing,x-okapi-token,x-request-id");

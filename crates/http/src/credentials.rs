@@ -134,7 +134,9 @@ mod tests {
 
     #[test]
     fn what_is_no_token_is_none() {
-        for uri in ["/", "/?access_token=", "/?access_token", "/?access_token=%ff", "/?access_token=Bearer%20"] {
+        for uri in
+            ["/", "/?access_token=", "/?access_token", "/?access_token=%ff", "/?access_token=Bearer%20"]
+        {
             assert_eq!(token(uri, &[]), None, "{uri}");
         }
         for value in ["Basic dXNlcjpwYXNz", "Bearer", "Bearer ", ""] {

@@ -103,7 +103,11 @@ impl Refusal {
 
     /// What a client is told. Faults of ours are not described outside the log.
     pub fn message(&self) -> String {
-        if self.status() == StatusCode::INTERNAL_SERVER_ERROR { Self::Panic.to_string() } else { self.to_string() }
+        if self.status() == StatusCode::INTERNAL_SERVER_ERROR {
+            Self::Panic.to_string()
+        } else {
+            self.to_string()
+        }
     }
 
     /// The answer where no dialect's shape applies: `{"error":{"status":404,"message":"…"}}`.
@@ -162,9 +166,9 @@ pub fn retry_after_s(error: &StoreError) -> Option<u32> {
 
 fn status_of_accounts(error: &AccountsError) -> StatusCode {
     match error {
-        AccountsError::UsernameTaken(_) | AccountsError::IdTaken { .. } | AccountsError::TokenNameTaken { .. } => {
-            StatusCode::CONFLICT
-        }
+        AccountsError::UsernameTaken(_)
+        | AccountsError::IdTaken { .. }
+        | AccountsError::TokenNameTaken { .. } => StatusCode::CONFLICT,
         AccountsError::UnknownUser(_) | AccountsError::UnknownToken(_) => StatusCode::NOT_FOUND,
         AccountsError::Username { .. }
         | AccountsError::UserId(_)

@@ -6,6 +6,7 @@
 use std::cell::Cell;
 use std::fmt::Write as _;
 use std::future::Future;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -160,6 +161,11 @@ impl RequestScope {
     /// Whose data is asked for, if known.
     pub fn tenant(&self) -> Option<&str> {
         self.tenant.get().map(AsRef::as_ref)
+    }
+
+    /// The client's address; none in tests that call handlers directly.
+    pub fn peer(&self) -> Option<SocketAddr> {
+        self.connection.peer()
     }
 
     pub(crate) fn connection(&self) -> &ConnectionState {

@@ -1,0 +1,210 @@
+//! What Prometheus is told at `GET /metrics`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::response::Response;
+use http::{HeaderValue, StatusCode};
+use pinakes_store::{Catalogue, TenantStats};
+use prometheus::{
+    Encoder as _, Gauge, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge,
+    IntGaugeVec, Opts, Registry, TextEncoder,
+};
+
+use crate::answer;
+use crate::process;
+use crate::stages::{RequestScope, Stage};
+
+/// Upper ends of the buckets for times, in seconds: 10 us to 10 s.
+const TIMES_S: [f64; 13] =
+    [0.000_01, 0.000_03, 0.000_1, 0.000_3, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0];
+
+/// All metrics. Each is named and explained where it is made.
+#[derive(Clone)]
+pub struct Metrics(Arc<Inner>);
+
+struct Inner {
+    registry: Registry,
+    requests: IntCounterVec,
+    request_seconds: HistogramVec,
+    stage_seconds: [Histogram; Stage::ALL.len()],
+    panics: IntCounter,
+    connections: IntGauge,
+    open_tenants: IntGauge,
+    queue_depth: IntGaugeVec,
+    batches: IntGaugeVec,
+    writes: IntGaugeVec,
+    commit_seconds: prometheus::GaugeVec,
+    idle_readers: IntGaugeVec,
+    cpu_seconds: Gauge,
+    resident_bytes: Gauge,
+}
+
+impl Metrics {
+    /// Registers all of them. Errors only when two have one name, which is a fault of this file.
+    pub fn new() -> Result<Self, prometheus::Error> {
+        let registry = Registry::new();
+        let tenant = &["tenant"];
+        let stages = histograms(
+            &registry,
+            "pinakes_stage_seconds",
+            "Time of requests by stage; the stages are those of Server-Timing",
+            &["stage"],
+        )?;
+        let inner = Inner {
+            requests: register(
+                &registry,
+                IntCounterVec::new(
+                    Opts::new(
+                        "pinakes_requests_total",
+                        "Requests answered, by dialect, route template and status",
+                    ),
+                    &["dialect", "route", "status"],
+                )?,
+            )?,
+            request_seconds: histograms(
+                &registry,
+                "pinakes_request_seconds",
+                "Time from the end of a request's head to the beginning of its answer",
+                &["dialect"],
+            )?,
+            stage_seconds: Stage::ALL.map(|stage| stages.with_label_values(&[stage.name()])),
+            panics: register(
+                &registry,
+                IntCounter::new(
+                    "pinakes_panics_total",
+                    "Handlers that panicked; each was answered with 500",
+                )?,
+            )?,
+            connections: register(&registry, IntGauge::new("pinakes_connections", "Connections open now")?)?,
+            open_tenants: register(&registry, IntGauge::new("pinakes_open_tenants", "Tenants open now")?)?,
+            queue_depth: gauges(
+                &registry,
+                "pinakes_writer_queue_depth",
+                "Writes that wait for the tenant's writer",
+                tenant,
+            )?,
+            batches: gauges(
+                &registry,
+                "pinakes_writer_batches",
+                "Commits since the tenant was opened; writes per commit is the batch size",
+                tenant,
+            )?,
+            writes: gauges(&registry, "pinakes_writer_writes", "Writes in those commits", tenant)?,
+            commit_seconds: register(
+                &registry,
+                prometheus::GaugeVec::new(
+                    Opts::new("pinakes_writer_commit_seconds", "Time spent in those commits"),
+                    tenant,
+                )?,
+            )?,
+            idle_readers: gauges(
+                &registry,
+                "pinakes_idle_readers",
+                "Reading connections that wait for work",
+                tenant,
+            )?,
+            cpu_seconds: register(
+                &registry,
+                Gauge::new("process_cpu_seconds_total", "Processor time, user and system, in seconds")?,
+            )?,
+            resident_bytes: register(
+                &registry,
+                Gauge::new("process_resident_memory_bytes", "Resident memory, mapped files included")?,
+            )?,
+            registry,
+        };
+        Ok(Self(Arc::new(inner)))
+    }
+
+    /// The registry, for metrics that a dialect adds of its own (`pinakes_<dialect>_…`).
+    pub fn registry(&self) -> &Registry {
+        &self.0.registry
+    }
+
+    /// Counts a request that was answered.
+    pub(crate) fn observe(&self, dialect: &str, status: StatusCode, took: Duration, scope: &RequestScope) {
+        self.0.requests.with_label_values(&[dialect, scope.route(), status.as_str()]).inc();
+        self.0.request_seconds.with_label_values(&[dialect]).observe(took.as_secs_f64());
+        for (stage, histogram) in Stage::ALL.iter().zip(&self.0.stage_seconds) {
+            let spent = scope.spent(*stage);
+            if !spent.is_zero() {
+                histogram.observe(spent.as_secs_f64());
+            }
+        }
+    }
+
+    pub(crate) fn count_panic(&self) {
+        self.0.panics.inc();
+    }
+
+    pub(crate) fn connections(&self) -> &IntGauge {
+        &self.0.connections
+    }
+
+    /// The answer to `GET /metrics`, in Prometheus' text format.
+    pub(crate) fn answer(&self, catalogue: &Catalogue) -> Response {
+        self.look_at(&catalogue.statistics());
+        self.0.cpu_seconds.set(process::cpu_s());
+        self.0.resident_bytes.set(process::resident_bytes());
+        let (encoder, mut text) = (TextEncoder::new(), Vec::new());
+        if let Err(error) = encoder.encode(&self.0.registry.gather(), &mut text) {
+            tracing::error!(%error, "metrics could not be written");
+            return answer::empty(StatusCode::INTERNAL_SERVER_ERROR);
+        }
+        answer::bytes(
+            StatusCode::OK,
+            HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8"),
+            text,
+        )
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "microseconds of commits stay below 2^53 for centuries")]
+    fn look_at(&self, tenants: &[TenantStats]) {
+        let it = &*self.0;
+        // Closed tenants drop out.
+        for gauges in [&it.queue_depth, &it.batches, &it.writes, &it.idle_readers] {
+            gauges.reset();
+        }
+        it.commit_seconds.reset();
+        it.open_tenants.set(whole(tenants.len() as u64));
+        for tenant in tenants {
+            let label = &[tenant.name.as_str()];
+            it.queue_depth.with_label_values(label).set(whole(tenant.queue_depth));
+            it.batches.with_label_values(label).set(whole(tenant.n_batches));
+            it.writes.with_label_values(label).set(whole(tenant.n_writes));
+            it.idle_readers.with_label_values(label).set(whole(tenant.n_idle_readers as u64));
+            it.commit_seconds.with_label_values(label).set(tenant.commit_us as f64 / 1e6);
+        }
+    }
+}
+
+fn whole(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+fn register<C: prometheus::core::Collector + Clone + 'static>(
+    registry: &Registry,
+    metric: C,
+) -> Result<C, prometheus::Error> {
+    registry.register(Box::new(metric.clone()))?;
+    Ok(metric)
+}
+
+fn gauges(
+    registry: &Registry,
+    name: &str,
+    help: &str,
+    labels: &[&str],
+) -> Result<IntGaugeVec, prometheus::Error> {
+    register(registry, IntGaugeVec::new(Opts::new(name, help), labels)?)
+}
+
+fn histograms(
+    registry: &Registry,
+    name: &str,
+    help: &str,
+    labels: &[&str],
+) -> Result<HistogramVec, prometheus::Error> {
+    register(registry, HistogramVec::new(HistogramOpts::new(name, help).buckets(TIMES_S.to_vec()), labels)?)
+}

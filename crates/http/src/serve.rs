@@ -1,0 +1,187 @@
+//! Accepting connections, and letting go of them: bounded in number, and drained at the end.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use pinakes_store::Limits;
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::time::{sleep, timeout};
+
+use crate::connection::{Connection, ConnectionState};
+use crate::shell::Shell;
+
+/// Connections that the system keeps until they are accepted (bounded by `net.core.somaxconn`).
+const BACKLOG: u32 = 4096;
+/// How long accepting rests when the system has no more file descriptors, in milliseconds.
+const ACCEPT_REST_MS: u64 = 100;
+/// Largest buffer for reading or writing on one connection, in bytes, beyond the head's limit.
+const BUFFER_BYTES: usize = 256 << 10;
+/// Most connections a semaphore can count.
+const CONNECTIONS_MAX: usize = 1 << 28;
+
+/// How a server came to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Drained {
+    /// All answers under way were finished.
+    Finished,
+    /// So many connections were cut after the time for draining.
+    Cut(usize),
+}
+
+/// What connections are told to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Serve,
+    /// Finish the answer under way, then close.
+    Drain,
+    /// Close.
+    Cut,
+}
+
+/// Listens at `address` with a backlog for many clients at once; port 0 picks one.
+pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
+impl Shell {
+    /// Serves until `shutdown` is done; then accepts nothing more, finishes the answers under way within
+    /// [`Limits::drain_timeout_ms`], and returns.
+    pub async fn serve(self, listener: TcpListener, shutdown: impl Future<Output = ()>) -> Drained {
+        let shell = Arc::new(self);
+        let n_places = shell.context.limits().connections.clamp(1, CONNECTIONS_MAX);
+        let places = Arc::new(Semaphore::new(n_places));
+        let (phase, _) = watch::channel(Phase::Serve);
+        let http = http(shell.context.limits());
+
+        let mut shutdown = pin!(shutdown);
+        loop {
+            let accepted = tokio::select! {
+                biased;
+                () = &mut shutdown => break,
+                accepted = accept(&listener, &places) => accepted,
+            };
+            if let Some((stream, peer, place)) = accepted {
+                let (shell, http, phase) = (Arc::clone(&shell), http.clone(), phase.subscribe());
+                tokio::spawn(converse(shell, http, stream, peer, place, phase));
+            }
+        }
+        drop(listener);
+        shell.draining.store(true, Ordering::Relaxed);
+        // Without a connection nobody listens, which is as well.
+        phase.send_replace(Phase::Drain);
+        let drained = drain(&shell, &places, n_places).await;
+        phase.send_replace(Phase::Cut);
+        drained
+    }
+}
+
+fn http(limits: &Limits) -> http1::Builder {
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new())
+        .header_read_timeout(Duration::from_millis(limits.header_timeout_ms))
+        .max_header_size(limits.header_bytes)
+        .max_buf_size(limits.header_bytes + BUFFER_BYTES)
+        .pipeline_flush(true);
+    http
+}
+
+/// The next connection, once there is a place for it; `None` when that one failed.
+async fn accept(
+    listener: &TcpListener,
+    places: &Arc<Semaphore>,
+) -> Option<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
+    // The semaphore is never closed.
+    let place = Arc::clone(places).acquire_owned().await.ok()?;
+    match listener.accept().await {
+        Ok((stream, peer)) => Some((stream, peer, place)),
+        Err(error) if is_of_the_client(&error) => None,
+        Err(error) => {
+            tracing::error!(%error, "no connection could be accepted; raise the limit on open files (ulimit -n)");
+            sleep(Duration::from_millis(ACCEPT_REST_MS)).await;
+            None
+        }
+    }
+}
+
+/// Whether the connection was given up before it was accepted.
+fn is_of_the_client(error: &io::Error) -> bool {
+    use io::ErrorKind as Kind;
+    matches!(error.kind(), Kind::ConnectionAborted | Kind::ConnectionReset | Kind::ConnectionRefused)
+}
+
+/// Answers the requests of one connection.
+async fn converse(
+    shell: Arc<Shell>,
+    http: http1::Builder,
+    stream: TcpStream,
+    peer: SocketAddr,
+    _place: OwnedSemaphorePermit,
+    mut phase: watch::Receiver<Phase>,
+) {
+    let open = Open::count(&shell);
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%error, %peer, "no TCP_NODELAY");
+    }
+    let state = Arc::new(ConnectionState::new(peer));
+    let write_timeout = Duration::from_millis(shell.context.limits().body_timeout_ms);
+    let io = TokioIo::new(Connection::new(stream, Arc::clone(&state), write_timeout));
+    let service = service_fn(|request| {
+        let (shell, state) = (Arc::clone(&shell), Arc::clone(&state));
+        async move { Ok::<_, Infallible>(shell.answer(request, &state).await) }
+    });
+    let mut conversation = pin!(http.serve_connection(io, service));
+    let outcome = loop {
+        tokio::select! {
+            outcome = conversation.as_mut() => break outcome,
+            _ = phase.changed() => match *phase.borrow_and_update() {
+                Phase::Serve => {}
+                Phase::Drain => conversation.as_mut().graceful_shutdown(),
+                Phase::Cut => break Ok(()),
+            },
+        }
+    };
+    if let Err(error) = outcome {
+        tracing::debug!(%error, %peer, "connection ended");
+    }
+    drop(open);
+}
+
+/// Waits until every connection has given its place back.
+async fn drain(shell: &Shell, places: &Semaphore, n_places: usize) -> Drained {
+    let limit = Duration::from_millis(shell.context.limits().drain_timeout_ms);
+    let all = u32::try_from(n_places).unwrap_or(u32::MAX);
+    match timeout(limit, places.acquire_many(all)).await {
+        Ok(_) => Drained::Finished,
+        Err(_) => Drained::Cut(n_places - places.available_permits()),
+    }
+}
+
+/// Counts a connection while it is open.
+struct Open(prometheus::IntGauge);
+
+impl Open {
+    fn count(shell: &Shell) -> Self {
+        let gauge = shell.metrics.connections().clone();
+        gauge.inc();
+        Self(gauge)
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
+}

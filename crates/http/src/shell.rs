@@ -1,0 +1,310 @@
+//! What happens to every request before and after its dialect: id, clock, limits, panics, compression,
+//! `Server-Timing`, metrics, log. One plain function rather than a stack of layers: it is on the way of each
+//! request, and read more often than changed.
+
+use std::any::Any;
+use std::panic::AssertUnwindSafe;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use axum::response::Response;
+use futures_util::FutureExt as _;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode};
+use hyper::body::Incoming;
+use pinakes_store::{StoreError, Weight};
+use serde_json::{Value, json};
+use tower::ServiceExt as _;
+
+use crate::access_log::{self, AccessLog, Line};
+use crate::answer;
+use crate::body::Watched;
+use crate::compress;
+use crate::connection::ConnectionState;
+use crate::context::Context;
+use crate::metrics::Metrics;
+use crate::mount::{Mount, Mounts};
+use crate::openapi;
+use crate::refusal::Refusal;
+use crate::request_id::{RequestIds, X_REQUEST_ID};
+use crate::stages::RequestScope;
+
+/// Where the time of the request went.
+const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
+/// Name of the shell's own routes in metrics and logs.
+const OWN: &str = "server";
+
+/// Why a shell could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum ShellError {
+    /// Two metrics have one name.
+    #[error("metrics: {0}")]
+    Metrics(prometheus::Error),
+}
+
+/// The server around the dialects.
+pub struct Shell {
+    pub(crate) context: Context,
+    pub(crate) metrics: Metrics,
+    pub(crate) draining: AtomicBool,
+    mounts: Mounts,
+    access_log: AccessLog,
+    request_ids: RequestIds,
+    openapi: Value,
+}
+
+impl Shell {
+    /// A server without dialects: `/metrics`, `/health/live`, `/health/ready`, `/openapi.json`.
+    pub fn new(context: Context) -> Result<Self, ShellError> {
+        let metrics = Metrics::new().map_err(ShellError::Metrics)?;
+        let request_ids = RequestIds::new(context.entropy());
+        let openapi = openapi::merged(&[]);
+        Ok(Self {
+            context,
+            metrics,
+            draining: AtomicBool::new(false),
+            mounts: Mounts::default(),
+            access_log: AccessLog::default(),
+            request_ids,
+            openapi,
+        })
+    }
+
+    /// With one more dialect.
+    pub fn mount(mut self, mount: Mount) -> Self {
+        self.mounts.add(mount);
+        let documents = self.mounts.all().iter().map(|it| (it.dialect, &it.openapi));
+        self.openapi = openapi::merged(&documents.collect::<Vec<_>>());
+        self
+    }
+
+    /// With access log lines at this level.
+    pub fn access_log(mut self, access_log: AccessLog) -> Self {
+        self.access_log = access_log;
+        self
+    }
+
+    /// What Prometheus is told; dialects may add their own.
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
+    /// Dialects and their base paths, in the order they were mounted.
+    pub fn mounted(&self) -> impl Iterator<Item = (&'static str, &[String])> {
+        self.mounts.all().iter().map(|it| (it.dialect, it.base_paths.as_slice()))
+    }
+
+    /// Answers one request.
+    pub(crate) async fn answer(
+        &self,
+        request: Request<Incoming>,
+        connection: &Arc<ConnectionState>,
+    ) -> Response {
+        let scope = RequestScope::new(Instant::now(), Arc::clone(connection));
+        let request_id = self.request_ids.of(request.headers());
+        let logged = self.access_log.is_on().then(|| Logged::of(&request));
+        let mut response = self.routed(request, &scope, &request_id).await;
+
+        let took = scope.started().elapsed();
+        let (dialect, response_headers) = (response.dialect, response.answer.headers_mut());
+        response_headers.insert(SERVER_TIMING, scope.server_timing(took));
+        response_headers.insert(X_REQUEST_ID, request_id.clone());
+        self.metrics.observe(dialect, response.answer.status(), took, &scope);
+        if let Some(logged) = logged {
+            logged.write(self.access_log, &request_id, &response, took, &scope);
+        }
+        response.answer
+    }
+
+    async fn routed(
+        &self,
+        request: Request<Incoming>,
+        scope: &Arc<RequestScope>,
+        id: &HeaderValue,
+    ) -> Answered {
+        if let Some(answer) = self.own_route(&request, scope).await {
+            return Answered { dialect: OWN, answer };
+        }
+        let Some(mount) = self.mounts.find(request.uri().path()) else {
+            let path = request.uri().path().to_owned();
+            return Answered { dialect: OWN, answer: Refusal::NotFound { path }.plain() };
+        };
+        let wish = compress::wish(request.headers());
+        let origin = Origin::of(&request, mount);
+        if let Some(mut answer) = mount.cors.preflight(request.method(), request.headers()) {
+            scope.set_route("preflight");
+            mount.cors.put(request.headers(), answer.headers_mut());
+            return Answered { dialect: mount.dialect, answer };
+        }
+        let mut answer = self.dispatched(mount, request, scope, id).await;
+        if let Some(wish) = wish {
+            answer = compress::compress(wish, answer).await;
+        }
+        if let Some(origin) = origin {
+            mount.cors.put(&origin.headers, answer.headers_mut());
+        }
+        Answered { dialect: mount.dialect, answer }
+    }
+
+    /// The dialect's answer, or the dialect's way of saying that there is none.
+    async fn dispatched(
+        &self,
+        mount: &Mount,
+        mut request: Request<Incoming>,
+        scope: &Arc<RequestScope>,
+        id: &HeaderValue,
+    ) -> Response {
+        if let Some(uri) = mount.path_rules.rewrite(request.uri()) {
+            *request.uri_mut() = uri;
+        }
+        let request = request.map(|body| Watched::wrap(body, scope));
+        let work = Arc::clone(scope).run(mount.router.clone().oneshot(request));
+        match self.in_time(AssertUnwindSafe(work).catch_unwind(), scope).await {
+            Some(Ok(Ok(answer))) => answer,
+            Some(Ok(Err(never))) => match never {},
+            Some(Err(panic)) => {
+                self.metrics.count_panic();
+                let reason = reason_of(&*panic);
+                tracing::error!(request_id = ?id, route = scope.route(), reason, "a handler panicked");
+                (mount.refuse)(Refusal::Panic)
+            }
+            None => (mount.refuse)(Refusal::Timeout { timeout_ms: self.context.limits().request_timeout_ms }),
+        }
+    }
+
+    /// What `work` gives, unless nothing goes on for longer than the limit: each part of a body that comes in
+    /// starts the time anew, so that an upload may take as long as it needs.
+    async fn in_time<F: Future>(&self, work: F, scope: &RequestScope) -> Option<F::Output> {
+        let limit = Duration::from_millis(self.context.limits().request_timeout_ms);
+        let mut work = pin!(work);
+        let mut deadline = scope.started() + limit;
+        loop {
+            if let Ok(done) = tokio::time::timeout_at(deadline.into(), &mut work).await {
+                return Some(done);
+            }
+            let later = scope.progressed() + limit;
+            if later <= deadline {
+                return None;
+            }
+            deadline = later;
+        }
+    }
+
+    async fn own_route(&self, request: &Request<Incoming>, scope: &RequestScope) -> Option<Response> {
+        let route = match request.uri().path() {
+            "/metrics" => "/metrics",
+            "/health/live" => "/health/live",
+            "/health/ready" => "/health/ready",
+            "/openapi.json" => "/openapi.json",
+            _ => return None,
+        };
+        scope.set_route(route);
+        if !matches!(*request.method(), Method::GET | Method::HEAD) {
+            return Some(answer::with_header(
+                answer::empty(StatusCode::METHOD_NOT_ALLOWED),
+                http::header::ALLOW,
+                "GET, HEAD",
+            ));
+        }
+        Some(match route {
+            "/metrics" => self.metrics.answer(self.context.catalogue()),
+            "/health/live" => answer::json(StatusCode::OK, &json!({"status": "live"})),
+            "/health/ready" => self.ready().await,
+            _ => answer::json(StatusCode::OK, &self.openapi),
+        })
+    }
+
+    /// 200 when a read of the store works and the server is not shutting down, else 503 with the reason.
+    async fn ready(&self) -> Response {
+        let reason = if self.draining.load(Ordering::Relaxed) {
+            Some("the server is shutting down".to_owned())
+        } else {
+            self.try_store().await.err().map(|error| format!("the store: {error}"))
+        };
+        match reason {
+            None => answer::json(StatusCode::OK, &json!({"status": "ready"})),
+            Some(reason) => {
+                let body = json!({"status": "not ready", "reason": reason});
+                answer::json(StatusCode::SERVICE_UNAVAILABLE, &body)
+            }
+        }
+    }
+
+    /// Reads one number from the default tenant, or from the first there is.
+    async fn try_store(&self) -> Result<(), StoreError> {
+        let catalogue = self.context.catalogue().clone();
+        let default = self.context.tenants().default.clone();
+        let opened = tokio::task::spawn_blocking(move || match catalogue.tenant(&default) {
+            Err(StoreError::UnknownTenant(_)) => {
+                let first = catalogue.tenants()?.into_iter().next();
+                first.map(|it| catalogue.tenant(&it.name)).transpose()
+            }
+            other => other.map(Some),
+        });
+        if let Some(tenant) = opened.await.unwrap_or(Err(StoreError::Closed))? {
+            tenant.read(Weight::Point, |view| view.sequence()).await?;
+        }
+        Ok(())
+    }
+}
+
+/// An answer and whose it is.
+struct Answered {
+    dialect: &'static str,
+    answer: Response,
+}
+
+/// What of a request the cross-origin headers of its answer depend on.
+struct Origin {
+    headers: HeaderMap,
+}
+
+impl Origin {
+    fn of(request: &Request<Incoming>, mount: &Mount) -> Option<Self> {
+        if mount.cors == crate::cors::Cors::Off {
+            return None;
+        }
+        let origin = request.headers().get(http::header::ORIGIN).cloned();
+        Some(Self { headers: origin.map(|it| (http::header::ORIGIN, it)).into_iter().collect() })
+    }
+}
+
+/// What of a request its log line says.
+struct Logged {
+    method: Method,
+    path: String,
+}
+
+impl Logged {
+    fn of(request: &Request<Incoming>) -> Self {
+        let uri = request.uri();
+        let path = uri.path_and_query().map_or(uri.path(), |it| it.as_str());
+        Self { method: request.method().clone(), path: access_log::redacted(path).into_owned() }
+    }
+
+    fn write(
+        &self,
+        log: AccessLog,
+        id: &HeaderValue,
+        answered: &Answered,
+        took: Duration,
+        scope: &RequestScope,
+    ) {
+        log.write(&Line {
+            request_id: id.to_str().unwrap_or(""),
+            method: &self.method,
+            path: &self.path,
+            status: answered.answer.status(),
+            bytes: http_body::Body::size_hint(answered.answer.body()).exact(),
+            took,
+            dialect: answered.dialect,
+            scope,
+        });
+    }
+}
+
+fn reason_of(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message")
+}

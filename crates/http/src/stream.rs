@@ -1,0 +1,212 @@
+//! Answers that a reading thread makes while the client takes them: memory is bounded by the channel between
+//! the two, whatever the length.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use axum::body::Body;
+use bytes::{Bytes, BytesMut};
+use futures_util::Stream;
+use pinakes_store::{Limits, StoreError, View, Weight};
+use tokio::runtime::Handle;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
+
+use crate::context::Db;
+use crate::stages::{self, Stage};
+
+/// Size of a piece, in bytes.
+const PIECE_BYTES: usize = 64 << 10;
+/// Pieces that may wait for the client.
+const PIECES: usize = 8;
+
+/// The client has gone, or has stopped reading, or the read began anew after bytes were sent: stop producing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Gone;
+
+/// What goes from the producer to the answer. A channel that closes without [`Piece::End`] was cut off, by an
+/// error, a panic or a client that stopped reading.
+enum Piece {
+    Data(Bytes),
+    End,
+}
+
+/// Where the producer puts the bytes of the answer.
+pub struct Sink {
+    buffer: BytesMut,
+    pieces: mpsc::Sender<Piece>,
+    runtime: Handle,
+    timeout: Duration,
+    state: SinkState,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum SinkState {
+    /// Nothing is sent: the producer may start over, and its error can be answered.
+    Unsent,
+    /// Bytes are out.
+    Sent,
+    /// Nobody takes more.
+    Gone,
+}
+
+impl Sink {
+    /// Adds bytes; blocks while the client is slow, at most [`Limits::body_timeout_ms`].
+    pub fn push(&mut self, bytes: &[u8]) -> Result<(), Gone> {
+        if PIECE_BYTES < self.buffer.len() + bytes.len() {
+            self.flush()?;
+        }
+        self.buffer.extend_from_slice(bytes);
+        if self.state == SinkState::Gone { Err(Gone) } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> Result<(), Gone> {
+        if self.buffer.is_empty() {
+            return Ok(());
+        }
+        let piece = self.buffer.split().freeze();
+        self.send(Piece::Data(piece))
+    }
+
+    fn send(&mut self, piece: Piece) -> Result<(), Gone> {
+        if self.state == SinkState::Gone {
+            return Err(Gone);
+        }
+        let sent = match self.pieces.try_send(piece) {
+            Ok(()) => true,
+            Err(mpsc::error::TrySendError::Closed(_)) => false,
+            Err(mpsc::error::TrySendError::Full(piece)) => self.wait_and_send(piece),
+        };
+        self.state = if sent { SinkState::Sent } else { SinkState::Gone };
+        if sent { Ok(()) } else { Err(Gone) }
+    }
+
+    fn wait_and_send(&self, piece: Piece) -> bool {
+        let sent = async { timeout(self.timeout, self.pieces.send(piece)).await };
+        matches!(self.runtime.block_on(sent), Ok(Ok(())))
+    }
+
+    /// Runs the producer once. Gives the whole answer if it is short and nothing was sent of it.
+    fn run<E: From<StoreError>>(
+        &mut self,
+        produce: impl FnOnce(&mut Self) -> Result<(), E>,
+    ) -> Result<Option<Bytes>, E> {
+        if self.state != SinkState::Unsent {
+            self.state = SinkState::Gone;
+            return Err(StoreError::Closed.into());
+        }
+        self.buffer.clear();
+        produce(self)?;
+        if self.state == SinkState::Unsent {
+            return Ok(Some(self.buffer.split().freeze()));
+        }
+        // One who left needs no rest.
+        if self.flush().is_ok() {
+            let _ = self.send(Piece::End);
+        }
+        Ok(None)
+    }
+}
+
+impl Db {
+    /// A body that `produce` writes from a snapshot, on a reading thread, while the client takes it.
+    ///
+    /// Returns when the first 64 KiB are there, or all if it is less: an error of the producer up to then is
+    /// returned and can be answered as such; a later one is logged and cuts the connection, so that the client
+    /// does not take a part for the whole. A short answer gets a `Content-Length`. The producer may run again
+    /// as long as nothing was sent; it stops when [`Sink::push`] says [`Gone`] (return `Ok` then).
+    ///
+    /// Bounds: 8 pieces of 64 KiB; [`Limits::scans`]; [`Limits::body_timeout_ms`] for a client that stops
+    /// reading.
+    pub async fn stream<E>(
+        &self,
+        limits: &Limits,
+        mut produce: impl FnMut(&mut View<'_>, &mut Sink) -> Result<(), E> + Send + 'static,
+    ) -> Result<Body, E>
+    where
+        E: From<StoreError> + std::fmt::Display + Send + 'static,
+    {
+        let (pieces, mut taken) = mpsc::channel(PIECES);
+        let (outcome, early) = oneshot::channel::<Result<Bytes, E>>();
+        let mut sink = Sink {
+            buffer: BytesMut::with_capacity(PIECE_BYTES),
+            pieces,
+            runtime: Handle::current(),
+            timeout: Duration::from_millis(limits.body_timeout_ms),
+            state: SinkState::Unsent,
+        };
+        let tenant = self.tenant().clone();
+        tokio::spawn(async move {
+            let read = move |view: &mut View<'_>| sink.run(|sink| produce(view, sink));
+            // Who asked may have gone; then an early outcome is for nobody.
+            match tenant.read(Weight::Scan, read).await {
+                Ok(None) => {}
+                Ok(Some(whole)) => drop(outcome.send(Ok(whole))),
+                Err(error) => {
+                    if let Err(Err(error)) = outcome.send(Err(error)) {
+                        tracing::error!(%error, "an answer was cut off");
+                    }
+                }
+            }
+        });
+        stages::timed_async(Stage::Store, first_of(early, &mut taken)).await.map(|first| match first {
+            First::Whole(bytes) => Body::from(bytes),
+            First::Piece(piece) => {
+                Body::from_stream(Taken { first: Some(piece), rest: taken, is_over: false })
+            }
+        })
+    }
+}
+
+enum First {
+    Whole(Bytes),
+    Piece(Piece),
+}
+
+/// The whole of a short answer, an early error, or the first piece of a long answer.
+async fn first_of<E: From<StoreError>>(
+    early: oneshot::Receiver<Result<Bytes, E>>,
+    taken: &mut mpsc::Receiver<Piece>,
+) -> Result<First, E> {
+    if let Some(piece) = taken.recv().await {
+        return Ok(First::Piece(piece));
+    }
+    // The channel is closed without a piece: the producer is done, and says how.
+    match early.await {
+        Ok(result) => result.map(First::Whole),
+        Err(_) => Err(StoreError::Closed.into()),
+    }
+}
+
+struct Taken {
+    first: Option<Piece>,
+    rest: mpsc::Receiver<Piece>,
+    is_over: bool,
+}
+
+impl Stream for Taken {
+    type Item = io::Result<Bytes>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if self.is_over {
+            return Poll::Ready(None);
+        }
+        let piece = match self.first.take() {
+            Some(piece) => Some(piece),
+            None => ready!(self.rest.poll_recv(context)),
+        };
+        Poll::Ready(match piece {
+            Some(Piece::Data(bytes)) => Some(Ok(bytes)),
+            Some(Piece::End) => {
+                self.is_over = true;
+                None
+            }
+            None => {
+                self.is_over = true;
+                Some(Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the answer was cut off")))
+            }
+        })
+    }
+}
