@@ -50,7 +50,7 @@ impl Record {
     }
 
     /// Data fields with this tag, to be changed in place.
-    pub fn data_fields_mut<'a>(&'a mut self, tag: &'a str) -> impl Iterator<Item = &'a mut DataField> {
+    pub fn data_fields_mut<'a>(&'a mut self, tag: &str) -> impl Iterator<Item = &'a mut DataField> {
         self.fields.iter_mut().filter_map(move |field| match field {
             Field::Data(data) if data.tag == *tag => Some(data),
             _ => None,

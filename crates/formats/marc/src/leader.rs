@@ -32,10 +32,16 @@ pub enum RecordKind {
 }
 
 impl Leader {
-    /// Takes 24 bytes as they are; what is not ASCII becomes `?`.
+    /// Takes 24 bytes as they are; what is not printable ASCII becomes `?`.
     #[must_use]
     pub fn new(bytes: &[u8; LEADER_LEN_BYTES]) -> Self {
-        Self(bytes.map(|byte| if byte.is_ascii() { byte } else { b'?' }))
+        Self(bytes.map(|byte| if is_printable(byte) { byte } else { b'?' }))
+    }
+
+    /// Whether bytes are a leader as they stand: 24 of printable ASCII.
+    #[must_use]
+    pub fn is_valid_bytes(bytes: &[u8]) -> bool {
+        bytes.len() == LEADER_LEN_BYTES && bytes.iter().all(|byte| is_printable(*byte))
     }
 
     /// Takes bytes of any length: too short is filled with blanks, too long is cut.
@@ -76,11 +82,11 @@ impl Leader {
         self.0.get(position).map_or(' ', |byte| char::from(*byte))
     }
 
-    /// Sets the character at a position; positions past the end and characters that are not ASCII
+    /// Sets the character at a position; positions past the end and characters that are not printable ASCII
     /// leave the leader as it is and answer `false`.
     pub fn set(&mut self, position: usize, value: char) -> bool {
         match (self.0.get_mut(position), u8::try_from(value)) {
-            (Some(byte), Ok(value)) if value.is_ascii() => {
+            (Some(byte), Ok(value)) if is_printable(value) => {
                 *byte = value;
                 true
             }
@@ -137,6 +143,10 @@ impl fmt::Debug for Leader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(self.as_str(), f)
     }
+}
+
+const fn is_printable(byte: u8) -> bool {
+    matches!(byte, b' '..=b'~')
 }
 
 /// A number of decimal digits only, as leaders and directories write it. No more than nine digits.

@@ -75,8 +75,8 @@ pub enum Fault {
     },
 
     // The structure of an ISO 2709 record.
-    /// The leader has bytes that are not ASCII, or is not 24 characters long.
-    #[error("the leader {found:?} is not 24 ASCII characters")]
+    /// The leader has bytes that are not printable ASCII, or is not 24 characters long.
+    #[error("the leader {found:?} is not 24 printable ASCII characters")]
     BadLeader {
         /// What was found.
         found: String,
@@ -159,6 +159,12 @@ pub enum Fault {
         /// The text.
         found: String,
     },
+    /// More blanks than two indicators before the first subfield.
+    #[error("{len} blanks more than two indicators were left out")]
+    ExtraBlanks {
+        /// How many.
+        len: usize,
+    },
     /// An indicator that the standard does not allow.
     #[error("indicator {position} is {found:?}; expected a digit, a lower-case letter or a blank")]
     BadIndicator {
@@ -223,6 +229,24 @@ pub enum Fault {
     UnknownEntity {
         /// Its name.
         name: String,
+    },
+    /// A tag that has lost its leading zeros.
+    #[error("the tag {found:?} has fewer than three digits; zeros were put before it")]
+    ShortTag {
+        /// What was found.
+        found: String,
+    },
+    /// An indicator attribute that is not there.
+    #[error("<datafield> has no attribute {attribute:?}; a blank was put in")]
+    MissingIndicator {
+        /// `ind1` or `ind2`.
+        attribute: &'static str,
+    },
+    /// A subfield code of more or less than one character.
+    #[error("subfield code {found:?}; expected one character")]
+    LongSubfieldCode {
+        /// What was found.
+        found: String,
     },
     /// An attribute that MARCXML requires is not there.
     #[error("<{element}> has no attribute {attribute:?}")]

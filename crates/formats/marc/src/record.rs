@@ -63,28 +63,28 @@ impl Record {
 
     /// Text of the first control field with this tag: `record.control("001")`.
     #[must_use]
-    pub fn control(&self, tag: &str) -> Option<&str> {
+    pub fn control<'a>(&'a self, tag: &str) -> Option<&'a str> {
         self.controls(tag).next()
     }
 
     /// Texts of all control fields with this tag.
-    pub fn controls<'a>(&'a self, tag: &'a str) -> impl Iterator<Item = &'a str> {
+    pub fn controls<'a>(&'a self, tag: &str) -> impl Iterator<Item = &'a str> {
         self.fields.iter().filter(move |field| *field.tag() == *tag).filter_map(Field::as_control)
     }
 
     /// All fields that have subfields, with this tag, in the order of the record.
-    pub fn data_fields<'a>(&'a self, tag: &'a str) -> impl Iterator<Item = &'a DataField> {
+    pub fn data_fields<'a>(&'a self, tag: &str) -> impl Iterator<Item = &'a DataField> {
         self.fields.iter().filter(move |field| *field.tag() == *tag).filter_map(Field::as_data)
     }
 
     /// Texts of all subfields with this tag and code: `record.subfields("010", 'a')`.
-    pub fn subfields<'a>(&'a self, tag: &'a str, code: char) -> impl Iterator<Item = &'a str> {
+    pub fn subfields<'a>(&'a self, tag: &str, code: char) -> impl Iterator<Item = &'a str> {
         self.data_fields(tag).flat_map(move |field| field.values(code))
     }
 
     /// Text of the first subfield with this tag and code.
     #[must_use]
-    pub fn subfield<'a>(&'a self, tag: &'a str, code: char) -> Option<&'a str> {
+    pub fn subfield<'a>(&'a self, tag: &str, code: char) -> Option<&'a str> {
         self.subfields(tag, code).next()
     }
 }

@@ -37,7 +37,7 @@ pub(crate) fn cut(data: &[u8], rest: Rest) -> Cut {
 /// mark, a second record terminator.
 fn filler_len(data: &[u8]) -> usize {
     let mut at = 0;
-    while let Some(byte) = data.get(at) {
+    while let Some(&byte) = data.get(at) {
         match byte {
             b'\n' | b'\r' | b'\t' | b' ' | 0x00 | 0x1A | RECORD_TERMINATOR => at += 1,
             0xEF if data[at..].starts_with(UTF8_BOM) => at += UTF8_BOM.len(),

@@ -55,6 +55,8 @@ fn indicators(bytes: &[u8], mut report: impl FnMut(usize, Fault)) -> [char; 2] {
     let extra = &rest[second_len..];
     if extra.iter().any(|byte| *byte != b' ') {
         report(len + second_len, Fault::ExtraIndicators { found: crate::problem::excerpt(extra) });
+    } else if !extra.is_empty() {
+        report(len + second_len, Fault::ExtraBlanks { len: extra.len() });
     }
     [first, second]
 }

@@ -59,7 +59,7 @@ impl<'a> RecordView<'a> {
         let RawRecord { number, offset, bytes, problems } = raw;
         let layout = lay_out(bytes);
         let leader = &bytes[..bytes.len().min(LEADER_LEN_BYTES)];
-        let is_whole = leader.len() == LEADER_LEN_BYTES && leader.is_ascii();
+        let is_whole = Leader::is_valid_bytes(leader);
         if is_whole && layout.faults.is_empty() {
             return Self { number, offset, bytes, problems, spans: layout.spans };
         }

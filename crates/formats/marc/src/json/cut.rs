@@ -14,7 +14,7 @@ pub(crate) fn cut(data: &[u8], rest: Rest) -> Cut {
     let end = if *first == b'{' { object_end(data) } else { junk_end(data) };
     match end {
         End::At(len) => {
-            let fault = (*first != b'{').then(|| Fault::NotARecord { len, expected: "MARC-in-JSON" });
+            let fault = (*first != b'{').then_some(Fault::NotARecord { len, expected: "MARC-in-JSON" });
             Cut::Piece { skip, len, fault }
         }
         End::Broken(len) => Cut::Piece { skip, len, fault: Some(unended(len)) },

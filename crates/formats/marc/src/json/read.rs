@@ -6,7 +6,7 @@ use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, IgnoredAny, M
 
 use crate::cut::RawRecord;
 use crate::encoding::utf8_lossy;
-use crate::leader::{LEADER_LEN_BYTES, Leader};
+use crate::leader::Leader;
 use crate::parsed::ParsedRecord;
 use crate::problem::{Fault, Problem, Report};
 use crate::record::{ControlField, DataField, Field, Record, Subfield};
@@ -17,10 +17,14 @@ pub(crate) fn parse(raw: RawRecord<'_>) -> ParsedRecord {
     let RawRecord { number, offset, bytes, problems } = raw;
     let mut report = Report::new(number, offset, problems);
     let text = utf8_lossy(bytes, |at, fault| report.add(at, None, fault));
-    let record = match find_record(&text) {
-        Ok(Found { leader, fields }) => {
+    let record = match serde_json::from_str(&text) {
+        Ok(Object { record: Some(Found { leader, fields }) }) => {
             let leader = check_leader(leader.as_deref(), &mut report);
             Some(Record { leader, fields })
+        }
+        Ok(Object { record: None }) => {
+            report.add(0, None, Fault::NotARecord { len: bytes.len(), expected: "MARC-in-JSON" });
+            None
         }
         Err(error) => {
             let at = byte_of(&text, error.line(), error.column());
@@ -53,7 +57,7 @@ fn check_leader(leader: Option<&str>, report: &mut Report) -> Leader {
         report.add(0, None, Fault::NoLeader);
         return Leader::default();
     };
-    if leader.len() != LEADER_LEN_BYTES || !leader.is_ascii() {
+    if !Leader::is_valid_bytes(leader.as_bytes()) {
         report.add(0, None, Fault::BadLeader { found: leader.chars().take(40).collect() });
     }
     Leader::from_text(leader)
@@ -65,21 +69,14 @@ fn byte_of(text: &str, line: usize, column: usize) -> usize {
     (line_start + column.saturating_sub(1)).min(text.len())
 }
 
-/// The record in an object or under its `parsedRecord` or `content`, whatever is nested in which.
-fn find_record(text: &str) -> Result<Found, serde_json::Error> {
-    let object: Object = serde_json::from_str(text)?;
-    object.record.ok_or_else(|| {
-        serde_json::Error::custom("an object with neither leader, fields, parsedRecord nor content")
-    })
-}
-
 /// What makes a record in JSON.
 struct Found {
     leader: Option<String>,
     fields: Vec<Field>,
 }
 
-/// An object of which the record is taken and all else passed over.
+/// An object of which the record is taken, be it the object itself or under its `parsedRecord` or `content`,
+/// and all else passed over.
 struct Object {
     record: Option<Found>,
 }
@@ -101,11 +98,7 @@ impl<'de> Visitor<'de> for ObjectVisitor {
 
     /// FOLIO's content may be an object or JSON in a string.
     fn visit_str<E: Error>(self, text: &str) -> Result<Object, E> {
-        // Only one level: a string in a string is no record.
-        match text.trim_start().starts_with('{') {
-            true => serde_json::from_str(text).map_err(E::custom),
-            false => Err(E::invalid_type(serde::de::Unexpected::Str(text), &self)),
-        }
+        serde_json::from_str(text).map_err(E::custom)
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Object, A::Error> {

@@ -84,6 +84,8 @@ impl<F: FnMut(usize, Marc8Fault)> Decoder<'_, F> {
             match byte {
                 ESCAPE => self.escape(),
                 b'&' if self.g0 == ASCII => self.reference(),
+                // A withdrawn range of East Asian codes that old records have.
+                0x7F if self.g0 == CJK => self.east_asian(0x00),
                 // Blanks and control characters are the same in every set.
                 0x00..=0x20 | 0x7F => self.one(char::from(byte)),
                 0x21..=0x7E if self.g0 == CJK => self.east_asian(0x00),
@@ -160,7 +162,8 @@ impl<F: FnMut(usize, Marc8Fault)> Decoder<'_, F> {
     /// A character of three bytes, all in the same half (`half` is 80 hex for the right one).
     fn east_asian(&mut self, half: u8) {
         let code = &self.bytes[self.at..self.bytes.len().min(self.at + 3)];
-        let n_good = code.iter().take_while(|byte| (0x21..=0x7E).contains(&(**byte ^ half))).count();
+        // The first byte was looked at; the others may be a blank in a few codes.
+        let n_good = 1 + code[1..].iter().take_while(|byte| (0x20..=0x7E).contains(&(**byte ^ half))).count();
         match <[u8; 3]>::try_from(code) {
             Ok(code) if n_good == 3 => match tables::eacc(code.map(|byte| byte & 0x7F)) {
                 Some(char) => self.push(char, 3, false),
@@ -168,7 +171,7 @@ impl<F: FnMut(usize, Marc8Fault)> Decoder<'_, F> {
             },
             _ => {
                 (self.report)(self.at, Marc8Fault::CutOffCharacter { len: n_good });
-                self.push(char::REPLACEMENT_CHARACTER, n_good.max(1), false);
+                self.push(char::REPLACEMENT_CHARACTER, n_good, false);
             }
         }
     }

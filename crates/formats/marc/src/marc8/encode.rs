@@ -55,14 +55,11 @@ impl Letter {
             return Self { marks: Vec::new(), base };
         }
         let mut parts = std::iter::once(char).nfd();
-        match parts.next().and_then(Piece::direct) {
-            Some(base) => {
-                let marks: Vec<char> = parts.collect();
-                if marks.iter().all(|mark| tables::combines(*mark)) {
-                    return Self { marks, base };
-                }
+        if let Some(base) = parts.next().and_then(Piece::direct) {
+            let marks: Vec<char> = parts.collect();
+            if marks.iter().all(|mark| tables::combines(*mark)) {
+                return Self { marks, base };
             }
-            None => {}
         }
         Self { marks: Vec::new(), base: Piece::Reference(char) }
     }

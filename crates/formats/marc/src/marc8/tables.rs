@@ -90,12 +90,20 @@ static INDEX: LazyLock<Index> = LazyLock::new(|| {
     }
     for row in EACC.as_chunks::<EACC_ROW_LEN_BYTES>().0 {
         let bytes = [row[0], row[1], row[2]];
-        if let Some(char) = eacc(bytes) {
+        if let Some(char) = eacc(bytes).filter(|_| is_written(bytes)) {
             add(&mut index, char, Code { set: CJK, bytes, combines: false });
         }
     }
     index
 });
+
+/// Whether a code may be written: not those that only old records have, which lie outside of the set's range.
+fn is_written(bytes: [u8; 3]) -> bool {
+    bytes == IDEOGRAPHIC_SPACE || bytes.iter().all(|byte| (0x21..=0x7E).contains(byte))
+}
+
+/// The one regular code with a byte below 21 hex.
+const IDEOGRAPHIC_SPACE: [u8; 3] = [0x21, 0x23, 0x20];
 
 /// Adds a code, unless the set has one for this character already: the lowest code of a set counts.
 fn add(index: &mut Index, char: char, code: Code) {

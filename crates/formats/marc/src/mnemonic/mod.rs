@@ -1,5 +1,5 @@
-//! Mnemonic text, the form in which people read and edit records (`.mrk`, as MarcEdit and the Library of
-//! Congress's MARCMaker write it): one line a field, a blank line after each record.
+//! Mnemonic text, the form in which people read and edit records (`.mrk`, as `MarcEdit` and the Library of
+//! Congress's `MARCMaker` write it): one line a field, a blank line after each record.
 //!
 //! ```text
 //! =LDR  00714cam a2200205 a 4500

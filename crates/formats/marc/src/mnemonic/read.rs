@@ -2,8 +2,7 @@
 
 use crate::cut::RawRecord;
 use crate::encoding::utf8_lossy;
-use crate::format::UTF8_BOM;
-use crate::leader::{LEADER_LEN_BYTES, Leader};
+use crate::leader::Leader;
 use crate::parsed::ParsedRecord;
 use crate::problem::{Fault, Report};
 use crate::record::{ControlField, DataField, Field, Record, Subfield};
@@ -94,7 +93,7 @@ fn known_tag(tag: &str, at: usize, report: &mut Report) -> Tag {
 /// Backslashes stand for blanks, as in control fields; the lengths are of no importance.
 fn leader(text: &str, at: usize, report: &mut Report) -> Leader {
     let text = text.replace('\\', " ");
-    if text.len() != LEADER_LEN_BYTES || !text.is_ascii() {
+    if !Leader::is_valid_bytes(text.as_bytes()) {
         report.add(at, None, Fault::BadLeader { found: text.chars().take(40).collect() });
     }
     Leader::from_text(&text)
@@ -113,9 +112,10 @@ fn field(line: &Line, report: &mut Report) -> Field {
     let (indicators, subfields) = text.split_once('$').map_or((text.as_str(), None), |(a, b)| (a, Some(b)));
     let mut field = DataField::new(*tag, read_indicators(indicators, *at, *tag, report));
     for subfield in subfields.into_iter().flat_map(|text| text.split('$')) {
+        let subfield = unescape(subfield);
         let mut chars = subfield.chars();
         match chars.next() {
-            Some(code) => field.subfields.push(Subfield { code, value: unescape(chars.as_str()) }),
+            Some(code) => field.subfields.push(Subfield { code, value: chars.as_str().to_owned() }),
             None => report.add(*at, Some(*tag), Fault::EmptySubfield),
         }
     }
@@ -123,17 +123,25 @@ fn field(line: &Line, report: &mut Report) -> Field {
 }
 
 fn read_indicators(text: &str, at: usize, tag: Tag, report: &mut Report) -> [char; 2] {
+    let text = unescape(text);
     let mut chars = text.chars().map(|char| if char == '\\' { ' ' } else { char });
     let (first, second) = (chars.next(), chars.next());
     if second.is_none() {
         report.add(at, Some(tag), Fault::MissingIndicators { found: usize::from(first.is_some()) });
     }
     let extra: String = chars.take(40).collect();
-    if !extra.trim().is_empty() {
+    if extra.bytes().all(|byte| byte == b' ') {
+        if !extra.is_empty() {
+            report.add(at, Some(tag), Fault::ExtraBlanks { len: extra.len() });
+        }
+    } else {
         report.add(at, Some(tag), Fault::ExtraIndicators { found: extra });
     }
     [first.unwrap_or(' '), second.unwrap_or(' ')]
 }
+
+/// Longest mnemonic with its braces: `{u10FFFF}` and `{dollar}`, with some room.
+const MNEMONIC_LEN_MAX_BYTES: usize = 12;
 
 /// Puts in the characters that mnemonics stand for; braces around anything else are themselves.
 fn unescape(text: &str) -> String {
@@ -142,7 +150,8 @@ fn unescape(text: &str) -> String {
     while let Some(start) = rest.find('{') {
         out.push_str(&rest[..start]);
         rest = &rest[start..];
-        let known = rest.find('}').and_then(|end| Some((mnemonic(&rest[1..end])?, end)));
+        let end = rest.bytes().take(MNEMONIC_LEN_MAX_BYTES).position(|byte| byte == b'}');
+        let known = end.and_then(|end| Some((mnemonic(&rest[1..end])?, end)));
         let (char, end) = known.unwrap_or(('{', 0));
         out.push(char);
         rest = &rest[end + 1..];

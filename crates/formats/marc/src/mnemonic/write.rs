@@ -5,7 +5,7 @@ use crate::record::{Field, Record};
 /// Appends a record and the blank line after it.
 pub fn write(record: &Record, out: &mut String) {
     out.push_str("=LDR  ");
-    out.extend(record.leader.as_str().chars().map(|char| if char.is_control() { '?' } else { char }));
+    out.push_str(record.leader.as_str());
     out.push('\n');
     for field in &record.fields {
         out.push('=');
@@ -25,19 +25,22 @@ fn write_field(field: &Field, out: &mut String) {
             _ => write_char(char, out),
         }),
         Field::Data(field) => {
-            field.indicators.iter().for_each(|indicator| write_blank(*indicator, out));
+            field.indicators.iter().for_each(|indicator| write_indicator(*indicator, out));
             for subfield in &field.subfields {
                 out.push('$');
-                out.push(subfield.code);
+                write_char(subfield.code, out);
                 subfield.value.chars().for_each(|char| write_char(char, out));
             }
         }
     }
 }
 
-/// An indicator: a backslash for a blank, and for a line end, which cannot be an indicator.
-fn write_blank(indicator: char, out: &mut String) {
-    out.push(if indicator == ' ' || indicator.is_control() { '\\' } else { indicator });
+/// An indicator; a backslash is a blank.
+fn write_indicator(indicator: char, out: &mut String) {
+    match indicator {
+        ' ' => out.push('\\'),
+        _ => write_char(indicator, out),
+    }
 }
 
 fn write_char(char: char, out: &mut String) {

@@ -1,0 +1,87 @@
+//! Measures how fast ISO 2709 is scanned and turned into MARC-in-JSON, on one core.
+//!
+//!     cargo run --release -p pinakes-marc --example throughput -- FILE.mrc [SECONDS]
+//!
+//! The file is read into memory once, and repeated there until it has 64 MB, so that the processor's caches do
+//! not hold it. Each kind of work is repeated for SECONDS (3 by default); the best round counts.
+
+#![allow(clippy::print_stdout, reason = "a measuring program for people")]
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use pinakes_marc::{Encoding, Format, Reader, RecordView, json, parse, records};
+
+/// Bytes that one round works on, at least.
+const ROUND_LEN_BYTES: usize = 64 << 20;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut args = std::env::args().skip(1);
+    let path = args.next().ok_or("usage: throughput FILE.mrc [SECONDS]")?;
+    let seconds: u64 = args.next().map_or(Ok(3), |text| text.parse())?;
+    let file = std::fs::read(&path)?;
+    if file.is_empty() {
+        return Err(format!("{path} is empty").into());
+    }
+    let data = file.repeat(ROUND_LEN_BYTES.div_ceil(file.len()));
+    println!("{path}: {} bytes, repeated to {}", file.len(), data.len());
+    let limit = Duration::from_secs(seconds);
+    measure("cut into records", limit, &data, cut);
+    measure("cut, walk the directory", limit, &data, scan);
+    measure("the same from a stream", limit, &data, scan_stream);
+    measure("to MARC-in-JSON", limit, &data, to_json);
+    measure("to owned records", limit, &data, to_records);
+    Ok(())
+}
+
+/// Runs `work` again and again and prints the best round.
+fn measure(what: &str, limit: Duration, data: &[u8], work: fn(&[u8]) -> usize) {
+    let start = Instant::now();
+    let mut best = Duration::MAX;
+    let mut n_records = 0;
+    while start.elapsed() < limit {
+        let round = Instant::now();
+        n_records = black_box(work(black_box(data)));
+        best = best.min(round.elapsed());
+    }
+    #[allow(clippy::cast_precision_loss, reason = "three digits are printed")]
+    let (bytes_s, records_s) = (data.len() as f64 / best.as_secs_f64(), n_records as f64 / best.as_secs_f64());
+    println!("{what:<26}{:>8.0} MB/s {:>12.0} records/s", bytes_s / 1e6, records_s);
+}
+
+fn cut(data: &[u8]) -> usize {
+    records(Format::Iso2709, data).map(|raw| black_box(raw.bytes.len())).count()
+}
+
+fn scan(data: &[u8]) -> usize {
+    records(Format::Iso2709, data).map(|raw| black_box(RecordView::new(raw)).n_fields()).count()
+}
+
+fn scan_stream(data: &[u8]) -> usize {
+    let mut reader = Reader::new(data, Format::Iso2709);
+    let mut n_records = 0;
+    while let Ok(Some(raw)) = reader.next_record() {
+        black_box(RecordView::new(raw));
+        n_records += 1;
+    }
+    n_records
+}
+
+fn to_json(data: &[u8]) -> usize {
+    let mut out = Vec::new();
+    let mut n_records = 0;
+    for raw in records(Format::Iso2709, data) {
+        out.clear();
+        black_box(json::write_view(&RecordView::new(raw), Encoding::Leader, &mut out));
+        black_box(&out);
+        n_records += 1;
+    }
+    n_records
+}
+
+fn to_records(data: &[u8]) -> usize {
+    records(Format::Iso2709, data)
+        .map(|raw| black_box(parse(Format::Iso2709, Encoding::Leader, raw)))
+        .filter(|parsed| parsed.record.is_some())
+        .count()
+}
