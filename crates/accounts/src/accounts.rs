@@ -47,7 +47,7 @@ struct Inner {
 #[derive(Debug, Clone)]
 pub enum Login {
     /// Name and password belong together.
-    Welcome(User),
+    Welcome(Arc<User>),
     /// Unknown name, wrong password, or a user who is not active: callers are not told which.
     Refused,
 }
@@ -172,7 +172,7 @@ impl Accounts {
         let hash = user.as_ref().and_then(|it| it.password.clone());
         let matches = self.0.checks.matches(password, hash).await?;
         match user {
-            Some(user) if matches && user.active => Ok(Login::Welcome(user)),
+            Some(user) if matches && user.active => Ok(Login::Welcome(Arc::new(user))),
             _ => Ok(Login::Refused),
         }
     }
