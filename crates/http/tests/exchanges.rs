@@ -1,0 +1,86 @@
+//! Recorded exchanges: each `tests/data/exchange/*.in` sent over a socket must give the `.out` beside it.
+//!
+//! In a `.in` file lines of the head end in a plain newline, and `{{repeat X 100}}` stands for a hundred X.
+//! `BLESS=1 cargo test -p pinakes-http` rewrites the answers: read the diff before the commit.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+
+use common::{Failure, Outcome, Server};
+use pinakes_store::Limits;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn golden() -> Outcome {
+    let limits = Limits { body_bytes: 1000, header_bytes: 10_000, json_depth: 8, ..Limits::default() };
+    let server = Server::start(limits).await?;
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/exchange");
+    let mut cases = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        cases.push(entry?.path());
+    }
+    cases.retain(|it| it.extension().is_some_and(|it| it == "in"));
+    cases.sort();
+    assert!(!cases.is_empty(), "no cases found: a moved folder would pass silently");
+    for case in cases {
+        check(&server, &case).await?;
+    }
+    Ok(())
+}
+
+async fn check(server: &Server, case: &Path) -> Outcome {
+    let answer = readable(&server.exchange(&request(&fs::read_to_string(case)?)?).await?);
+    let expected = case.with_extension("out");
+    if std::env::var_os("BLESS").is_some() {
+        return Ok(fs::write(expected, answer)?);
+    }
+    assert_eq!(answer, fs::read_to_string(expected)?, "{}", case.display());
+    Ok(())
+}
+
+/// The bytes that a `.in` file stands for.
+fn request(text: &str) -> Result<Vec<u8>, Failure> {
+    let (head, body) = text.split_once("\n\n").ok_or("no empty line after the head")?;
+    let text = format!(
+        "{}\r\n\r\n{}",
+        head.replace('\n', "\r\n"),
+        body.trim_end_matches('\n').replace("\\r\\n", "\r\n")
+    );
+    let mut bytes = String::new();
+    let mut rest = text.as_str();
+    while let Some((before, after)) = rest.split_once("{{repeat ") {
+        let (times, after) = after.split_once("}}").ok_or("no end of repeat")?;
+        let (what, n) = times.split_once(' ').ok_or("repeat what?")?;
+        bytes.push_str(before);
+        bytes.push_str(&what.repeat(n.parse()?));
+        rest = after;
+    }
+    bytes.push_str(rest);
+    Ok(bytes.into_bytes())
+}
+
+/// The answer without what differs from run to run: the date, times, and compressed bytes.
+fn readable(answer: &[u8]) -> String {
+    let text = String::from_utf8_lossy(answer);
+    let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+    let mut out = String::new();
+    for line in head.lines() {
+        match line.split_once(": ") {
+            Some(("date", _)) => continue,
+            Some(("server-timing", stages)) => {
+                let names = stages.split(", ").filter_map(|it| it.split_once(';')).map(|(name, _)| name);
+                out.push_str(&format!("server-timing: {}\n", names.collect::<Vec<_>>().join(" ")));
+            }
+            Some(("x-request-id", id)) if !id.starts_with("given") => out.push_str("x-request-id: ours\n"),
+            Some(("content-length", _)) if head.contains("content-encoding") => {
+                out.push_str("content-length: some\n")
+            }
+            _ => out.push_str(&format!("{line}\n")),
+        }
+    }
+    out.push('\n');
+    out.push_str(if head.contains("content-encoding") { "(compressed)" } else { body });
+    out.push('\n');
+    out
+}
