@@ -179,7 +179,7 @@ impl Dto {
     /// As [`Dto::check`], but unknown properties are no fault.
     pub fn check_known(&self, body: &Map<String, Value>, form: Form) -> Vec<Fault> {
         let mut faults = self.check(body, form);
-        faults.retain(|fault| !fault.is_unknown_property());
+        drop_unknown_properties(&mut faults);
         faults
     }
 
@@ -351,6 +351,13 @@ impl Default {
             Default::Text(text) => Value::from(text),
         }
     }
+}
+
+fn drop_unknown_properties(faults: &mut Vec<Fault>) {
+    for fault in faults.iter_mut() {
+        drop_unknown_properties(&mut fault.children);
+    }
+    faults.retain(|fault| !fault.is_unknown_property() && !fault.is_empty());
 }
 
 /// JavaScript has one kind of number: 1.0 is an integer.

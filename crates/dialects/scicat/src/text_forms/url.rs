@@ -59,8 +59,16 @@ fn has_escape(text: &str) -> bool {
         .any(|it| it[0] == b'%' && it[1].is_ascii_hexdigit() && it[2].is_ascii_hexdigit())
 }
 
+/// Whose machine a URL names.
+enum Host<'a> {
+    /// A name or an IPv4 address.
+    Bare(&'a str),
+    /// What stands in brackets.
+    Bracketed(&'a str),
+}
+
 /// Splits `[user[:password]@]host[:port]`. `None` if the user part is empty or has several colons.
-fn host_and_port(authority: &str) -> Option<(&str, Option<&str>)> {
+fn host_and_port(authority: &str) -> Option<(Host<'_>, Option<&str>)> {
     let host_port = match authority.split_once('@') {
         None => authority,
         Some((user, rest)) => {
@@ -69,15 +77,15 @@ fn host_and_port(authority: &str) -> Option<(&str, Option<&str>)> {
         }
     };
     if let Some((address, port)) = host_port.strip_prefix('[').and_then(|it| it.split_once(']')) {
-        let port = match port.strip_prefix(':') {
-            Some(port) => Some(port).filter(|it| !it.is_empty())?,
-            None => return port.is_empty().then_some((address, None)),
+        let host = Host::Bracketed(address);
+        return match port.strip_prefix(':') {
+            Some(port) => (!port.is_empty()).then_some((host, Some(port))),
+            None => port.is_empty().then_some((host, None)),
         };
-        return Some((address, Some(port)));
     }
     Some(match host_port.split_once(':') {
-        Some((host, port)) => (host, Some(port).filter(|it| !it.is_empty())),
-        None => (host_port, None),
+        Some((host, port)) => (Host::Bare(host), Some(port).filter(|it| !it.is_empty())),
+        None => (Host::Bare(host_port), None),
     })
 }
 
@@ -86,8 +94,12 @@ fn is_port(text: &str) -> bool {
         && text.parse::<u32>().is_ok_and(|it| (1..=65535).contains(&it))
 }
 
-fn is_host(host: &str) -> bool {
-    is_host_name(host)
-        || host.parse::<Ipv4Addr>().is_ok()
-        || host.split('%').next().is_some_and(|it| it.parse::<Ipv6Addr>().is_ok())
+fn is_host(host: Host<'_>) -> bool {
+    match host {
+        Host::Bare(name) => is_host_name(name) || name.parse::<Ipv4Addr>().is_ok(),
+        // A zone (`%eth0`) may follow the address.
+        Host::Bracketed(address) => {
+            address.split('%').next().is_some_and(|it| it.parse::<Ipv6Addr>().is_ok())
+        }
+    }
 }
