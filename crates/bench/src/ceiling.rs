@@ -13,6 +13,7 @@ use axum::extract::{Path, Request as HttpRequest};
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use axum::routing::any;
+use axum::serve::ListenerExt;
 use bytes::Bytes;
 use http::{HeaderMap, Method};
 use http_body_util::BodyExt;
@@ -47,11 +48,11 @@ pub struct BareServer {
 impl BareServer {
     /// Starts it on a free port of 127.0.0.1 with as many threads as there are cores.
     pub fn start() -> Result<Self, BenchError> {
-        Self::start_at(SocketAddr::from(([127, 0, 0, 1], 0)))
+        Self::start_at(SocketAddr::from(([127, 0, 0, 1], 0)), Duration::ZERO)
     }
 
-    /// Starts it at `address`.
-    pub fn start_at(address: SocketAddr) -> Result<Self, BenchError> {
+    /// Starts it at `address`; each answer waits for `delay`.
+    pub fn start_at(address: SocketAddr, delay: Duration) -> Result<Self, BenchError> {
         let failed = |error: std::io::Error| BenchError::Thread { what: "bare server", reason: error.to_string() };
         let listener = std::net::TcpListener::bind(address).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
@@ -68,7 +69,7 @@ impl BareServer {
             .spawn(move || {
                 runtime.block_on(async move {
                     tokio::select! {
-                        () = serve(listener) => {}
+                        () = serve(listener, delay) => {}
                         _ = ended => {}
                     }
                 });
@@ -89,11 +90,18 @@ pub fn n_cores() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
-async fn serve(listener: std::net::TcpListener) {
-    let router = Router::new().route("/{n_bytes}", any(answer));
+async fn serve(listener: std::net::TcpListener, delay: Duration) {
+    let router = Router::new().route(
+        "/{n_bytes}",
+        any(move |path, request| async move {
+            if !delay.is_zero() {
+                tokio::time::sleep(delay).await;
+            }
+            answer(path, request).await
+        }),
+    );
     let served = match tokio::net::TcpListener::from_std(listener) {
         Ok(listener) => {
-            use axum::serve::ListenerExt;
             // As a server for interactive use sets it: no answer waits for an acknowledgement.
             let listener = listener.tap_io(|stream| {
                 if let Err(error) = stream.set_nodelay(true) {

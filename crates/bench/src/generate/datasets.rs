@@ -44,7 +44,7 @@ pub fn dataset(shape: &DatasetShape, seed: u64, n: u64) -> Value {
     json!({
         "type": "raw",
         "datasetName": name,
-        "description": sentence(&mut random, 24),
+        "description": sentence(&mut random, 40),
         "ownerGroup": shape.owner_group,
         "accessGroups": ["reviewers"],
         "owner": person(&mut random),

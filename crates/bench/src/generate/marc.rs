@@ -174,8 +174,7 @@ mod tests {
     fn field_008_is_forty_characters() {
         for kind in [MarcKind::Authority, MarcKind::Bibliographic] {
             let record = record(kind, 1, 5);
-            let text = String::from_utf8(record).unwrap();
-            let entry = text[24..].as_bytes().chunks(12).find(|entry| entry.starts_with(b"008")).unwrap();
+            let entry = record[24..].chunks(12).find(|entry| entry.starts_with(b"008")).unwrap();
             assert_eq!(&entry[3..7], b"0041", "{kind:?}");
         }
     }

@@ -1,0 +1,220 @@
+//! `report.md`: what was measured where, the table with the published figures beside ours, the verdicts,
+//! and what went wrong.
+
+use std::fmt::Write;
+
+use crate::published::{Published, Range};
+use crate::result::{Ended, RunResult, StepKind, StepResult};
+use crate::verdict::{ms, rate, thousands};
+
+/// The file's text.
+pub fn render(result: &RunResult) -> String {
+    let mut text = String::new();
+    head(&mut text, result);
+    write(&mut text, "\n## Results\n\n");
+    write(&mut text, &results_table(result));
+    if result.steps.iter().any(|step| step.published.is_some()) {
+        write(&mut text, "\n## Beside the published figures\n\n");
+        write(&mut text, &published_table(result));
+        write(&mut text, &format!("\n{RATIO_NOTE}\n"));
+    }
+    write(&mut text, "\n## What bounded each step\n\n");
+    for step in shown(result) {
+        write(&mut text, &format!("- **{}**: {}: {}\n", step.name, step.verdict.bound_by.words(), step.verdict.evidence));
+    }
+    for series in &result.series {
+        write(&mut text, &format!("\n## {}\n\n{}\n", series.title, series.summary));
+    }
+    failures(&mut text, result);
+    text
+}
+
+/// What the ratio means, for both reports.
+pub const RATIO_NOTE: &str = "Ratio: published over ours for latency, ours over published for rates, so that more than 1 \
+is better. Of a published range the end that is worst for us counts. The published figures come from another \
+machine: read the ratio as what a user of that installation would notice, not as a comparison of programs.";
+
+/// Appends; a string cannot fail.
+fn write(text: &mut String, part: &str) {
+    text.write_str(part).expect("writing to a string cannot fail");
+}
+
+/// How a run ended, in words.
+pub fn ended(result: &RunResult) -> String {
+    match &result.ended {
+        Ended::Complete => "complete".to_owned(),
+        Ended::Interrupted => "interrupted: only what ran until then is here".to_owned(),
+        Ended::Failed(reason) => format!("ended early: {reason}"),
+    }
+}
+
+/// The facts at the head of both reports: name and value.
+pub fn facts(result: &RunResult) -> Vec<(String, String)> {
+    let machine = &result.machine;
+    let mut facts = vec![
+        ("Run".to_owned(), format!("{}, {:.0} s, {}", result.started, result.took_s, ended(result))),
+        ("Server".to_owned(), format!("{} ({})", result.url, if result.server.is_empty() { "no note given" } else { &result.server })),
+        (
+            "Machine of the client".to_owned(),
+            format!(
+                "{}: {} cores, {}, {:.1} GB, Linux {}",
+                machine.name,
+                machine.cores,
+                machine.cpu,
+                machine.memory_bytes as f64 / 1e9,
+                machine.kernel
+            ),
+        ),
+    ];
+    if let Some(ceiling) = &result.client_ceiling {
+        facts.push((
+            "Client ceiling".to_owned(),
+            format!(
+                "{} on one core of the client; {} in the measurement against a bare server on this machine \
+                 ({} thread(s), {} connections). No higher rate can be seen here, whatever the server gives.",
+                rate(ceiling.rate_per_core_s),
+                rate(ceiling.rate_per_s),
+                ceiling.threads,
+                ceiling.connections
+            ),
+        ));
+    }
+    let settings: Vec<String> = result.settings.iter().map(|(name, value)| format!("{name} {value}")).collect();
+    facts.push(("Settings".to_owned(), settings.join("; ")));
+    facts
+}
+
+fn head(text: &mut String, result: &RunResult) {
+    write(text, &format!("# {}\n\n", result.title));
+    for (name, value) in facts(result) {
+        write(text, &format!("- {name}: {value}\n"));
+    }
+    for note in &result.notes {
+        write(text, &format!("- **Note**: {note}\n"));
+    }
+}
+
+/// The steps that tables show: the trials of a search are in `result.json` alone.
+pub fn shown(result: &RunResult) -> impl Iterator<Item = &StepResult> {
+    result.steps.iter().filter(|step| step.kind != StepKind::Trial)
+}
+
+/// Header and rows of the table of results.
+pub fn results(result: &RunResult) -> Vec<Vec<String>> {
+    let header = [
+        "step", "offered", "answered", "p50", "p90", "p99", "p99.9", "max", "errors", "unsent", "late", "bare server", "share",
+    ];
+    let mut rows = vec![header.map(str::to_owned).to_vec()];
+    for step in shown(result) {
+        let total = &step.total;
+        let latency = &total.latency;
+        let at_least = if total.n_unsent + total.n_timeouts > 0 { "≥ " } else { "" };
+        let time = |value| format!("{at_least}{}", ms(value));
+        let repeat = if step.repeat > 0 { format!(" (run {})", step.repeat + 1) } else { String::new() };
+        rows.push(vec![
+            format!("{}{repeat}", step.name),
+            step.offered_per_s.map_or("closed".to_owned(), rate),
+            rate(step.throughput_per_s),
+            time(latency.p50_ms),
+            time(latency.p90_ms),
+            time(latency.p99_ms),
+            time(latency.p99_9_ms),
+            time(latency.max_ms),
+            thousands(total.n_errors),
+            thousands(total.n_unsent),
+            thousands(total.n_late),
+            step.bare.as_ref().map_or("–".to_owned(), |bare| rate(bare.rate_per_s)),
+            step.bare
+                .as_ref()
+                .and_then(|bare| bare.share)
+                .map_or("–".to_owned(), |share| format!("{:.1} %", share * 100.0)),
+        ]);
+        if step.flows.len() > 1 {
+            rows.extend(step.flows.iter().map(|flow| {
+                let latency = &flow.latency;
+                let mut row = vec![format!("· {}", flow.name), String::new(), rate(flow.throughput_per_s)];
+                row.extend([latency.p50_ms, latency.p90_ms, latency.p99_ms, latency.p99_9_ms, latency.max_ms].map(ms));
+                row.extend([flow.n_errors, flow.n_unsent, flow.n_late].map(thousands));
+                row.extend([String::new(), String::new()]);
+                row
+            }));
+        }
+    }
+    rows
+}
+
+fn results_table(result: &RunResult) -> String {
+    table(&results(result))
+}
+
+/// Header and rows of the comparison with the published figures.
+pub fn published(result: &RunResult) -> Vec<Vec<String>> {
+    let header = ["step", "figure", "published", "ours", "ratio", "published conditions"];
+    let mut rows = vec![header.map(str::to_owned).to_vec()];
+    for step in shown(result) {
+        if let Some(published) = &step.published {
+            rows.extend(published_rows(step, published));
+        }
+    }
+    rows
+}
+
+fn published_rows(step: &StepResult, published: &Published) -> Vec<Vec<String>> {
+    let latency = &step.total.latency;
+    let works = step.total.n_ok > 0;
+    let lower = [
+        ("p50", published.p50_ms, latency.p50_ms),
+        ("p99", published.p99_ms, latency.p99_ms),
+        ("time", published.single_ms, latency.max_ms),
+    ];
+    let mut rows = Vec::new();
+    let mut row = |figure: &str, theirs: String, ours: String, ratio: f64| {
+        let (ours, ratio) =
+            if works { (ours, format!("{ratio:.1}")) } else { ("failed".to_owned(), "–".to_owned()) };
+        rows.push(vec![step.name.clone(), figure.to_owned(), theirs, ours, ratio, published.conditions.clone()]);
+    };
+    for (figure, theirs, ours) in lower {
+        if let Some(range) = theirs {
+            row(figure, in_words(range, ms), ms(ours), range.low / ours.max(1e-3));
+        }
+    }
+    if let Some(range) = published.rate_per_s {
+        row("rate", in_words(range, rate), rate(step.throughput_per_s), step.throughput_per_s / range.high.max(1e-9));
+    }
+    rows
+}
+
+fn in_words(range: Range, words: fn(f64) -> String) -> String {
+    let (low, high) = (words(range.low), words(range.high));
+    if low == high { low } else { format!("{low} to {high}") }
+}
+
+fn published_table(result: &RunResult) -> String {
+    table(&published(result))
+}
+
+/// A Markdown table; the first row is the header.
+pub fn table(rows: &[Vec<String>]) -> String {
+    let mut text = String::new();
+    for (index, row) in rows.iter().enumerate() {
+        let cells: Vec<String> = row.iter().map(|cell| cell.replace('|', "\\|")).collect();
+        write(&mut text, &format!("| {} |\n", cells.join(" | ")));
+        if index == 0 {
+            write(&mut text, &format!("|{}\n", "---|".repeat(row.len())));
+        }
+    }
+    text
+}
+
+fn failures(text: &mut String, result: &RunResult) {
+    let failed: Vec<&StepResult> = result.steps.iter().filter(|step| !step.total.messages.is_empty()).collect();
+    if failed.is_empty() {
+        return;
+    }
+    write(text, "\n## Failures\n\n");
+    for step in failed {
+        for (message, n) in &step.total.messages {
+            write(text, &format!("- {}: {} × {message}\n", step.name, thousands(*n)));
+        }
+    }
+}

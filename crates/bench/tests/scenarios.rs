@@ -1,0 +1,254 @@
+//! Whole scenarios from the command line's options to the files of the report, against servers on this
+//! machine; and the messages for what can be wrong.
+
+mod servers;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use axum::response::IntoResponse;
+use clap::Parser;
+use pinakes_bench::BenchError;
+use pinakes_bench::cli::{BenchArgs, Command};
+use pinakes_bench::compare::compare;
+use pinakes_bench::result::{Ended, RunResult, StepKind};
+use pinakes_bench::scenario::{http, scicat_ingest, scicat_origdatablocks, scicat_reads};
+use pinakes_bench::stop::Stop;
+use servers::TestServer;
+use servers::scicat::{Datasets, PASSWORD, router};
+
+#[derive(Debug, Parser)]
+struct Cli {
+    #[command(flatten)]
+    args: BenchArgs,
+}
+
+type Outcome = Result<(RunResult, Result<(), BenchError>), BenchError>;
+
+/// Runs a scenario as the command line would.
+async fn run(words: &[&str], stop: &Stop) -> Outcome {
+    let cli = Cli::try_parse_from(["bench"].iter().chain(words)).unwrap();
+    match cli.args.command {
+        Command::Http(args) => http::run(&args, stop).await,
+        Command::ScicatReads(args) => scicat_reads::run(&args, stop).await,
+        Command::ScicatIngest(args) => scicat_ingest::run(&args, stop).await,
+        Command::ScicatOrigdatablocks(args) => scicat_origdatablocks::run(&args, stop).await,
+        other => panic!("not a scenario: {other:?}"),
+    }
+}
+
+/// The files of a report must be there, and `result.json` must hold what was returned.
+fn check_report(out: &Path, result: &RunResult) {
+    let read = |name: &str| std::fs::read_to_string(out.join(name)).unwrap();
+    let parsed: RunResult = serde_json::from_str(&read("result.json")).unwrap();
+    assert_eq!(parsed.steps.len(), result.steps.len());
+    assert_eq!(parsed.ended, result.ended);
+    let (markdown, html, raw) = (read("report.md"), read("report.html"), read("raw.csv"));
+    for step in result.steps.iter().filter(|step| step.kind != StepKind::Trial) {
+        assert!(markdown.contains(&step.name), "{}", step.name);
+        assert!(html.contains(&step.name.replace('&', "&amp;")), "{}", step.name);
+        assert!(!step.verdict.evidence.is_empty());
+    }
+    assert!(html.contains("<svg") && !html.contains("<script") && !html.contains("src=\"http"));
+    assert!(raw.starts_with("step,repeat,flow,record,at,name,value\n"));
+    let counted: f64 = raw
+        .lines()
+        .filter(|line| line.contains(",bucket,"))
+        .filter_map(|line| line.rsplit_once(',')?.1.parse::<f64>().ok())
+        .sum();
+    let recorded: u64 = result.steps.iter().map(|step| step.total.latency.n).sum();
+    assert!((counted - recorded as f64).abs() < 0.5, "raw.csv holds {counted} latencies, result.json {recorded}");
+}
+
+#[tokio::test]
+async fn reads_prepare_measure_and_clean_up() {
+    let datasets = Datasets::default();
+    let server = TestServer::start(router(&datasets));
+    let out = tempfile::tempdir().unwrap();
+    let (url, folder) = (server.url(), out.path().to_str().unwrap());
+    let words = [
+        "scicat-reads", "--url", &url, "--out", folder, "--username", "ingestor", "--password", PASSWORD,
+        "--datasets", "30,60", "--rates", "100,1000", "--connections", "4", "--step-s", "0.3", "--warmup-s", "0.1",
+        "--no-ceiling", "--no-saturation",
+    ];
+    let (result, outcome) = run(&words, &Stop::default()).await.unwrap();
+    outcome.unwrap();
+    check_report(out.path(), &result);
+    assert_eq!(result.steps.len(), 2 * 2 * 2);
+    for step in &result.steps {
+        assert_eq!(step.total.n_errors, 0, "{:?}", step.total.messages);
+        assert!(step.total.n_ok > 0);
+        assert_eq!(step.published.is_some(), step.labels["load"] == "1,000/s", "{}", step.name);
+    }
+    assert_eq!(result.steps[0].labels["datasets"], "30");
+    assert!(datasets.lock().unwrap().is_empty(), "the data was left behind");
+    let report = std::fs::read_to_string(out.path().join("report.md")).unwrap();
+    assert!(report.contains("160 ms to 23.8 s"), "{report}");
+    assert!(!report.contains(PASSWORD));
+}
+
+#[tokio::test]
+async fn ingest_saturates_and_cleans_up() {
+    let datasets = Datasets::default();
+    let server = TestServer::start(router(&datasets));
+    let out = tempfile::tempdir().unwrap();
+    let (url, folder) = (server.url(), out.path().to_str().unwrap());
+    let words = [
+        "scicat-ingest", "--url", &url, "--out", folder, "--username", "ingestor", "--password", PASSWORD,
+        "--fields", "100", "--rates", "50", "--connections", "4", "--step-s", "0.3", "--warmup-s", "0.1",
+        "--p99-ms", "60000", "--no-ceiling",
+    ];
+    let (result, outcome) = run(&words, &Stop::default()).await.unwrap();
+    outcome.unwrap();
+    check_report(out.path(), &result);
+    assert_eq!(result.steps[0].kind, StepKind::Rate);
+    assert!(result.steps.iter().any(|step| step.kind == StepKind::Closed));
+    assert!(result.steps.iter().all(|step| step.total.n_errors == 0), "{result:?}");
+    assert!(datasets.lock().unwrap().is_empty(), "the data was left behind");
+}
+
+#[tokio::test]
+async fn blocks_are_counted_and_timed() {
+    let datasets = Datasets::default();
+    let server = TestServer::start(router(&datasets));
+    let out = tempfile::tempdir().unwrap();
+    let (url, folder) = (server.url(), out.path().to_str().unwrap());
+    let words = [
+        "scicat-origdatablocks", "--url", &url, "--out", folder, "--username", "ingestor", "--password", PASSWORD,
+        "--files", "100,2000", "--blocks", "20", "--files-per-block", "50", "--no-ceiling", "--keep-data",
+    ];
+    let (result, outcome) = run(&words, &Stop::default()).await.unwrap();
+    outcome.unwrap();
+    check_report(out.path(), &result);
+    assert_eq!(result.series[0].points.len(), 20);
+    assert_eq!(result.notes.len(), 1, "{:?}", result.notes); // That the data was kept; no miscount.
+    let mut counts: Vec<u64> =
+        datasets.lock().unwrap().values().map(|dataset| dataset["numberOfFiles"].as_u64().unwrap()).collect();
+    counts.sort_unstable();
+    assert_eq!(counts, [100, 1000, 2000]);
+}
+
+#[tokio::test]
+async fn http_closed_load_has_a_bare_server_beside_it_and_compares_with_itself() {
+    let server = TestServer::answering(|_, _| async { "x".repeat(2000).into_response() });
+    let out = tempfile::tempdir().unwrap();
+    let (url, folder) = (server.url(), out.path().to_str().unwrap());
+    let words = [
+        "http", "--url", &url, "--out", folder, "--mode", "closed", "--path", "/a", "--connections", "4", "--step-s",
+        "0.5", "--warmup-s", "0", "--repeats", "3",
+    ];
+    let (result, outcome) = run(&words, &Stop::default()).await.unwrap();
+    outcome.unwrap();
+    check_report(out.path(), &result);
+    assert_eq!(result.steps.len(), 3);
+    assert!(result.client_ceiling.as_ref().unwrap().rate_per_core_s > 0.0);
+    let bare = result.steps[0].bare.as_ref().unwrap();
+    assert!(bare.rate_per_s > 0.0 && bare.share.unwrap() > 0.0);
+    assert!((2000..=2048).contains(&bare.answer_bytes), "{}", bare.answer_bytes);
+    let table = compare(out.path(), &out.path().join("result.json")).unwrap();
+    assert!(table.contains("within noise") && table.contains("| 1.00 ["), "{table}");
+}
+
+#[tokio::test]
+async fn a_run_that_is_interrupted_leaves_its_report() {
+    let stop = Stop::default();
+    let n_seen = Arc::new(AtomicU64::new(0));
+    let server = TestServer::answering({
+        let (stop, n_seen) = (stop.clone(), Arc::clone(&n_seen));
+        move |_, request| {
+            // As if Ctrl-C came after a while; the look for a metrics page is not load.
+            if request.uri().path() == "/a" && n_seen.fetch_add(1, Ordering::SeqCst) == 100 {
+                stop.ask();
+            }
+            async { "ok".into_response() }
+        }
+    });
+    let out = tempfile::tempdir().unwrap();
+    let (url, folder) = (server.url(), out.path().to_str().unwrap());
+    let words = [
+        "http", "--url", &url, "--out", folder, "--rates", "200,400", "--path", "/a", "--step-s", "600", "--warmup-s",
+        "0", "--no-ceiling",
+    ];
+    let (result, outcome) = run(&words, &stop).await.unwrap();
+    assert!(matches!(outcome, Err(BenchError::Interrupted)));
+    check_report(out.path(), &result);
+    assert_eq!((result.ended.clone(), result.steps.len()), (Ended::Interrupted, 1));
+    assert_eq!(result.steps[0].cut_short.as_deref(), Some("interrupted"));
+    assert!(result.steps[0].total.n_ok >= 50);
+}
+
+/// A run with `words` must end with a message that contains `expected`.
+async fn check_message(words: &[&str], expected: &str) {
+    let message = match run(words, &Stop::default()).await {
+        Err(error) | Ok((_, Err(error))) => error.to_string(),
+        Ok((result, Ok(()))) => format!("no error but {} steps", result.steps.len()),
+    };
+    assert!(message.contains(expected), "{words:?}: found {message:?}, expected {expected:?}");
+    assert!(!message.contains(PASSWORD) && !message.contains("wrong password"), "{message}");
+}
+
+#[tokio::test]
+async fn messages_say_what_is_wrong() {
+    let datasets = Datasets::default();
+    let scicat = TestServer::start(router(&datasets)).keep();
+    let other = TestServer::answering(|_, _| async { "<html>It works!</html>".into_response() }).keep();
+    let out = tempfile::tempdir().unwrap();
+    let folder = out.path().to_str().unwrap();
+    let reads = |url: &'static str, password: &'static str| {
+        ["scicat-reads", "--url", url, "--out", folder, "--no-ceiling", "--username", "ingestor", "--password", password]
+    };
+    check_message(&reads(scicat, "wrong password"), "refused the login of \"ingestor\" with status 401: Unauthorized").await;
+    check_message(&reads(other, PASSWORD), "does not answer as SciCat").await;
+    check_message(&reads("http://127.0.0.1:1", PASSWORD), "no server accepts connections at 127.0.0.1:1").await;
+    check_message(&reads("http://192.0.2.1:1", PASSWORD), "only with --allow-remote").await;
+    check_message(&["http", "--url", other, "--out", "/proc/nowhere"], "writing /proc/nowhere").await;
+    check_message(&["http", "--url", other, "--out", folder, "--pid", "4294967295"], "no such process").await;
+    check_message(&["http", "--url", other, "--out", folder, "--flow", "a,b,GET,/"], "--flow \"a,b,GET,/\"").await;
+    let metrics = format!("{other}/metrics");
+    check_message(&["http", "--url", other, "--out", folder, "--metrics-url", &metrics], "Prometheus text format").await;
+    let rest = ["http", "--url", other, "--out", folder, "--no-ceiling", "--connections", "1000000"];
+    check_message(&rest, "raise it with `ulimit -n").await;
+}
+
+#[tokio::test]
+async fn the_servers_own_numbers_are_used() {
+    let n = Arc::new(AtomicU64::new(0));
+    let server = TestServer::answering({
+        let n = Arc::clone(&n);
+        move |_, request| {
+            let n = Arc::clone(&n);
+            async move {
+                if request.uri().path() != "/metrics" {
+                    n.fetch_add(1, Ordering::SeqCst);
+                    return "ok".into_response();
+                }
+                let n = n.load(Ordering::SeqCst);
+                format!(
+                    "pinakes_stage_seconds_sum{{stage=\"commit\"}} {}\npinakes_stage_seconds_count{{stage=\"commit\"}} {n}\n\
+                     pinakes_stage_seconds_sum{{stage=\"store\"}} {}\npinakes_stage_seconds_count{{stage=\"store\"}} {n}\n\
+                     pinakes_writer_queue_depth 3\n",
+                    n as f64 * 0.003,
+                    n as f64 * 0.001
+                )
+                .into_response()
+            }
+        }
+    });
+    let out = tempfile::tempdir().unwrap();
+    let (url, folder) = (server.url(), out.path().to_str().unwrap());
+    let words = [
+        "http", "--url", &url, "--out", folder, "--rates", "200", "--path", "/a", "--step-s", "1.2", "--warmup-s", "0",
+        "--no-ceiling",
+    ];
+    let (result, outcome) = run(&words, &Stop::default()).await.unwrap();
+    outcome.unwrap();
+    let step = &result.steps[0];
+    let commit = step.stages.iter().find(|stage| stage.stage == "commit").unwrap();
+    assert_eq!(commit.n, step.total.n_ok);
+    assert!((commit.mean_ms() - 3.0).abs() < 0.01);
+    assert!(step.samples.iter().any(|sample| sample.writer_queue_depth == Some(3.0)));
+    if cfg!(target_os = "linux") {
+        assert!(step.samples.iter().all(|sample| sample.server_memory_bytes.is_some()), "found by its port");
+    }
+}
