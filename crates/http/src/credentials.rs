@@ -104,6 +104,7 @@ fn strip_scheme(value: &str) -> &str {
 mod tests {
     use super::*;
     use http::Request;
+    use proptest::prelude::*;
 
     fn token(uri: &str, headers: &[(&str, &str)]) -> Option<String> {
         let mut request = Request::builder().uri(uri);
@@ -141,6 +142,18 @@ mod tests {
         }
         for value in ["Basic dXNlcjpwYXNz", "Bearer", "Bearer ", ""] {
             assert_eq!(token("/", &[("authorization", value)]), None, "{value}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn arbitrary_headers_and_queries_do_not_panic(
+            query in r"[a-z_=&%+0-9 ]{0,40}",
+            value in "[ -~\u{e9}]{0,40}",
+            cookie in "[ -~]{0,60}",
+        ) {
+            token(&format!("/?access_token=Bearer{query}"), &[("authorization", &value), ("cookie", &cookie)]);
+            token(&format!("/?access_token={query}"), &[("x-okapi-token", &value)]);
         }
     }
 

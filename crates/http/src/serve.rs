@@ -93,8 +93,7 @@ fn http(limits: &Limits) -> http1::Builder {
     http.timer(TokioTimer::new())
         .header_read_timeout(Duration::from_millis(limits.header_timeout_ms))
         .max_header_size(limits.header_bytes)
-        .max_buf_size(limits.header_bytes + BUFFER_BYTES)
-        .pipeline_flush(true);
+        .max_buf_size(limits.header_bytes + BUFFER_BYTES);
     http
 }
 

@@ -1,0 +1,29 @@
+//! Paths, queries, credentials and tags of arbitrary requests; rewriting a path twice changes nothing more.
+#![no_main]
+
+use http::Request;
+use libfuzzer_sys::fuzz_target;
+use pinakes_http::etag::Tag;
+use pinakes_http::{DoubleSlashes, FinalSlash, PathRules, TenantChoice, credentials};
+
+fuzz_target!(|input: (&str, &str, &str)| {
+    let (uri, header, cookie) = input;
+    let rules = PathRules::default()
+        .words(["api", "datasets", "metadataKeys"])
+        .final_slash(FinalSlash::Drop)
+        .double_slashes(DoubleSlashes::Collapse);
+    let request = Request::builder()
+        .uri(uri)
+        .header("authorization", header)
+        .header("if-none-match", header)
+        .header("host", header)
+        .header("cookie", cookie);
+    let Ok(request) = request.body(()) else { return };
+    let (parts, ()) = request.into_parts();
+    let _ = credentials::of(&parts);
+    let _ = TenantChoice::default().choose(&parts.headers);
+    let _ = Tag::of_record(1, 1).is_known_to(&parts.headers);
+    if let Some(once) = rules.rewrite(&parts.uri) {
+        assert_eq!(rules.rewrite(&once), None);
+    }
+});
