@@ -8,7 +8,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Semaphore;
 
 use crate::classes::Classes;
+use crate::session::Flavour;
 use crate::sqlite::{self, Sqlite};
+use crate::statements::Statements;
 use crate::tenant::{Engine, Inner};
 use crate::view::Shared;
 use crate::{Kind, Limits, Result, StoreError, Tenant, TenantStats};
@@ -38,13 +40,21 @@ struct Everything {
     kinds: &'static [&'static Kind],
     limits: Limits,
     scans: Arc<Semaphore>,
-    open: Mutex<HashMap<String, Opened>>,
+    open: Mutex<HashMap<String, Arc<Slot>>>,
     clock: AtomicU64,
 }
 
-struct Opened {
-    tenant: Tenant,
-    last_use: u64,
+/// The place of one tenant: opening one holds up nobody who asks for another.
+#[derive(Default)]
+struct Slot {
+    tenant: Mutex<Option<Tenant>>,
+    last_use: AtomicU64,
+}
+
+impl Slot {
+    fn lock(&self) -> MutexGuard<'_, Option<Tenant>> {
+        self.tenant.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Catalogue {
@@ -73,19 +83,24 @@ impl Catalogue {
 
     /// A tenant by name, opened if need be.
     pub fn tenant(&self, name: &str) -> Result<Tenant> {
-        let last_use = self.0.clock.fetch_add(1, Ordering::Relaxed);
-        let mut open = self.lock();
-        if let Some(opened) = open.get_mut(name) {
-            opened.last_use = last_use;
-            return Ok(opened.tenant.clone());
-        }
         let path = self.path(name)?;
+        let known = self.lock().get(name).cloned();
+        let slot = match known {
+            Some(slot) => slot,
+            None if path.exists() => self.lock().entry(name.to_owned()).or_default().clone(),
+            None => return Err(StoreError::UnknownTenant(name.to_owned())),
+        };
+        slot.last_use.store(self.0.clock.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+        let mut opened = slot.lock();
+        if let Some(tenant) = &*opened {
+            return Ok(tenant.clone());
+        }
         if !path.exists() {
             return Err(StoreError::UnknownTenant(name.to_owned()));
         }
-        let tenant = self.open_file(name, &path)?;
-        self.close_least_used(&mut open);
-        open.insert(name.to_owned(), Opened { tenant: tenant.clone(), last_use });
+        let tenant = opened.insert(self.open_file(name, &path)?).clone();
+        drop(opened);
+        self.close_least_used();
         Ok(tenant)
     }
 
@@ -95,7 +110,8 @@ impl Catalogue {
     pub fn create_tenant(&self, name: &str, description: &str) -> Result<Tenant> {
         let path = self.path(name)?;
         {
-            let _open = self.lock();
+            let slot = self.lock().entry(name.to_owned()).or_default().clone();
+            let _opened = slot.lock();
             if path.exists() {
                 return Err(StoreError::TenantExists(name.to_owned()));
             }
@@ -127,19 +143,20 @@ impl Catalogue {
     /// Errors: there is none of that name; somebody is using it.
     pub fn delete_tenant(&self, name: &str) -> Result<()> {
         let path = self.path(name)?;
-        let mut open = self.lock();
+        let slot = self.lock().entry(name.to_owned()).or_default().clone();
+        let mut opened = slot.lock();
         if !path.exists() {
             return Err(StoreError::UnknownTenant(name.to_owned()));
         }
-        if let Some(opened) = open.remove(name)
-            && let Err(tenant) = into_last(opened.tenant)
+        if let Some(tenant) = opened.take()
+            && let Err(tenant) = into_last(tenant)
         {
-            open.insert(name.to_owned(), Opened { tenant, last_use: 0 });
+            *opened = Some(tenant);
             return Err(StoreError::Query(format!(
                 "tenant {name:?} is in use; try again when its requests are done"
             )));
         }
-        for end in ["", "-wal", "-shm"] {
+        for end in ["", "-wal", "-shm", sqlite::PRESENCE] {
             let file = PathBuf::from(format!("{}{end}", path.display()));
             match std::fs::remove_file(&file) {
                 Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
@@ -171,30 +188,39 @@ impl Catalogue {
 
     /// Figures of the tenants that are open.
     pub fn statistics(&self) -> Vec<TenantStats> {
-        self.lock().values().map(|opened| opened.tenant.statistics()).collect()
+        let slots: Vec<Arc<Slot>> = self.lock().values().cloned().collect();
+        let tenants = slots.iter().filter_map(|slot| slot.tenant.try_lock().ok()?.clone());
+        tenants.map(|tenant| tenant.statistics()).collect()
     }
 
     /// Lets go of all tenants: each is closed, its queue finished, when its last user is done.
     pub fn close(&self) {
-        let all: Vec<Opened> = self.lock().drain().map(|(_, opened)| opened).collect();
+        let all: Vec<Arc<Slot>> = self.lock().drain().map(|(_, slot)| slot).collect();
         drop(all);
     }
 
     fn open_file(&self, name: &str, path: &Path) -> Result<Tenant> {
+        let statements = Statements::of(Flavour::Sqlite, self.0.kinds);
         let shared =
-            Arc::new(Shared { kinds: self.0.kinds, classes: Classes::new(), limits: self.0.limits.clone() });
+            Arc::new(Shared { kinds: self.0.kinds, statements, classes: Classes::new(), limits: self.0.limits.clone() });
         let engine = Engine::Sqlite(Sqlite::open(path, shared)?);
-        Ok(Tenant(Arc::new(Inner { name: name.to_owned(), engine, scans: self.0.scans.clone() })))
+        let (scans, read_timeout_ms) = (self.0.scans.clone(), self.0.limits.read_timeout_ms);
+        Ok(Tenant(Arc::new(Inner { name: name.to_owned(), engine, scans, read_timeout_ms })))
     }
 
-    fn close_least_used(&self, open: &mut HashMap<String, Opened>) {
-        if open.len() < self.0.limits.open_tenants {
-            return;
-        }
-        let idle = open.iter().filter(|(_, it)| Arc::strong_count(&it.tenant.0) == 1);
-        if let Some(name) = idle.min_by_key(|(_, it)| it.last_use).map(|(name, _)| name.clone()) {
-            open.remove(&name);
-        }
+    /// Closes idle tenants beyond the bound; those in use stay open, however many they are.
+    fn close_least_used(&self) {
+        let mut slots: Vec<Arc<Slot>> = self.lock().values().cloned().collect();
+        let is_open = |slot: &Arc<Slot>| slot.tenant.try_lock().is_ok_and(|it| it.is_some());
+        slots.retain(is_open);
+        let n_over = slots.len().saturating_sub(self.0.limits.open_tenants);
+        slots.sort_unstable_by_key(|slot| slot.last_use.load(Ordering::Relaxed));
+        let idle = slots.iter().filter_map(|slot| {
+            let mut opened = slot.tenant.try_lock().ok()?;
+            let is_idle = opened.as_ref().is_some_and(|it| Arc::strong_count(&it.0) == 1);
+            if is_idle { opened.take() } else { None }
+        });
+        idle.take(n_over).for_each(drop);
     }
 
     fn path(&self, name: &str) -> Result<PathBuf> {
@@ -208,7 +234,7 @@ impl Catalogue {
         Ok(self.0.folder.join(format!("{name}{EXTENSION}")))
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Opened>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<Slot>>> {
         self.0.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -6,8 +6,9 @@ use std::ops::ControlFlow;
 use crate::counters::{ALL_CLASSES, RECORDS};
 use crate::document::Taken;
 use crate::plan::many_table;
-use crate::session::Cell;
-use crate::{Arity, Kind, Result, View};
+use crate::session::{Cell, Row};
+use crate::statements::one_columns;
+use crate::{Arity, Column, Kind, Result, View, text};
 
 /// Findings listed per kind at most; more are counted.
 const LISTED: usize = 20;
@@ -51,76 +52,154 @@ impl Findings {
     }
 }
 
-/// Every row against its body, and the counts against all bodies.
+/// Records compared in one step.
+const STEP_RECORDS: usize = 500;
+
+/// What the bodies say of a kind as a whole.
+#[derive(Default)]
+struct Totals {
+    counts: HashMap<(String, i64, String), i64>,
+    n_many: HashMap<usize, i64>,
+    n_identifiers: i64,
+    n_links: i64,
+    classes: HashMap<i64, String>,
+}
+
+/// A narrow row, and what its body says.
+struct Compared {
+    key: i64,
+    id: String,
+    taken: Taken,
+}
+
+/// Every row against its body, and the references and counts against all bodies.
 fn check_records(view: &mut View<'_>, kind: &'static Kind, found: &mut Findings) -> Result<()> {
-    let mut counts: HashMap<(String, i64, String), i64> = HashMap::new();
-    let (mut n_many, mut n_identifiers, mut n_links) = (HashMap::<usize, i64>::new(), 0, 0);
-    let columns: Vec<_> = kind.columns.iter().filter(|it| it.arity == Arity::One).collect();
+    let mut totals = Totals::default();
+    let columns: Vec<_> = one_columns(kind).collect();
     let selected: String = columns.iter().map(|it| format!(", r.\"{}\"", it.name)).collect();
     let sql = format!(
-        "SELECT r.id, r.class, b.body{selected} FROM \"k_{0}\" r LEFT JOIN \"b_{0}\" b ON b.key = r.key ORDER BY r.key",
+        "SELECT r.key, r.id, r.class, b.body{selected} FROM \"k_{0}\" r LEFT JOIN \"b_{0}\" b ON b.key = r.key \
+         WHERE ?1 < r.key ORDER BY r.key LIMIT {STEP_RECORDS}",
         kind.name
     );
-    view.session.rows(&sql, &[], |row| {
-        let (id, class) = (row.text(0)?, row.int(1)?);
-        let body = match row.cell(2)? {
-            Cell::Blob(bytes) => serde_json::from_slice(&bytes),
-            _ => {
-                found.add(format!("{id:?} has no body"));
-                return Ok(ControlFlow::Continue(()));
-            }
-        };
-        let body = match body {
-            Ok(body) => body,
-            Err(error) => {
-                found.add(format!("{id:?}: body is not JSON: {error}"));
-                return Ok(ControlFlow::Continue(()));
-            }
-        };
-        let taken = Taken::from(kind, &body);
-        if taken.class.0 != class {
-            found.add(format!("{id:?}: class is {class}, the body says {}", taken.class.0));
+    let mut last = i64::MIN;
+    loop {
+        let (mut step, mut n_rows) = (Vec::new(), 0);
+        view.session.rows(&sql, &[last.into()], |row| {
+            n_rows += 1;
+            last = row.int(0)?;
+            step.extend(compare_row(kind, &columns, &row, found)?);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        for it in &step {
+            check_references(view, kind, it, found)?;
+            totals.add(kind, &it.taken);
         }
-        for (index, (column, cell)) in columns.iter().zip(&taken.cells).enumerate() {
-            let stored = row.cell(index + 3)?;
-            if !same(&stored, cell) {
-                found.add(format!("{id:?}: column {} is {stored:?}, the body says {cell:?}", column.name));
-            }
+        if n_rows < STEP_RECORDS {
+            break;
         }
-        n_identifiers += taken.identifiers.len() as i64;
-        n_links += taken.links.len() as i64;
+    }
+    check_totals(view, kind, totals, found)
+}
+
+/// One row against its body; `None` when there is no body to compare with.
+fn compare_row(
+    kind: &'static Kind,
+    columns: &[&Column],
+    row: &Row<'_, '_>,
+    found: &mut Findings,
+) -> Result<Option<Compared>> {
+    let (key, id, class) = (row.int(0)?, row.text(1)?, row.int(2)?);
+    let Cell::Blob(bytes) = row.cell(3)? else {
+        found.add(format!("{id:?} has no body"));
+        return Ok(None);
+    };
+    let body = match serde_json::from_slice(&bytes) {
+        Ok(body) => body,
+        Err(error) => {
+            found.add(format!("{id:?}: body is not JSON: {error}"));
+            return Ok(None);
+        }
+    };
+    let taken = Taken::from(kind, &body);
+    if taken.class.0 != class {
+        found.add(format!("{id:?}: class is {class}, the body says {}", taken.class.0));
+    }
+    for (index, (column, cell)) in columns.iter().zip(&taken.cells).enumerate() {
+        let stored = row.cell(index + 4)?;
+        if !same(&stored, cell) {
+            found.add(format!("{id:?}: column {} is {stored:?}, the body says {cell:?}", column.name));
+        }
+    }
+    Ok(Some(Compared { key, id, taken }))
+}
+
+/// Whether each reference of a record is stored; that there are no others, the totals tell.
+fn check_references(view: &mut View<'_>, kind: &Kind, it: &Compared, found: &mut Findings) -> Result<()> {
+    let Compared { key, id, taken } = it;
+    let mut look = |sql: &str, values: &[Cell], what: String| -> Result<()> {
+        if view.session.first(sql, values, |_| Ok(()))?.is_none() {
+            found.add(format!("{id:?}: {what} is not stored"));
+        }
+        Ok(())
+    };
+    for (column, value) in &taken.many {
+        let column = &kind.columns[*column];
+        let sql = format!("SELECT 1 FROM {} WHERE value = ?1 AND key = ?2", many_table(kind, column));
+        look(&sql, &[value.clone(), (*key).into()], format!("{} {value:?}", column.name))?;
+    }
+    for (scheme, value) in &taken.identifiers {
+        let sql = "SELECT 1 FROM identifier WHERE scheme = ?1 AND value = ?2 AND kind = ?3 AND id = ?4";
+        let at = [(*scheme).into(), value.as_str().into(), kind.name.into(), id.as_str().into()];
+        look(sql, &at, format!("identifier {scheme} {value:?}"))?;
+    }
+    for (relation, to, target) in &taken.links {
+        let sql = "SELECT 1 FROM link WHERE to_kind = ?1 AND target = ?2 AND relation = ?3 AND kind = ?4 AND id = ?5";
+        let at =
+            [(*to).into(), target.as_str().into(), (*relation).into(), kind.name.into(), id.as_str().into()];
+        look(sql, &at, format!("link {relation} to {to} {target:?}"))?;
+    }
+    Ok(())
+}
+
+impl Totals {
+    fn add(&mut self, kind: &Kind, taken: &Taken) {
+        self.n_identifiers += taken.identifiers.len() as i64;
+        self.n_links += taken.links.len() as i64;
         for (column, _) in &taken.many {
-            *n_many.entry(*column).or_default() += 1;
+            *self.n_many.entry(*column).or_default() += 1;
         }
+        self.classes.entry(taken.class.0).or_insert_with(|| taken.class_text.clone());
         for class in [ALL_CLASSES, taken.class.0] {
-            *counts.entry((RECORDS.to_owned(), class, String::new())).or_default() += 1;
+            *self.counts.entry((RECORDS.to_owned(), class, String::new())).or_default() += 1;
             for (facet, value) in &taken.counted {
                 let facet = kind.facets[*facet].name.to_owned();
-                *counts.entry((facet, class, value.clone())).or_default() += 1;
+                *self.counts.entry((facet, class, value.clone())).or_default() += 1;
             }
         }
-        Ok(ControlFlow::Continue(()))
-    })?;
-    check_counts(view, kind, counts, found)?;
+    }
+}
+
+fn check_totals(view: &mut View<'_>, kind: &'static Kind, totals: Totals, found: &mut Findings) -> Result<()> {
+    check_counts(view, kind, totals.counts, found)?;
     for (index, column) in kind.columns.iter().enumerate().filter(|(_, it)| it.arity == Arity::Many) {
         let table = many_table(kind, column);
-        expect(
-            view,
-            &format!("SELECT count(*) FROM {table}"),
-            n_many.get(&index).copied().unwrap_or(0),
-            &table,
-            found,
-        )?;
+        let n = totals.n_many.get(&index).copied().unwrap_or(0);
+        expect(view, &format!("SELECT count(*) FROM {table}"), n, &table, found)?;
     }
     let name = kind.name;
-    expect(
-        view,
-        &format!("SELECT count(*) FROM identifier WHERE kind = '{name}'"),
-        n_identifiers,
-        "identifiers",
-        found,
-    )?;
-    expect(view, &format!("SELECT count(*) FROM link WHERE kind = '{name}'"), n_links, "links", found)
+    let identifiers = format!("SELECT count(*) FROM identifier WHERE kind = '{name}'");
+    expect(view, &identifiers, totals.n_identifiers, "identifiers", found)?;
+    let links = format!("SELECT count(*) FROM link WHERE kind = '{name}'");
+    expect(view, &links, totals.n_links, "links", found)?;
+    for (class, text) in totals.classes {
+        let sql = "SELECT fields FROM class WHERE kind = ?1 AND class = ?2";
+        let stored = view.session.first(sql, &[name.into(), class.into()], |row| row.text(0))?;
+        if stored.as_deref() != Some(text.as_str()) {
+            found.add(format!("class {class} is {stored:?}, the bodies say {text:?}"));
+        }
+    }
+    text::check(view, kind).map(|lines| lines.into_iter().for_each(|it| found.add(it)))
 }
 
 fn check_counts(

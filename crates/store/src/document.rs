@@ -22,10 +22,14 @@ pub struct Document {
 impl Document {
     /// Serialises `body` and takes out what `kind` declares.
     ///
-    /// Errors: the body cannot be written as JSON.
+    /// Errors: the id holds a NUL character, which not every engine stores; the body cannot be written as JSON.
     pub fn new(kind: &'static Kind, id: impl Into<String>, body: &Json) -> Result<Self> {
+        let id = id.into();
+        if id.contains('\0') {
+            return Err(StoreError::Query(format!("{}: the id {id:?} holds a NUL character", kind.name)));
+        }
         let bytes = serde_json::to_vec(body).map_err(|error| StoreError::Damaged(error.to_string()))?;
-        Ok(Self { kind, id: id.into(), body: bytes.into(), taken: Taken::from(kind, body), list: None })
+        Ok(Self { kind, id, body: bytes.into(), taken: Taken::from(kind, body), list: None })
     }
 
     /// With a list of `n_members` members that was written before with [`crate::Txn::append_members`].
@@ -80,19 +84,24 @@ impl Taken {
                 Arity::One => taken.cells.push(single_cell(body, column.path, column.ty)),
                 Arity::Many => each_at(body, column.path, &mut |it| match cell(it, column.ty) {
                     Cell::Null => {}
-                    value => push_once(&mut taken.many, (index, value)),
+                    value => taken.many.push((index, value)),
                 }),
             }
         }
+        taken.many.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| a.1.total_order(&b.1)));
+        taken.many.dedup();
         for (index, facet) in kind.facets.iter().enumerate() {
-            count(facet.counts, body, facet.path, &mut |value| push_once(&mut taken.counted, (index, value)));
+            count(facet.counts, body, facet.path, &mut |value| taken.counted.push((index, value)));
         }
         for it in kind.identifiers {
-            each_text(body, it.path, &mut |text| push_once(&mut taken.identifiers, (it.scheme, text)));
+            each_text(body, it.path, &mut |text| taken.identifiers.push((it.scheme, text)));
         }
         for it in kind.links {
-            each_text(body, it.path, &mut |text| push_once(&mut taken.links, (it.relation, it.to, text)));
+            each_text(body, it.path, &mut |text| taken.links.push((it.relation, it.to, text)));
         }
+        sort_set(&mut taken.counted);
+        sort_set(&mut taken.identifiers);
+        sort_set(&mut taken.links);
         taken
     }
 }
@@ -116,7 +125,8 @@ pub(crate) fn count(counts: Counts, body: &Json, path: &str, visit: &mut impl Fn
         Counts::Values => each_at(body, path, &mut |it| match it {
             Json::Null | Json::Object(_) | Json::Array(_) => {}
             Json::String(text) => visit(text.clone()),
-            other => visit(other.to_string()),
+            Json::Number(number) => visit(number_text(number)),
+            Json::Bool(it) => visit(it.to_string()),
         }),
         Counts::Days => each_at(body, path, &mut |it| {
             if let Some(day) = it.as_str().and_then(instant_ms).and_then(day_text) {
@@ -187,10 +197,7 @@ fn single_cell(body: &Json, path: &str, ty: Type) -> Cell {
 fn cell(value: &Json, ty: Type) -> Cell {
     let cell = match (ty, value) {
         (Type::Text, Json::String(text)) => Some(Cell::Text(text.clone())),
-        (Type::Integer, Json::Number(number)) => {
-            number.as_i64().map(Cell::Int).or_else(|| number.as_f64().map(Cell::Real))
-        }
-        (Type::Real, Json::Number(number)) => number.as_f64().map(Cell::Real),
+        (Type::Integer | Type::Real, Json::Number(number)) => number_cell(number),
         (Type::Boolean, Json::Bool(it)) => Some(Cell::Int(i64::from(*it))),
         (Type::Instant, Json::String(text)) => instant_ms(text).map(Cell::Int),
         _ => None,
@@ -218,8 +225,23 @@ fn push_strings(value: &Json, text: &mut String) {
     }
 }
 
-fn push_once<T: PartialEq>(list: &mut Vec<T>, value: T) {
-    if !list.contains(&value) {
-        list.push(value);
+/// A number as it is compared: 2.0 is 2.
+fn number_cell(number: &serde_json::Number) -> Option<Cell> {
+    match number.as_i64() {
+        Some(whole) => Some(Cell::Int(whole)),
+        None => number.as_f64().map(Cell::number),
     }
+}
+
+/// The text under which a number is counted.
+fn number_text(number: &serde_json::Number) -> String {
+    match number_cell(number) {
+        Some(Cell::Int(whole)) => whole.to_string(),
+        _ => number.to_string(),
+    }
+}
+
+fn sort_set<T: Ord>(list: &mut Vec<T>) {
+    list.sort_unstable();
+    list.dedup();
 }

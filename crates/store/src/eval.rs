@@ -12,12 +12,18 @@ use crate::{End, Expr, Path, Value};
 /// Whether a body satisfies a condition. [`Expr::Text`] and [`Expr::Ids`] are not about the body alone:
 /// they hold here, and are decided by the engine.
 pub fn matches(expr: &Expr, body: &Json) -> bool {
+    matches_with(expr, body, &|_| true)
+}
+
+/// The same, asking `decided` about conditions that are not about the body alone.
+pub(crate) fn matches_with(expr: &Expr, body: &Json, decided: &dyn Fn(&Expr) -> bool) -> bool {
     match expr {
-        Expr::All | Expr::Text(_) | Expr::Ids(_) => true,
+        Expr::All => true,
+        Expr::Text(_) | Expr::Ids(_) => decided(expr),
         Expr::Nothing => false,
-        Expr::And(list) => list.iter().all(|it| matches(it, body)),
-        Expr::Or(list) => list.iter().any(|it| matches(it, body)),
-        Expr::Not(it) => !matches(it, body),
+        Expr::And(list) => list.iter().all(|it| matches_with(it, body, decided)),
+        Expr::Or(list) => list.iter().any(|it| matches_with(it, body, decided)),
+        Expr::Not(it) => !matches_with(it, body, decided),
         Expr::Is(path, value) => equals_somewhere(body, path, value),
         Expr::In(path, values) => values.iter().any(|value| equals_somewhere(body, path, value)),
         Expr::Range(path, lower, upper) => {
@@ -31,7 +37,8 @@ pub fn matches(expr: &Expr, body: &Json) -> bool {
             any_value(body, path.as_steps(), &mut |it| it.as_str().is_some_and(|text| pattern.is_match(text)))
         }
         Expr::Element(path, inner) => {
-            any_list(body, path.as_steps(), &mut |list| list.iter().any(|element| matches(inner, element)))
+            let fits = |element: &Json| matches_with(inner, element, decided);
+            any_list(body, path.as_steps(), &mut |list| list.iter().any(&fits))
         }
         Expr::Size(path, n) => any_list(body, path.as_steps(), &mut |list| list.len() as u64 == *n),
     }

@@ -62,9 +62,16 @@ impl Kind {
         self.facets.iter().find(|facet| facet.name == name)
     }
 
-    /// Whether `path` is one of the fields that make the record's class, or lies below one.
+    /// Whether `path` is one of the fields that make the record's class, or lies below one. Positions in a
+    /// list are not: a class keeps its lists as sets.
     pub fn is_class_field(&self, path: &Path) -> bool {
-        path.as_steps().first().is_some_and(|step| self.class_fields.contains(&step.as_str()))
+        let is_position = |step: &String| step.bytes().all(|byte| byte.is_ascii_digit());
+        match path.as_steps() {
+            [first, below @ ..] => {
+                self.class_fields.contains(&first.as_str()) && !below.iter().any(is_position)
+            }
+            [] => false,
+        }
     }
 
     /// Whether `path` repeats the id.

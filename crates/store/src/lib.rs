@@ -40,6 +40,7 @@ mod scan;
 mod schema;
 mod session;
 mod sqlite;
+mod statements;
 mod tenant;
 mod text;
 mod txn;

@@ -16,7 +16,9 @@ pub(crate) struct Plan {
     /// Their bound values, in order of their numbers.
     pub(crate) values: Vec<Cell>,
     /// What the engine could not decide.
-    pub(crate) residual: Option<Expr>,
+    pub(crate) residual: Option<Arc<Expr>>,
+    /// Those of its parts that are not about the body.
+    pub(crate) leaves: Vec<Leaf>,
     /// The classes that the condition allows, when it restricts them.
     pub(crate) classes: Option<Arc<ClassSet>>,
     /// Top-level equalities on columns or facets, for estimates: (path, texts of the values).
@@ -30,7 +32,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Takes `filter` apart for `kind`.
+    /// Takes `filter` apart for `kind`. On an instant's column, a text means the instant that it states.
     pub(crate) fn of(
         session: &mut Session<'_>,
         state: State,
@@ -38,6 +40,7 @@ impl Plan {
         kind: &'static Kind,
         filter: &Expr,
     ) -> Result<Self> {
+        let filter = &typed(kind, filter);
         let mut conjuncts = Vec::new();
         flatten(filter, &mut conjuncts);
         let (on_class, others): (Vec<_>, Vec<_>) =
@@ -46,6 +49,7 @@ impl Plan {
             conditions: Vec::new(),
             values: Vec::new(),
             residual: None,
+            leaves: Vec::new(),
             classes: None,
             equalities: Vec::new(),
             n_vague: 0,
@@ -67,13 +71,22 @@ impl Plan {
                 None => residual.push(conjunct.clone()),
             }
         }
-        plan.values = compiler.values;
-        plan.has_text = compiler.has_text;
         plan.residual = match residual.len() {
             0 => None,
-            1 => residual.pop(),
-            _ => Some(Expr::And(residual)),
+            1 => residual.pop().map(Arc::new),
+            _ => Some(Arc::new(Expr::And(residual))),
         };
+        if let Some(residual) = &plan.residual {
+            let mut found = Vec::new();
+            leaves(residual, &mut found);
+            for leaf in found {
+                if let Some(sql) = compiler.sql(leaf, Logic::Strict)? {
+                    plan.leaves.push(Leaf { at: leaf, sql });
+                }
+            }
+        }
+        plan.values = compiler.values;
+        plan.has_text = compiler.has_text;
         Ok(plan)
     }
 
@@ -105,6 +118,61 @@ fn counted_text(value: &Value) -> Option<String> {
         Value::Boolean(it) => Some(it.to_string()),
         Value::Integer(number) => Some(number.to_string()),
         _ => None,
+    }
+}
+
+/// The condition with texts on instants' columns made instants.
+fn typed(kind: &Kind, expr: &Expr) -> Expr {
+    let is_instant = |path: &Path| kind.column_of(path).is_some_and(|it| it.ty == Type::Instant);
+    let end = |end: &End| match end {
+        End::Open => End::Open,
+        End::Included(value) => End::Included(instant(value)),
+        End::Excluded(value) => End::Excluded(instant(value)),
+    };
+    let each = |list: &[Expr]| list.iter().map(|it| typed(kind, it)).collect();
+    match expr {
+        Expr::And(list) => Expr::And(each(list)),
+        Expr::Or(list) => Expr::Or(each(list)),
+        Expr::Not(it) => Expr::Not(Box::new(typed(kind, it))),
+        Expr::Is(path, value) if is_instant(path) => Expr::Is(path.clone(), instant(value)),
+        Expr::In(path, values) if is_instant(path) => {
+            Expr::In(path.clone(), values.iter().map(instant).collect())
+        }
+        Expr::Range(path, low, high) if is_instant(path) => Expr::Range(path.clone(), end(low), end(high)),
+        other => other.clone(),
+    }
+}
+
+fn instant(value: &Value) -> Value {
+    match value {
+        Value::Text(text) => crate::eval::instant_ms(text).map_or_else(|| value.clone(), Value::Instant),
+        other => other.clone(),
+    }
+}
+
+/// A condition in what remains that only the engine decides, and its SQL.
+#[derive(Debug)]
+pub(crate) struct Leaf {
+    /// Where it stands in [`Plan::residual`].
+    at: *const Expr,
+    /// What decides it, as a value of a row.
+    pub(crate) sql: String,
+}
+
+impl Leaf {
+    /// Whether this is the leaf's place.
+    pub(crate) fn is_at(&self, expr: &Expr) -> bool {
+        std::ptr::eq(self.at, expr)
+    }
+}
+
+/// The leaves of a condition that are not about the body.
+fn leaves<'a>(expr: &'a Expr, into: &mut Vec<&'a Expr>) {
+    match expr {
+        Expr::And(list) | Expr::Or(list) => list.iter().for_each(|it| leaves(it, into)),
+        Expr::Not(it) | Expr::Element(_, it) => leaves(it, into),
+        Expr::Text(_) | Expr::Ids(_) => into.push(expr),
+        _ => {}
     }
 }
 
@@ -220,6 +288,9 @@ impl Compiler<'_, '_> {
             return None;
         }
         let column = self.place(path)?;
+        if column.ty() == Type::Text && values.iter().any(|it| matches!(it, Value::Instant(_))) {
+            return None;
+        }
         let mut cells: Vec<Cell> = values.iter().filter_map(|value| cell(value, column.ty())).collect();
         cells.dedup();
         if cells.is_empty() {
@@ -251,7 +322,7 @@ impl Compiler<'_, '_> {
             };
             match cell(value, column.ty()) {
                 Some(cell) => ends.push((operator, self.bind(cell))),
-                None if matches!(value, Value::Null | Value::Json(_)) => return None,
+                None if matches!(value, Value::Null | Value::Json(_) | Value::Instant(_)) => return None,
                 None => return Some("FALSE".to_owned()),
             }
         }
@@ -267,8 +338,10 @@ impl Compiler<'_, '_> {
 
     fn prefix_sql(&mut self, path: &Path, prefix: &str, logic: Logic) -> Option<String> {
         let column = self.place(path)?;
-        if column.ty() != Type::Text {
-            return Some("FALSE".to_owned());
+        match column.ty() {
+            Type::Text => {}
+            Type::Instant => return None,
+            Type::Integer | Type::Real | Type::Boolean => return Some("FALSE".to_owned()),
         }
         let low = self.bind(Cell::Text(prefix.to_owned()));
         let high = text_after(prefix).map(|it| self.bind(Cell::Text(it)));

@@ -200,7 +200,7 @@ const PATTERN_SIZE_BYTES: usize = 1 << 20;
 /// all be there, words after `-` must not. Case, accents and English endings do not count.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TextQuery {
-    /// One of these must occur (unless there are only phrases).
+    /// One of these must occur; beside phrases they change nothing.
     pub words: Vec<String>,
     /// Each of these must occur.
     pub phrases: Vec<String>,
@@ -231,14 +231,15 @@ pub enum Direction {
 pub struct Query {
     /// The condition.
     pub filter: Expr,
-    /// The order; empty means insertion order. Ties keep insertion order.
+    /// The order; empty means insertion order. Ties stand in insertion order, newest first when the last
+    /// field is descending.
     pub order: Vec<Order>,
     /// Records to pass over.
     pub skip: u64,
     /// Records to give at most; `None` for all.
     pub limit: Option<u64>,
     /// Keyset paging: only records behind this one in the order; from [`crate::Record::cursor`] of the last row seen.
-    /// Only for the insertion order.
+    /// Only for the insertion order: refused beside an order.
     pub after: Option<i64>,
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
 
@@ -12,7 +13,7 @@ use crate::plan::{Plan, many_table};
 use crate::session::{Cell, Row};
 use crate::view::State;
 use crate::{
-    Arity, Counts, Direction, Expr, FacetCount, Kind, Order, Path, Query, Result, StoreError, Type, View,
+    Arity, Counts, Direction, End, Expr, FacetCount, Kind, Order, Path, Query, Result, StoreError, Type, View,
     eval, text,
 };
 
@@ -49,6 +50,11 @@ enum Lead {
 
 impl Scan {
     pub(crate) fn of(view: &mut View<'_>, kind: &'static Kind, query: &Query) -> Result<Self> {
+        if query.after.is_some() && !query.order.is_empty() {
+            return Err(StoreError::Query(
+                "a page `after` a record needs the insertion order; leave the order out".to_owned(),
+            ));
+        }
         let plan = Plan::of(&mut view.session, view.state, &view.shared.classes, kind, &query.filter)?;
         if plan.has_text {
             match view.state {
@@ -136,9 +142,26 @@ impl Scan {
         order: &[(&'static str, Direction)],
     ) -> Result<Vec<i64>> {
         let lead = self.choose_lead(view, order)?;
-        let sql = match &lead {
+        let n_values = self.plan.values.len();
+        match self.keys_led(view, order, &lead) {
+            // While a bulk load has put the indexes away, none of them can lead.
+            Err(StoreError::Sqlite(_)) if lead != Lead::Engine => {
+                self.plan.values.truncate(n_values);
+                self.keys_led(view, order, &Lead::Engine)
+            }
+            result => result,
+        }
+    }
+
+    fn keys_led(
+        &mut self,
+        view: &mut View<'_>,
+        order: &[(&'static str, Direction)],
+        lead: &Lead,
+    ) -> Result<Vec<i64>> {
+        let sql = match lead {
             Lead::Merged(index) => self.merged_sql(index, order),
-            _ => self.plain_sql(view, &lead, order),
+            _ => self.plain_sql(view, lead, order),
         };
         let window = self.window_sql();
         view.session.all(&format!("{sql}{window}"), &self.plan.values, |row| row.int(0))
@@ -220,11 +243,12 @@ impl Scan {
     fn keys_sorted_here(&mut self, view: &mut View<'_>) -> Result<Vec<i64>> {
         let order = self.query.order.clone();
         let mut rows: Vec<(Vec<Option<Json>>, i64)> = Vec::new();
-        self.each_body(view, |key, body| {
+        self.each_body(view, " ORDER BY r.key", |key, body| {
             let values = order.iter().map(|it| value_at(body, it.path.as_steps()).cloned()).collect();
             rows.push((values, key));
             ControlFlow::Continue(())
         })?;
+        let is_newest_first = order.last().is_some_and(|it| it.direction == Direction::Descending);
         rows.sort_by(|(a, a_key), (b, b_key)| {
             for (index, it) in order.iter().enumerate() {
                 let by_value = sort_order(a[index].as_ref(), b[index].as_ref());
@@ -234,7 +258,7 @@ impl Scan {
                     return by_value;
                 }
             }
-            a_key.cmp(b_key)
+            if is_newest_first { b_key.cmp(a_key) } else { a_key.cmp(b_key) }
         });
         let skip = usize::try_from(self.query.skip).unwrap_or(usize::MAX);
         let limit = self.query.limit.and_then(|it| usize::try_from(it).ok()).unwrap_or(usize::MAX);
@@ -248,24 +272,12 @@ impl Scan {
         order: &str,
         mut visit: impl FnMut(i64, &Json) -> ControlFlow<()>,
     ) -> Result<()> {
-        let residual = self.plan.residual.clone().unwrap_or(Expr::All);
+        let residual = self.plan.residual.clone().unwrap_or_else(|| Arc::new(Expr::All));
         let mut paths = Vec::new();
         let columns = if collect_paths(&residual, &mut paths) { self.columns_for(&paths) } else { None };
+        let Some(columns) = columns else { return self.each_body(view, order, visit) };
         let condition = self.where_sql(view);
         let name = self.kind.name;
-        let Some(columns) = columns else {
-            let sql = format!(
-                "SELECT r.key, b.body FROM \"k_{name}\" r JOIN \"b_{name}\" b ON b.key = r.key{condition}{order}"
-            );
-            return view.session.rows(&sql, &self.plan.values, |row| {
-                let body = parse(&row, 1)?;
-                Ok(if eval::matches(&residual, &body) {
-                    visit(row.int(0)?, &body)
-                } else {
-                    ControlFlow::Continue(())
-                })
-            });
-        };
         let selected: String = columns.iter().map(|it| format!(", r.\"{}\"", it.0)).collect();
         let sql = format!("SELECT r.key{selected} FROM \"k_{name}\" r{condition}{order}");
         view.session.rows(&sql, &self.plan.values, |row| {
@@ -281,21 +293,27 @@ impl Scan {
         })
     }
 
-    /// Calls `visit` with each row and its whole body that satisfies the condition, in insertion order.
+    /// Calls `visit` with each row and its whole body that satisfies the condition.
     fn each_body(
         &mut self,
         view: &mut View<'_>,
+        order: &str,
         mut visit: impl FnMut(i64, &Json) -> ControlFlow<()>,
     ) -> Result<()> {
-        let residual = self.plan.residual.clone().unwrap_or(Expr::All);
+        let residual = self.plan.residual.clone().unwrap_or_else(|| Arc::new(Expr::All));
         let condition = self.where_sql(view);
         let name = self.kind.name;
+        let leaves = &self.plan.leaves;
+        let decided: String = leaves.iter().map(|leaf| format!(", ({}) IS TRUE", leaf.sql)).collect();
         let sql = format!(
-            "SELECT r.key, b.body FROM \"k_{name}\" r JOIN \"b_{name}\" b ON b.key = r.key{condition} ORDER BY r.key"
+            "SELECT r.key, b.body{decided} FROM \"k_{name}\" r JOIN \"b_{name}\" b ON b.key = r.key{condition}{order}"
         );
         view.session.rows(&sql, &self.plan.values, |row| {
             let body = parse(&row, 1)?;
-            Ok(if eval::matches(&residual, &body) {
+            let held: Vec<bool> =
+                (0..leaves.len()).map(|index| row.flag(index + 2)).collect::<Result<_>>()?;
+            let decide = |expr: &Expr| leaves.iter().zip(&held).any(|(leaf, held)| leaf.is_at(expr) && *held);
+            Ok(if eval::matches_with(&residual, &body, &decide) {
                 visit(row.int(0)?, &body)
             } else {
                 ControlFlow::Continue(())
@@ -311,6 +329,10 @@ impl Scan {
                 ("id", self.kind.id_path?, Type::Text)
             } else {
                 let column = self.kind.column_of(path).filter(|it| it.arity == Arity::One)?;
+                if column.ty == Type::Instant {
+                    // A column keeps the point in time, not how the body writes it.
+                    return None;
+                }
                 (column.name, column.path, column.ty)
             };
             if !list.contains(&held) {
@@ -361,6 +383,9 @@ impl Scan {
     fn facet_by_engine(&mut self, view: &mut View<'_>, facet: &str) -> Result<Option<Vec<FacetCount>>> {
         let Some(facet) = self.kind.facet_named(facet) else { return Ok(Some(Vec::new())) };
         let Some(column) = self.kind.column_of(&Path::dotted(facet.path)) else { return Ok(None) };
+        if column.ty == Type::Instant && matches!(facet.counts, Counts::Values) {
+            return Ok(None);
+        }
         let n_values = self.plan.values.len();
         let condition = self.where_sql(view);
         let table = self.kind.name;
@@ -402,15 +427,13 @@ impl Scan {
     fn facets_by_body(&mut self, view: &mut View<'_>, names: &[&str]) -> Result<Vec<Vec<FacetCount>>> {
         let facets: Vec<_> = names.iter().map(|name| self.kind.facet_named(name)).collect();
         let mut counts: Vec<HashMap<String, u64>> = vec![HashMap::new(); names.len()];
-        self.each_body(view, |_, body| {
+        self.each_body(view, "", |_, body| {
             for (facet, counts) in facets.iter().zip(&mut counts) {
                 let Some(facet) = facet else { continue };
                 let mut seen = Vec::new();
-                count_values(facet.counts, body, facet.path, &mut |value| {
-                    if !seen.contains(&value) {
-                        seen.push(value);
-                    }
-                });
+                count_values(facet.counts, body, facet.path, &mut |value| seen.push(value));
+                seen.sort_unstable();
+                seen.dedup();
                 for value in seen {
                     *counts.entry(value).or_default() += 1;
                 }
@@ -568,6 +591,8 @@ fn collect_paths(expr: &Expr, into: &mut Vec<Path>) -> bool {
         Expr::All | Expr::Nothing => true,
         Expr::And(list) | Expr::Or(list) => list.iter().all(|it| collect_paths(it, into)),
         Expr::Not(it) => collect_paths(it, into),
+        // Without ends, `null` satisfies a range as well; a column does not tell it from nothing.
+        Expr::Range(_, End::Open, End::Open) => false,
         Expr::Range(path, ..) | Expr::Prefix(path, _) | Expr::Regex(path, _) => {
             into.push(path.clone());
             true
@@ -609,10 +634,12 @@ fn instant_text(ms: i64) -> String {
 fn facet_text(value: Cell, ty: Type, counts: Counts) -> Option<String> {
     match (value, ty, counts) {
         (Cell::Int(ms), Type::Instant, Counts::Days) => day_text(ms),
-        (Cell::Int(ms), Type::Instant, _) => Some(instant_text(ms)),
         (Cell::Int(it), Type::Boolean, _) => Some((it != 0).to_string()),
         (Cell::Int(number), ..) => Some(number.to_string()),
-        (Cell::Real(number), ..) => Some(Json::from(number).to_string()),
+        (Cell::Real(number), ..) => match Cell::number(number) {
+            Cell::Int(whole) => Some(whole.to_string()),
+            _ => Some(Json::from(number).to_string()),
+        },
         (Cell::Text(text), ..) => Some(text),
         _ => None,
     }

@@ -7,8 +7,9 @@
 use crate::counters::Counters;
 use crate::document::Taken;
 use crate::plan::many_table;
-use crate::session::{Cell, Session};
-use crate::txn::{ensure_class, write_references, write_row};
+use crate::session::Session;
+use crate::statements::KindStatements;
+use crate::txn::{Head, ensure_class, write_references, write_row};
 use crate::{Arity, Index, Kind, Result, StoreError, Text, Type, Uniqueness};
 
 /// Version of the table layout; a larger one in a file was written by a newer program.
@@ -156,6 +157,7 @@ fn create_text(session: &mut Session<'_>, kind: &Kind) -> Result<()> {
 }
 
 /// Makes everything that the declaration of a kind governs anew from the bodies.
+/// Classes stay: what a server knows of them never becomes untrue.
 fn remake(session: &mut Session<'_>, kind: &'static Kind, many_tables: &str) -> Result<()> {
     let name = kind.name;
     let indexes = session.all(
@@ -174,7 +176,6 @@ fn remake(session: &mut Session<'_>, kind: &'static Kind, many_tables: &str) -> 
     ))?;
     for sql in [
         "DELETE FROM facet WHERE kind = ?1",
-        "DELETE FROM class WHERE kind = ?1",
         "DELETE FROM identifier WHERE kind = ?1",
         "DELETE FROM link WHERE kind = ?1",
     ] {
@@ -204,6 +205,7 @@ fn refill(session: &mut Session<'_>, kind: &'static Kind) -> Result<()> {
         "SELECT o.key, o.id, o.version, o.sequence, b.body, {list} FROM \"old_{name}\" o JOIN \"b_{name}\" b ON b.key = o.key \
          WHERE ?1 < o.key ORDER BY o.key LIMIT {STEP_ROWS}"
     );
+    let statements = KindStatements::of(session.flavour(), kind);
     let mut counters = Counters::default();
     let mut last = i64::MIN;
     loop {
@@ -218,17 +220,9 @@ fn refill(session: &mut Session<'_>, kind: &'static Kind) -> Result<()> {
                 .map_err(|error| StoreError::Damaged(format!("{name} {id:?}: {error}")))?;
             let taken = Taken::from(kind, &body);
             ensure_class(session, kind, &taken)?;
-            write_row(
-                session,
-                kind,
-                Some(key),
-                &id,
-                version,
-                sequence,
-                &taken,
-                list.map(|(id, n)| (Cell::Int(id), n)),
-            )?;
-            write_references(session, kind, key, &id, &taken)?;
+            let head = Head { key: Some(key), id: &id, version, sequence, list };
+            write_row(session, &statements, kind, head, &taken)?;
+            write_references(session, &statements, kind, key, &id, &taken)?;
             counters.count(kind, &taken, 1);
         }
     }

@@ -3,6 +3,7 @@
 //! The rest of the store writes SQL that both engines speak, with parameters `?1`, `?2`…; where they
 //! differ, it asks the [`Flavour`].
 
+use std::cmp::Ordering;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
@@ -28,6 +29,37 @@ pub(crate) enum Cell {
     Ints(Vec<i64>),
     /// A set of other values of one type, for [`Flavour::in_set`].
     Set(Vec<Cell>),
+}
+
+impl Cell {
+    /// A number, whole when it is and 64 bits hold it.
+    pub(crate) fn number(number: f64) -> Self {
+        const WHOLE: f64 = 9_007_199_254_740_992.0;
+        if number.fract() == 0.0 && number.abs() <= WHOLE { Self::Int(number as i64) } else { Self::Real(number) }
+    }
+
+    /// An order of all cells, to find doubles by.
+    pub(crate) fn total_order(&self, other: &Self) -> Ordering {
+        match (self, other) {
+            (Self::Int(a), Self::Int(b)) => a.cmp(b),
+            (Self::Real(a), Self::Real(b)) => a.total_cmp(b),
+            (Self::Text(a), Self::Text(b)) => a.cmp(b),
+            (Self::Blob(a), Self::Blob(b)) => a.cmp(b),
+            _ => self.rank().cmp(&other.rank()),
+        }
+    }
+
+    fn rank(&self) -> u8 {
+        match self {
+            Self::Null => 0,
+            Self::Int(_) => 1,
+            Self::Real(_) => 2,
+            Self::Text(_) => 3,
+            Self::Blob(_) => 4,
+            Self::Ints(_) => 5,
+            Self::Set(_) => 6,
+        }
+    }
 }
 
 impl From<i64> for Cell {
@@ -109,6 +141,13 @@ pub(crate) enum Row<'a, 'b> {
 
 impl Row<'_, '_> {
     pub(crate) fn int(&self, column: usize) -> Result<i64> {
+        match self {
+            Self::Sqlite(row) => Ok(row.get(column)?),
+        }
+    }
+
+    /// A truth value.
+    pub(crate) fn flag(&self, column: usize) -> Result<bool> {
         match self {
             Self::Sqlite(row) => Ok(row.get(column)?),
         }

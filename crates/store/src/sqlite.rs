@@ -5,6 +5,8 @@
 //! have connections of their own and see the last committed state. A keeper writes the log back beside the
 //! writer, never in a caller's way unless the log has outgrown its bound.
 
+use std::collections::HashSet;
+use std::fs::File;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -21,7 +23,7 @@ use crate::session::Session;
 use crate::tenant::{Job, Statistics, WriteTimes};
 use crate::txn::Numbers;
 use crate::view::{Shared, State};
-use crate::{Limits, Result, StoreError, Text, Txn, View, schema, text};
+use crate::{Class, Limits, Result, StoreError, Text, Txn, View, schema, text};
 
 /// Bytes of a database page: bodies of a few KB fit without overflow pages.
 const PAGE_BYTES: u32 = 16 << 10;
@@ -29,6 +31,8 @@ const PAGE_BYTES: u32 = 16 << 10;
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 /// Prepared statements kept per connection.
 const STATEMENTS: usize = 512;
+/// Classes that the writer remembers at most.
+const CLASSES: usize = 100_000;
 /// How long the writer is idle before it uses the time for the text index.
 const IDLE: Duration = Duration::from_millis(20);
 /// How often the keeper looks at the log's size at most.
@@ -45,6 +49,8 @@ pub(crate) struct Sqlite {
     statistics: Arc<Statistics>,
     threads: Vec<JoinHandle<()>>,
     keeper: Arc<Keeper>,
+    /// Held while the file is open: says to other processes that lists in the making are somebody's.
+    _presence: File,
 }
 
 /// A reading connection and the time at which it must be done, in milliseconds since `born`.
@@ -71,7 +77,10 @@ impl Sqlite {
     /// Opens the file, which must exist, brings its tables to the declared kinds and starts its threads.
     pub(crate) fn open(path: &Path, shared: Arc<Shared>) -> Result<Self> {
         let connection = connect(path, &shared.limits)?;
-        prepare(&connection, &shared, path)?;
+        let (presence, company) = announce(path)?;
+        prepare(&connection, &shared, path, company)?;
+        let shown = path.display().to_string();
+        presence.lock_shared().map_err(|source| StoreError::Io { path: shown, source })?;
         let statistics = Arc::new(Statistics::default());
         let keeper = Arc::new(Keeper::default());
         let (queue, jobs) = sync_channel(shared.limits.write_queue);
@@ -81,6 +90,7 @@ impl Sqlite {
             statistics: statistics.clone(),
             keeper: keeper.clone(),
             text_due: true,
+            classes: HashSet::new(),
         };
         let log_connection = connect(path, &shared.limits)?;
         let (log_keeper, log_bytes) = (keeper.clone(), shared.limits.log_bytes);
@@ -96,16 +106,18 @@ impl Sqlite {
             statistics,
             threads,
             keeper,
+            _presence: presence,
         })
     }
 
-    /// Runs a closure on a snapshot.
+    /// Runs a closure on a snapshot, for `timeout` at most.
     pub(crate) fn read<R, E: From<StoreError>>(
         &self,
+        timeout: Duration,
         mut closure: impl FnMut(&mut View<'_>) -> std::result::Result<R, E>,
     ) -> std::result::Result<R, E> {
         let reader = self.take_reader()?;
-        let deadline = reader.born.elapsed() + Duration::from_millis(self.shared.limits.read_timeout_ms);
+        let deadline = reader.born.elapsed().saturating_add(timeout);
         reader.deadline_ms.store(u64::try_from(deadline.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
         let mut view = View {
             session: Session::Sqlite(&reader.connection),
@@ -115,9 +127,20 @@ impl Sqlite {
         };
         view.session.execute("BEGIN", &[])?;
         let result = closure(&mut view);
+        reader.deadline_ms.store(u64::MAX, Ordering::Relaxed);
         view.session.execute("ROLLBACK", &[])?;
         self.give_back(reader);
         result
+    }
+
+    /// Puts a write into the queue, waiting for room.
+    pub(crate) fn submit_waiting(&self, job: Box<dyn Job>) -> Result<()> {
+        let Some(queue) = &self.queue else { return Err(StoreError::Closed) };
+        self.statistics.queue_depth.fetch_add(1, Ordering::Relaxed);
+        queue.send(job).map_err(|_| {
+            self.statistics.queue_depth.fetch_sub(1, Ordering::Relaxed);
+            StoreError::Closed
+        })
     }
 
     /// Puts a write into the queue.
@@ -135,6 +158,10 @@ impl Sqlite {
         })
     }
 
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.shared.limits
+    }
+
     pub(crate) fn statistics(&self) -> &Statistics {
         &self.statistics
     }
@@ -145,8 +172,17 @@ impl Sqlite {
 
     /// Copies the last committed state into a new file, while reads and writes go on.
     pub(crate) fn backup(&self, to: &Path) -> Result<()> {
+        let failed = |source| StoreError::Io { path: to.display().to_string(), source };
+        File::create_new(to).map_err(failed)?;
+        let copied = self.copy_to(to).and_then(|()| sync_folder(to));
+        if copied.is_err() {
+            std::fs::remove_file(to).map_err(failed)?;
+        }
+        copied
+    }
+
+    fn copy_to(&self, to: &Path) -> Result<()> {
         let reader = self.take_reader()?;
-        reader.deadline_ms.store(u64::MAX, Ordering::Relaxed);
         let mut target = Connection::open(to)?;
         let copy = rusqlite::backup::Backup::new(&reader.connection, &mut target)?;
         loop {
@@ -184,6 +220,10 @@ impl Sqlite {
     }
 }
 
+/// How long writers may be kept from writing so that the log begins anew.
+const RESTART_PAUSE: Duration = Duration::from_millis(20);
+/// How many times its bound the log may hold before writers are kept waiting for long reads.
+const LOG_TIMES: u64 = 16;
 /// Pause of a backup when another process holds a lock.
 const BACKUP_PAUSE: Duration = Duration::from_millis(50);
 
@@ -192,7 +232,9 @@ impl Drop for Sqlite {
     fn drop(&mut self) {
         self.queue = None;
         self.keeper.close();
-        for thread in self.threads.drain(..) {
+        let here = std::thread::current().id();
+        // The last owner may be a write that has just ended: its own thread cannot wait for itself.
+        for thread in self.threads.drain(..).filter(|it| it.thread().id() != here) {
             if thread.join().is_err() {
                 tracing::error!(path = %self.path.display(), "a thread of the store stopped by an internal fault");
             }
@@ -212,7 +254,16 @@ pub(crate) fn create(path: &Path) -> Result<()> {
     let connection = Connection::open(path)?;
     connection.pragma_update(None, "page_size", PAGE_BYTES)?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
-    Ok(())
+    drop(connection);
+    sync_folder(path)
+}
+
+/// Makes the name of a new file durable.
+fn sync_folder(path: &Path) -> Result<()> {
+    let folder = path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    File::open(folder)
+        .and_then(|it| it.sync_all())
+        .map_err(|source| StoreError::Io { path: folder.display().to_string(), source })
 }
 
 fn connect(path: &Path, limits: &Limits) -> Result<Connection> {
@@ -231,18 +282,44 @@ fn connect(path: &Path, limits: &Limits) -> Result<Connection> {
 }
 
 /// Brings the tables up to date, sweeps lists that no record took over, makes indexes that a bulk load left out.
-fn prepare(connection: &Connection, shared: &Shared, path: &Path) -> Result<()> {
+fn prepare(connection: &Connection, shared: &Shared, path: &Path, company: Company) -> Result<()> {
     let mut session = Session::Sqlite(connection);
     session.batch("BEGIN IMMEDIATE")?;
     let prepared = schema::apply(&mut session, shared.kinds, &path.display().to_string()).and_then(|()| {
         for kind in shared.kinds {
             schema::create_indexes(&mut session, kind)?;
         }
-        sweep(&mut session)
+        match company {
+            Company::Alone => sweep(&mut session),
+            Company::Others => Ok(()),
+        }
     });
     session.batch(if prepared.is_ok() { "COMMIT" } else { "ROLLBACK" })?;
     prepared
 }
+
+/// Whether another process, or an instance that is closing, has the file open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Company {
+    Alone,
+    Others,
+}
+
+/// Opens the file whose lock tells who has the tenant open; it is locked alone if nobody else has it.
+fn announce(path: &Path) -> Result<(File, Company)> {
+    let path = PathBuf::from(format!("{}{PRESENCE}", path.display()));
+    let failed = |source| StoreError::Io { path: path.display().to_string(), source };
+    let file = File::options().create(true).truncate(false).write(true).open(&path).map_err(failed)?;
+    let company = match file.try_lock() {
+        Ok(()) => Company::Alone,
+        Err(std::fs::TryLockError::WouldBlock) => Company::Others,
+        Err(std::fs::TryLockError::Error(source)) => return Err(failed(source)),
+    };
+    Ok((file, company))
+}
+
+/// Ending of the file whose lock tells who has a tenant open.
+pub(crate) const PRESENCE: &str = "-open";
 
 fn sweep(session: &mut Session<'_>) -> Result<()> {
     let left = session.all("SELECT kind, list FROM staging", &[], |row| Ok((row.text(0)?, row.int(1)?)))?;
@@ -259,6 +336,8 @@ struct Writer {
     statistics: Arc<Statistics>,
     keeper: Arc<Keeper>,
     text_due: bool,
+    /// Classes known to be stored, so that most inserts ask nothing.
+    classes: HashSet<(&'static str, Class)>,
 }
 
 /// A write of the batch under way.
@@ -293,7 +372,8 @@ impl Writer {
     /// Runs `first` and what waits behind it in one transaction.
     fn batch(&mut self, first: Box<dyn Job>, jobs: &Receiver<Box<dyn Job>>) {
         let mut parts = Vec::new();
-        let result = self.run_parts(first, jobs, &mut parts);
+        let mut classes = std::mem::take(&mut self.classes);
+        let result = self.run_parts(first, jobs, &mut parts, &mut classes);
         let commit_started = Instant::now();
         let result = result.and_then(|()| Ok(self.connection.execute_batch("COMMIT")?));
         if result.is_err() && !self.connection.is_autocommit() {
@@ -303,6 +383,9 @@ impl Writer {
             }
         }
         let commit = commit_started.elapsed();
+        if result.is_ok() && classes.len() < CLASSES {
+            self.classes = classes;
+        }
         let failure = result.err().map(|error| error.to_string());
         self.statistics.note_batch(parts.len(), commit);
         self.keeper.note_commit();
@@ -318,6 +401,7 @@ impl Writer {
         first: Box<dyn Job>,
         jobs: &Receiver<Box<dyn Job>>,
         parts: &mut Vec<Part>,
+        classes: &mut HashSet<(&'static str, Class)>,
     ) -> Result<()> {
         let begun = self.connection.execute_batch("BEGIN IMMEDIATE").map_err(StoreError::from);
         let mut numbers = match begun.and_then(|()| self.numbers()) {
@@ -333,8 +417,14 @@ impl Writer {
         while let Some(mut job) = next {
             self.statistics.queue_depth.fetch_sub(1, Ordering::Relaxed);
             let started = Instant::now();
-            let error = self.run_part(job.as_mut(), &mut numbers, &mut counters, &mut n_bytes).err();
+            let outcome = self.run_part(job.as_mut(), &mut numbers, classes);
+            let error = outcome.map(|written| written.add_to(&mut counters, classes, &mut n_bytes)).err();
             parts.push(Part { job, error, started, run: started.elapsed() });
+            if self.connection.is_autocommit() {
+                // The engine undid everything by itself, as it does when the disk is full: the parts before
+                // are gone too, and nothing may run outside a transaction.
+                return Err(StoreError::Commit("the engine undid the transaction".to_owned()));
+            }
             let is_full =
                 self.shared.limits.batch_writes <= parts.len() || self.shared.limits.batch_bytes <= n_bytes;
             next = if is_full { None } else { jobs.try_recv().ok() };
@@ -351,9 +441,8 @@ impl Writer {
         &self,
         job: &mut dyn Job,
         numbers: &mut Numbers,
-        counters: &mut Counters,
-        n_bytes: &mut usize,
-    ) -> Result<()> {
+        classes: &HashSet<(&'static str, Class)>,
+    ) -> Result<Outcome> {
         let mut txn = Txn {
             view: View {
                 session: Session::Sqlite(&self.connection),
@@ -364,6 +453,8 @@ impl Writer {
             counters: Counters::default(),
             numbers: *numbers,
             n_bytes: 0,
+            classes: HashSet::new(),
+            batch_classes: classes,
         };
         txn.view.session.execute("SAVEPOINT part", &[])?;
         let outcome = catch_unwind(AssertUnwindSafe(|| job.run(&mut txn)));
@@ -372,11 +463,9 @@ impl Writer {
         match outcome {
             Ok(ControlFlow::Continue(())) => {
                 txn.view.session.execute("RELEASE part", &[])?;
-                *n_bytes += txn.n_bytes;
-                counters.absorb(txn.counters);
-                Ok(())
+                Ok(Outcome { n_bytes: txn.n_bytes, counters: txn.counters, classes: txn.classes })
             }
-            Ok(ControlFlow::Break(())) => undo_part(&mut txn.view.session),
+            Ok(ControlFlow::Break(())) => undo_part(&mut txn.view.session).map(|()| Outcome::default()),
             Err(_) => undo_part(&mut txn.view.session).and(Err(StoreError::Panicked)),
         }
     }
@@ -428,6 +517,27 @@ impl Writer {
             return step.map(|_| true);
         }
         Ok(false)
+    }
+}
+
+/// What a part leaves for the commit.
+#[derive(Default)]
+struct Outcome {
+    n_bytes: usize,
+    counters: Counters,
+    classes: HashSet<(&'static str, Class)>,
+}
+
+impl Outcome {
+    fn add_to(
+        self,
+        counters: &mut Counters,
+        classes: &mut HashSet<(&'static str, Class)>,
+        n_bytes: &mut usize,
+    ) {
+        *n_bytes += self.n_bytes;
+        counters.absorb(self.counters);
+        classes.extend(self.classes);
     }
 }
 
@@ -486,7 +596,12 @@ fn write_back(connection: &Connection, log_bytes: u64) -> Result<()> {
     if waiting("NOOP")? < log_bytes {
         return Ok(());
     }
-    waiting("PASSIVE")?;
+    let left = waiting("PASSIVE")?;
+    // The writer waits while the rest is written, and a long read may hold that up: the further the log is
+    // beyond its bound, the longer writers may be kept.
+    let patience = if left < LOG_TIMES * log_bytes { RESTART_PAUSE } else { LOCK_TIMEOUT };
+    connection.busy_timeout(patience)?;
     waiting("RESTART")?;
+    connection.busy_timeout(LOCK_TIMEOUT)?;
     Ok(())
 }

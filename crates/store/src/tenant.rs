@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -40,6 +40,7 @@ pub(crate) struct Inner {
     pub(crate) name: String,
     pub(crate) engine: Engine,
     pub(crate) scans: Arc<Semaphore>,
+    pub(crate) read_timeout_ms: u64,
 }
 
 /// The engines, closed: there is no third.
@@ -48,10 +49,19 @@ pub(crate) enum Engine {
     Sqlite(Sqlite),
 }
 
+/// For reads that look at everything because an operator asked for it.
+const UNBOUNDED: Duration = Duration::from_secs(u32::MAX as u64);
+
 impl Tenant {
     /// Its name.
     pub fn name(&self) -> &str {
         &self.0.name
+    }
+
+    /// The bounds it was opened with.
+    pub fn limits(&self) -> &crate::Limits {
+        let Engine::Sqlite(engine) = &self.0.engine;
+        engine.limits()
     }
 
     /// Runs a closure on a snapshot. It may run again when the snapshot turns out not to serve.
@@ -79,10 +89,18 @@ impl Tenant {
         &self,
         mut closure: impl FnMut(&mut View<'_>) -> Result<R, E>,
     ) -> Result<R, E> {
+        self.read_for(Duration::from_millis(self.0.read_timeout_ms), &mut closure)
+    }
+
+    fn read_for<R, E: From<StoreError>>(
+        &self,
+        timeout: Duration,
+        mut closure: impl FnMut(&mut View<'_>) -> Result<R, E>,
+    ) -> Result<R, E> {
         let Engine::Sqlite(engine) = &self.0.engine;
         loop {
             let mut behind = None;
-            let result = engine.read(|view| {
+            let result = engine.read(timeout, |view| {
                 let result = closure(view);
                 behind = view.take_behind();
                 result
@@ -106,7 +124,11 @@ impl Tenant {
         R: Send + 'static,
         E: From<StoreError> + Send + 'static,
     {
-        self.submit(closure)?.await.unwrap_or_else(|_| Err(StoreError::Closed.into()))
+        let (answer, receiver) = oneshot::channel();
+        let give = move |result| answer.send(result).is_ok();
+        let Engine::Sqlite(engine) = &self.0.engine;
+        engine.submit(Write::job(closure, give)).map_err(|(_, error)| error)?;
+        receiver.await.unwrap_or_else(|_| Err(StoreError::Closed.into()))
     }
 
     /// The same for callers that are not asynchronous. Waits when the queue is full.
@@ -118,8 +140,13 @@ impl Tenant {
         R: Send + 'static,
         E: From<StoreError> + Send + 'static,
     {
-        let answer = self.submit(closure)?.blocking_recv();
-        answer.unwrap_or_else(|_| Err(StoreError::Closed.into())).map(|(result, _)| result)
+        let (answer, receiver) = mpsc::sync_channel(1);
+        let give = move |result| answer.send(result).is_ok();
+        let Engine::Sqlite(engine) = &self.0.engine;
+        engine.submit_waiting(Write::job(closure, give))?;
+        let result: Result<(R, WriteTimes), E> =
+            receiver.recv().unwrap_or_else(|_| Err(StoreError::Closed.into()));
+        result.map(|(result, _)| result)
     }
 
     /// Copies the last committed state into the file `to`, which must not exist, while reads and writes go on.
@@ -130,7 +157,7 @@ impl Tenant {
 
     /// Compares every index, count and reference with the bodies; gives what does not agree.
     pub fn check(&self) -> Result<Vec<String>> {
-        self.read_blocking(check::findings)
+        self.read_for(UNBOUNDED, check::findings)
     }
 
     /// Figures for monitoring.
@@ -145,21 +172,6 @@ impl Tenant {
             commit_us: it.commit_us.load(Ordering::Relaxed),
             n_idle_readers: engine.n_idle_readers(),
         }
-    }
-
-    fn submit<R, E>(
-        &self,
-        closure: impl FnMut(&mut Txn<'_>) -> Result<R, E> + Send + 'static,
-    ) -> Result<Answer<R, E>, E>
-    where
-        R: Send + 'static,
-        E: From<StoreError> + Send + 'static,
-    {
-        let (answer, receiver) = oneshot::channel();
-        let write = Write { closure, result: None, answer, queued_at: Instant::now() };
-        let Engine::Sqlite(engine) = &self.0.engine;
-        engine.submit(Box::new(write)).map_err(|(_, error)| error)?;
-        Ok(receiver)
     }
 
     fn catch_up_text(&self, kind: &'static crate::Kind) -> Result<()> {
@@ -189,9 +201,6 @@ pub struct TenantStats {
     pub n_idle_readers: usize,
 }
 
-/// What a write will be answered with.
-type Answer<R, E> = oneshot::Receiver<Result<(R, WriteTimes), E>>;
-
 /// What the writer counts.
 #[derive(Default)]
 pub(crate) struct Statistics {
@@ -219,16 +228,30 @@ pub(crate) trait Job: Send {
     fn queued_at(&self) -> Instant;
 }
 
-struct Write<F, R, E> {
+/// A write: its closure, and how its caller is answered (false when nobody waits any more).
+struct Write<F, G, R, E> {
     closure: F,
     result: Option<Result<R, E>>,
-    answer: oneshot::Sender<Result<(R, WriteTimes), E>>,
+    give: G,
     queued_at: Instant,
 }
 
-impl<F, R, E> Job for Write<F, R, E>
+impl<F, G, R, E> Write<F, G, R, E>
+where
+    F: FnMut(&mut Txn<'_>) -> Result<R, E> + Send + 'static,
+    G: FnOnce(Result<(R, WriteTimes), E>) -> bool + Send + 'static,
+    R: Send + 'static,
+    E: From<StoreError> + Send + 'static,
+{
+    fn job(closure: F, give: G) -> Box<dyn Job> {
+        Box::new(Self { closure, result: None, give, queued_at: Instant::now() })
+    }
+}
+
+impl<F, G, R, E> Job for Write<F, G, R, E>
 where
     F: FnMut(&mut Txn<'_>) -> Result<R, E> + Send,
+    G: FnOnce(Result<(R, WriteTimes), E>) -> bool + Send,
     R: Send,
     E: From<StoreError> + Send,
 {
@@ -244,7 +267,7 @@ where
             (None, Some(Ok(result))) => Ok((result, times)),
             (None, None) => Err(StoreError::Closed.into()),
         };
-        if self.answer.send(result).is_err() {
+        if !(self.give)(result) {
             tracing::debug!("the caller of a write went away before its answer");
         }
     }

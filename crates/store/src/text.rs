@@ -21,7 +21,7 @@ pub(crate) fn condition(kind: &Kind, n: usize) -> String {
 
 /// The query in the index's own language; every word is quoted, so nothing in it is an operator.
 pub(crate) fn match_text(query: &TextQuery) -> String {
-    let quoted = |word: &String| format!("\"{}\"", word.replace('"', "\"\""));
+    let quoted = |word: &String| format!("\"{}\"", word.replace('"', "\"\"").replace('\0', " "));
     let phrases: Vec<String> = query.phrases.iter().map(quoted).collect();
     let words: Vec<String> = query.words.iter().map(quoted).collect();
     let mut text = if phrases.is_empty() {
@@ -88,6 +88,34 @@ pub(crate) fn step(session: &mut Session<'_>, kind: &'static Kind) -> Result<Pro
     session.execute("UPDATE text_mark SET sequence = ?1 WHERE kind = ?2", &[last.into(), name.into()])?;
     let is_last = (rows.len() as u64) < u64::from(STEP_RECORDS);
     Ok(if is_last { Progress::Current } else { Progress::Behind })
+}
+
+/// What of the index does not agree with the records.
+pub(crate) fn check(view: &mut View<'_>, kind: &Kind) -> Result<Vec<String>> {
+    if kind.text == Text::None {
+        return Ok(Vec::new());
+    }
+    let name = kind.name;
+    let mut lines = Vec::new();
+    for (what, sql) in [
+        (
+            "records that the text index should hold and does not",
+            format!(
+                "SELECT count(*) FROM \"k_{name}\" WHERE sequence <= (SELECT sequence FROM text_mark WHERE kind = '{name}') \
+                 AND key NOT IN (SELECT id FROM \"t_{name}_docsize\")"
+            ),
+        ),
+        (
+            "texts of no record in the text index",
+            format!("SELECT count(*) FROM \"t_{name}_docsize\" WHERE id NOT IN (SELECT key FROM \"k_{name}\")"),
+        ),
+    ] {
+        let n = view.session.first(&sql, &[], |row| row.int(0))?.unwrap_or(0);
+        if n != 0 {
+            lines.push(format!("{n} {what}"));
+        }
+    }
+    Ok(lines)
 }
 
 /// Takes a record out of the index.

@@ -1,14 +1,15 @@
 //! A transaction of a tenant: making, changing and deleting records. All or nothing.
 
+use std::collections::HashSet;
 use std::ops::{Deref, DerefMut};
 
 use serde_json::Value as Json;
 
 use crate::counters::Counters;
 use crate::document::Taken;
-use crate::plan::many_table;
 use crate::schema;
 use crate::session::{Cell, Session};
+use crate::statements::{KindStatements, one_columns};
 use crate::{Class, Document, Kind, ListId, Record, Result, StoreError, View, text};
 
 /// Numbers that a tenant gives out in order.
@@ -26,6 +27,10 @@ pub struct Txn<'a> {
     pub(crate) counters: Counters,
     pub(crate) numbers: Numbers,
     pub(crate) n_bytes: usize,
+    /// Classes that this transaction stored or found stored.
+    pub(crate) classes: HashSet<(&'static str, Class)>,
+    /// Those of earlier transactions that are not committed yet but will be together with this one.
+    pub(crate) batch_classes: &'a HashSet<(&'static str, Class)>,
 }
 
 /// What a write gives back of the record written.
@@ -66,12 +71,18 @@ impl Txn<'_> {
         let sequence = self.next_sequence();
         let taken = &document.taken;
         self.ensure_class(kind, taken)?;
-        let list = document.list.map(|(list, n)| (Cell::Int(list.0), n.cast_signed()));
+        let statements = self.view.statements(kind)?;
         let session = &mut self.view.session;
-        let key = write_row(session, kind, None, &document.id, 1, sequence.cast_signed(), taken, list)?;
-        let sql = format!("INSERT INTO \"b_{}\" (key, body) VALUES (?1, ?2)", kind.name);
-        session.execute(&sql, &[key.into(), Cell::Blob(document.body.clone())])?;
-        write_references(session, kind, key, &document.id, taken)?;
+        let head = Head {
+            key: None,
+            id: &document.id,
+            version: 1,
+            sequence: sequence.cast_signed(),
+            list: document.list.map(|(list, n)| (list.0, n.cast_signed())),
+        };
+        let key = write_row(session, statements, kind, head, taken)?;
+        session.execute(&statements.insert_body, &[key.into(), Cell::Blob(document.body.clone())])?;
+        write_references(session, statements, kind, key, &document.id, taken)?;
         self.adopt(document)?;
         self.counters.count(kind, taken, 1);
         self.n_bytes += document.body.len();
@@ -95,20 +106,23 @@ impl Txn<'_> {
         let taken = &document.taken;
         let sequence = self.next_sequence();
         self.ensure_class(kind, taken)?;
-        if let (Some(_), Some(list)) = (document.list, old.list) {
+        let brings_list = document.list.map(|(list, _)| list).filter(|it| old.list != Some(*it));
+        if let (Some(_), Some(list)) = (brings_list, old.list) {
             self.drop_list(kind, list)?;
         }
+        let statements = self.view.statements(kind)?;
         let session = &mut self.view.session;
         let version = old.version + 1;
-        change_row(session, document, old.key, version, sequence)?;
-        let sql = format!("UPDATE \"b_{}\" SET body = ?2 WHERE key = ?1", kind.name);
-        session.execute(&sql, &[old.key.into(), Cell::Blob(document.body.clone())])?;
+        change_row(session, statements, document, old.key, version, sequence)?;
+        session.execute(&statements.update_body, &[old.key.into(), Cell::Blob(document.body.clone())])?;
         if before.many != taken.many || before.identifiers != taken.identifiers || before.links != taken.links
         {
-            drop_references(session, kind, old.key, id, &before)?;
-            write_references(session, kind, old.key, id, taken)?;
+            drop_references(session, statements, kind, old.key, id, &before)?;
+            write_references(session, statements, kind, old.key, id, taken)?;
         }
-        self.adopt(document)?;
+        if brings_list.is_some() {
+            self.adopt(document)?;
+        }
         if before.counted != taken.counted || before.class != taken.class {
             self.counters.count(kind, &before, -1);
             self.counters.count(kind, taken, 1);
@@ -130,15 +144,12 @@ impl Txn<'_> {
         if let Some(list) = old.list {
             self.drop_list(kind, list)?;
         }
+        let statements = self.view.statements(kind)?;
         let session = &mut self.view.session;
-        drop_references(session, kind, old.key, id, &before)?;
+        drop_references(session, statements, kind, old.key, id, &before)?;
         text::forget(session, kind, old.key)?;
-        for table in ["k", "b"] {
-            session.execute(
-                &format!("DELETE FROM \"{table}_{}\" WHERE key = ?1", kind.name),
-                &[old.key.into()],
-            )?;
-        }
+        session.execute(&statements.delete_row, &[old.key.into()])?;
+        session.execute(&statements.delete_body, &[old.key.into()])?;
         let sql = "INSERT INTO tombstone (sequence, kind, id) VALUES (?1, ?2, ?3)";
         session.execute(sql, &[sequence.into(), kind.name.into(), id.into()])?;
         self.counters.count(kind, &before, -1);
@@ -166,10 +177,9 @@ impl Txn<'_> {
         chunk: bytes::Bytes,
     ) -> Result<()> {
         self.n_bytes += chunk.len();
-        let sql =
-            format!("INSERT INTO \"m_{}\" (list, position, n, body) VALUES (?1, ?2, ?3, ?4)", kind.name);
+        let sql = &self.view.statements(kind)?.insert_members;
         let values = [list.0.into(), position.into(), i64::from(n).into(), Cell::Blob(chunk)];
-        self.view.session.execute(&sql, &values)?;
+        self.view.session.execute(sql, &values)?;
         Ok(())
     }
 
@@ -211,22 +221,35 @@ impl Txn<'_> {
     }
 
     fn ensure_class(&mut self, kind: &'static Kind, taken: &Taken) -> Result<()> {
-        if self.view.shared.classes.is_committed(kind, taken.class) {
+        let at = (kind.name, taken.class);
+        if self.view.shared.classes.is_committed(kind, taken.class)
+            || self.classes.contains(&at)
+            || self.batch_classes.contains(&at)
+        {
             return Ok(());
         }
-        ensure_class(&mut self.view.session, kind, taken)
+        ensure_class(&mut self.view.session, kind, taken)?;
+        self.classes.insert(at);
+        Ok(())
     }
 
     fn adopt(&mut self, document: &Document) -> Result<()> {
         let Some((list, _)) = document.list else { return Ok(()) };
         let sql = "DELETE FROM staging WHERE kind = ?1 AND list = ?2";
-        self.view.session.execute(sql, &[document.kind.name.into(), list.0.into()])?;
-        Ok(())
+        let kind = document.kind.name;
+        if self.view.session.execute(sql, &[kind.into(), list.0.into()])? == 1 {
+            return Ok(());
+        }
+        Err(StoreError::Query(format!(
+            "{kind} {:?}: its list of members was discarded, or belongs to another record; write the list anew",
+            document.id
+        )))
     }
 
     fn drop_list(&mut self, kind: &Kind, list: ListId) -> Result<()> {
+        let statements = self.view.statements(kind)?;
         let session = &mut self.view.session;
-        session.execute(&format!("DELETE FROM \"m_{}\" WHERE list = ?1", kind.name), &[list.0.into()])?;
+        session.execute(&statements.delete_members, &[list.0.into()])?;
         session.execute(
             "DELETE FROM staging WHERE kind = ?1 AND list = ?2",
             &[kind.name.into(), list.0.into()],
@@ -254,79 +277,78 @@ pub(crate) fn ensure_class(session: &mut Session<'_>, kind: &Kind, taken: &Taken
     )))
 }
 
+/// The head of a narrow row.
+#[derive(Clone, Copy)]
+pub(crate) struct Head<'a> {
+    /// `None` for a new one.
+    pub(crate) key: Option<i64>,
+    pub(crate) id: &'a str,
+    pub(crate) version: i64,
+    pub(crate) sequence: i64,
+    /// The list of members and its length.
+    pub(crate) list: Option<(i64, i64)>,
+}
+
 /// Inserts the narrow row of a record and gives its key.
-#[allow(clippy::too_many_arguments, reason = "the columns of one row, each of its own meaning")]
 pub(crate) fn write_row(
     session: &mut Session<'_>,
+    statements: &KindStatements,
     kind: &'static Kind,
-    key: Option<i64>,
-    id: &str,
-    version: i64,
-    sequence: i64,
+    head: Head<'_>,
     taken: &Taken,
-    list: Option<(Cell, i64)>,
 ) -> Result<i64> {
-    let mut names = String::from("key, id, version, sequence, class");
-    let mut values = vec![
-        key.map_or(Cell::Null, Cell::Int),
-        id.into(),
-        version.into(),
-        sequence.into(),
+    let mut values = Vec::with_capacity(7 + taken.cells.len());
+    values.extend([
+        head.key.map_or(Cell::Null, Cell::Int),
+        head.id.into(),
+        head.version.into(),
+        head.sequence.into(),
         taken.class.0.into(),
-    ];
-    for column in one_columns(kind) {
-        names.push_str(&format!(", \"{}\"", column.name));
-    }
+    ]);
     values.extend(taken.cells.iter().cloned());
     if kind.members.is_some() {
-        names.push_str(", list, n_members");
-        let (list, n) = list.unwrap_or((Cell::Null, 0));
+        let (list, n) = head.list.map_or((Cell::Null, 0), |(list, n)| (Cell::Int(list), n));
         values.extend([list, n.into()]);
     }
-    let marks: Vec<String> = (1..=values.len()).map(|n| format!("?{n}")).collect();
-    let sql =
-        format!("INSERT INTO \"k_{}\" ({names}) VALUES ({}) RETURNING key", kind.name, marks.join(", "));
-    let written = session.first(&sql, &values, |row| row.int(0));
+    let written = session.first(&statements.insert_row, &values, |row| row.int(0));
     written
-        .map_err(|error| duplicate(error, kind, id, taken))?
+        .map_err(|error| duplicate(error, kind, head.id, taken))?
         .ok_or_else(|| StoreError::Damaged("no key".into()))
 }
 
 fn change_row(
     session: &mut Session<'_>,
+    statements: &KindStatements,
     document: &Document,
     key: i64,
     version: u64,
     sequence: u64,
 ) -> Result<()> {
     let (kind, taken) = (document.kind, &document.taken);
-    let mut sets = String::from("version = ?2, sequence = ?3, class = ?4");
     let mut values: Vec<Cell> = vec![key.into(), version.into(), sequence.into(), taken.class.0.into()];
-    for (column, cell) in one_columns(kind).zip(&taken.cells) {
-        values.push(cell.clone());
-        sets.push_str(&format!(", \"{}\" = ?{}", column.name, values.len()));
-    }
-    if let Some((list, n)) = document.list {
-        values.extend([Cell::Int(list.0), n.into()]);
-        sets.push_str(&format!(", list = ?{}, n_members = ?{}", values.len() - 1, values.len()));
-    }
-    let sql = format!("UPDATE \"k_{}\" SET {sets} WHERE key = ?1", kind.name);
-    session.execute(&sql, &values).map_err(|error| duplicate(error, kind, &document.id, taken))?;
+    values.extend(taken.cells.iter().cloned());
+    let sql = match document.list {
+        Some((list, n)) => {
+            values.extend([Cell::Int(list.0), n.into()]);
+            &statements.update_row_and_list
+        }
+        None => &statements.update_row,
+    };
+    session.execute(sql, &values).map_err(|error| duplicate(error, kind, &document.id, taken))?;
     Ok(())
 }
 
 /// The many-valued columns, identifiers and links of a record.
 pub(crate) fn write_references(
     session: &mut Session<'_>,
+    statements: &KindStatements,
     kind: &Kind,
     key: i64,
     id: &str,
     taken: &Taken,
 ) -> Result<()> {
     for (column, value) in &taken.many {
-        let sql =
-            format!("INSERT INTO {} (value, key) VALUES (?1, ?2)", many_table(kind, &kind.columns[*column]));
-        session.execute(&sql, &[value.clone(), key.into()])?;
+        session.execute(&statements.insert_many[*column], &[value.clone(), key.into()])?;
     }
     for (scheme, value) in &taken.identifiers {
         let sql = "INSERT INTO identifier (scheme, value, kind, id) VALUES (?1, ?2, ?3, ?4)";
@@ -342,11 +364,16 @@ pub(crate) fn write_references(
     Ok(())
 }
 
-fn drop_references(session: &mut Session<'_>, kind: &Kind, key: i64, id: &str, taken: &Taken) -> Result<()> {
+fn drop_references(
+    session: &mut Session<'_>,
+    statements: &KindStatements,
+    kind: &Kind,
+    key: i64,
+    id: &str,
+    taken: &Taken,
+) -> Result<()> {
     for (column, value) in &taken.many {
-        let sql =
-            format!("DELETE FROM {} WHERE value = ?1 AND key = ?2", many_table(kind, &kind.columns[*column]));
-        session.execute(&sql, &[value.clone(), key.into()])?;
+        session.execute(&statements.delete_many[*column], &[value.clone(), key.into()])?;
     }
     for (scheme, value) in &taken.identifiers {
         let sql = "DELETE FROM identifier WHERE scheme = ?1 AND value = ?2 AND kind = ?3 AND id = ?4";
@@ -361,10 +388,6 @@ fn drop_references(session: &mut Session<'_>, kind: &Kind, key: i64, id: &str, t
         )?;
     }
     Ok(())
-}
-
-fn one_columns(kind: &'static Kind) -> impl Iterator<Item = &'static crate::Column> {
-    kind.columns.iter().filter(|it| it.arity == crate::Arity::One)
 }
 
 /// Which value is taken, when an engine refuses a row for that reason.

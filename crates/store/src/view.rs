@@ -9,10 +9,13 @@ use serde_json::Value as Json;
 use crate::classes::Classes;
 use crate::scan::Scan;
 use crate::session::{Cell, Row, Session};
+use crate::statements::{KindStatements, Statements};
 use crate::{Change, Class, Expr, FacetCount, Kind, Limits, Query, Record, Result, StoreError};
 
 /// Records read in one step when many are handed out.
 const STEP_RECORDS: usize = 256;
+/// Keys held at once when a query asks for everything in insertion order.
+const STEP_KEYS: u64 = 16_384;
 
 /// Whether what a session sees is committed, or a transaction's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +29,7 @@ pub(crate) enum State {
 /// What all sessions of a tenant share.
 pub(crate) struct Shared {
     pub(crate) kinds: &'static [&'static Kind],
+    pub(crate) statements: Statements,
     pub(crate) classes: Classes,
     pub(crate) limits: Limits,
 }
@@ -39,28 +43,28 @@ pub struct View<'a> {
     pub(crate) behind: Option<&'static Kind>,
 }
 
-impl View<'_> {
+impl<'a> View<'a> {
     /// The record with this id.
     pub fn get(&mut self, kind: &'static Kind, id: &str) -> Result<Option<Record>> {
-        let sql = self.record_sql(kind, "r.id = ?1");
+        let sql = &self.statements(kind)?.by_id;
         let has_list = kind.members.is_some();
-        self.session.first(&sql, &[id.into()], |row| record(&row, has_list))
+        self.session.first(sql, &[id.into()], |row| record(&row, has_list))
     }
 
     /// The records with these ids, in the order of the ids, `None` where there is none.
     pub fn get_many(&mut self, kind: &'static Kind, ids: &[String]) -> Result<Vec<Option<Record>>> {
-        let sql = self.record_sql(kind, &self.session.flavour().in_set("r.id", 1));
+        let sql = &self.statements(kind)?.by_ids;
         let has_list = kind.members.is_some();
         let set = Cell::Set(ids.iter().map(|id| Cell::Text(id.clone())).collect());
-        let found = self.session.all(&sql, &[set], |row| record(&row, has_list))?;
-        let mut by_id: HashMap<String, Record> = found.into_iter().map(|it| (it.id.clone(), it)).collect();
-        Ok(ids.iter().map(|id| by_id.remove(id)).collect())
+        let found = self.session.all(sql, &[set], |row| record(&row, has_list))?;
+        let by_id: HashMap<&str, &Record> = found.iter().map(|it| (it.id.as_str(), it)).collect();
+        Ok(ids.iter().map(|id| by_id.get(id.as_str()).map(|it| (*it).clone())).collect())
     }
 
     /// Whether a record with this id is there. Reads no body.
     pub fn has(&mut self, kind: &'static Kind, id: &str) -> Result<bool> {
-        let sql = format!("SELECT 1 FROM \"k_{}\" r WHERE r.id = ?1", kind.name);
-        Ok(self.session.first(&sql, &[id.into()], |_| Ok(()))?.is_some())
+        let sql = &self.statements(kind)?.has;
+        Ok(self.session.first(sql, &[id.into()], |_| Ok(()))?.is_some())
     }
 
     /// The records of a query, collected.
@@ -91,15 +95,45 @@ impl View<'_> {
         query: &Query,
         mut visit: impl FnMut(Record) -> ControlFlow<()>,
     ) -> Result<()> {
+        if query.order.is_empty() && query.limit.is_none() {
+            return self.for_each_in_steps(kind, query, visit);
+        }
         let keys = Scan::of(self, kind, query)?.keys(self)?;
+        self.visit_keys(kind, &keys, &mut visit).map(|_| ())
+    }
+
+    /// Without an order or a limit the answer may be everything: its keys are not held together.
+    fn for_each_in_steps(
+        &mut self,
+        kind: &'static Kind,
+        query: &Query,
+        mut visit: impl FnMut(Record) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let mut step = Query { limit: Some(STEP_KEYS), ..query.clone() };
+        loop {
+            let keys = Scan::of(self, kind, &step)?.keys(self)?;
+            if self.visit_keys(kind, &keys, &mut visit)?.is_break() || (keys.len() as u64) < STEP_KEYS {
+                return Ok(());
+            }
+            step.after = keys.last().copied();
+            step.skip = 0;
+        }
+    }
+
+    fn visit_keys(
+        &mut self,
+        kind: &'static Kind,
+        keys: &[i64],
+        visit: &mut impl FnMut(Record) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>> {
         for step in keys.chunks(STEP_RECORDS) {
             for record in self.by_keys(kind, step)? {
                 if visit(record).is_break() {
-                    return Ok(());
+                    return Ok(ControlFlow::Break(()));
                 }
             }
         }
-        Ok(())
+        Ok(ControlFlow::Continue(()))
     }
 
     /// The first record, in insertion order, that satisfies a condition.
@@ -139,11 +173,8 @@ impl View<'_> {
         mut visit: impl FnMut(u64, u32, &[u8]) -> ControlFlow<()>,
     ) -> Result<()> {
         let Some(list) = record.list else { return Ok(()) };
-        let sql = format!(
-            "SELECT position, n, body FROM \"m_{}\" WHERE list = ?1 AND ?2 < position + n ORDER BY position",
-            kind.name
-        );
-        self.session.rows(&sql, &[list.0.into(), from.into()], |row| {
+        let sql = &self.statements(kind)?.members;
+        self.session.rows(sql, &[list.0.into(), from.into()], |row| {
             let n = u32::try_from(row.int(1)?).unwrap_or(u32::MAX);
             Ok(visit(row.int(0)?.cast_unsigned(), n, &row.bytes(2)?))
         })
@@ -234,27 +265,22 @@ impl View<'_> {
 
     /// The records in these rows, in the order of the rows.
     pub(crate) fn by_keys(&mut self, kind: &'static Kind, keys: &[i64]) -> Result<Vec<Record>> {
-        let sql = self.record_sql(kind, "r.key = ?1");
+        let sql = &self.statements(kind)?.by_key;
         let has_list = kind.members.is_some();
         let mut list = Vec::with_capacity(keys.len());
         for key in keys {
-            list.extend(self.session.first(&sql, &[(*key).into()], |row| record(&row, has_list))?);
+            list.extend(self.session.first(sql, &[(*key).into()], |row| record(&row, has_list))?);
         }
         Ok(list)
     }
 
-    /// The statement that reads whole records.
-    pub(crate) fn record_sql(&self, kind: &Kind, condition: &str) -> String {
-        let list = if kind.members.is_some() { ", r.list, r.n_members" } else { "" };
-        format!(
-            "SELECT r.key, r.id, r.version, r.sequence, r.class, b.body{list} \
-             FROM \"k_{0}\" r JOIN \"b_{0}\" b ON b.key = r.key WHERE {condition}",
-            kind.name
-        )
+    /// The statements of a kind.
+    pub(crate) fn statements(&self, kind: &Kind) -> Result<&'a KindStatements> {
+        self.shared.statements.kind(kind)
     }
 }
 
-/// A row of [`View::record_sql`].
+/// A row of the statements that read whole records: key, id, version, sequence, class, body, list, length.
 pub(crate) fn record(row: &Row<'_, '_>, has_list: bool) -> Result<Record> {
     Ok(Record {
         key: row.int(0)?,

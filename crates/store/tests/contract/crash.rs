@@ -1,0 +1,145 @@
+//! A server killed in the middle of its writes: what it acknowledged is there, nothing is half there.
+//!
+//! The test starts itself anew as the server: many threads write and say on standard output what
+//! `write` returned for; the parent kills it, opens what is left and compares.
+
+use std::collections::{HashMap, HashSet};
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, Command, Stdio};
+
+use pinakes_store::{Catalogue, Document, Expr, Limits, Location, Query, Result, StoreError, Tenant, Txn};
+use serde_json::{Value as Json, json};
+
+use crate::engines::{engines, read};
+use crate::kinds::{ALL, ITEM, PLAIN};
+
+const ROUNDS: u64 = 20;
+const WRITERS: u64 = 6;
+/// Acknowledgements after which the server is killed; another number each round.
+const FEWEST_ACKNOWLEDGED: u64 = 40;
+const PLACE: &str = "PINAKES_TEST_CRASH_PLACE";
+const ROUND: &str = "PINAKES_TEST_CRASH_ROUND";
+
+#[test]
+fn acknowledged_writes_survive_a_kill() {
+    for place in engines() {
+        let mut acknowledged = HashSet::new();
+        for round in 0..ROUNDS {
+            let mut child = start(&place.location, round);
+            let lines = BufReader::new(child.stdout.take().expect("its output")).lines();
+            let enough = FEWEST_ACKNOWLEDGED + round * 13 % 60;
+            let mut n = 0;
+            for line in lines.map_while(std::io::Result::ok) {
+                // The test harness writes lines of its own, and may leave the first of ours behind them.
+                let Some((_, name)) = line.split_once("ack ") else { continue };
+                acknowledged.insert(name.to_owned());
+                n += 1;
+                if n == enough {
+                    child.kill().expect("a kill");
+                }
+            }
+            child.wait().expect("an end");
+            assert!(enough <= n, "{}: the server stopped by itself after {n}", place.engine);
+            look(&place.tenant(ALL), &acknowledged, place.engine);
+        }
+    }
+}
+
+fn start(location: &Location, round: u64) -> Child {
+    let Location::Folder(folder) = location;
+    Command::new(std::env::current_exe().expect("this program"))
+        .args(["--exact", "crash::server", "--nocapture", "--test-threads=1"])
+        .env(PLACE, folder)
+        .env(ROUND, round.to_string())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("a child")
+}
+
+/// Not a test of its own: the server of the test above.
+#[test]
+fn server() {
+    let Some(folder) = std::env::var_os(PLACE) else { return };
+    let round: u64 = std::env::var(ROUND).ok().and_then(|it| it.parse().ok()).expect("a round");
+    let limits = Limits { log_bytes: 256 << 10, ..Limits::default() };
+    let catalogue = Catalogue::open(Location::Folder(folder.into()), ALL, limits).expect("a catalogue");
+    let tenant = catalogue.tenant_or_new("t").expect("a tenant");
+    std::thread::scope(|scope| {
+        for writer in 0..WRITERS {
+            let tenant = &tenant;
+            scope.spawn(move || (0..).for_each(|n| write_some(tenant, &format!("{round}-{writer}-{n}"), n)));
+        }
+    });
+}
+
+/// One of three kinds of write, acknowledged when it returned.
+fn write_some(tenant: &Tenant, name: &str, n: u64) {
+    let own = name.to_owned();
+    let result = match n % 3 {
+        0 => tenant.write_blocking(move |txn| pair(txn, &own)),
+        1 => tenant.write_blocking(move |txn| child_and_counter(txn, &own)),
+        _ => with_members(tenant, name, n),
+    };
+    match result {
+        Ok(()) => {
+            let mut out = std::io::stdout().lock();
+            writeln!(out, "\nack {name}").and_then(|()| out.flush()).expect("the parent reads");
+        }
+        Err(error) => panic!("{name}: {error}"),
+    }
+}
+
+/// Two records that are both there or both not.
+fn pair(txn: &mut Txn<'_>, name: &str) -> Result<()> {
+    let body = json!({"name": name, "pad": "x".repeat(2_000), "group": "g", "keywords": ["k", name]});
+    txn.insert(&ITEM, &format!("{name}/a"), &body)?;
+    txn.insert(&ITEM, &format!("{name}/b"), &body)?;
+    Ok(())
+}
+
+/// A child, and its parent's count of children.
+fn child_and_counter(txn: &mut Txn<'_>, name: &str) -> Result<()> {
+    txn.insert(&PLAIN, name, &json!({"parent": "counter"}))?;
+    let n = match txn.get(&PLAIN, "counter")? {
+        Some(record) => record.json()?["n"].as_u64().unwrap_or(0),
+        None => 0,
+    };
+    txn.put(&PLAIN, "counter", &json!({"n": n + 1}))?;
+    Ok(())
+}
+
+/// A list of members, written in chunks, then taken over.
+fn with_members(tenant: &Tenant, name: &str, n: u64) -> Result<()> {
+    let list = tenant.write_blocking(|txn| txn.new_list(&ITEM))?;
+    for chunk in 0..3_u64 {
+        let bytes = bytes::Bytes::from(format!("{n},{n}"));
+        tenant.write_blocking(move |txn| txn.append_members(&ITEM, list, chunk * 2, 2, bytes.clone()))?;
+    }
+    let document = Document::new(&ITEM, name, &json!({"name": "with members"}))?.with_list(list, 6);
+    tenant.write_blocking(move |txn| {
+        txn.insert_document(&document)?;
+        Ok::<(), StoreError>(())
+    })
+}
+
+fn look(tenant: &Tenant, acknowledged: &HashSet<String>, engine: &str) {
+    assert_eq!(tenant.check().expect("a check"), Vec::<String>::new(), "{engine}");
+    let items = read(tenant, |view| view.find(&ITEM, &Query::filter(Expr::All)));
+    let plain = read(tenant, |view| view.find(&PLAIN, &Query::filter(Expr::All)));
+    let mut parts: HashMap<String, u32> = HashMap::new();
+    for record in &items {
+        let name = record.id.split('/').next().unwrap_or_default().to_owned();
+        *parts.entry(name).or_default() += if record.list.is_some() { 2 } else { 1 };
+    }
+    let mut n_children = 0;
+    for record in plain.iter().filter(|it| it.id != "counter") {
+        n_children += 1;
+        parts.insert(record.id.clone(), 2);
+    }
+    assert!(parts.values().all(|it| *it == 2), "{engine}: half a pair");
+    let counter = plain.iter().find(|it| it.id == "counter").map(|it| it.json().expect("JSON"));
+    assert_eq!(counter.map_or(0, |it: Json| it["n"].as_u64().unwrap_or(0)), n_children, "{engine}: the counter");
+    let lost: Vec<_> = acknowledged.iter().filter(|it| !parts.contains_key(*it)).collect();
+    assert!(lost.is_empty(), "{engine}: acknowledged and lost: {lost:?}");
+}

@@ -1,0 +1,69 @@
+//! Fresh catalogues, one per engine.
+
+use pinakes_store::{Catalogue, Kind, Limits, Location, Result, StoreError, Tenant, Txn, View};
+use tempfile::TempDir;
+
+/// A place for a catalogue, gone when dropped.
+pub(crate) struct Place {
+    pub(crate) engine: &'static str,
+    pub(crate) location: Location,
+    pub(crate) folder: TempDir,
+}
+
+/// One fresh place per engine.
+pub(crate) fn engines() -> Vec<Place> {
+    vec![sqlite()]
+}
+
+/// A fresh place of the embedded engine.
+pub(crate) fn sqlite() -> Place {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    Place { engine: "sqlite", location: Location::Folder(folder.path().into()), folder }
+}
+
+impl Place {
+    /// Opens the catalogue.
+    pub(crate) fn open(&self, kinds: &'static [&'static Kind], limits: Limits) -> Catalogue {
+        Catalogue::open(self.location.clone(), kinds, limits).expect("a catalogue")
+    }
+
+    /// Opens the catalogue and its tenant `t`, made if need be.
+    pub(crate) fn tenant(&self, kinds: &'static [&'static Kind]) -> Tenant {
+        self.open(kinds, Limits::default()).tenant_or_new("t").expect("a tenant")
+    }
+
+    /// The file of a tenant of the embedded engine.
+    pub(crate) fn file(&self, tenant: &str) -> std::path::PathBuf {
+        self.folder.path().join("tenants").join(format!("{tenant}.sqlite"))
+    }
+}
+
+/// Runs a test on a fresh tenant of each engine, then looks whether it is sound.
+pub(crate) fn on_each(kinds: &'static [&'static Kind], test: impl Fn(&Tenant)) {
+    for place in engines() {
+        let tenant = place.tenant(kinds);
+        test(&tenant);
+        assert_eq!(tenant.check().expect("a check"), Vec::<String>::new(), "{}", place.engine);
+    }
+}
+
+/// Writes that succeed.
+pub(crate) fn write<R: Send + 'static>(
+    tenant: &Tenant,
+    closure: impl FnMut(&mut Txn<'_>) -> Result<R> + Send + 'static,
+) -> R {
+    tenant.write_blocking(closure).expect("a write")
+}
+
+/// A write that is refused.
+pub(crate) fn refused<R: Send + std::fmt::Debug + 'static>(
+    tenant: &Tenant,
+    closure: impl FnMut(&mut Txn<'_>) -> Result<R> + Send + 'static,
+) -> StoreError {
+    tenant.write_blocking(closure).expect_err("a refusal")
+}
+
+/// A read that succeeds.
+pub(crate) fn read<R>(tenant: &Tenant, closure: impl FnMut(&mut View<'_>) -> Result<R>) -> R {
+    tenant.read_blocking(closure).expect("a read")
+}

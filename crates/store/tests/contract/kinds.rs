@@ -1,0 +1,59 @@
+//! The kinds that the tests use.
+
+use pinakes_store::{Arity, Column, Counts, Facet, Identifier, Index, Kind, Link, Text, Type};
+
+/// Nothing declared.
+pub(crate) static PLAIN: Kind = Kind::named("plain");
+
+/// Everything declared.
+pub(crate) static ITEM: Kind = Kind {
+    id_path: Some("pid"),
+    columns: &[
+        Column::one("name", Type::Text),
+        Column::one("size", Type::Integer),
+        Column::one("mass", Type::Real),
+        Column::one("open", Type::Boolean),
+        Column::one("made", Type::Instant),
+        Column::at("depth", "place.depth", Type::Integer),
+        Column::many("keywords", Type::Text),
+        Column { name: "numbers", path: "runs.number", ty: Type::Integer, arity: Arity::Many },
+    ],
+    indexes: &[
+        Index::on(&["name"]),
+        Index::on(&["size"]),
+        Index::on(&["made"]),
+        Index::on(&["class"]),
+        Index::on(&["class", "made"]),
+        Index::on(&["class", "size"]),
+    ],
+    facets: &[
+        Facet::values("name"),
+        Facet::values("size"),
+        Facet::values("mass"),
+        Facet::values("keywords"),
+        Facet::days("made"),
+        Facet { name: "keys", path: "meta", counts: Counts::Strings(keys) },
+        Facet::values("group"),
+        Facet::values("free"),
+    ],
+    class_fields: &["group", "shared"],
+    text: Text::AllStrings,
+    identifiers: &[Identifier { scheme: "doi", path: "doi" }],
+    links: &[Link { relation: "parent", path: "parents", to: "item" }],
+    members: Some("files"),
+    ..Kind::named("item")
+};
+
+/// Values that only one record may have.
+pub(crate) static USER: Kind = Kind {
+    columns: &[Column::one("username", Type::Text), Column::one("badge", Type::Integer)],
+    indexes: &[Index::unique(&["username"]), Index::unique(&["badge"])],
+    ..Kind::named("user")
+};
+
+/// What most tests open a catalogue with.
+pub(crate) static ALL: &[&Kind] = &[&PLAIN, &ITEM, &USER];
+
+fn keys(map: &serde_json::Map<String, serde_json::Value>, into: &mut Vec<String>) {
+    into.extend(map.keys().cloned());
+}

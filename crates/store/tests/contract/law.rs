@@ -1,0 +1,337 @@
+//! The law of queries: what the store finds, counts and groups is what evaluating the condition on every
+//! body and sorting gives, whichever index leads.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use pinakes_store::{Direction, End, Expr, FacetCount, Order, Pattern, Query, Tenant, Value, matches};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use serde_json::{Map, Value as Json, json};
+
+use crate::engines::{Place, engines, write};
+use crate::kinds::{ALL, ITEM};
+
+/// More than the number below which the engine's own choice of an index is taken.
+const N_RECORDS: u64 = 2_600;
+const FACETS: [&str; 8] = ["name", "size", "mass", "keywords", "made", "keys", "group", "free"];
+
+/// A record that exists for the law: the id is its position in the list.
+fn body(n: u64) -> Json {
+    // A small generator, so that every run has the same records.
+    let mut state = n.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut draw = |below: u64| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state % below
+    };
+    let mut map = Map::new();
+    map.insert("pid".into(), json!(id(n)));
+    let mut maybe = |draw: &mut dyn FnMut(u64) -> u64, name: &str, value: Json| match draw(8) {
+        0 => {}
+        1 => {
+            map.insert(name.into(), Json::Null);
+        }
+        _ => {
+            map.insert(name.into(), value);
+        }
+    };
+    let value = json!(format!("n{}", draw(40)));
+    maybe(&mut draw, "name", value);
+    let value = json!(draw(300));
+    maybe(&mut draw, "size", value);
+    let value = json!(draw(40) as f64 / 4.0 - 3.0);
+    maybe(&mut draw, "mass", value);
+    let value = json!(draw(2) == 0);
+    maybe(&mut draw, "open", value);
+    let value = json!(format!("2020-01-{:02}T{:02}:00:00.000Z", 1 + draw(5), draw(24)));
+    maybe(&mut draw, "made", value);
+    let value = json!({"depth": draw(9)});
+    maybe(&mut draw, "place", value);
+    let value = Json::from((0..draw(4)).map(|_| json!(format!("k{}", draw(30)))).collect::<Vec<_>>());
+    maybe(&mut draw, "keywords", value);
+    let value = Json::from((0..draw(3)).map(|_| json!({"number": draw(50), "x": draw(3)})).collect::<Vec<_>>());
+    maybe(&mut draw, "runs", value);
+    let value = json!(format!("g{}", draw(12)));
+    maybe(&mut draw, "group", value);
+    let value = Json::from((0..draw(3)).map(|_| json!(format!("g{}", draw(4)))).collect::<Vec<_>>());
+    maybe(&mut draw, "shared", value);
+    let value = json!({format!("m{}", draw(4)): draw(3), "common": 1});
+    maybe(&mut draw, "meta", value);
+    let value = match draw(4) {
+        0 => json!(draw(4)),
+        1 => json!(format!("f{}", draw(4))),
+        2 => json!([draw(4), format!("f{}", draw(4)), null]),
+        _ => json!({"a": draw(3), "b": [draw(3)]}),
+    };
+    maybe(&mut draw, "free", value);
+    Json::Object(map)
+}
+
+/// Ids do not stand in insertion order.
+fn id(n: u64) -> String {
+    format!("i{:04}", (n * 7919) % N_RECORDS)
+}
+
+struct World {
+    tenants: Vec<(Place, Tenant)>,
+    bodies: Vec<Json>,
+}
+
+fn world() -> &'static World {
+    static WORLD: OnceLock<World> = OnceLock::new();
+    WORLD.get_or_init(|| {
+        let tenants: Vec<_> = engines().into_iter().map(|place| (place.tenant(ALL), place)).collect();
+        for (tenant, _) in &tenants {
+            // Every record is written twice over and some deleted, so that counts have gone up and down.
+            write(tenant, |txn| {
+                for n in 0..N_RECORDS {
+                    txn.insert(&ITEM, &id(n), &body(n + 17))?;
+                }
+                Ok(())
+            });
+            write(tenant, |txn| {
+                for n in 0..N_RECORDS {
+                    txn.update(&ITEM, &id(n), &body(n))?;
+                }
+                txn.insert(&ITEM, "gone", &body(3))?;
+                txn.delete(&ITEM, "gone").map(|_| ())
+            });
+        }
+        let tenants = tenants.into_iter().map(|(tenant, place)| (place, tenant)).collect();
+        World { tenants, bodies: (0..N_RECORDS).map(body).collect() }
+    })
+}
+
+fn text_value() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        (0..42_u8).prop_map(|n| format!("n{n}").into()),
+        (0..32_u8).prop_map(|n| format!("k{n}").into()),
+        (0..14_u8).prop_map(|n| format!("g{n}").into()),
+        (0..5_u8).prop_map(|n| format!("f{n}").into()),
+    ]
+}
+
+fn number_value() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        (-5..320_i64).prop_map(Value::from),
+        (-20..60_i64).prop_map(|n| Value::from(n as f64 / 4.0)),
+        (0..6_i64).prop_map(Value::from),
+    ]
+}
+
+fn instant_value() -> impl Strategy<Value = Value> {
+    (0..150_i64).prop_map(|hours| Value::Instant(1_577_836_800_000 + hours * 3_600_000))
+}
+
+/// A path and a value that may occur there.
+fn place_and_value() -> impl Strategy<Value = (&'static str, Value)> {
+    let texts = prop::sample::select(vec!["name", "keywords", "group", "shared", "free", "size", "free.b"]);
+    let numbers = prop::sample::select(vec![
+        "size", "mass", "place.depth", "runs.number", "runs.x", "free", "free.a", "free.b", "meta.common", "name",
+    ]);
+    prop_oneof![
+        4 => (texts, text_value()),
+        4 => (numbers, number_value()),
+        1 => (Just("made"), instant_value()),
+        1 => (Just("open"), any::<bool>().prop_map(Value::from)),
+        1 => (prop::sample::select(vec!["name", "group", "free", "meta.m1", "keywords", "runs.number"]), Just(Value::Null)),
+        1 => (prop::sample::select(vec!["shared", "keywords"]), Just(Value::Json(json!(["g1"])))),
+    ]
+}
+
+fn leaf() -> impl Strategy<Value = Expr> {
+    let pair = place_and_value;
+    prop_oneof![
+        6 => pair().prop_map(|(path, value)| Expr::Is(path.into(), value)),
+        2 => (pair(), prop::collection::vec(pair(), 0..4)).prop_map(|((path, value), more)| {
+            let values = more.into_iter().filter(|it| it.0 == path).map(|it| it.1);
+            Expr::In(path.into(), std::iter::once(value).chain(values).collect())
+        }),
+        4 => (pair(), pair(), 0..4_u8).prop_map(|((path, low), (_, high), ends)| {
+            let end = |value: Value, bit: u8| if ends & bit == 0 { End::Included(value) } else { End::Excluded(value) };
+            let same = std::mem::discriminant(&low) == std::mem::discriminant(&high);
+            let high = if same { end(high, 2) } else { End::Open };
+            Expr::Range(path.into(), end(low, 1), high)
+        }),
+        1 => prop::sample::select(vec!["name", "free.a", "group", "runs.x", "meta.m2"]).prop_map(|it| Expr::Exists(it.into())),
+        1 => prop::sample::select(vec![("name", "n1"), ("keywords", "k2"), ("group", "g1"), ("free", "f")])
+            .prop_map(|(path, prefix)| Expr::Prefix(path.into(), prefix.into())),
+        1 => prop::sample::select(vec![("name", "1$"), ("keywords", "[12]$"), ("group", "1"), ("free", "^F")])
+            .prop_map(|(path, text)| Expr::Regex(path.into(), Pattern::new(text, "i").expect("a pattern"))),
+        1 => (prop::sample::select(vec!["runs", "keywords", "free"]), 0..4_u64).prop_map(|(path, n)| Expr::Size(path.into(), n)),
+        1 => (0..50_i64, 0..3_i64).prop_map(|(number, x)| {
+            let both = Expr::And(vec![Expr::Is("number".into(), number.into()), Expr::Is("x".into(), x.into())]);
+            Expr::Element("runs".into(), Box::new(both))
+        }),
+        1 => prop::collection::vec(0..N_RECORDS, 0..5).prop_map(|list| Expr::Ids(list.into_iter().map(id).collect())),
+    ]
+}
+
+fn expr() -> impl Strategy<Value = Expr> {
+    leaf().prop_recursive(3, 12, 3, |inner| {
+        prop_oneof![
+            3 => prop::collection::vec(inner.clone(), 1..4).prop_map(Expr::And),
+            2 => prop::collection::vec(inner.clone(), 1..4).prop_map(Expr::Or),
+            1 => inner.prop_map(|it| Expr::Not(Box::new(it))),
+        ]
+    })
+}
+
+fn query() -> impl Strategy<Value = Query> {
+    let paths = prop::sample::select(vec!["name", "size", "mass", "made", "open", "pid", "place.depth"]);
+    let direction = prop_oneof![Just(Direction::Ascending), Just(Direction::Descending)];
+    let order = prop::collection::vec(
+        (paths, direction).prop_map(|(path, direction)| Order { path: path.into(), direction }),
+        0..3,
+    );
+    let filter = prop_oneof![6 => expr(), 1 => Just(Expr::All)];
+    (filter, order, prop_oneof![Just(0_u64), 0..80_u64], prop::option::of(0..60_u64))
+        .prop_map(|(filter, order, skip, limit)| Query { filter, order, skip, limit, after: None })
+}
+
+/// The condition on one record; ids are not about the body.
+fn holds(expr: &Expr, id: &str, body: &Json) -> bool {
+    match expr {
+        Expr::Ids(ids) => ids.iter().any(|it| it == id),
+        Expr::And(list) => list.iter().all(|it| holds(it, id, body)),
+        Expr::Or(list) => list.iter().any(|it| holds(it, id, body)),
+        Expr::Not(it) => !holds(it, id, body),
+        other => matches(other, body),
+    }
+}
+
+fn sort_key<'a>(body: &'a Json, order: &Order) -> Option<&'a Json> {
+    let found = order.path.as_steps().iter().try_fold(body, |at, step| at.get(step))?;
+    (!found.is_null()).then_some(found)
+}
+
+fn compare(a: Option<&Json>, b: Option<&Json>) -> Ordering {
+    match (a, b) {
+        (Some(Json::String(a)), Some(Json::String(b))) => a.cmp(b),
+        (Some(Json::Number(a)), Some(Json::Number(b))) => {
+            a.as_f64().partial_cmp(&b.as_f64()).expect("no NaN in JSON")
+        }
+        (Some(Json::Bool(a)), Some(Json::Bool(b))) => a.cmp(b),
+        (a, b) => a.is_some().cmp(&b.is_some()),
+    }
+}
+
+fn expected_page(world: &World, query: &Query) -> Vec<String> {
+    let mut rows: Vec<(usize, &Json)> = world
+        .bodies
+        .iter()
+        .enumerate()
+        .filter(|(n, body)| holds(&query.filter, &id(*n as u64), body))
+        .collect();
+    rows.sort_by(|(a_n, a), (b_n, b)| {
+        let mut last = Direction::Ascending;
+        for order in &query.order {
+            last = order.direction;
+            let by_value = compare(sort_key(a, order), sort_key(b, order));
+            let by_value = if last == Direction::Descending { by_value.reverse() } else { by_value };
+            if by_value.is_ne() {
+                return by_value;
+            }
+        }
+        if last == Direction::Descending { b_n.cmp(a_n) } else { a_n.cmp(b_n) }
+    });
+    let limit = query.limit.map_or(usize::MAX, |it| usize::try_from(it).expect("small"));
+    let skip = usize::try_from(query.skip).expect("small");
+    rows.into_iter().skip(skip).take(limit).map(|(n, _)| id(n as u64)).collect()
+}
+
+/// Values of a facet in a body, by the definition in words.
+fn facet_values(facet: &str, body: &Json) -> Vec<String> {
+    let text = |it: &Json| match it {
+        Json::String(it) => Some(it.clone()),
+        Json::Number(it) => it.as_f64().map(|it| it.to_string()),
+        _ => None,
+    };
+    let mut values: Vec<String> = match (facet, body.get(if facet == "keys" { "meta" } else { facet })) {
+        ("keys", Some(Json::Object(map))) => map.keys().cloned().collect(),
+        ("made", Some(Json::String(it))) => vec![it[..10].to_owned()],
+        (_, Some(Json::Array(list))) => list.iter().filter_map(text).collect(),
+        (_, Some(one)) => text(one).into_iter().collect(),
+        (_, None) => Vec::new(),
+    };
+    values.sort();
+    values.dedup();
+    values
+}
+
+fn expected_facet(world: &World, filter: &Expr, facet: &str) -> Vec<FacetCount> {
+    let mut counts = BTreeMap::new();
+    for (n, body) in world.bodies.iter().enumerate() {
+        if holds(filter, &id(n as u64), body) {
+            facet_values(facet, body).into_iter().for_each(|it| *counts.entry(it).or_insert(0) += 1);
+        }
+    }
+    counts.into_iter().rev().map(|(value, n_records)| FacetCount { value, n_records }).collect()
+}
+
+fn check(query: &Query) -> Result<(), TestCaseError> {
+    let world = world();
+    let expected = expected_page(world, query);
+    let whole = Query { skip: 0, limit: None, order: Vec::new(), ..query.clone() };
+    let n_expected = expected_page(world, &whole).len() as u64;
+    for (place, tenant) in &world.tenants {
+        let page = tenant.read_blocking(|view| view.find(&ITEM, query));
+        let page = page.map_err(|error| TestCaseError::fail(format!("{}: {error}", place.engine)))?;
+        let page: Vec<String> = page.into_iter().map(|it| it.id).collect();
+        prop_assert_eq!(&page, &expected, "{}", place.engine);
+        let n = tenant.read_blocking(|view| view.count(&ITEM, &query.filter));
+        prop_assert_eq!(n.ok(), Some(n_expected), "{}: count", place.engine);
+        let facets = tenant.read_blocking(|view| view.facets(&ITEM, &query.filter, &FACETS));
+        let facets = facets.map_err(|error| TestCaseError::fail(format!("{}: {error}", place.engine)))?;
+        for (facet, found) in FACETS.iter().zip(facets) {
+            prop_assert_eq!(found, expected_facet(world, &query.filter, facet), "{}: {}", place.engine, facet);
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn the_store_finds_what_evaluation_finds() {
+    let mut runner = TestRunner::new(Config { cases: 96, failure_persistence: None, ..Config::default() });
+    runner.run(&query(), |query| check(&query)).expect("the law holds");
+    for (_, tenant) in &world().tenants {
+        assert_eq!(tenant.check().expect("a check"), Vec::<String>::new());
+    }
+}
+
+/// Each way of leading through the records, chosen on purpose.
+#[test]
+fn every_lead_gives_the_same() {
+    let by = |path: &str, direction| vec![Order { path: path.into(), direction }];
+    let group = |n: u8| Expr::Is("group".into(), format!("g{n}").into());
+    let some_classes = Expr::And(vec![group(1), Expr::Is("shared".into(), Value::Json(json!(["g1"])))]);
+    let filters = [
+        group(3),
+        Expr::And(vec![group(3), Expr::Is("shared".into(), Value::Null)]),
+        some_classes,
+        Expr::Is("name".into(), "n7".into()),
+        Expr::And(vec![Expr::Is("name".into(), "n7".into()), group(2)]),
+        Expr::Is("keywords".into(), "k3".into()),
+        Expr::And(vec![Expr::Is("keywords".into(), "k3".into()), group(2), Expr::Is("open".into(), true.into())]),
+        Expr::Range("size".into(), End::Included(10_i64.into()), End::Open),
+        Expr::In("size".into(), vec![1_i64.into(), 2_i64.into(), 3_i64.into()]),
+        Expr::Is("mass".into(), 2_i64.into()),
+    ];
+    for filter in filters {
+        for order in [
+            Vec::new(),
+            by("made", Direction::Descending),
+            by("size", Direction::Ascending),
+            by("name", Direction::Descending),
+            by("mass", Direction::Ascending),
+        ] {
+            for (skip, limit) in [(0, Some(5)), (7, Some(20)), (0, None), (3, None)] {
+                let query = Query { filter: filter.clone(), order: order.clone(), skip, limit, after: None };
+                check(&query).expect("the law holds");
+            }
+        }
+    }
+}

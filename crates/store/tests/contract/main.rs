@@ -1,0 +1,15 @@
+//! What the store promises, asked of every engine: the embedded one in a temporary folder, and PostgreSQL
+//! when `PINAKES_TEST_POSTGRES` names a cluster.
+
+mod crash;
+mod damage;
+mod engines;
+mod kinds;
+mod law;
+mod members;
+mod queries;
+mod records;
+mod redeclare;
+mod search;
+mod tenants;
+mod writes;

@@ -1,0 +1,129 @@
+//! Lists of members kept as child rows.
+
+use std::ops::ControlFlow;
+
+use bytes::Bytes;
+use pinakes_store::{Document, ListId, Record, StoreError, Tenant};
+use serde_json::json;
+
+use crate::engines::{engines, on_each, read, refused, write};
+use crate::kinds::{ALL, ITEM};
+
+/// Writes `n` members in chunks of 10.
+fn stage(tenant: &Tenant, n: u64) -> ListId {
+    let list = write(tenant, |txn| txn.new_list(&ITEM));
+    for position in (0..n).step_by(10) {
+        let members: Vec<String> = (position..n.min(position + 10)).map(|it| it.to_string()).collect();
+        let count = u32::try_from(members.len()).expect("ten");
+        let chunk = Bytes::from(members.join(","));
+        write(tenant, move |txn| txn.append_members(&ITEM, list, position, count, chunk.clone()));
+    }
+    list
+}
+
+fn item(id: &str) -> Document {
+    Document::new(&ITEM, id, &json!({"name": id})).expect("a document")
+}
+
+fn record(tenant: &Tenant, id: &str) -> Record {
+    read(tenant, |view| view.get(&ITEM, id)).expect("the record")
+}
+
+/// The members from `from` on, and the position at which the first chunk begins.
+fn members(tenant: &Tenant, id: &str, from: u64) -> (Option<u64>, String) {
+    let record = record(tenant, id);
+    read(tenant, |view| {
+        let (mut start, mut text) = (None, Vec::new());
+        view.members(&ITEM, &record, from, |position, _, chunk| {
+            start.get_or_insert(position);
+            text.push(String::from_utf8_lossy(chunk).into_owned());
+            ControlFlow::Continue(())
+        })?;
+        Ok((start, text.join(",")))
+    })
+}
+
+#[test]
+fn lists_are_staged_and_taken_over() {
+    on_each(ALL, |tenant| {
+        let list = stage(tenant, 35);
+        let document = item("a").with_list(list, 35);
+        write(tenant, move |txn| txn.insert_document(&document));
+        assert_eq!(record(tenant, "a").n_members, 35);
+        let all = (0..35).map(|it: u64| it.to_string()).collect::<Vec<_>>().join(",");
+        assert_eq!(members(tenant, "a", 0), (Some(0), all));
+        assert_eq!(members(tenant, "a", 34), (Some(30), "30,31,32,33,34".into()));
+        assert_eq!(members(tenant, "a", 19).0, Some(10));
+        assert_eq!(members(tenant, "a", 35), (None, String::new()));
+        // A change without a list keeps it, one with a list replaces it, a deletion takes it away.
+        write(tenant, |txn| txn.update(&ITEM, "a", &json!({"name": "b"})));
+        assert_eq!(record(tenant, "a").n_members, 35);
+        let other = stage(tenant, 3);
+        let document = item("a").with_list(other, 3);
+        let again = document.clone();
+        write(tenant, move |txn| txn.update_document(&document));
+        assert_eq!(members(tenant, "a", 0).1, "0,1,2");
+        write(tenant, move |txn| txn.update_document(&again));
+        assert_eq!(members(tenant, "a", 0).1, "0,1,2");
+        write(tenant, |txn| txn.delete(&ITEM, "a"));
+    });
+}
+
+#[test]
+fn a_chunk_is_read_until_the_reader_breaks() {
+    on_each(ALL, |tenant| {
+        let list = stage(tenant, 35);
+        let document = item("a").with_list(list, 35);
+        write(tenant, move |txn| txn.insert_document(&document));
+        let record = record(tenant, "a");
+        let mut n = 0;
+        read(tenant, |view| {
+            view.members(&ITEM, &record, 0, |_, _, _| {
+                n += 1;
+                ControlFlow::Break(())
+            })
+        });
+        assert_eq!(n, 1);
+    });
+}
+
+#[test]
+fn a_discarded_list_is_nobodys() {
+    on_each(ALL, |tenant| {
+        let list = stage(tenant, 5);
+        write(tenant, move |txn| txn.discard_list(&ITEM, list));
+        let document = item("a").with_list(list, 5);
+        let error = refused(tenant, move |txn| txn.insert_document(&document));
+        assert!(matches!(error, StoreError::Query(_)), "{error}");
+        let taken = stage(tenant, 5);
+        let (first, second) = (item("a").with_list(taken, 5), item("b").with_list(taken, 5));
+        write(tenant, move |txn| txn.insert_document(&first));
+        assert!(matches!(refused(tenant, move |txn| txn.insert_document(&second)), StoreError::Query(_)));
+    });
+}
+
+#[test]
+fn what_no_record_took_over_is_swept() {
+    for place in engines() {
+        let catalogue = place.open(ALL, pinakes_store::Limits::default());
+        let tenant = catalogue.tenant_or_new("t").expect("a tenant");
+        let (left, taken) = (stage(&tenant, 20), stage(&tenant, 20));
+        let document = item("a").with_list(taken, 20);
+        write(&tenant, move |txn| txn.insert_document(&document));
+        // Another process that opens the tenant beside us does not touch what we are making.
+        let beside = place.open(ALL, pinakes_store::Limits::default());
+        drop(beside.tenant("t").expect("the tenant"));
+        drop(beside);
+        let document = item("b").with_list(left, 20);
+        write(&tenant, move |txn| txn.insert_document(&document));
+        let left = stage(&tenant, 20);
+        drop((tenant, catalogue));
+        let tenant = place.tenant(ALL);
+        let document = item("c").with_list(left, 20);
+        let error = refused(&tenant, move |txn| txn.insert_document(&document));
+        assert!(matches!(error, StoreError::Query(_)), "{}: {error}", place.engine);
+        assert_eq!(record(&tenant, "a").n_members, 20);
+        assert_eq!(members(&tenant, "b", 0).0, Some(0));
+        assert_eq!(tenant.check().expect("a check"), Vec::<String>::new());
+    }
+}

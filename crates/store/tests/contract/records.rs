@@ -1,0 +1,161 @@
+//! Records by id: made, read, changed, deleted; versions, sequence numbers, tombstones, changes.
+
+use pinakes_store::{Document, StoreError};
+use serde_json::json;
+
+use crate::engines::{on_each, read, refused, write};
+use crate::kinds::{ALL, ITEM, PLAIN, USER};
+
+#[test]
+fn a_record_lives_through_its_versions() {
+    on_each(ALL, |tenant| {
+        let made = write(tenant, |txn| txn.insert(&PLAIN, "a/ü \"1\"", &json!({"n": 1})));
+        assert_eq!((made.version, made.sequence), (1, 1));
+        let record = read(tenant, |view| view.get(&PLAIN, "a/ü \"1\"")).expect("the record");
+        assert_eq!(&record.body[..], br#"{"n":1}"#);
+        assert_eq!((record.id.as_str(), record.version, record.sequence), ("a/ü \"1\"", 1, 1));
+        assert!(record.list.is_none());
+
+        let changed = write(tenant, |txn| txn.update(&PLAIN, "a/ü \"1\"", &json!({"n": 2})));
+        assert_eq!((changed.version, changed.sequence), (2, 2));
+        let put = write(tenant, |txn| txn.put(&PLAIN, "a/ü \"1\"", &json!({"n": 3})));
+        assert_eq!(put.version, 3);
+        assert_eq!(write(tenant, |txn| txn.put(&PLAIN, "b", &json!({}))).version, 1);
+
+        let deleted = write(tenant, |txn| txn.delete(&PLAIN, "a/ü \"1\"")).expect("what it was");
+        assert_eq!(deleted.json().expect("JSON"), json!({"n": 3}));
+        assert!(write(tenant, |txn| txn.delete(&PLAIN, "a/ü \"1\"")).is_none());
+        assert!(read(tenant, |view| view.get(&PLAIN, "a/ü \"1\"")).is_none());
+        assert!(!read(tenant, |view| view.has(&PLAIN, "a/ü \"1\"")));
+        assert!(read(tenant, |view| view.has(&PLAIN, "b")));
+        let again = write(tenant, |txn| txn.insert(&PLAIN, "a/ü \"1\"", &json!({})));
+        assert_eq!(again.version, 1);
+    });
+}
+
+#[test]
+fn the_body_comes_back_byte_for_byte() {
+    on_each(ALL, |tenant| {
+        let body = json!({"z": 1, "a": "nul \u{0} tab \t", "big": u64::MAX, "e": 1e300, "n": null, "": {"": []}});
+        let document = Document::new(&PLAIN, "x", &body).expect("a document");
+        let bytes = document.body().clone();
+        write(tenant, move |txn| txn.insert_document(&document));
+        assert_eq!(read(tenant, |view| view.get(&PLAIN, "x")).expect("it").body, bytes);
+    });
+}
+
+#[test]
+fn many_are_read_in_the_order_asked() {
+    on_each(ALL, |tenant| {
+        write(tenant, |txn| {
+            (0..300).try_for_each(|n| {
+                txn.insert(&PLAIN, &format!("r{n}"), &json!({"n": n})).map(|_| ())
+            })
+        });
+        let ids: Vec<String> = ["r7", "none", "r299", "r7"].map(str::to_owned).into();
+        let found = read(tenant, |view| view.get_many(&PLAIN, &ids));
+        let found: Vec<Option<String>> = found.into_iter().map(|it| it.map(|it| it.id)).collect();
+        assert_eq!(found, [Some("r7".into()), None, Some("r299".into()), Some("r7".into())]);
+    });
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    on_each(ALL, |tenant| {
+        write(tenant, |txn| txn.insert(&USER, "u1", &json!({"username": "ada", "badge": 7})));
+        write(tenant, |txn| txn.insert(&USER, "u2", &json!({"username": "bob"})));
+        write(tenant, |txn| txn.insert(&USER, "u3", &json!({})));
+        write(tenant, |txn| txn.insert(&USER, "u4", &json!({"username": null})));
+        let same_id = refused(tenant, |txn| txn.insert(&USER, "u1", &json!({})));
+        assert!(matches!(&same_id, StoreError::Duplicate { kind: "user", column: "id", value } if value == "u1"), "{same_id}");
+        let same_name = refused(tenant, |txn| txn.insert(&USER, "u9", &json!({"username": "ada"})));
+        assert!(matches!(&same_name, StoreError::Duplicate { column: "username", value, .. } if value == "ada"), "{same_name}");
+        let same_badge = refused(tenant, |txn| txn.update(&USER, "u2", &json!({"badge": 7})));
+        assert!(matches!(&same_badge, StoreError::Duplicate { column: "badge", .. }), "{same_badge}");
+        let missing = refused(tenant, |txn| txn.update(&USER, "nobody", &json!({})));
+        assert!(matches!(&missing, StoreError::Missing { kind: "user", id } if id == "nobody"), "{missing}");
+        assert!(matches!(refused(tenant, |txn| txn.insert(&PLAIN, "a\0b", &json!({}))), StoreError::Query(_)));
+        // A refusal inside a closure that goes on leaves the rest of the closure's work.
+        let both = write(tenant, |txn| {
+            let first = txn.insert(&USER, "u5", &json!({"username": "ada"})).is_err();
+            txn.insert(&USER, "u6", &json!({"username": "eve"}))?;
+            Ok(first)
+        });
+        assert!(both);
+        assert!(!read(tenant, |view| view.has(&USER, "u5")));
+        assert!(read(tenant, |view| view.has(&USER, "u6")));
+        // The value is free again once its record is changed or gone.
+        write(tenant, |txn| txn.update(&USER, "u1", &json!({"username": "ann"})));
+        write(tenant, |txn| txn.insert(&USER, "u7", &json!({"username": "ada"})));
+        write(tenant, |txn| txn.delete(&USER, "u7"));
+        write(tenant, |txn| txn.insert(&USER, "u8", &json!({"username": "ada"})));
+    });
+}
+
+#[test]
+fn changes_are_followed() {
+    on_each(ALL, |tenant| {
+        assert_eq!(read(tenant, |view| view.sequence()), 0);
+        write(tenant, |txn| txn.insert(&PLAIN, "a", &json!({})));
+        write(tenant, |txn| txn.insert(&USER, "b", &json!({})));
+        write(tenant, |txn| txn.update(&PLAIN, "a", &json!({"n": 1})));
+        write(tenant, |txn| txn.delete(&USER, "b"));
+        let all = read(tenant, |view| view.changes(0, 100));
+        let all: Vec<_> = all.iter().map(|it| (it.kind.as_str(), it.id.as_str(), it.deleted)).collect();
+        assert_eq!(all, [("plain", "a", false), ("user", "b", true)]);
+        let last = read(tenant, |view| view.sequence());
+        assert_eq!(read(tenant, |view| view.kind_sequence(&USER)), last);
+        assert!(read(tenant, |view| view.kind_sequence(&PLAIN)) < last);
+        let first = read(tenant, |view| view.changes(0, 1));
+        assert_eq!(first.len(), 1);
+        let rest = read(tenant, |view| view.changes(first[0].sequence, 100));
+        assert_eq!(rest.len(), 1);
+        assert!(read(tenant, |view| view.changes(last, 100)).is_empty());
+    });
+}
+
+#[test]
+fn identifiers_and_links_lead_to_records() {
+    on_each(ALL, |tenant| {
+        write(tenant, |txn| {
+            txn.insert(&ITEM, "p", &json!({"doi": ["10.1/a", "10.1/A", "10.1/a"]}))?;
+            txn.insert(&ITEM, "c1", &json!({"parents": ["p", "q"], "doi": "10.1/a"}))?;
+            txn.insert(&ITEM, "c2", &json!({"parents": "p"}))?;
+            txn.insert(&ITEM, "c3", &json!({"parents": ["p", "p"]})).map(|_| ())
+        });
+        let at = |scheme: &'static str, value: &'static str| {
+            read(tenant, |view| view.by_identifier(scheme, value)).into_iter().map(|it| it.1).collect::<Vec<_>>()
+        };
+        assert_eq!(at("doi", "10.1/a"), ["c1", "p"]);
+        assert_eq!(at("doi", "10.1/A"), ["p"]);
+        assert!(at("pid", "10.1/a").is_empty());
+        let links = |after: &'static str, limit| {
+            let page = read(tenant, |view| view.links_to(&ITEM, "p", "parent", ("item", after), limit));
+            page.into_iter().map(|it| it.1).collect::<Vec<_>>()
+        };
+        assert_eq!(links("", 2), ["c1", "c2"]);
+        assert_eq!(links("c2", 2), ["c3"]);
+        write(tenant, |txn| {
+            txn.update(&ITEM, "c1", &json!({"parents": ["q"]}))?;
+            txn.delete(&ITEM, "c2").map(|_| ())
+        });
+        assert_eq!(links("", 9), ["c3"]);
+        assert_eq!(at("doi", "10.1/a"), ["p"]);
+    });
+}
+
+#[test]
+fn clear_leaves_tombstones() {
+    on_each(ALL, |tenant| {
+        write(tenant, |txn| {
+            (0..50).try_for_each(|n| {
+                let body = json!({"name": "x", "keywords": ["a", n.to_string()], "group": n % 3});
+                txn.insert(&ITEM, &n.to_string(), &body).map(|_| ())
+            })
+        });
+        assert_eq!(write(tenant, |txn| txn.clear(&ITEM)), 50);
+        assert_eq!(read(tenant, |view| view.count(&ITEM, &pinakes_store::Expr::All)), 0);
+        assert_eq!(read(tenant, |view| view.changes(0, 1000)).len(), 50);
+        assert!(read(tenant, |view| view.facets(&ITEM, &pinakes_store::Expr::All, &["name"]))[0].is_empty());
+    });
+}

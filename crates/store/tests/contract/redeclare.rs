@@ -1,0 +1,107 @@
+//! A kind's declaration changes: what it governs is made anew from the bodies.
+
+use pinakes_store::{
+    Arity, Column, Document, Expr, Facet, Identifier, Index, Kind, Link, Query, Tenant, Text, TextQuery, Type,
+};
+use serde_json::json;
+
+use crate::engines::{engines, read, write};
+
+static BEFORE: Kind = Kind {
+    columns: &[Column::one("name", Type::Text), Column::many("tags", Type::Text)],
+    indexes: &[Index::on(&["name"])],
+    facets: &[Facet::values("name")],
+    class_fields: &["group"],
+    members: Some("files"),
+    ..Kind::named("thing")
+};
+
+static AFTER: Kind = Kind {
+    columns: &[
+        Column::one("size", Type::Integer),
+        Column::one("name", Type::Text),
+        Column { name: "labels", path: "tags", ty: Type::Text, arity: Arity::Many },
+    ],
+    indexes: &[Index::on(&["size"]), Index::on(&["class", "size"])],
+    facets: &[Facet::values("size"), Facet::values("tags")],
+    class_fields: &["group", "owner"],
+    text: Text::At(&["name"]),
+    identifiers: &[Identifier { scheme: "doi", path: "doi" }],
+    links: &[Link { relation: "of", path: "of", to: "thing" }],
+    members: Some("files"),
+    ..Kind::named("thing")
+};
+
+/// The same kind before members were declared.
+static WITHOUT_MEMBERS: Kind = Kind { columns: &[Column::one("name", Type::Text)], ..Kind::named("thing") };
+
+static FIRST: &[&Kind] = &[&BEFORE];
+static SECOND: &[&Kind] = &[&AFTER];
+static THIRD: &[&Kind] = &[&WITHOUT_MEMBERS];
+
+fn ids(tenant: &Tenant, kind: &'static Kind, filter: Expr) -> Vec<String> {
+    let query = Query::filter(filter);
+    read(tenant, |view| view.find(kind, &query)).into_iter().map(|it| it.id).collect()
+}
+
+#[test]
+fn everything_follows_the_declaration() {
+    for place in engines() {
+        let tenant = place.tenant(FIRST);
+        let list = write(&tenant, |txn| txn.new_list(&BEFORE));
+        write(&tenant, move |txn| txn.append_members(&BEFORE, list, 0, 2, bytes::Bytes::from_static(b"1,2")));
+        write(&tenant, move |txn| {
+            for n in 0..2_100 {
+                let body = json!({
+                    "name": format!("beam {}", n % 7), "size": n % 5, "tags": ["a", format!("t{}", n % 3)],
+                    "group": n % 2, "owner": n % 4, "doi": format!("10.1/{n}"), "of": "0"
+                });
+                let mut document = Document::new(&BEFORE, n.to_string(), &body)?;
+                if n == 0 {
+                    document = document.with_list(list, 2);
+                }
+                txn.insert_document(&document)?;
+            }
+            txn.delete(&BEFORE, "7").map(|_| ())
+        });
+        assert_eq!(ids(&tenant, &BEFORE, Expr::Is("tags".into(), "t1".into())).len(), 699);
+        let sequence = read(&tenant, |view| view.sequence());
+        drop(tenant);
+
+        let tenant = place.tenant(SECOND);
+        assert_eq!(tenant.check().expect("a check"), Vec::<String>::new(), "{}", place.engine);
+        assert_eq!(read(&tenant, |view| view.sequence()), sequence);
+        assert_eq!(ids(&tenant, &AFTER, Expr::Is("size".into(), 2_i64.into())).len(), 419);
+        assert_eq!(ids(&tenant, &AFTER, Expr::Is("tags".into(), "t1".into())).len(), 699);
+        assert_eq!(ids(&tenant, &AFTER, Expr::Is("owner".into(), 3_i64.into())).len(), 524);
+        let text = TextQuery { words: vec!["beams".into()], ..TextQuery::default() };
+        assert_eq!(ids(&tenant, &AFTER, Expr::Text(text)).len(), 2_099);
+        assert_eq!(read(&tenant, |view| view.by_identifier("doi", "10.1/9")).len(), 1);
+        assert_eq!(read(&tenant, |view| view.links_to(&AFTER, "0", "of", ("", ""), 9_999)).len(), 2_099);
+        let facets = read(&tenant, |view| view.facets(&AFTER, &Expr::All, &["size", "tags", "name"]));
+        assert_eq!(facets.iter().map(Vec::len).collect::<Vec<_>>(), [5, 4, 0]);
+        assert_eq!(read(&tenant, |view| view.get(&AFTER, "0")).expect("it").n_members, 2);
+        write(&tenant, |txn| txn.insert(&AFTER, "new", &json!({"size": 9, "owner": 1, "tags": ["z"]})));
+        drop(tenant);
+
+        // Back again, without members: their rows are no record's any more, the rest is as it was.
+        let tenant = place.tenant(THIRD);
+        assert_eq!(ids(&tenant, &WITHOUT_MEMBERS, Expr::All).len(), 2_100);
+        assert_eq!(tenant.check().expect("a check"), Vec::<String>::new(), "{}", place.engine);
+    }
+}
+
+#[test]
+fn members_can_be_declared_later() {
+    for place in engines() {
+        let tenant = place.tenant(THIRD);
+        write(&tenant, |txn| txn.insert(&WITHOUT_MEMBERS, "a", &json!({"name": "x"})));
+        drop(tenant);
+        let tenant = place.tenant(FIRST);
+        let list = write(&tenant, |txn| txn.new_list(&BEFORE));
+        write(&tenant, move |txn| txn.append_members(&BEFORE, list, 0, 1, bytes::Bytes::from_static(b"1")));
+        let document = Document::new(&BEFORE, "a", &json!({"name": "x"})).expect("a document").with_list(list, 1);
+        write(&tenant, move |txn| txn.update_document(&document));
+        assert_eq!(tenant.check().expect("a check"), Vec::<String>::new(), "{}", place.engine);
+    }
+}

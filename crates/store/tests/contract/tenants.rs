@@ -1,0 +1,160 @@
+//! Tenants: made, listed, deleted, closed when too many are open; backups; files of newer programs.
+
+use pinakes_store::{Catalogue, Expr, Limits, StoreError};
+use serde_json::json;
+
+use crate::engines::{engines, read, sqlite, write};
+use crate::kinds::{ALL, PLAIN};
+
+#[test]
+fn tenants_come_and_go() {
+    for place in engines() {
+        let catalogue = place.open(ALL, Limits::default());
+        assert!(catalogue.tenants().expect("a list").is_empty());
+        assert!(matches!(catalogue.tenant("rcp1"), Err(StoreError::UnknownTenant(_))));
+        let tenant = catalogue.create_tenant("rcp1", "an institute's \"own\"").expect("a tenant");
+        assert_eq!(tenant.name(), "rcp1");
+        assert!(matches!(catalogue.create_tenant("rcp1", ""), Err(StoreError::TenantExists(_))));
+        catalogue.tenant_or_new("b-2").expect("another");
+        let list = catalogue.tenants().expect("a list");
+        let list: Vec<_> = list.iter().map(|it| (it.name.as_str(), it.description.as_str())).collect();
+        assert_eq!(list, [("b-2", ""), ("rcp1", "an institute's \"own\"")]);
+        assert!(matches!(catalogue.delete_tenant("rcp1"), Err(StoreError::Query(_))), "it is in use");
+        drop(tenant);
+        catalogue.delete_tenant("rcp1").expect("a deletion");
+        assert!(matches!(catalogue.tenant("rcp1"), Err(StoreError::UnknownTenant(_))));
+        assert!(matches!(catalogue.delete_tenant("rcp1"), Err(StoreError::UnknownTenant(_))));
+        catalogue.create_tenant("rcp1", "").expect("the name is free");
+        for name in ["", "A", "../x", "a/b", "-a", "é", &"a".repeat(64)] {
+            assert!(matches!(catalogue.create_tenant(name, ""), Err(StoreError::TenantName(_))), "{name:?}");
+        }
+    }
+}
+
+#[test]
+fn tenants_do_not_see_each_other() {
+    for place in engines() {
+        let catalogue = place.open(ALL, Limits::default());
+        let (a, b) = (catalogue.tenant_or_new("a").expect("a"), catalogue.tenant_or_new("b").expect("b"));
+        write(&a, |txn| txn.insert(&PLAIN, "x", &json!({})));
+        assert!(read(&b, |view| view.get(&PLAIN, "x")).is_none());
+        write(&b, |txn| txn.insert(&PLAIN, "x", &json!({"b": 1})));
+        assert_eq!(read(&a, |view| view.get(&PLAIN, "x")).expect("x").json().expect("JSON"), json!({}));
+    }
+}
+
+#[test]
+fn the_least_recently_used_is_closed() {
+    for place in engines() {
+        let catalogue = place.open(ALL, Limits { open_tenants: 3, ..Limits::default() });
+        let kept = catalogue.tenant_or_new("kept").expect("a tenant");
+        for n in 0..8 {
+            let tenant = catalogue.tenant_or_new(&format!("t{n}")).expect("a tenant");
+            write(&tenant, |txn| txn.insert(&PLAIN, "x", &json!({})));
+        }
+        let mut open: Vec<String> = catalogue.statistics().into_iter().map(|it| it.name).collect();
+        open.sort();
+        assert_eq!(open, ["kept", "t6", "t7"], "{}", place.engine);
+        for n in 0..8 {
+            let tenant = catalogue.tenant(&format!("t{n}")).expect("a tenant");
+            assert_eq!(read(&tenant, |view| view.count(&PLAIN, &Expr::All)), 1);
+        }
+        write(&kept, |txn| txn.insert(&PLAIN, "x", &json!({})));
+        catalogue.close();
+        assert!(catalogue.statistics().is_empty());
+    }
+}
+
+#[test]
+fn many_threads_open_one_tenant_once() {
+    for place in engines() {
+        let catalogue = place.open(ALL, Limits::default());
+        std::thread::scope(|scope| {
+            for n in 0..8 {
+                let catalogue = catalogue.clone();
+                scope.spawn(move || {
+                    let tenant = catalogue.tenant_or_new("t").expect("a tenant");
+                    write(&tenant, move |txn| txn.insert(&PLAIN, &n.to_string(), &json!({})));
+                });
+            }
+        });
+        let tenant = catalogue.tenant("t").expect("the tenant");
+        assert_eq!(read(&tenant, |view| view.count(&PLAIN, &Expr::All)), 8);
+    }
+}
+
+#[test]
+fn two_processes_share_a_tenant() {
+    for place in engines() {
+        let (server, command) = (place.tenant(ALL), place.tenant(ALL));
+        std::thread::scope(|scope| {
+            for (name, tenant) in [("s", &server), ("c", &command)] {
+                scope.spawn(move || {
+                    for n in 0..50 {
+                        let id = format!("{name}{n}");
+                        write(tenant, move |txn| txn.insert(&PLAIN, &id, &json!({"class": name})));
+                    }
+                });
+            }
+        });
+        for tenant in [&server, &command] {
+            assert_eq!(read(tenant, |view| view.count(&PLAIN, &Expr::All)), 100);
+            assert_eq!(read(tenant, |view| view.changes(0, 1_000)).len(), 100);
+            assert_eq!(tenant.check().expect("a check"), Vec::<String>::new(), "{}", place.engine);
+        }
+    }
+}
+
+#[test]
+fn a_backup_is_a_whole_state() {
+    let place = sqlite();
+    let tenant = place.tenant(ALL);
+    let (to, stop) = (place.folder.path().join("copy"), std::sync::atomic::AtomicBool::new(false));
+    std::fs::create_dir_all(to.join("tenants")).expect("a folder");
+    std::thread::scope(|scope| {
+        let (tenant, stop) = (&tenant, &stop);
+        scope.spawn(move || {
+            let mut n = 0;
+            while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                write(tenant, move |txn| {
+                    txn.insert(&PLAIN, &format!("a{n}"), &json!({}))?;
+                    txn.insert(&PLAIN, &format!("b{n}"), &json!({}))
+                });
+                n += 1;
+            }
+        });
+        while read(tenant, |view| view.count(&PLAIN, &Expr::All)) < 20 {}
+        let result = tenant.backup(&to.join("tenants/t.sqlite"));
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        result.expect("a backup");
+    });
+    assert!(matches!(tenant.backup(&to.join("tenants/t.sqlite")), Err(StoreError::Io { .. })), "it is there");
+    let copies = Catalogue::open(pinakes_store::Location::Folder(to), ALL, Limits::default()).expect("copies");
+    let copy = copies.tenant("t").expect("the copy");
+    let n = read(&copy, |view| view.count(&PLAIN, &Expr::All));
+    assert!(20 <= n && n % 2 == 0, "{n}");
+    assert_eq!(copy.check().expect("a check"), Vec::<String>::new());
+}
+
+#[test]
+fn a_newer_format_is_refused() {
+    let place = sqlite();
+    drop(place.tenant(ALL));
+    let file = rusqlite::Connection::open(place.file("t")).expect("the file");
+    file.execute("UPDATE meta SET value = 99 WHERE name = 'format'", []).expect("an update");
+    drop(file);
+    let error = place.open(ALL, Limits::default()).tenant("t").err().expect("a refusal");
+    assert!(matches!(&error, StoreError::Newer { found: 99, .. }), "{error}");
+}
+
+#[test]
+fn a_file_that_is_none_of_ours_is_refused() {
+    let place = sqlite();
+    drop(place.tenant(ALL));
+    std::fs::write(place.file("t"), b"this is not a database, but long enough to look at".repeat(100)).expect("a file");
+    for end in ["-wal", "-shm"] {
+        std::fs::remove_file(format!("{}{end}", place.file("t").display())).ok();
+    }
+    let error = place.open(ALL, Limits::default()).tenant("t").err().expect("a refusal");
+    assert!(matches!(&error, StoreError::Damaged(_)), "{error}");
+}

@@ -1,0 +1,204 @@
+//! Transactions: all or nothing, side by side, bounded.
+
+use std::sync::mpsc;
+use std::time::Duration;
+
+use pinakes_store::{Expr, Limits, Query, StoreError, Tenant, Value, Weight};
+use serde_json::json;
+
+use crate::engines::{engines, on_each, read, refused, write};
+use crate::kinds::{ALL, ITEM, PLAIN};
+
+fn n_records(tenant: &Tenant) -> u64 {
+    read(tenant, |view| view.count(&PLAIN, &Expr::All))
+}
+
+#[test]
+fn a_failing_closure_leaves_nothing() {
+    on_each(ALL, |tenant| {
+        let error = refused(tenant, |txn| {
+            txn.insert(&PLAIN, "a", &json!({}))?;
+            txn.insert(&ITEM, "i", &json!({"group": "new", "name": "n", "keywords": ["k"], "doi": "d"}))?;
+            Err::<(), _>(StoreError::Query("no".into()))
+        });
+        assert!(matches!(error, StoreError::Query(_)));
+        assert_eq!(n_records(tenant), 0);
+        assert!(read(tenant, |view| view.changes(0, 10)).is_empty());
+        // The class of the refused record is not there, and can be made.
+        write(tenant, |txn| txn.insert(&ITEM, "i", &json!({"group": "new"})));
+    });
+}
+
+#[test]
+fn a_panicking_closure_leaves_nothing() {
+    on_each(ALL, |tenant| {
+        let error = refused(tenant, |txn| {
+            txn.insert(&PLAIN, "a", &json!({}))?;
+            let nothing: Option<()> = None;
+            nothing.expect("a fault that the test plants");
+            Ok(())
+        });
+        assert!(matches!(error, StoreError::Panicked), "{error}");
+        write(tenant, |txn| txn.insert(&PLAIN, "b", &json!({})));
+        assert_eq!(n_records(tenant), 1);
+    });
+}
+
+#[test]
+fn a_transaction_reads_its_own_writes() {
+    on_each(ALL, |tenant| {
+        write(tenant, |txn| {
+            txn.insert(&ITEM, "a", &json!({"name": "x", "group": "g1", "keywords": ["k"], "note": "Wagons"}))?;
+            txn.insert(&ITEM, "b", &json!({"name": "y", "group": "g2"}))?;
+            assert_eq!(txn.count(&ITEM, &Expr::All)?, 2);
+            assert_eq!(txn.count(&ITEM, &Expr::Is("group".into(), "g1".into()))?, 1);
+            assert_eq!(txn.count(&ITEM, &Expr::Is("keywords".into(), "k".into()))?, 1);
+            let facets = txn.facets(&ITEM, &Expr::All, &["name", "group"])?;
+            assert_eq!(facets[0].len(), 2);
+            assert_eq!(facets[1].len(), 2);
+            let text = pinakes_store::TextQuery { words: vec!["wagon".into()], ..Default::default() };
+            assert_eq!(txn.find(&ITEM, &Query::filter(Expr::Text(text)))?.len(), 1);
+            let class = txn.get(&ITEM, "b")?.expect("b").class;
+            assert_eq!(*txn.class(&ITEM, class)?, json!({"group": "g2"}));
+            Ok(())
+        });
+    });
+}
+
+#[test]
+fn counters_of_many_writers_add_up() {
+    on_each(ALL, |tenant| {
+        write(tenant, |txn| txn.insert(&PLAIN, "counter", &json!({"n": 0})));
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..25 {
+                        write(tenant, |txn| {
+                            let old = txn.get(&PLAIN, "counter")?.expect("the counter").json()?;
+                            let n = old["n"].as_i64().unwrap_or(0);
+                            txn.update(&PLAIN, "counter", &json!({"n": n + 1}))
+                        });
+                    }
+                });
+            }
+        });
+        let counter = read(tenant, |view| view.get(&PLAIN, "counter")).expect("the counter");
+        assert_eq!(counter.json().expect("JSON"), json!({"n": 100}));
+        assert_eq!(counter.version, 101);
+    });
+}
+
+#[test]
+fn a_full_queue_says_so() {
+    for place in engines() {
+        let limits = Limits { write_queue: 2, ..Limits::default() };
+        let tenant = place.open(ALL, limits).tenant_or_new("t").expect("a tenant");
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        runtime.block_on(async {
+            let (release, gate) = mpsc::channel::<()>();
+            let (started, has_started) = mpsc::channel();
+            let holder = tenant.clone();
+            let held = std::thread::spawn(move || {
+                holder.write_blocking(move |txn| {
+                    started.send(()).expect("the test waits");
+                    gate.recv_timeout(Duration::from_secs(10)).expect("the test releases");
+                    txn.insert(&PLAIN, "held", &json!({})).map(|_| ())
+                })
+            });
+            has_started.recv().expect("the writer runs");
+            let mut waiting = Vec::new();
+            let mut n_busy = 0;
+            for n in 0..6 {
+                let mut write = Box::pin(
+                    tenant.write(move |txn| txn.insert(&PLAIN, &n.to_string(), &json!({})).map(|_| ())),
+                );
+                // One poll puts it into the queue, or is refused.
+                match futures_poll(&mut write) {
+                    Some(Err(StoreError::Busy { retry_after_s, .. })) => {
+                        assert!(0 < retry_after_s);
+                        n_busy += 1;
+                    }
+                    Some(other) => panic!("not so soon: {other:?}"),
+                    None => waiting.push(write),
+                }
+            }
+            assert!(0 < n_busy, "{}", place.engine);
+            release.send(()).expect("the holder waits");
+            held.join().expect("no panic").expect("a write");
+            let n_waiting = waiting.len() as u64;
+            for write in waiting {
+                write.await.expect("a write");
+            }
+            assert_eq!(n_records(&tenant), 1 + n_waiting);
+        });
+    }
+}
+
+fn futures_poll<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    match std::pin::Pin::new(future).poll(&mut context) {
+        std::task::Poll::Ready(output) => Some(output),
+        std::task::Poll::Pending => None,
+    }
+}
+
+#[test]
+fn a_read_that_runs_too_long_is_stopped() {
+    for place in engines() {
+        let limits = Limits { read_timeout_ms: 0, ..Limits::default() };
+        let tenant = place.open(ALL, limits).tenant_or_new("t").expect("a tenant");
+        write(&tenant, |txn| {
+            (0..3000).try_for_each(|n| txn.insert(&PLAIN, &n.to_string(), &json!({"n": n})).map(|_| ()))
+        });
+        let all = Expr::Range("n".into(), pinakes_store::End::Included(Value::Integer(1)), pinakes_store::End::Open);
+        let mut n_stopped = 0;
+        for _ in 0..50 {
+            match tenant.read_blocking(|view| (0..20).try_for_each(|_| view.count(&PLAIN, &all).map(|_| ()))) {
+                Err(StoreError::TooLong) => n_stopped += 1,
+                Ok(()) => {}
+                Err(error) => panic!("{}: {error}", place.engine),
+            }
+        }
+        assert!(0 < n_stopped, "{}", place.engine);
+        // The check that an operator asks for is not bounded.
+        assert_eq!(tenant.check().expect("a check"), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn reads_in_a_runtime_search_text() {
+    on_each(ALL, |tenant| {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().expect("a runtime");
+        let text = pinakes_store::TextQuery { words: vec!["wagon".into()], ..Default::default() };
+        let query = Query::filter(Expr::Text(text));
+        runtime.block_on(async {
+            tenant
+                .write(|txn| txn.insert(&ITEM, "a", &json!({"note": "wagons"})).map(|_| ()))
+                .await
+                .expect("a write");
+            for weight in [Weight::Point, Weight::Scan] {
+                let query = query.clone();
+                let found = tenant.read(weight, move |view| view.find(&ITEM, &query)).await.expect("a read");
+                assert_eq!(found.len(), 1);
+            }
+        });
+    });
+}
+
+#[test]
+fn readers_keep_their_snapshot() {
+    on_each(ALL, |tenant| {
+        write(tenant, |txn| txn.insert(&PLAIN, "a", &json!({"n": 1})));
+        read(tenant, |view| {
+            assert_eq!(view.count(&PLAIN, &Expr::All)?, 1);
+            write(tenant, |txn| {
+                txn.update(&PLAIN, "a", &json!({"n": 2}))?;
+                txn.insert(&PLAIN, "b", &json!({})).map(|_| ())
+            });
+            assert_eq!(view.count(&PLAIN, &Expr::All)?, 1);
+            assert_eq!(view.get(&PLAIN, "a")?.expect("a").json()?, json!({"n": 1}));
+            Ok(())
+        });
+        assert_eq!(n_records(tenant), 2);
+    });
+}
