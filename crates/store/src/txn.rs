@@ -89,6 +89,13 @@ impl Txn<'_> {
         Ok(Written { version: 1, sequence, class: taken.class })
     }
 
+    /// Makes many records: what an engine can do together, it does together.
+    ///
+    /// Errors: an id, or a value of a unique index, is taken; nothing of the transaction is kept then.
+    pub fn insert_documents(&mut self, documents: &[Document]) -> Result<()> {
+        documents.iter().try_for_each(|document| self.insert_document(document).map(|_| ()))
+    }
+
     /// Replaces the body of a record.
     ///
     /// Errors: there is no such record; a value of a unique index is taken.

@@ -1,10 +1,46 @@
-//! The `SciCat` dialect: datasets of beamlines, API v3 and v4.
+//! The SciCat dialect: datasets of beamlines, API v3 and v4.
+//!
+//! Speaks as `SciCatProject/backend` 5.1 does, so that scitacean, pyscicat, scicat-cli, the ingestor and the
+//! frontend are pointed at it unchanged. One resource is one file with its kind, routes, handlers and rules;
+//! what a body must look like stands in `dto/`, who may do what in `rights.rs`, the query languages in
+//! `filter.rs` (v3), `strict.rs` (v4) and `fullquery.rs` (the frontend's search form).
 
+pub mod app;
+mod attachments;
+mod auth;
+mod blocks;
+pub mod condition;
+mod datasets;
 pub mod dates;
 pub mod dto;
+pub mod error;
 pub mod faults;
+pub mod filter;
+pub mod fullquery;
 pub mod ids;
+pub mod import;
+mod instruments;
+mod jobs;
 pub mod json_error;
+mod kinds;
+pub mod list_splitter;
+mod listing;
+mod policies;
+pub mod projection;
+mod proposals;
+mod published_data;
+pub mod rights;
+mod routes;
+mod samples;
 pub mod scientific;
+pub mod settings;
+mod site;
+pub mod strict;
+pub mod testing;
 pub mod text_forms;
+mod users;
 pub mod validate;
+
+pub use kinds::KINDS;
+pub use routes::mount;
+pub use settings::{Settings, SettingsError};

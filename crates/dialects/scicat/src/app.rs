@@ -1,0 +1,167 @@
+//! What every handler starts from: the server's parts, the tenant and the caller with their rights.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::FromRequestParts;
+use bytes::Bytes;
+use http::request::Parts;
+use http::HeaderMap;
+use pinakes_accounts::Caller;
+use pinakes_http::body::{self, JsonCategory};
+use pinakes_http::{Asking, Context, Db, Stage, stages};
+use serde_json::{Map, Value};
+
+use crate::error::ScicatError;
+use crate::json_error;
+use crate::rights::Rights;
+use crate::settings::Settings;
+
+/// The dialect's state: cheap to clone.
+#[derive(Clone)]
+pub struct Scicat {
+    /// The server's shared parts.
+    pub context: Context,
+    /// The site's settings.
+    pub settings: Arc<Settings>,
+}
+
+impl Scicat {
+    /// Now, as dates go out.
+    pub fn now(&self) -> String {
+        crate::dates::format_ms(self.context.clock().now_ms())
+    }
+
+    /// A new pid of the site's prefix.
+    pub fn new_pid(&self) -> String {
+        let prefix = self.settings.pid_prefix.strip_suffix('/').unwrap_or(&self.settings.pid_prefix);
+        format!("{prefix}/{}", self.context.entropy().uuid())
+    }
+
+    /// A new 24-digit id.
+    pub fn new_object_id(&self) -> String {
+        let entropy = self.context.entropy();
+        crate::ids::object_id(self.context.clock().now_ms(), &mut |bytes| entropy.fill(bytes))
+    }
+
+    /// A new UUID.
+    pub fn new_uuid(&self) -> String {
+        self.context.entropy().uuid().to_string()
+    }
+
+    /// The body of a request as a JSON object, within the ordinary bound.
+    ///
+    /// Errors: 413 for a larger one; 400 in shape E1 for what is not a JSON object.
+    pub async fn object(&self, headers: &HeaderMap, body: Body) -> Result<Map<String, Value>, ScicatError> {
+        let limits = self.context.limits();
+        let bytes = body::receive(headers, body, limits.body_bytes, limits).await?;
+        stages::timed(Stage::Parse, || self.parse_object(&bytes))
+    }
+
+    /// Parses a body that was received.
+    pub fn parse_object(&self, bytes: &Bytes) -> Result<Map<String, Value>, ScicatError> {
+        if bytes.is_empty() {
+            return Err(ScicatError::bad_request("the request has no body; expected a JSON object"));
+        }
+        match body::parse_json(bytes, self.context.limits()) {
+            Ok(Value::Object(map)) => Ok(map),
+            Ok(_) => Err(ScicatError::bad_request("the body must be a JSON object")),
+            Err(fault) if fault.category == JsonCategory::Depth => Err(ScicatError::bad_request(fault.to_string())),
+            Err(_) => Err(ScicatError::bad_request(json_fault(bytes))),
+        }
+    }
+}
+
+/// Who asks for what: taken by every handler, so that none forgets to ask.
+pub struct Asker {
+    /// The tenant's data.
+    pub db: Db,
+    /// The caller's rights.
+    pub rights: Rights,
+}
+
+impl Asker {
+    /// Who asks.
+    pub fn caller(&self) -> &Caller {
+        self.rights.caller()
+    }
+
+    /// The name that goes into `createdBy` and `updatedBy`.
+    pub fn username(&self) -> String {
+        self.caller().username().unwrap_or("anonymous").to_owned()
+    }
+
+    /// Refuses who has not logged in with 401, as `/users`, `/samples` and others do.
+    pub fn require_user(&self) -> Result<(), ScicatError> {
+        if self.caller().is_anonymous() { Err(ScicatError::unauthenticated()) } else { Ok(()) }
+    }
+}
+
+impl FromRequestParts<Scicat> for Asker {
+    type Rejection = ScicatError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Scicat) -> Result<Self, ScicatError> {
+        let db = app.context.db(&parts.headers)?;
+        let caller = match app.context.asking(&db, parts).await? {
+            Asking::Expired => return Err(ScicatError::session_expired()),
+            asking => asking.or_anonymous(),
+        };
+        let rights = stages::timed(Stage::Auth, || Rights::of(caller, &app.settings));
+        Ok(Self { db, rights })
+    }
+}
+
+/// The query of a request: names and decoded values, in order. A name may come more than once.
+#[derive(Debug, Clone, Default)]
+pub struct QueryText(Vec<(String, String)>);
+
+impl QueryText {
+    /// From the text behind `?`. Broken percent-encoding is taken literally, as Express does.
+    pub fn parse(query: &str) -> Self {
+        let decode = |text: &str| {
+            let text = text.replace('+', " ");
+            percent_encoding::percent_decode_str(&text).decode_utf8_lossy().into_owned()
+        };
+        let pairs = query.split('&').filter(|pair| !pair.is_empty());
+        Self(
+            pairs
+                .map(|pair| match pair.split_once('=') {
+                    Some((name, value)) => (decode(name), decode(value)),
+                    None => (decode(pair), String::new()),
+                })
+                .collect(),
+        )
+    }
+
+    /// The first value of a name.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(it, _)| it == name).map(|(_, value)| value.as_str())
+    }
+
+    /// All values of a name, also written `name[]` or `name[0]`.
+    pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        self.0.iter().filter(move |(it, _)| it.split('[').next() == Some(name)).map(|(_, value)| value.as_str())
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for QueryText {
+    type Rejection = ScicatError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ScicatError> {
+        Ok(Self::parse(parts.uri.query().unwrap_or_default()))
+    }
+}
+
+/// JSON text of a query parameter. Errors: 400 in shape E1 that names the parameter.
+pub fn json_parameter(name: &str, text: &str) -> Result<Value, ScicatError> {
+    serde_json::from_str(text).map_err(|error| {
+        let reason = json_error::parse_error(text).unwrap_or_else(|| error.to_string());
+        ScicatError::bad_request(format!("Invalid JSON in {name}: {reason}"))
+    })
+}
+
+/// Why a body is no JSON, as the original says it.
+pub fn json_fault(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(body);
+    json_error::body_error(&text).unwrap_or_else(|| "the body is not JSON that is understood here".to_owned())
+}

@@ -1,0 +1,152 @@
+//! What origdatablocks (file lists) and datablocks (archived packages) share: a block belongs to a dataset,
+//! holds a list of files as members, and adds to the dataset's sums by the difference (sections 5 and 7).
+
+mod files;
+mod handlers;
+mod receive;
+
+use axum::Router;
+use pinakes_store::{Column, Facet, Index, Kind, Link, Record, Txn, Type, View};
+use serde_json::{Map, Value};
+
+use crate::app::Scicat;
+use crate::datasets::DATASET;
+use crate::datasets::change::object;
+use crate::dto::{datablock, origdatablock};
+use crate::error::ScicatError;
+use crate::fullquery::Search;
+use crate::validate::Dto;
+
+/// The list of files of a block.
+pub(crate) const FILES: &str = "dataFileList";
+
+/// Lists of the original files of a dataset.
+pub static ORIG_DATABLOCK: Kind = Kind {
+    id_path: Some("_id"),
+    columns: &[
+        Column::one("datasetId", Type::Text),
+        Column::one("ownerGroup", Type::Text),
+        Column::one("size", Type::Integer),
+        Column::one("createdAt", Type::Instant),
+        Column::one("updatedAt", Type::Instant),
+    ],
+    indexes: &[Index::on(&["datasetId"]), Index::on(&["createdAt"])],
+    facets: &[Facet::values("ownerGroup")],
+    class_fields: CLASS_FIELDS,
+    links: LINKS,
+    members: Some(FILES),
+    ..Kind::named("scicat_origdatablock")
+};
+
+/// Archived packages of a dataset.
+pub static DATABLOCK: Kind = Kind {
+    id_path: Some("_id"),
+    columns: &[
+        Column::one("datasetId", Type::Text),
+        Column::one("archiveId", Type::Text),
+        Column::one("ownerGroup", Type::Text),
+        Column::one("size", Type::Integer),
+        Column::one("createdAt", Type::Instant),
+    ],
+    indexes: &[Index::on(&["datasetId"]), Index::unique(&["archiveId"])],
+    class_fields: CLASS_FIELDS,
+    links: LINKS,
+    members: Some(FILES),
+    ..Kind::named("scicat_datablock")
+};
+
+const CLASS_FIELDS: &[&str] = &["ownerGroup", "accessGroups", "isPublished", "sharedWith"];
+const LINKS: &[Link] = &[Link { relation: "dataset", path: "datasetId", to: "scicat_dataset" }];
+
+/// What tells the two sorts of blocks apart.
+pub(crate) struct Sort {
+    kind: &'static Kind,
+    /// Of `POST` with `datasetId`.
+    table: &'static Dto,
+    /// Of `POST` below a dataset.
+    table_of_dataset: &'static Dto,
+    /// The field of the block that is summed, and the dataset's sum of it.
+    size: (&'static str, &'static str),
+    /// The dataset's number of files.
+    n_files: &'static str,
+    /// As messages name it.
+    name: &'static str,
+    search: Search,
+}
+
+pub(crate) static ORIG: Sort = Sort {
+    kind: &ORIG_DATABLOCK,
+    table: &origdatablock::ORIG_DATABLOCK,
+    table_of_dataset: &origdatablock::ORIG_DATABLOCK_OF_DATASET,
+    size: ("size", "size"),
+    n_files: "numberOfFiles",
+    name: "OrigDatablock",
+    search: Search { kind: &ORIG_DATABLOCK, quantities: "", quantity_key: "" },
+};
+
+pub(crate) static ARCHIVED: Sort = Sort {
+    kind: &DATABLOCK,
+    table: &datablock::DATABLOCK,
+    table_of_dataset: &datablock::DATABLOCK_OF_DATASET,
+    size: ("packedSize", "packedSize"),
+    n_files: "numberOfFilesArchived",
+    name: "Datablock",
+    search: Search { kind: &DATABLOCK, quantities: "", quantity_key: "" },
+};
+
+pub(crate) fn routes() -> Router<Scicat> {
+    handlers::routes()
+}
+
+/// A block with its files as one JSON object.
+pub(crate) fn whole(view: &mut View<'_>, kind: &'static Kind, record: &Record) -> Result<Map<String, Value>, ScicatError> {
+    let mut body = object(record)?;
+    if kind.members.is_none() {
+        return Ok(body);
+    }
+    let mut text = vec![b'['];
+    view.members(kind, record, 0, |_, _, chunk| {
+        if 1 < text.len() {
+            text.push(b',');
+        }
+        text.extend_from_slice(chunk);
+        std::ops::ControlFlow::Continue(())
+    })?;
+    text.push(b']');
+    let files = serde_json::from_slice(&text)
+        .map_err(|error| pinakes_store::StoreError::Damaged(format!("files of {:?}: {error}", record.id)))?;
+    body.insert(FILES.to_owned(), files);
+    Ok(body)
+}
+
+/// Makes who may see a block follow its dataset.
+pub(crate) fn follow(block: &mut Value, dataset: &Value) {
+    let Some(block) = block.as_object_mut() else { return };
+    for field in ["ownerGroup", "accessGroups", "instrumentGroup", "isPublished", "sharedWith"] {
+        match dataset.get(field) {
+            Some(value) if !value.is_null() => {
+                block.insert(field.to_owned(), value.clone());
+            }
+            _ => {
+                block.shift_remove(field);
+            }
+        }
+    }
+}
+
+/// Changes the dataset's sums by a difference. A dataset that is gone has no sums.
+fn add_to_dataset(txn: &mut Txn<'_>, sort: &Sort, pid: &str, size: f64, n_files: i64) -> Result<(), ScicatError> {
+    let Some(record) = txn.get(&DATASET, pid)? else { return Ok(()) };
+    let mut dataset = object(&record)?;
+    for (field, difference) in [(sort.size.1, size), (sort.n_files, n_files as f64)] {
+        let before = dataset.get(field).and_then(Value::as_f64).unwrap_or(0.0);
+        dataset.insert(field.to_owned(), whole_number(before + difference));
+    }
+    txn.update(&DATASET, pid, &Value::Object(dataset))?;
+    Ok(())
+}
+
+/// Sums are whole numbers as long as their parts are.
+fn whole_number(value: f64) -> Value {
+    if value.fract() == 0.0 && value.abs() < 9e15 { Value::from(value as i64) } else { Value::from(value) }
+}

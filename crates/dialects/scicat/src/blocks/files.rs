@@ -1,0 +1,249 @@
+//! The files of blocks as rows of their own: `fullquery/files`, `fullfacet` and v4's `files`.
+
+use std::ops::ControlFlow;
+
+use http::StatusCode;
+use pinakes_http::answer;
+use pinakes_store::{Expr, Query, StoreError, View, Weight, matches};
+use serde_json::{Map, Value, json};
+
+use super::handlers::{Public, filter_v4, visible_v4};
+use super::{FILES, Sort};
+use crate::app::{Asker, QueryText, json_parameter};
+use crate::condition::{self, Language};
+use crate::datasets::DATASET;
+use crate::datasets::change::object;
+use crate::datasets::read::object_parameter;
+use crate::error::{Answer, ScicatError};
+use crate::filter;
+use crate::fullquery;
+
+/// `dataFileList.path` and its like.
+const PREFIX: &str = "dataFileList.";
+
+/// The fields of a search: those of blocks, and those of files. A text is looked for in the paths.
+pub(super) fn split(fields: &Map<String, Value>) -> (Map<String, Value>, Map<String, Value>) {
+    let (mut of_block, mut of_file) = (Map::new(), Map::new());
+    for (name, value) in fields {
+        if name == "text" {
+            if let Some(text) = value.as_str().filter(|it| !it.trim().is_empty()) {
+                let path = json!({"$regex": literal(text.trim()), "$options": "i"});
+                of_file.insert(format!("{PREFIX}path"), path);
+            }
+        } else if name.starts_with(PREFIX) {
+            of_file.insert(name.clone(), value.clone());
+        } else {
+            of_block.insert(name.clone(), value.clone());
+        }
+    }
+    (of_block, of_file)
+}
+
+/// A pattern that finds `text` as it is.
+fn literal(text: &str) -> String {
+    text.chars().flat_map(|it| (!it.is_alphanumeric()).then_some('\\').into_iter().chain([it])).collect()
+}
+
+/// The condition on one file, which it sees as `{"dataFileList": file}`.
+pub(super) fn condition(of_file: &Map<String, Value>) -> Result<Expr, ScicatError> {
+    static NO_KIND: pinakes_store::Kind = pinakes_store::Kind::named("file");
+    let plain: Map<String, Value> = of_file
+        .iter()
+        .map(|(name, value)| {
+            let value = match value {
+                Value::Array(list) => json!({"$in": list}),
+                other => other.clone(),
+            };
+            (name.clone(), value)
+        })
+        .collect();
+    condition::parse(&plain, &NO_KIND, Language::LoopBack)
+}
+
+/// The ids of the blocks of a query that hold a file that satisfies a condition, in their window.
+pub(super) fn blocks_with(
+    view: &mut View<'_>,
+    sort: &'static Sort,
+    rows: &Query,
+    of_file: &Expr,
+    skip: u64,
+    limit: u64,
+) -> Result<Vec<String>, ScicatError> {
+    let (mut ids, mut n_found) = (Vec::new(), 0);
+    for record in view.find(sort.kind, rows)? {
+        let mut is_found = false;
+        each_file(view, sort, &record, 0, of_file, &mut |_| {
+            is_found = true;
+            ControlFlow::Break(())
+        })?;
+        n_found += u64::from(is_found);
+        if is_found && skip < n_found {
+            ids.push(record.id);
+        }
+        if limit <= ids.len() as u64 {
+            break;
+        }
+    }
+    Ok(ids)
+}
+
+/// Calls `visit` with each file of a block from number `from` on that satisfies the condition.
+fn each_file(
+    view: &mut View<'_>,
+    sort: &'static Sort,
+    record: &pinakes_store::Record,
+    from: u64,
+    of_file: &Expr,
+    visit: &mut impl FnMut(Value) -> ControlFlow<()>,
+) -> Result<ControlFlow<()>, StoreError> {
+    let mut flow = ControlFlow::Continue(());
+    let mut damage = None;
+    view.members(sort.kind, record, from, |first, _, chunk| {
+        let text = [b"[", chunk, b"]"].concat();
+        let files: Vec<Value> = match serde_json::from_slice(&text) {
+            Ok(files) => files,
+            Err(error) => {
+                damage = Some(StoreError::Damaged(format!("files of {:?}: {error}", record.id)));
+                return ControlFlow::Break(());
+            }
+        };
+        for (index, file) in files.into_iter().enumerate() {
+            if first + (index as u64) < from {
+                continue;
+            }
+            let row = json!({FILES: file});
+            if matches(of_file, &row) {
+                flow = visit(row);
+            }
+            if flow.is_break() {
+                return flow;
+            }
+        }
+        flow
+    })?;
+    damage.map_or(Ok(flow), Err)
+}
+
+pub(super) async fn full_query(asker: Asker, query: QueryText, sort: &'static Sort) -> Answer {
+    let fields = object_parameter(&query, "fields")?;
+    let (of_block, of_file) = split(&fields);
+    let found = fullquery::parse(&of_block, &sort.search, &asker.rights)?;
+    let limits = query.get("limits").filter(|it| !it.is_empty()).map(|it| json_parameter("limits", it)).transpose()?;
+    let window = filter::window(limits.as_ref())?;
+    let mut blocks = Query::filter(found.condition);
+    blocks.order = window.order.into_iter().filter(|it| !it.path.as_steps().iter().any(|step| step == FILES)).collect();
+    answer_files(&asker, blocks, condition(&of_file)?, window.skip, window.limit, sort).await
+}
+
+pub(super) async fn list_v4(asker: Asker, query: QueryText, sort: &'static Sort, public: Public) -> Answer {
+    let visible = visible_v4(&asker, public)?;
+    let (of_block, of_file) = split_filter(&query, sort)?;
+    let filter = filter_v4(&query, sort)?;
+    let mut blocks = Query::filter(visible.and(of_block));
+    blocks.order = filter.window.order;
+    answer_files(&asker, blocks, of_file, filter.window.skip, filter.window.limit, sort).await
+}
+
+/// The `where` of a v4 filter, apart for blocks and files.
+fn split_filter(query: &QueryText, sort: &'static Sort) -> Result<(Expr, Expr), ScicatError> {
+    let filter = object_parameter(query, "filter")?;
+    let empty = Map::new();
+    let fields = filter.get("where").and_then(Value::as_object).unwrap_or(&empty);
+    let (of_block, of_file) = split(fields);
+    Ok((condition::parse(&of_block, sort.kind, Language::Mongo)?, condition(&of_file)?))
+}
+
+async fn answer_files(asker: &Asker, blocks: Query, of_file: Expr, skip: u64, limit: u64, sort: &'static Sort) -> Answer {
+    let rows = asker
+        .db
+        .read(Weight::Scan, move |view| window_of_files(view, sort, &blocks, &of_file, skip, limit))
+        .await?;
+    Ok(answer::json(StatusCode::OK, &rows))
+}
+
+/// One row a file: the block's fields with `dataFileList` that file. Whole blocks before the window are passed
+/// over by their number of files.
+fn window_of_files(
+    view: &mut View<'_>,
+    sort: &'static Sort,
+    blocks: &Query,
+    of_file: &Expr,
+    skip: u64,
+    limit: u64,
+) -> Result<Vec<Value>, ScicatError> {
+    let (mut rows, mut left) = (Vec::new(), skip);
+    let is_unconditional = matches!(of_file, Expr::All);
+    for record in view.find(sort.kind, blocks)? {
+        if is_unconditional && record.n_members <= left {
+            left -= record.n_members;
+            continue;
+        }
+        let block = object(&record)?;
+        let pid = block.get("datasetId").and_then(Value::as_str).unwrap_or_default();
+        let has_dataset = view.has(&DATASET, pid)?;
+        let from = if is_unconditional { std::mem::take(&mut left) } else { 0 };
+        let flow = each_file(view, sort, &record, from, of_file, &mut |mut file| {
+            if 0 < left {
+                left -= 1;
+                return ControlFlow::Continue(());
+            }
+            let mut row = block.clone();
+            row.insert(FILES.to_owned(), file[FILES].take());
+            row.insert("datasetExist".to_owned(), has_dataset.into());
+            rows.push(Value::Object(row));
+            if limit <= rows.len() as u64 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        if flow.is_break() {
+            break;
+        }
+    }
+    Ok(rows)
+}
+
+pub(super) async fn full_facet(asker: Asker, query: QueryText, sort: &'static Sort) -> Answer {
+    let (of_block, _) = split(&object_parameter(&query, "fields")?);
+    let found = fullquery::parse(&of_block, &sort.search, &asker.rights)?;
+    let n = asker.db.read(Weight::Scan, move |view| view.count(sort.kind, &found.condition)).await;
+    answer_total(n.map_err(|error: StoreError| ScicatError::from(error))?)
+}
+
+pub(super) async fn full_facet_files(asker: Asker, query: QueryText, sort: &'static Sort) -> Answer {
+    let (of_block, of_file) = split(&object_parameter(&query, "fields")?);
+    let found = fullquery::parse(&of_block, &sort.search, &asker.rights)?;
+    answer_total(count_files(&asker, found.condition, condition(&of_file)?, sort).await?)
+}
+
+pub(super) async fn count_v4(asker: Asker, query: QueryText, sort: &'static Sort) -> Answer {
+    let visible = visible_v4(&asker, Public::No)?;
+    let (of_block, of_file) = split_filter(&query, sort)?;
+    let count = count_files(&asker, visible.and(of_block), of_file, sort).await?;
+    Ok(answer::json(StatusCode::OK, &json!({"count": count})))
+}
+
+async fn count_files(asker: &Asker, blocks: Expr, of_file: Expr, sort: &'static Sort) -> Result<u64, ScicatError> {
+    let is_unconditional = matches!(of_file, Expr::All);
+    let counted = asker
+        .db
+        .read(Weight::Scan, move |view| {
+            let mut n = 0;
+            for record in view.find(sort.kind, &Query::filter(blocks.clone()))? {
+                if is_unconditional {
+                    n += record.n_members;
+                    continue;
+                }
+                let flow = each_file(view, sort, &record, 0, &of_file, &mut |_| {
+                    n += 1;
+                    ControlFlow::Continue(())
+                })?;
+                debug_assert!(flow.is_continue(), "nothing stops the count");
+            }
+            Ok(n)
+        })
+        .await;
+    counted.map_err(|error: StoreError| error.into())
+}
+
+fn answer_total(n: u64) -> Answer {
+    let all = if n == 0 { json!([]) } else { json!([{"totalSets": n}]) };
+    Ok(answer::json(StatusCode::OK, &json!([{"all": all}])))
+}

@@ -1,0 +1,521 @@
+//! The routes of both sorts of blocks, in v3, v4 and below datasets.
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::routing::{get, post};
+use bytes::{BufMut as _, BytesMut};
+use http::{HeaderMap, StatusCode};
+use pinakes_http::{answer, stages};
+use pinakes_store::{Document, Expr, Kind, Query, Record, StoreError, Value as Condition, View, Weight};
+use serde_json::{Map, Value, json};
+
+use super::receive::{Received, receive};
+use super::{ARCHIVED, FILES, ORIG, Sort, add_to_dataset, files, follow, whole};
+use crate::app::{Asker, QueryText, Scicat, json_parameter};
+use crate::datasets::change::{Precondition, object, stamp};
+use crate::datasets::include::of_dataset;
+use crate::datasets::{Api, DATASET};
+use crate::error::{Answer, JSON, ScicatError};
+use crate::faults;
+use crate::filter::{self, Filter};
+use crate::fullquery;
+use crate::rights::Rights;
+use crate::strict;
+use crate::validate::Form;
+
+/// Most members that a list collects in memory; longer ones are streamed as they are.
+const COLLECTED_FILES: u64 = 20_000;
+
+pub(super) fn routes() -> Router<Scicat> {
+    Router::new()
+        .merge(routes_of(&ORIG, "origdatablocks"))
+        .merge(routes_of(&ARCHIVED, "datablocks"))
+        .route("/api/v3/origdatablocks/isvalid", post(|a, b, c, d| is_valid(a, b, c, d, &ORIG, Api::V3)))
+        .route("/api/v3/datasets/{pid}/origdatablocks/isvalid", post(|a, b, Path(_): Path<String>, c, d| is_valid(a, b, c, d, &ORIG, Api::V3)))
+        .route("/api/v3/origdatablocks/fullquery", get(|a, b, c| full_query(a, b, c, &ORIG)))
+        .route("/api/v3/origdatablocks/fullquery/files", get(|b, c| files::full_query(b, c, &ORIG)))
+        .route("/api/v3/origdatablocks/fullfacet", get(|b, c| files::full_facet(b, c, &ORIG)))
+        .route("/api/v3/origdatablocks/fullfacet/files", get(|b, c| files::full_facet_files(b, c, &ORIG)))
+        .route("/api/v4/origdatablocks", get(|a, b, c| list_v4(a, b, c, &ORIG, Public::No)).post(|a, b, c, d| create(a, b, None, c, d, &ORIG, Api::V4)))
+        .route("/api/v4/origdatablocks/isvalid", post(|a, b, c, d| is_valid(a, b, c, d, &ORIG, Api::V4)))
+        .route("/api/v4/origdatablocks/public", get(|a, b, c| list_v4(a, b, c, &ORIG, Public::Yes)))
+        .route("/api/v4/origdatablocks/files", get(|b, c| files::list_v4(b, c, &ORIG, Public::No)))
+        .route("/api/v4/origdatablocks/files/count", get(|b, c| files::count_v4(b, c, &ORIG)))
+        .route("/api/v4/origdatablocks/public/files", get(|b, c| files::list_v4(b, c, &ORIG, Public::Yes)))
+        .route("/api/v4/origdatablocks/fullfacet", get(|b, c| files::full_facet(b, c, &ORIG)))
+        .route("/api/v4/origdatablocks/fullfacet/files", get(|b, c| files::full_facet_files(b, c, &ORIG)))
+        .route("/api/v4/origdatablocks/public/{id}", get(|a, b, c| by_id(a, b, c, &ORIG, Api::V4, Public::Yes)))
+        .route(
+            "/api/v4/origdatablocks/{id}",
+            get(|a, b, c| by_id(a, b, c, &ORIG, Api::V4, Public::No))
+                .patch(|a, b, Path(id): Path<String>, d, e| patch(a, b, id, d, e, &ORIG, Api::V4))
+                .delete(|a, b, Path(id): Path<String>| delete(a, b, id, &ORIG)),
+        )
+}
+
+/// What both sorts have in v3.
+fn routes_of(sort: &'static Sort, name: &str) -> Router<Scicat> {
+    Router::new()
+        .route(
+            &format!("/api/v3/{name}"),
+            get(move |a, b, c, d| list(a, b, c, d, sort)).post(move |a, b, c, d| create(a, b, None, c, d, sort, Api::V3)),
+        )
+        .route(&format!("/api/v3/{name}/count"), get(move |a, b, c, d| count(a, b, c, d, sort)))
+        .route(
+            &format!("/api/v3/{name}/{{id}}"),
+            get(move |a, b, c| by_id(a, b, c, sort, Api::V3, Public::No))
+                .patch(move |a, b, Path(id): Path<String>, d, e| patch(a, b, id, d, e, sort, Api::V3))
+                .delete(move |a, b, Path(id): Path<String>| delete(a, b, id, sort)),
+        )
+        .route(
+            &format!("/api/v3/datasets/{{pid}}/{name}"),
+            get(move |a, b, c| list_of_dataset(a, b, c, sort))
+                .post(move |a, b, Path(pid): Path<String>, c, d| create(a, b, Some(pid), c, d, sort, Api::V3))
+                .delete(move |a, b, c| delete_all(a, b, c, sort)),
+        )
+        .route(&format!("/api/v3/datasets/{{pid}}/{name}/count"), get(move |a, b, c| count_of_dataset(a, b, c, sort)))
+        .route(
+            &format!("/api/v3/datasets/{{pid}}/{name}/{{id}}"),
+            get(move |a, b, Path((_, id)): Path<(String, String)>| by_id(a, b, Path(id), sort, Api::V3, Public::No))
+                .patch(move |a, b, Path((_, id)): Path<(String, String)>, d, e| patch(a, b, id, d, e, sort, Api::V3))
+                .delete(move |a, b, Path((_, id)): Path<(String, String)>| delete(a, b, id, sort)),
+        )
+}
+
+/// Whether a route is for who has not logged in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Public {
+    Yes,
+    No,
+}
+
+fn published() -> Expr {
+    Expr::Is("isPublished".into(), Condition::Boolean(true))
+}
+
+/// `POST` of a block, as a whole or below dataset `pid`.
+async fn create(
+    app: State<Scicat>,
+    asker: Asker,
+    pid: Option<String>,
+    headers: HeaderMap,
+    body: Body,
+    sort: &'static Sort,
+    api: Api,
+) -> Answer {
+    if !asker.rights.has_create_role() {
+        return Err(ScicatError::forbidden_resource());
+    }
+    let table = if pid.is_some() { sort.table_of_dataset } else { sort.table };
+    let received = receive(&app, &asker.db, sort, &headers, body, table, Form::Create).await?;
+    let created = insert(&app, &asker, pid, &received, sort).await;
+    let record = match created {
+        Ok(record) => record,
+        Err(error) => {
+            received.files.discard(&asker.db, sort).await;
+            return Err(error);
+        }
+    };
+    let _ = api;
+    answer_whole(&app, &asker, record, sort, StatusCode::CREATED).await
+}
+
+async fn insert(
+    app: &Scicat,
+    asker: &Asker,
+    pid: Option<String>,
+    received: &Received,
+    sort: &'static Sort,
+) -> Result<Record, ScicatError> {
+    if !received.faults.is_empty() {
+        return Err(ScicatError::faults_as_list(&received.faults));
+    }
+    let mut head = received.head.clone();
+    head.shift_remove(FILES);
+    let pid = pid.unwrap_or_else(|| text(&head, "datasetId"));
+    let id = app.new_uuid();
+    let (rights, username, now) = (asker.rights.clone(), asker.username(), app.now());
+    let files = received.files.clone();
+    asker
+        .db
+        .write(move |txn| {
+            let dataset = txn.get(&DATASET, &pid)?.ok_or_else(|| {
+                ScicatError::not_found(format!("Dataset: {pid} not found for attaching an {}", sort.name.to_lowercase()))
+            })?;
+            if !rights.may_add_to(&*txn.class(&DATASET, dataset.class)?) {
+                return Err(ScicatError::forbidden("Unauthorized to create this dataset"));
+            }
+            let block = stored(&head, &id, &pid, &username, &now, &dataset.json()?);
+            let document = files.join(txn, sort, Document::new(sort.kind, id.clone(), &block)?)?;
+            txn.insert_document(&document).map_err(|error| duplicate(error, sort))?;
+            add_to_dataset(txn, sort, &pid, size_of(&head, sort), files.n.cast_signed())?;
+            txn.get(sort.kind, &id)?.ok_or_else(ScicatError::bare_not_found)
+        })
+        .await
+}
+
+/// A block as it is stored, without its files: who may see it is the dataset's to say.
+fn stored(head: &Map<String, Value>, id: &str, pid: &str, username: &str, now: &str, dataset: &Value) -> Value {
+    let mut block = Map::with_capacity(head.len() + 12);
+    block.insert("_id".to_owned(), id.into());
+    block.insert("id".to_owned(), id.into());
+    block.insert("datasetId".to_owned(), pid.into());
+    for (name, value) in head {
+        if !value.is_null() {
+            block.insert(name.clone(), value.clone());
+        }
+    }
+    for (name, value) in [("createdBy", username), ("updatedBy", username), ("createdAt", now), ("updatedAt", now)] {
+        block.insert(name.to_owned(), value.into());
+    }
+    block.insert("__v".to_owned(), 0.into());
+    let mut block = Value::Object(block);
+    follow(&mut block, dataset);
+    block
+}
+
+fn duplicate(error: StoreError, sort: &Sort) -> ScicatError {
+    match error {
+        StoreError::Duplicate { .. } => {
+            ScicatError::conflict(format!("A {} with this this unique key already exists!", sort.name.to_lowercase()))
+        }
+        other => other.into(),
+    }
+}
+
+fn size_of(block: &Map<String, Value>, sort: &Sort) -> f64 {
+    block.get(sort.size.0).and_then(Value::as_f64).unwrap_or(0.0)
+}
+
+fn text(body: &Map<String, Value>, name: &str) -> String {
+    body.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+async fn is_valid(app: State<Scicat>, asker: Asker, headers: HeaderMap, body: Body, sort: &'static Sort, api: Api) -> Answer {
+    if !asker.rights.has_create_role() {
+        return Err(ScicatError::forbidden_resource());
+    }
+    let body = app.object(&headers, body).await?;
+    let found = sort.table.check(&body, Form::Create);
+    let errors = faults::raw(&found, &Value::Object(body));
+    let list = if api == Api::V4 { "reason" } else { "errors" };
+    Ok(answer::json(StatusCode::OK, &json!({"valid": found.is_empty(), list: errors})))
+}
+
+async fn list(_: State<Scicat>, asker: Asker, query: QueryText, headers: HeaderMap, sort: &'static Sort) -> Answer {
+    let filter = filter::parse(filter::text("filter", &query, &headers)?, sort.kind)?;
+    answer_list(&asker, &filter, asker.rights.visible(), sort).await
+}
+
+async fn list_v4(_: State<Scicat>, asker: Asker, query: QueryText, sort: &'static Sort, public: Public) -> Answer {
+    let visible = visible_v4(&asker, public)?;
+    answer_list(&asker, &filter_v4(&query, sort)?, visible, sort).await
+}
+
+/// What a v4 route shows: nobody sees but the public ones.
+pub(super) fn visible_v4(asker: &Asker, public: Public) -> Result<Expr, ScicatError> {
+    match public {
+        Public::Yes => Ok(published()),
+        Public::No if asker.caller().is_anonymous() => Err(ScicatError::forbidden("Unauthorized access")),
+        Public::No => Ok(asker.rights.visible()),
+    }
+}
+
+pub(super) fn filter_v4(query: &QueryText, sort: &Sort) -> Result<Filter, ScicatError> {
+    let mut known: Vec<&str> = sort.table.fields.iter().map(|it| it.name).collect();
+    known.extend(["_id", "id", "createdAt", "updatedAt", "createdBy", "updatedBy", "__v", "dataset"]);
+    strict::parse(query, sort.kind, &known)
+}
+
+async fn count(_: State<Scicat>, asker: Asker, query: QueryText, headers: HeaderMap, sort: &'static Sort) -> Answer {
+    let filter = match query.get("where") {
+        Some(condition) => filter::from_value(&json!({"where": json_parameter("where", condition)?}), sort.kind)?,
+        None => filter::parse(filter::text("filter", &query, &headers)?, sort.kind)?,
+    };
+    let condition = asker.rights.visible().and(filter.condition);
+    answer_count(&asker, condition, sort.kind).await
+}
+
+async fn answer_count(asker: &Asker, condition: Expr, kind: &'static Kind) -> Answer {
+    let count = asker.db.read(Weight::Scan, move |view| view.count(kind, &condition)).await;
+    let count: u64 = count.map_err(|error: StoreError| ScicatError::from(error))?;
+    Ok(answer::json(StatusCode::OK, &json!({"count": count})))
+}
+
+async fn full_query(app: State<Scicat>, asker: Asker, query: QueryText, sort: &'static Sort) -> Answer {
+    let fields = crate::datasets::read::object_parameter(&query, "fields")?;
+    let (of_block, of_file) = files::split(&fields);
+    let found = fullquery::parse(&of_block, &sort.search, &asker.rights)?;
+    let limits = query.get("limits").filter(|it| !it.is_empty()).map(|it| json_parameter("limits", it)).transpose()?;
+    let window = filter::window(limits.as_ref())?;
+    let mut rows = Query::filter(found.condition);
+    rows.order = window.order;
+    if of_file.is_empty() {
+        (rows.skip, rows.limit) = (window.skip, Some(window.limit));
+        return answer_rows(&app, &asker, rows, sort).await;
+    }
+    let condition = files::condition(&of_file)?;
+    let (skip, limit) = (window.skip, window.limit);
+    let matching = asker
+        .db
+        .read(Weight::Scan, move |view| files::blocks_with(view, sort, &rows, &condition, skip, limit))
+        .await?;
+    rows_of(&app, &asker, Query::filter(Expr::Ids(matching)), sort).await
+}
+
+async fn rows_of(app: &Scicat, asker: &Asker, query: Query, sort: &'static Sort) -> Answer {
+    answer_rows(app, asker, query, sort).await
+}
+
+async fn list_of_dataset(app: State<Scicat>, asker: Asker, Path(pid): Path<String>, sort: &'static Sort) -> Answer {
+    crate::datasets::read::readable(&app, &asker, &pid).await?;
+    answer_rows(&app, &asker, of_dataset(&pid), sort).await
+}
+
+async fn count_of_dataset(app: State<Scicat>, asker: Asker, Path(pid): Path<String>, sort: &'static Sort) -> Answer {
+    crate::datasets::read::readable(&app, &asker, &pid).await?;
+    answer_count(&asker, of_dataset(&pid).filter, sort.kind).await
+}
+
+async fn by_id(app: State<Scicat>, asker: Asker, Path(id): Path<String>, sort: &'static Sort, api: Api, public: Public) -> Answer {
+    if api == Api::V4 {
+        visible_v4(&asker, public)?;
+    }
+    let rights = asker.rights.clone();
+    let wanted = id.clone();
+    let record = asker
+        .db
+        .read(Weight::Point, move |view| {
+            let Some(record) = view.get(sort.kind, &wanted)? else { return Ok::<_, ScicatError>(None) };
+            let may_read = rights.sees_all() || rights.may_read(&*view.class(sort.kind, record.class)?);
+            Ok(may_read.then_some(record))
+        })
+        .await?;
+    match (record, api) {
+        (Some(record), _) => answer_whole(&app, &asker, record, sort, StatusCode::OK).await,
+        (None, Api::V4) if public == Public::Yes => Ok(answer::empty(StatusCode::OK)),
+        (None, Api::V4) if !has(&asker, sort, id.clone()).await? => {
+            Err(ScicatError::not_found(format!("{}: {id} not found", sort.name)))
+        }
+        (None, _) => Err(ScicatError::forbidden("Unauthorized access")),
+    }
+}
+
+async fn has(asker: &Asker, sort: &'static Sort, id: String) -> Result<bool, ScicatError> {
+    let found = asker.db.read(Weight::Point, move |view| view.has(sort.kind, &id)).await;
+    found.map_err(|error: StoreError| error.into())
+}
+
+async fn patch(app: State<Scicat>, asker: Asker, id: String, headers: HeaderMap, body: Body, sort: &'static Sort, api: Api) -> Answer {
+    if !asker.rights.has_update_role() {
+        return Err(ScicatError::forbidden_resource());
+    }
+    let received = receive(&app, &asker.db, sort, &headers, body, sort.table, Form::Update).await?;
+    let changed = change(&app, &asker, id, &headers, &received, sort).await;
+    let record = match changed {
+        Ok(record) => record,
+        Err(error) => {
+            received.files.discard(&asker.db, sort).await;
+            return Err(error);
+        }
+    };
+    let _ = api;
+    answer_whole(&app, &asker, record, sort, StatusCode::OK).await
+}
+
+async fn change(
+    app: &Scicat,
+    asker: &Asker,
+    id: String,
+    headers: &HeaderMap,
+    received: &Received,
+    sort: &'static Sort,
+) -> Result<Record, ScicatError> {
+    let (rights, username, now) = (asker.rights.clone(), asker.username(), app.now());
+    let (mut changes, files, faults) = (received.head.clone(), received.files.clone(), received.faults.clone());
+    let precondition = Precondition::of(headers);
+    changes.shift_remove(FILES);
+    asker
+        .db
+        .write(move |txn| {
+            let not_found = || ScicatError::not_found(format!("{}: {id} not found", sort.name));
+            let record = txn.get(sort.kind, &id)?.ok_or_else(not_found)?;
+            if !faults.is_empty() {
+                return Err(ScicatError::faults_as_list(&faults));
+            }
+            require_parent(txn, &rights, &record, sort)?;
+            let mut block = object(&record)?;
+            precondition.check(sort.name, "on server", &id, &block)?;
+            let (pid, size_before) = (text(&block, "datasetId"), size_of(&block, sort));
+            for (name, value) in changes.clone() {
+                if !["ownerGroup", "accessGroups", "isPublished"].contains(&name.as_str()) {
+                    block.insert(name, value);
+                }
+            }
+            stamp(&mut block, &username, &now);
+            let size_difference = size_of(&block, sort) - size_before;
+            let mut document = Document::new(sort.kind, id.clone(), &Value::Object(block))?;
+            let mut n_difference = 0;
+            if files.is_given {
+                document = files.join(txn, sort, document)?;
+                n_difference = files.n.cast_signed() - record.n_members.cast_signed();
+            }
+            txn.update_document(&document).map_err(|error| duplicate(error, sort))?;
+            add_to_dataset(txn, sort, &pid, size_difference, n_difference)?;
+            txn.get(sort.kind, &id)?.ok_or_else(not_found)
+        })
+        .await
+}
+
+/// The parent dataset says who may change its blocks; an orphan's own fields do.
+fn require_parent(txn: &mut pinakes_store::Txn<'_>, rights: &Rights, block: &Record, sort: &Sort) -> Result<(), ScicatError> {
+    let pid = text(&object(block)?, "datasetId");
+    let class = match txn.get(&DATASET, &pid)? {
+        Some(dataset) => txn.class(&DATASET, dataset.class)?,
+        None => txn.class(sort.kind, block.class)?,
+    };
+    if rights.may_update(&class) { Ok(()) } else { Err(ScicatError::forbidden("Unauthorized to update this dataset")) }
+}
+
+async fn delete(app: State<Scicat>, asker: Asker, id: String, sort: &'static Sort) -> Answer {
+    if !asker.rights.may_delete {
+        return Err(ScicatError::forbidden_resource());
+    }
+    let (record, bytes) = asker
+        .db
+        .write(move |txn| {
+            let Some(record) = txn.get(sort.kind, &id)? else {
+                return Err(ScicatError::not_found(format!("{}: {id} not found", lower_first(sort.name))));
+            };
+            let mut bytes = BytesMut::new();
+            if record.n_members <= COLLECTED_FILES {
+                bytes = whole_bytes(txn, sort.kind, &record)?;
+            }
+            remove(txn, &record, sort)?;
+            Ok((record, bytes))
+        })
+        .await?;
+    let _ = app;
+    Ok(answer::stored_json(StatusCode::OK, if bytes.is_empty() { record.body } else { bytes.freeze() }))
+}
+
+async fn delete_all(app: State<Scicat>, asker: Asker, Path(pid): Path<String>, sort: &'static Sort) -> Answer {
+    if !asker.rights.may_delete {
+        return Err(ScicatError::forbidden_resource());
+    }
+    let _ = app;
+    let count = asker
+        .db
+        .write(move |txn| {
+            if !txn.has(&DATASET, &pid)? {
+                return Err(ScicatError::not_found(format!("dataset: {pid} not found")));
+            }
+            let blocks = txn.find(sort.kind, &of_dataset(&pid))?;
+            for block in &blocks {
+                remove(txn, block, sort)?;
+            }
+            Ok(blocks.len())
+        })
+        .await?;
+    Ok(answer::json(StatusCode::OK, &json!({"count": count})))
+}
+
+fn remove(txn: &mut pinakes_store::Txn<'_>, record: &Record, sort: &Sort) -> Result<(), ScicatError> {
+    let block = object(record)?;
+    txn.delete(sort.kind, &record.id)?;
+    let n_files = record.n_members.cast_signed();
+    add_to_dataset(txn, sort, &text(&block, "datasetId"), -size_of(&block, sort), -n_files)
+}
+
+fn lower_first(name: &str) -> String {
+    let mut chars = name.chars();
+    chars.next().map(|first| first.to_lowercase().chain(chars).collect()).unwrap_or_default()
+}
+
+/// The rows of a filter. Those that show fewer fields are made anew; others are the stored bytes, streamed.
+async fn answer_list(asker: &Asker, filter: &Filter, visible: Expr, sort: &'static Sort) -> Answer {
+    let query = filter.query(visible);
+    if filter.fields.is_everything() {
+        return stream_rows(asker, query, sort).await;
+    }
+    let fields = filter.fields.clone();
+    let rows = asker
+        .db
+        .read(Weight::Scan, move |view| {
+            let mut rows = Vec::new();
+            for record in view.find(sort.kind, &query)? {
+                let mut row = if fields.shows(FILES) { whole(view, sort.kind, &record)? } else { object(&record)? };
+                fields.apply(&mut row);
+                rows.push(row);
+            }
+            Ok::<_, ScicatError>(rows)
+        })
+        .await?;
+    Ok(answer::json(StatusCode::OK, &rows))
+}
+
+async fn answer_rows(_: &Scicat, asker: &Asker, query: Query, sort: &'static Sort) -> Answer {
+    stream_rows(asker, query, sort).await
+}
+
+async fn stream_rows(asker: &Asker, query: Query, sort: &'static Sort) -> Answer {
+    let limits = asker.db.tenant().limits().clone();
+    let body = asker
+        .db
+        .stream(&limits, move |view, sink| {
+            let mut separator: &[u8] = b"[";
+            for record in view.find(sort.kind, &query)? {
+                if sink.push(separator).is_err() || !push_whole(view, sort.kind, &record, sink)? {
+                    return Ok(());
+                }
+                separator = b",";
+            }
+            let end: &[u8] = if separator == b"[" { b"[]" } else { b"]" };
+            let _ = sink.push(end);
+            Ok::<_, StoreError>(())
+        })
+        .await?;
+    Ok(answer::with_body(StatusCode::OK, JSON, body))
+}
+
+/// One block with its files, streamed when they are many.
+async fn answer_whole(_: &Scicat, asker: &Asker, record: Record, sort: &'static Sort, status: StatusCode) -> Answer {
+    let limits = asker.db.tenant().limits().clone();
+    let body = asker
+        .db
+        .stream(&limits, move |view, sink| {
+            push_whole(view, sort.kind, &record, sink)?;
+            Ok::<_, StoreError>(())
+        })
+        .await?;
+    Ok(answer::with_body(status, JSON, body))
+}
+
+/// Writes a block with its files; false when nobody takes more.
+fn push_whole(view: &mut View<'_>, kind: &'static Kind, record: &Record, sink: &mut pinakes_http::Sink) -> Result<bool, StoreError> {
+    let end = record.body.len().saturating_sub(1);
+    let mut is_taken = sink.push(&record.body[..end]).and_then(|()| sink.push(b",\"dataFileList\":[")).is_ok();
+    view.members(kind, record, 0, |first, _, chunk| {
+        let comma: &[u8] = if first == 0 { b"" } else { b"," };
+        is_taken = is_taken && sink.push(comma).and_then(|()| sink.push(chunk)).is_ok();
+        if is_taken { std::ops::ControlFlow::Continue(()) } else { std::ops::ControlFlow::Break(()) }
+    })?;
+    Ok(is_taken && sink.push(b"]}").is_ok())
+}
+
+fn whole_bytes(view: &mut View<'_>, kind: &'static Kind, record: &Record) -> Result<BytesMut, ScicatError> {
+    let mut bytes = BytesMut::with_capacity(record.body.len() + 64);
+    bytes.put_slice(&record.body[..record.body.len().saturating_sub(1)]);
+    bytes.put_slice(b",\"dataFileList\":[");
+    view.members(kind, record, 0, |first, _, chunk| {
+        if first != 0 {
+            bytes.put_u8(b',');
+        }
+        bytes.put_slice(chunk);
+        std::ops::ControlFlow::Continue(())
+    })?;
+    bytes.put_slice(b"]}");
+    stages::note_progress();
+    Ok(bytes)
+}

@@ -1,0 +1,272 @@
+//! Receives a block whose list of files may be longer than memory.
+//!
+//! Files are read, checked and packed into chunks as they arrive. A short list waits in memory for the block;
+//! a long one goes to the store a few megabytes at a time, as a list that belongs to nothing until the block
+//! takes it over in the last transaction. What fails before leaves nothing behind.
+
+use axum::body::Body;
+use bytes::{BufMut as _, Bytes, BytesMut};
+use http::HeaderMap;
+use pinakes_http::Db;
+use pinakes_http::body::Pieces;
+use pinakes_store::{Document, ListId, StoreError, Txn};
+use serde_json::{Map, Value};
+
+use super::{FILES, Sort};
+use crate::app::{Scicat, json_fault};
+use crate::dates;
+use crate::dto::origdatablock::DATA_FILE;
+use crate::error::ScicatError;
+use crate::faults::Fault;
+use crate::list_splitter::{ListSplitter, SplitError};
+use crate::validate::{Dto, Form};
+
+/// Files packed into one row.
+const CHUNK_FILES: u32 = 256;
+/// Size at which a chunk is full, in bytes.
+const CHUNK_BYTES: usize = 48 << 10;
+/// Bytes of files that wait in memory before they go to the store.
+const STAGE_BYTES: usize = 4 << 20;
+/// Faulty files that are told of at most.
+const MOST_FAULTS: usize = 100;
+
+/// A chunk of files: their JSON joined by commas.
+#[derive(Clone)]
+struct Chunk {
+    first: u64,
+    n: u32,
+    bytes: Bytes,
+}
+
+/// The files of a block on their way.
+#[derive(Clone, Default)]
+pub(super) struct Files {
+    /// Whether the body had a list at all.
+    pub(super) is_given: bool,
+    /// Files that were right.
+    pub(super) n: u64,
+    chunks: Vec<Chunk>,
+    staged: Option<ListId>,
+}
+
+/// A block, received: all but the files, which are checked already.
+pub(super) struct Received {
+    pub(super) head: Map<String, Value>,
+    pub(super) files: Files,
+    /// What is wrong, files included; empty if all is right.
+    pub(super) faults: Vec<Fault>,
+}
+
+/// Receives a block and checks it against `table`.
+///
+/// Errors: those of receiving and of JSON. Faults of the content are in the answer.
+pub(super) async fn receive(
+    app: &Scicat,
+    db: &Db,
+    sort: &'static Sort,
+    headers: &HeaderMap,
+    body: Body,
+    table: &Dto,
+    form: Form,
+) -> Result<Received, ScicatError> {
+    let mut packer = Packer::new(app);
+    let received = receive_pieces(app, db, sort, headers, body, &mut packer).await;
+    let rest = match received {
+        Ok(rest) => rest,
+        Err(error) => {
+            packer.files.discard(db, sort).await;
+            return Err(error);
+        }
+    };
+    let head = match app.parse_object(&rest) {
+        Ok(head) => head,
+        Err(error) => {
+            packer.files.discard(db, sort).await;
+            return Err(error);
+        }
+    };
+    packer.files.is_given = head.contains_key(FILES);
+    let mut faults = table.check(&head, form);
+    if 0 < packer.n_seen {
+        faults.retain(|it| it.property != FILES);
+    }
+    if !packer.faults.is_empty() {
+        let mut of_files = Fault::new(FILES);
+        of_files.children = std::mem::take(&mut packer.faults);
+        faults.push(of_files);
+    }
+    Ok(Received { head, files: packer.files, faults })
+}
+
+async fn receive_pieces(
+    app: &Scicat,
+    db: &Db,
+    sort: &'static Sort,
+    headers: &HeaderMap,
+    body: Body,
+    packer: &mut Packer<'_>,
+) -> Result<Bytes, ScicatError> {
+    let limits = app.context.limits();
+    let mut pieces = Pieces::new(headers, body, limits.stream_body_bytes, limits)?;
+    let mut splitter = ListSplitter::new(FILES, usize::try_from(limits.body_bytes).unwrap_or(usize::MAX));
+    while let Some(piece) = pieces.next().await? {
+        splitter.push(&piece, |element| packer.take(element))?;
+        if STAGE_BYTES < packer.n_waiting_bytes {
+            packer.stage(db, sort).await?;
+        }
+    }
+    packer.finish_chunk();
+    Ok(splitter.into_rest().into())
+}
+
+struct Packer<'a> {
+    app: &'a Scicat,
+    files: Files,
+    chunk: BytesMut,
+    n_in_chunk: u32,
+    n_seen: u64,
+    n_waiting_bytes: usize,
+    faults: Vec<Fault>,
+}
+
+impl<'a> Packer<'a> {
+    fn new(app: &'a Scicat) -> Self {
+        Self {
+            app,
+            files: Files::default(),
+            chunk: BytesMut::new(),
+            n_in_chunk: 0,
+            n_seen: 0,
+            n_waiting_bytes: 0,
+            faults: Vec::new(),
+        }
+    }
+
+    /// Checks and packs one file.
+    fn take(&mut self, element: &[u8]) -> Result<(), ScicatError> {
+        let index = self.n_seen;
+        self.n_seen += 1;
+        let value = serde_json::from_slice(element)
+            .map_err(|_| ScicatError::bad_request(format!("{FILES}.{index}: {}", json_fault(element))))?;
+        let Value::Object(mut file) = value else {
+            let mut fault = Fault::new(index.to_string());
+            fault.constraints.push((
+                "nestedValidation",
+                format!("each value in nested property {FILES} must be either object or array"),
+            ));
+            self.note(fault);
+            return Ok(());
+        };
+        let faults = DATA_FILE.check(&file, Form::Create);
+        if !faults.is_empty() {
+            let mut fault = Fault::new(index.to_string());
+            fault.children = faults;
+            self.note(fault);
+            return Ok(());
+        }
+        complete(self.app, &mut file);
+        self.pack(&file)
+    }
+
+    fn note(&mut self, fault: Fault) {
+        if self.faults.len() < MOST_FAULTS {
+            self.faults.push(fault);
+        }
+    }
+
+    fn pack(&mut self, file: &Map<String, Value>) -> Result<(), ScicatError> {
+        if 0 < self.n_in_chunk {
+            self.chunk.put_u8(b',');
+        }
+        serde_json::to_writer((&mut self.chunk).writer(), file)
+            .map_err(|error| ScicatError::from(StoreError::Damaged(error.to_string())))?;
+        self.n_in_chunk += 1;
+        self.files.n += 1;
+        if CHUNK_FILES <= self.n_in_chunk || CHUNK_BYTES <= self.chunk.len() {
+            self.finish_chunk();
+        }
+        Ok(())
+    }
+
+    fn finish_chunk(&mut self) {
+        if self.n_in_chunk == 0 {
+            return;
+        }
+        let bytes = self.chunk.split().freeze();
+        self.n_waiting_bytes += bytes.len();
+        self.files.chunks.push(Chunk { first: self.files.n - u64::from(self.n_in_chunk), n: self.n_in_chunk, bytes });
+        self.n_in_chunk = 0;
+    }
+
+    /// Moves what waits to the store, unless the body is refused anyway.
+    async fn stage(&mut self, db: &Db, sort: &'static Sort) -> Result<(), ScicatError> {
+        self.n_waiting_bytes = 0;
+        let chunks = std::mem::take(&mut self.files.chunks);
+        if !self.faults.is_empty() {
+            return Ok(());
+        }
+        let staged = self.files.staged;
+        let list = db
+            .write(move |txn| {
+                let list = match staged {
+                    Some(list) => list,
+                    None => txn.new_list(sort.kind)?,
+                };
+                append(txn, sort, list, &chunks)?;
+                Ok::<_, StoreError>(list)
+            })
+            .await?;
+        self.files.staged = Some(list);
+        Ok(())
+    }
+}
+
+fn append(txn: &mut Txn<'_>, sort: &Sort, list: ListId, chunks: &[Chunk]) -> Result<(), StoreError> {
+    for chunk in chunks {
+        txn.append_members(sort.kind, list, chunk.first, chunk.n, chunk.bytes.clone())?;
+    }
+    Ok(())
+}
+
+/// What the server sets in a file: its date in one form, and an id.
+fn complete(app: &Scicat, file: &mut Map<String, Value>) {
+    if let Some(Value::String(time)) = file.get_mut("time")
+        && let Some(normal) = dates::normalise(time)
+    {
+        *time = normal;
+    }
+    let id = app.new_object_id();
+    file.insert("_id".to_owned(), id.clone().into());
+    file.insert("id".to_owned(), id.into());
+}
+
+impl Files {
+    /// The document with this list of files, written in the same transaction.
+    pub(super) fn join(&self, txn: &mut Txn<'_>, sort: &Sort, document: Document) -> Result<Document, StoreError> {
+        let list = match self.staged {
+            Some(list) => list,
+            None => txn.new_list(sort.kind)?,
+        };
+        append(txn, sort, list, &self.chunks)?;
+        Ok(document.with_list(list, self.n))
+    }
+
+    /// Throws away what went to the store already. A failure is only logged: the list belongs to nothing and is
+    /// swept at the next start.
+    pub(super) async fn discard(&self, db: &Db, sort: &'static Sort) {
+        let Some(list) = self.staged else { return };
+        let discarded = db.write(move |txn| txn.discard_list(sort.kind, list)).await;
+        if let Err(error) = discarded {
+            tracing::warn!(%error, "files of a refused block could not be discarded");
+        }
+    }
+}
+
+impl From<SplitError> for ScicatError {
+    fn from(error: SplitError) -> Self {
+        match error {
+            SplitError::TooLarge { .. } => Self::with(http::StatusCode::PAYLOAD_TOO_LARGE, error.to_string()),
+            SplitError::Unbalanced { .. } => Self::bad_request(error.to_string()),
+        }
+    }
+}

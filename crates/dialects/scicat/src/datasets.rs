@@ -1,0 +1,186 @@
+//! Datasets: the kind, and the forms in which versions 3 and 4 of the API show it (section 4 of the contract).
+//!
+//! A stored body is the v4 form up to `__v`, followed by the scalars that only v3 shows, so that either answer
+//! is a slice of the stored bytes: v3 sends all of it, v4 all up to `__v`, v3's read by pid adds `history`.
+
+pub(crate) mod change;
+pub(crate) mod create;
+pub(crate) mod facets;
+pub(crate) mod include;
+pub(crate) mod lifecycle;
+pub(crate) mod read;
+pub(crate) mod v4;
+
+use bytes::{BufMut as _, Bytes, BytesMut};
+use pinakes_store::{Column, Counts, Facet, Identifier, Index, Kind, Text, Type};
+use serde_json::{Map, Value};
+
+use crate::fullquery::Search;
+use crate::scientific::{self, KeyList};
+
+/// Datasets by pid.
+pub static DATASET: Kind = Kind {
+    id_path: Some("pid"),
+    columns: &[
+        Column::one("type", Type::Text),
+        Column::one("owner", Type::Text),
+        Column::one("ownerGroup", Type::Text),
+        Column::one("ownerEmail", Type::Text),
+        Column::one("contactEmail", Type::Text),
+        Column::one("sourceFolder", Type::Text),
+        Column::one("datasetName", Type::Text),
+        Column::one("creationLocation", Type::Text),
+        Column::one("creationTime", Type::Instant),
+        Column::one("createdAt", Type::Instant),
+        Column::one("updatedAt", Type::Instant),
+        Column::one("createdBy", Type::Text),
+        Column::one("size", Type::Integer),
+        Column::one("packedSize", Type::Integer),
+        Column::one("numberOfFiles", Type::Integer),
+        Column::one("isPublished", Type::Boolean),
+        Column::one("validationStatus", Type::Text),
+        Column::one("runNumber", Type::Text),
+        Column::at("archivable", "datasetlifecycle.archivable", Type::Boolean),
+        Column::at("retrievable", "datasetlifecycle.retrievable", Type::Boolean),
+        Column::at("archiveStatusMessage", "datasetlifecycle.archiveStatusMessage", Type::Text),
+        Column::at("retrieveStatusMessage", "datasetlifecycle.retrieveStatusMessage", Type::Text),
+        Column::many("keywords", Type::Text),
+        Column::many("proposalIds", Type::Text),
+        Column::many("sampleIds", Type::Text),
+        Column::many("instrumentIds", Type::Text),
+        Column::many("principalInvestigators", Type::Text),
+        Column::many("inputDatasets", Type::Text),
+    ],
+    indexes: &[
+        Index::on(&["createdAt"]),
+        Index::on(&["creationTime"]),
+        Index::on(&["class", "createdAt"]),
+        Index::on(&["sourceFolder"]),
+        Index::on(&["datasetName"]),
+        Index::on(&["size"]),
+    ],
+    facets: &[
+        Facet::values("type"),
+        Facet::values("keywords"),
+        Facet::values("creationLocation"),
+        Facet::values("ownerGroup"),
+        Facet::values("accessGroups"),
+        Facet::values("isPublished"),
+        Facet::values("owner"),
+        Facet::values("proposalIds"),
+        Facet::values("sampleIds"),
+        Facet::values("instrumentIds"),
+        Facet::values("principalInvestigators"),
+        Facet::values("datasetlifecycle.archiveStatusMessage"),
+        Facet::values("datasetlifecycle.retrieveStatusMessage"),
+        Facet::days("creationTime"),
+        Facet { name: METADATA_KEYS, path: "scientificMetadata", counts: Counts::Strings(metadata_keys) },
+    ],
+    class_fields: &["ownerGroup", "accessGroups", "isPublished", "sharedWith"],
+    text: Text::AllStrings,
+    identifiers: &[Identifier { scheme: "pid", path: "pid" }],
+    ..Kind::named("scicat_dataset")
+};
+
+/// The facet of metadata keys.
+pub(crate) const METADATA_KEYS: &str = "metadataKeys";
+
+/// How datasets are searched.
+pub(crate) static SEARCH: Search =
+    Search { kind: &DATASET, quantities: "scientificMetadata", quantity_key: "scientific" };
+
+/// The scalars of v3 and the lists of which they show the first element.
+const SCALARS: [(&str, &str); 5] = [
+    ("proposalId", "proposalIds"),
+    ("sampleId", "sampleIds"),
+    ("instrumentId", "instrumentIds"),
+    ("principalInvestigator", "principalInvestigators"),
+    ("investigator", "principalInvestigators"),
+];
+
+/// What begins the part that only v3 shows. No JSON string can contain it: its quotes would be escaped there.
+const CORE_END: &[u8] = br#","__v":"#;
+
+fn metadata_keys(metadata: &Map<String, Value>, keys: &mut Vec<String>) {
+    let mut list = KeyList::new();
+    scientific::add_keys(metadata, &mut list);
+    keys.extend(list.into_vec());
+}
+
+/// Turns the scalars of a v3 body into the lists that are stored. A scalar that was not sent leaves an empty list.
+pub(crate) fn scalars_to_lists(body: &mut Map<String, Value>) {
+    for (scalar, list) in SCALARS {
+        match body.shift_remove(scalar) {
+            Some(Value::Null) | None => {}
+            Some(value) => {
+                body.insert(list.to_owned(), Value::Array(vec![value]));
+            }
+        }
+    }
+}
+
+/// Puts the end of a stored body in its place: `__v`, then the scalars of v3.
+pub(crate) fn seal(body: &mut Map<String, Value>) {
+    let version = body.shift_remove("__v").unwrap_or_else(|| Value::from(0));
+    for (scalar, _) in SCALARS {
+        body.shift_remove(scalar);
+    }
+    body.insert("__v".to_owned(), version);
+    for (scalar, list) in SCALARS {
+        let first = body.get(list).and_then(Value::as_array).and_then(|it| it.first());
+        if let Some(first @ Value::String(_)) = first {
+            let first = first.clone();
+            body.insert(scalar.to_owned(), first);
+        }
+    }
+}
+
+/// A stored body as v4 shows it.
+pub(crate) fn v4_bytes(body: &Bytes) -> Bytes {
+    let Some(at) = memchr::memmem::rfind(body, CORE_END) else { return body.clone() };
+    let after = &body[at + CORE_END.len()..];
+    let digits = after.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let end = at + CORE_END.len() + digits;
+    if body.get(end) == Some(&b'}') {
+        return body.clone();
+    }
+    let mut core = BytesMut::with_capacity(end + 1);
+    core.put_slice(&body[..end]);
+    core.put_u8(b'}');
+    core.freeze()
+}
+
+/// A stored body as v3's read by pid shows it.
+pub(crate) fn with_history(body: &Bytes) -> Bytes {
+    const HISTORY: &[u8] = br#","history":[]}"#;
+    let end = body.len().saturating_sub(1);
+    let mut whole = BytesMut::with_capacity(end + HISTORY.len());
+    whole.put_slice(&body[..end]);
+    whole.put_slice(HISTORY);
+    whole.freeze()
+}
+
+/// The version of the API that was asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Api {
+    V3,
+    V4,
+}
+
+impl Api {
+    /// What a dataset made through it carries as `version`.
+    pub(crate) fn version(self) -> &'static str {
+        match self {
+            Self::V3 => "3",
+            Self::V4 => "4",
+        }
+    }
+
+    /// A stored body as this version shows it in lists.
+    pub(crate) fn bytes(self, body: &Bytes) -> Bytes {
+        match self {
+            Self::V3 => body.clone(),
+            Self::V4 => v4_bytes(body),
+        }
+    }
+}

@@ -1,0 +1,332 @@
+//! Changing and deleting datasets: PATCH, PUT, DELETE, `appendToArrayField` (section 4.7 of the contract).
+
+use axum::body::Body;
+use axum::extract::{Path, State};
+use http::header::{CONTENT_TYPE, IF_UNMODIFIED_SINCE};
+use http::{HeaderMap, StatusCode};
+use pinakes_http::answer;
+use pinakes_store::{Expr, Query, Record, Txn, Value as Condition, Weight};
+use serde_json::{Map, Value, json};
+
+use super::create::{normalise, refused};
+use super::{Api, DATASET, scalars_to_lists, seal, v4_bytes};
+use crate::app::{Asker, QueryText, Scicat, json_parameter};
+use crate::attachments::ATTACHMENT;
+use crate::blocks::{DATABLOCK, ORIG_DATABLOCK};
+use crate::dates;
+use crate::dto::dataset as dto;
+use crate::error::{Answer, ScicatError};
+use crate::proposals;
+use crate::rights::Rights;
+use crate::validate::Form;
+
+pub(crate) async fn patch_v3(app: State<Scicat>, asker: Asker, Path(pid): Path<String>, headers: HeaderMap, body: Body) -> Answer {
+    patch(app.0, asker, pid, headers, body, Api::V3).await
+}
+
+pub(crate) async fn patch_v4(app: State<Scicat>, asker: Asker, Path(pid): Path<String>, headers: HeaderMap, body: Body) -> Answer {
+    patch(app.0, asker, pid, headers, body, Api::V4).await
+}
+
+/// Order of the checks: role 403, missing 404, table 400, object 403, precondition 412.
+async fn patch(app: Scicat, asker: Asker, pid: String, headers: HeaderMap, body: Body, api: Api) -> Answer {
+    if !asker.rights.has_update_role() {
+        return Err(ScicatError::forbidden_resource());
+    }
+    let mut changes = app.object(&headers, body).await?;
+    let stored = stored_type(&asker, &pid).await?;
+    let table = if api == Api::V4 { dto::v4() } else { dto::v3(&stored) };
+    let faults = table.check(&changes, Form::Update);
+    if !faults.is_empty() {
+        return Err(refused(&faults, api));
+    }
+    dto::trim_source_folder(&mut changes);
+    let precondition = Precondition::of(&headers);
+    let is_merge = headers.get(CONTENT_TYPE).is_some_and(|it| it.as_bytes().starts_with(b"application/merge-patch+json"));
+    if changes.contains_key("datasetlifecycle") {
+        super::lifecycle::complete(&app, &mut changes);
+    }
+    let (rights, username, now) = (asker.rights.clone(), asker.username(), app.now());
+    let document = asker
+        .db
+        .write(move |txn| {
+            let record = txn.get(&DATASET, &pid)?.ok_or_else(ScicatError::bare_not_found)?;
+            require_owner(txn, &rights, &record)?;
+            let mut body = object(&record)?;
+            precondition.check("Dataset", "on the server", &pid, &body)?;
+            let mut changes = changes.clone();
+            if api == Api::V4 {
+                refuse_half_quantities(&pid, &body, &changes)?;
+            }
+            if is_merge && let Some(patch) = changes.shift_remove("scientificMetadata") {
+                let mut metadata = body.get("scientificMetadata").cloned().unwrap_or_else(|| json!({}));
+                merge_patch(&mut metadata, patch);
+                changes.insert("scientificMetadata".to_owned(), metadata);
+            }
+            apply(&mut body, changes);
+            stamp(&mut body, &username, &now);
+            save(txn, &pid, &record, body)
+        })
+        .await?;
+    Ok(shown(&document, api))
+}
+
+pub(crate) async fn put_v3(app: State<Scicat>, asker: Asker, Path(pid): Path<String>, headers: HeaderMap, body: Body) -> Answer {
+    replace(app.0, asker, pid, headers, body, Api::V3).await
+}
+
+pub(crate) async fn put_v4(app: State<Scicat>, asker: Asker, Path(pid): Path<String>, headers: HeaderMap, body: Body) -> Answer {
+    replace(app.0, asker, pid, headers, body, Api::V4).await
+}
+
+async fn replace(app: Scicat, asker: Asker, pid: String, headers: HeaderMap, body: Body, api: Api) -> Answer {
+    if !asker.rights.has_update_role() {
+        return Err(ScicatError::forbidden_resource());
+    }
+    let body = app.object(&headers, body).await?;
+    let kind = stored_type(&asker, &pid).await?;
+    let table = if api == Api::V4 { dto::v4() } else { dto::v3(&kind) };
+    let faults = table.check(&body, Form::Replace);
+    if !faults.is_empty() {
+        return Err(refused(&faults, api));
+    }
+    let precondition = Precondition::of(&headers);
+    let (rights, username, now) = (asker.rights.clone(), asker.username(), app.now());
+    let state = app.clone();
+    let document = asker
+        .db
+        .write(move |txn| {
+            let record = txn.get(&DATASET, &pid)?.ok_or_else(ScicatError::bare_not_found)?;
+            require_owner(txn, &rights, &record)?;
+            let before = object(&record)?;
+            precondition.check("Dataset", "on the server", &pid, &before)?;
+            let mut after = Map::new();
+            for name in ["pid", "_id", "type", "version", "classification", "createdBy", "createdAt", "__v"] {
+                if let Some(value) = before.get(name) {
+                    after.insert(name.to_owned(), value.clone());
+                }
+            }
+            let mut body = body.clone();
+            if body.contains_key("classification") {
+                after.shift_remove("classification");
+            }
+            let had_lifecycle = body.contains_key("datasetlifecycle");
+            if had_lifecycle {
+                super::lifecycle::complete(&state, &mut body);
+            }
+            super::create::fill(&mut after, table, body);
+            if !had_lifecycle && let Some(lifecycle) = before.get("datasetlifecycle") {
+                after.insert("datasetlifecycle".to_owned(), lifecycle.clone());
+            }
+            stamp(&mut after, &username, &now);
+            save(txn, &pid, &record, after)
+        })
+        .await?;
+    Ok(shown(&document, api))
+}
+
+pub(crate) async fn delete_v3(_: State<Scicat>, asker: Asker, Path(pid): Path<String>) -> Answer {
+    delete(asker, pid, Api::V3).await
+}
+
+pub(crate) async fn delete_v4(_: State<Scicat>, asker: Asker, Path(pid): Path<String>) -> Answer {
+    delete(asker, pid, Api::V4).await
+}
+
+/// Deletes a dataset with its blocks and the attachments that belong to nothing else.
+async fn delete(asker: Asker, pid: String, api: Api) -> Answer {
+    if !asker.rights.may_delete {
+        return Err(ScicatError::forbidden_resource());
+    }
+    let record = asker
+        .db
+        .write(move |txn| {
+            let record = txn.delete(&DATASET, &pid)?.ok_or_else(ScicatError::bare_not_found)?;
+            proposals::count_datasets(txn, &record.body, -1)?;
+            for kind in [&ORIG_DATABLOCK, &DATABLOCK] {
+                for block in blocks_of(txn, kind, &pid)? {
+                    txn.delete(kind, &block.id)?;
+                }
+            }
+            let attached = Query::filter(Expr::Is("relationships.targetId".into(), Condition::Text(pid.clone())));
+            for attachment in txn.find(&ATTACHMENT, &attached)? {
+                crate::attachments::detach(txn, &attachment, &pid)?;
+            }
+            Ok::<_, ScicatError>(record)
+        })
+        .await?;
+    Ok(answer::stored_json(StatusCode::OK, api.bytes(&record.body)))
+}
+
+pub(crate) async fn append_to_array_field(
+    app: State<Scicat>,
+    asker: Asker,
+    Path(pid): Path<String>,
+    query: QueryText,
+) -> Answer {
+    if !asker.rights.has_update_role() && !asker.rights.may_delete {
+        return Err(ScicatError::forbidden_resource());
+    }
+    let field = query.get("fieldName").unwrap_or_default().to_owned();
+    let data = query.get("data").map(|text| json_parameter("data", text)).transpose()?;
+    let Some(Value::Array(items)) = data else {
+        return Err(ScicatError::bad_request("data must be a JSON list of the values to append"));
+    };
+    let (rights, username, now) = (asker.rights.clone(), asker.username(), app.now());
+    let document = asker
+        .db
+        .write(move |txn| {
+            let record = txn.get(&DATASET, &pid)?.ok_or_else(ScicatError::bare_not_found)?;
+            if !rights.may_delete {
+                require_owner(txn, &rights, &record)?;
+            }
+            let mut body = object(&record)?;
+            let Some(Value::Array(list)) = body.get_mut(&field) else {
+                return Err(ScicatError::bad_request(format!("{field:?} is no list field of the dataset")));
+            };
+            for item in &items {
+                if !list.contains(item) {
+                    list.push(item.clone());
+                }
+            }
+            let faults = dto::v4().check(&only(&body, &field), Form::Update);
+            if !faults.is_empty() {
+                return Err(ScicatError::faults_as_list(&faults));
+            }
+            stamp(&mut body, &username, &now);
+            save(txn, &pid, &record, body)
+        })
+        .await?;
+    Ok(shown(&document, Api::V3))
+}
+
+fn only(body: &Map<String, Value>, field: &str) -> Map<String, Value> {
+    body.get(field).map(|value| (field.to_owned(), value.clone())).into_iter().collect()
+}
+
+/// Who changed a record, and when.
+pub(crate) fn stamp(body: &mut Map<String, Value>, username: &str, now: &str) {
+    body.insert("updatedBy".to_owned(), username.into());
+    body.insert("updatedAt".to_owned(), now.into());
+}
+
+/// Replaces the fields that a patch names.
+fn apply(body: &mut Map<String, Value>, mut changes: Map<String, Value>) {
+    scalars_to_lists(&mut changes);
+    normalise(&mut changes);
+    for (name, value) in changes {
+        body.insert(name, value);
+    }
+}
+
+/// Stores a changed dataset; its blocks follow who may see it, proposals count it anew.
+fn save(txn: &mut Txn<'_>, pid: &str, before: &Record, mut body: Map<String, Value>) -> Result<Value, ScicatError> {
+    seal(&mut body);
+    let body = Value::Object(body);
+    let written = txn.update(&DATASET, pid, &body)?;
+    if written.class != before.class {
+        for kind in [&ORIG_DATABLOCK, &DATABLOCK] {
+            for block in blocks_of(txn, kind, pid)? {
+                let mut copy = block.json()?;
+                crate::blocks::follow(&mut copy, &body);
+                txn.update(kind, &block.id, &copy)?;
+            }
+        }
+    }
+    if before.json()?.get("proposalIds") != body.get("proposalIds") {
+        proposals::count_datasets(txn, &before.body, -1)?;
+        proposals::count_datasets(txn, body.to_string().as_bytes(), 1)?;
+    }
+    Ok(body)
+}
+
+fn blocks_of(txn: &mut Txn<'_>, kind: &'static pinakes_store::Kind, pid: &str) -> Result<Vec<Record>, ScicatError> {
+    let of_dataset = Query::filter(Expr::Is("datasetId".into(), Condition::Text(pid.to_owned())));
+    Ok(txn.find(kind, &of_dataset)?)
+}
+
+async fn stored_type(asker: &Asker, pid: &str) -> Result<String, ScicatError> {
+    let id = pid.to_owned();
+    let record = asker.db.read(Weight::Point, move |view| view.get(&DATASET, &id)).await?;
+    let record = record.ok_or_else(ScicatError::bare_not_found)?;
+    Ok(record.json()?.get("type").and_then(Value::as_str).unwrap_or_default().to_owned())
+}
+
+pub(crate) fn require_owner(txn: &mut Txn<'_>, rights: &Rights, record: &Record) -> Result<(), ScicatError> {
+    let class = txn.class(&DATASET, record.class)?;
+    if rights.may_update(&class) { Ok(()) } else { Err(ScicatError::forbidden("Unauthorized to update this dataset")) }
+}
+
+/// A stored body as an object; anything else is damage.
+pub(crate) fn object(record: &Record) -> Result<Map<String, Value>, ScicatError> {
+    match record.json()? {
+        Value::Object(map) => Ok(map),
+        _ => Err(pinakes_store::StoreError::Damaged(format!("{:?} is no object", record.id)).into()),
+    }
+}
+
+fn shown(document: &Value, api: Api) -> axum::response::Response {
+    let bytes = bytes::Bytes::from(document.to_string());
+    answer::stored_json(StatusCode::OK, if api == Api::V4 { v4_bytes(&bytes) } else { bytes })
+}
+
+/// `If-Unmodified-Since`: applied only to what was not changed later. Second granularity; a date that cannot be
+/// read is ignored.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Precondition(Option<i64>);
+
+impl Precondition {
+    pub(crate) fn of(headers: &HeaderMap) -> Self {
+        Self(headers.get(IF_UNMODIFIED_SINCE).and_then(|it| it.to_str().ok()).and_then(dates::parse_ms))
+    }
+
+    /// Refuses with 412 when the record changed since; `what` and `place` are the message's words.
+    pub(crate) fn check(self, what: &str, place: &str, id: &str, body: &Map<String, Value>) -> Result<(), ScicatError> {
+        let Some(since_ms) = self.0 else { return Ok(()) };
+        let updated_ms = body.get("updatedAt").and_then(Value::as_str).and_then(dates::parse_ms).unwrap_or(0);
+        if updated_ms.div_euclid(1000) <= since_ms.div_euclid(1000) {
+            return Ok(());
+        }
+        let since = dates::format_http(since_ms);
+        let message = format!("{what} #{id} has been modified {place} since {since}.");
+        Err(ScicatError::with(StatusCode::PRECONDITION_FAILED, message))
+    }
+}
+
+/// A patch that gives only one of value and unit of a stored quantity would leave a wrong one behind.
+fn refuse_half_quantities(pid: &str, body: &Map<String, Value>, changes: &Map<String, Value>) -> Result<(), ScicatError> {
+    let (Some(Value::Object(before)), Some(Value::Object(after))) =
+        (body.get("scientificMetadata"), changes.get("scientificMetadata"))
+    else {
+        return Ok(());
+    };
+    for (key, change) in after {
+        let (Some(old), Some(change)) = (before.get(key).and_then(Value::as_object), change.as_object()) else { continue };
+        let is_quantity = old.contains_key("value") && old.contains_key("unit");
+        if is_quantity && change.contains_key("value") != change.contains_key("unit") {
+            return Err(ScicatError::bad_request(format!(
+                "Original dataset {pid} contains both value and unit in scientificMetadata.{key}. Please provide both when updating."
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// JSON merge patch (RFC 7396).
+fn merge_patch(target: &mut Value, patch: Value) {
+    let Value::Object(patch) = patch else {
+        *target = patch;
+        return;
+    };
+    if !target.is_object() {
+        *target = json!({});
+    }
+    let Value::Object(map) = target else { return };
+    for (name, value) in patch {
+        if value.is_null() {
+            map.shift_remove(&name);
+        } else {
+            merge_patch(map.entry(name).or_insert(Value::Null), value);
+        }
+    }
+}

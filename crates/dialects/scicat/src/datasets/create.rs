@@ -1,0 +1,230 @@
+//! `POST /datasets` and `/datasets/isValid`, in v3 and v4.
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::response::Response;
+use http::{HeaderMap, StatusCode};
+use pinakes_http::{Stage, answer, stages};
+use pinakes_store::{Document, StoreError, Txn, Weight};
+use serde_json::{Map, Value, json};
+
+use super::{Api, DATASET, scalars_to_lists, seal, v4_bytes};
+use crate::app::{Asker, Scicat};
+use crate::dates;
+use crate::dto::dataset as dto;
+use crate::error::{Answer, ScicatError};
+use crate::faults::{self, Fault};
+use crate::policies::{self, POLICY};
+use crate::proposals;
+use crate::scientific;
+use crate::validate::{Dto, Form};
+
+/// Dates of a dataset that go out in one form.
+pub(crate) const DATES: [&str; 3] = ["creationTime", "startTime", "endTime"];
+
+pub(crate) async fn create_v3(app: State<Scicat>, asker: Asker, headers: HeaderMap, body: Body) -> Answer {
+    create(app.0, asker, &headers, body, Api::V3).await
+}
+
+pub(crate) async fn create_v4(app: State<Scicat>, asker: Asker, headers: HeaderMap, body: Body) -> Answer {
+    create(app.0, asker, &headers, body, Api::V4).await
+}
+
+/// Order of the checks: role 403, type 400, table 400, pid and object 403, pid pattern 400, duplicate 409.
+async fn create(app: Scicat, asker: Asker, headers: &HeaderMap, body: Body, api: Api) -> Answer {
+    if !asker.rights.has_create_role() {
+        return Err(ScicatError::forbidden_resource());
+    }
+    let body = app.object(headers, body).await?;
+    let dataset = stages::timed(Stage::Parse, || checked(&app, &asker, body, api))?;
+    let owner_group = text(&dataset, "ownerGroup");
+    let known_policy = {
+        let group = owner_group.clone();
+        asker.db.read(Weight::Point, move |view| view.get(&POLICY, &group)).await?
+    };
+    let policy = match known_policy {
+        Some(record) => record.json()?,
+        None => policies::of_new_group(&app, &dataset, &asker.username()),
+    };
+    let (pid, document) = stages::timed(Stage::Parse, || {
+        let stored = stored(&app, &asker, dataset, api, &policy);
+        let pid = text(&stored, "pid");
+        Document::new(&DATASET, pid.clone(), &Value::Object(stored)).map(|document| (pid, document))
+    })?;
+    let bytes = document.body().clone();
+    let written = asker.db.write(move |txn| insert(txn, &document, &owner_group, &policy)).await;
+    match written {
+        Err(ScicatError::Refused(pinakes_http::Refusal::Store(StoreError::Duplicate { column: "id", .. }))) => {
+            Err(ScicatError::conflict(format!("A dataset with pid {pid} already exists!")))
+        }
+        Err(error) => Err(error),
+        Ok(()) => Ok(answer::stored_json(
+            StatusCode::CREATED,
+            match api {
+                Api::V3 => bytes,
+                Api::V4 => v4_bytes(&bytes),
+            },
+        )),
+    }
+}
+
+/// The dataset, the policy of a group seen first, and the counts of the proposals, together.
+pub(crate) fn insert(
+    txn: &mut Txn<'_>,
+    document: &Document,
+    owner_group: &str,
+    policy: &Value,
+) -> Result<(), ScicatError> {
+    txn.insert_document(document)?;
+    if !txn.has(&POLICY, owner_group)? {
+        txn.insert(&POLICY, owner_group, policy)?;
+    }
+    proposals::count_datasets(txn, document.body(), 1)?;
+    Ok(())
+}
+
+/// The body if it is as it must be and the caller may create it.
+pub(crate) fn checked(
+    app: &Scicat,
+    asker: &Asker,
+    body: Map<String, Value>,
+    api: Api,
+) -> Result<Map<String, Value>, ScicatError> {
+    let table = table_of(app, &body, api)?;
+    let faults = table.check(&body, Form::Create);
+    if !faults.is_empty() {
+        return Err(refused(&faults, api));
+    }
+    let pid = body.get("pid").and_then(Value::as_str).filter(|it| !it.is_empty());
+    if !asker.rights.may_create_dataset(&text(&body, "ownerGroup"), pid.is_some()) {
+        return Err(ScicatError::forbidden("Unauthorized to create this dataset"));
+    }
+    if let Some(pid) = pid
+        && app.settings.dataset_creation_validation_enabled
+        && !pid_pattern(app)?.is_match(pid)
+    {
+        return Err(ScicatError::bad_request("PID is not following required standards"));
+    }
+    Ok(body)
+}
+
+fn pid_pattern(app: &Scicat) -> Result<pinakes_store::Pattern, ScicatError> {
+    Ok(pinakes_store::Pattern::new(&app.settings.dataset_creation_validation_regex, "")?)
+}
+
+/// The table of a body by its `type`. Unknown types are refused when the site lists its types.
+fn table_of(app: &Scicat, body: &Map<String, Value>, api: Api) -> Result<&'static Dto, ScicatError> {
+    if api == Api::V4 {
+        return Ok(dto::v4());
+    }
+    let types = &app.settings.dataset_types;
+    let kind = body.get("type").and_then(Value::as_str);
+    let is_known = kind.is_some_and(|it| it == "raw" || it == "derived" || types.is_empty() || types.iter().any(|known| known == it));
+    if !is_known && (!types.is_empty() || kind.is_none()) {
+        return Err(ScicatError::short(StatusCode::BAD_REQUEST, "Invalid dataset type!"));
+    }
+    Ok(dto::v3(kind.unwrap_or_default()))
+}
+
+/// Faults in the shape of the API's version.
+pub(crate) fn refused(faults: &[Fault], api: Api) -> ScicatError {
+    match api {
+        Api::V3 => ScicatError::faults_as_text(faults),
+        Api::V4 => ScicatError::faults_as_list(faults),
+    }
+}
+
+/// The body as it is stored: what the server sets, dates and quantities in their forms, v4's names, v3's tail.
+pub(crate) fn stored(app: &Scicat, asker: &Asker, body: Map<String, Value>, api: Api, policy: &Value) -> Map<String, Value> {
+    let table = match api {
+        Api::V3 => dto::v3(body.get("type").and_then(Value::as_str).unwrap_or_default()),
+        Api::V4 => dto::v4(),
+    };
+    let pid = match body.get("pid").and_then(Value::as_str) {
+        Some(pid) if !pid.is_empty() => pid.to_owned(),
+        _ => app.new_pid(),
+    };
+    let now = app.now();
+    let mut stored = Map::with_capacity(body.len() + 24);
+    stored.insert("pid".to_owned(), pid.clone().into());
+    stored.insert("_id".to_owned(), pid.into());
+    stored.insert("type".to_owned(), body.get("type").cloned().unwrap_or_default());
+    stored.insert("version".to_owned(), api.version().into());
+    fill(&mut stored, table, body);
+    stored.insert("classification".to_owned(), policies::classification(policy).into());
+    super::lifecycle::complete(app, &mut stored);
+    let username = asker.username();
+    for (name, value) in [("createdBy", &username), ("updatedBy", &username), ("createdAt", &now), ("updatedAt", &now)] {
+        stored.insert(name.to_owned(), value.clone().into());
+    }
+    seal(&mut stored);
+    stored
+}
+
+/// Adds a checked body to what is set already: defaults, dates, quantities, lists for scalars.
+pub(crate) fn fill(stored: &mut Map<String, Value>, table: &Dto, mut body: Map<String, Value>) {
+    dto::complete(table, &mut body);
+    scalars_to_lists(&mut body);
+    normalise(&mut body);
+    for list in ["proposalIds", "sampleIds", "instrumentIds"] {
+        body.entry(list.to_owned()).or_insert_with(|| Value::Array(Vec::new()));
+    }
+    for (name, value) in body {
+        if !stored.contains_key(&name) && !value.is_null() {
+            stored.insert(name, value);
+        }
+    }
+}
+
+/// Dates in one form; quantities with their SI values.
+pub(crate) fn normalise(body: &mut Map<String, Value>) {
+    for name in DATES {
+        if let Some(Value::String(text)) = body.get_mut(name)
+            && let Some(normal) = dates::normalise(text)
+        {
+            *text = normal;
+        }
+    }
+    if let Some(Value::Object(metadata)) = body.get_mut("scientificMetadata") {
+        scientific::enrich(metadata);
+    }
+}
+
+pub(crate) async fn is_valid_v3(app: State<Scicat>, asker: Asker, headers: HeaderMap, body: Body) -> Answer {
+    if !asker.rights.has_create_role() {
+        return Err(ScicatError::forbidden_resource());
+    }
+    let body = app.object(&headers, body).await?;
+    let faults = table_of(&app, &body, Api::V3)?.check(&body, Form::Create);
+    require_creator(&asker, &body)?;
+    Ok(if faults.is_empty() {
+        answer::json(StatusCode::OK, &json!({"valid": true}))
+    } else {
+        answer::json(StatusCode::OK, &json!({"valid": false, "error": faults::joined(&faults)}))
+    })
+}
+
+pub(crate) async fn is_valid_v4(app: State<Scicat>, asker: Asker, headers: HeaderMap, body: Body) -> Answer<Response> {
+    if !asker.rights.has_create_role() {
+        return Err(ScicatError::forbidden_resource());
+    }
+    let body = app.object(&headers, body).await?;
+    let faults = dto::v4().check_known(&body, Form::Create);
+    require_creator(&asker, &body)?;
+    Ok(answer::json(StatusCode::OK, &json!({"valid": faults.is_empty()})))
+}
+
+/// The object check of a create, where the body names a group at all.
+fn require_creator(asker: &Asker, body: &Map<String, Value>) -> Result<(), ScicatError> {
+    let has_pid = body.get("pid").and_then(Value::as_str).is_some_and(|it| !it.is_empty());
+    match body.get("ownerGroup").and_then(Value::as_str) {
+        Some(group) if !asker.rights.may_create_dataset(group, has_pid) => {
+            Err(ScicatError::forbidden("Unauthorized to create this dataset"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn text(body: &Map<String, Value>, name: &str) -> String {
+    body.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
+}

@@ -1,0 +1,241 @@
+//! Reading datasets: one by pid, lists by filter, counts, `fullquery` (sections 4.1 to 4.3 of the contract).
+
+use axum::extract::{Path, State};
+use axum::response::Response;
+use bytes::Bytes;
+use http::{HeaderMap, StatusCode};
+use pinakes_http::etag::Tag;
+use pinakes_http::{Stage, answer, stages};
+use pinakes_store::{Expr, Query, Record, Value as Condition, Weight};
+use serde_json::{Map, Value, json};
+
+use super::{Api, DATASET, SEARCH, include, with_history};
+use crate::app::{Asker, QueryText, Scicat, json_parameter};
+use crate::attachments::ATTACHMENT;
+use crate::error::{Answer, ScicatError};
+use crate::filter::{self, Filter};
+use crate::fullquery;
+use crate::scientific;
+
+/// A dataset that the caller may read.
+///
+/// Errors: 404 when it is not there, 403 when it is not for the caller.
+pub(crate) async fn readable(_: &Scicat, asker: &Asker, pid: &str) -> Result<Record, ScicatError> {
+    let (id, rights) = (pid.to_owned(), asker.rights.clone());
+    asker
+        .db
+        .read(Weight::Point, move |view| {
+            let Some(record) = view.get(&DATASET, &id)? else {
+                return Err(ScicatError::not_found(format!("dataset: {id} not found")));
+            };
+            if !rights.sees_all() && !rights.may_read(&*view.class(&DATASET, record.class)?) {
+                return Err(ScicatError::forbidden("Unauthorized access"));
+            }
+            Ok(record)
+        })
+        .await
+}
+
+/// `GET /datasets/{pid}`: stored bytes, with `history` as v3 adds it.
+pub(crate) async fn by_pid(
+    app: State<Scicat>,
+    asker: Asker,
+    Path(pid): Path<String>,
+    query: QueryText,
+    headers: HeaderMap,
+) -> Answer {
+    let record = readable(&app, &asker, &pid).await?;
+    let tag = Tag::of_record(record.version, record.sequence);
+    let Some(text) = filter::text("filter", &query, &headers)? else {
+        if tag.is_known_to(&headers) {
+            return Ok(tag.not_modified());
+        }
+        let mut response = answer::stored_json(StatusCode::OK, with_history(&record.body));
+        tag.put(response.headers_mut());
+        return Ok(response);
+    };
+    let filter = filter::parse(Some(text), &DATASET)?;
+    let is_list_of_fields = serde_json::from_str::<Value>(text).is_ok_and(|it| it.get("fields").is_some_and(Value::is_array));
+    let mut rows = shown(&asker, vec![record], &filter, Api::V3).await?;
+    let mut row = rows.pop().unwrap_or_default();
+    if !is_list_of_fields {
+        row.insert("history".to_owned(), json!([]));
+    }
+    Ok(answer::json(StatusCode::OK, &row))
+}
+
+/// `GET /datasets?filter=`.
+pub(crate) async fn list(_: State<Scicat>, asker: Asker, query: QueryText, headers: HeaderMap) -> Answer {
+    let filter = filter::parse(filter::text("filter", &query, &headers)?, &DATASET)?;
+    answer_list(&asker, &filter, asker.rights.visible(), Api::V3).await
+}
+
+/// `GET /datasets/findOne?filter=`: the first row, or nothing at all.
+pub(crate) async fn find_one(_: State<Scicat>, asker: Asker, query: QueryText, headers: HeaderMap) -> Answer {
+    let filter = filter::parse(filter::text("filter", &query, &headers)?, &DATASET)?;
+    answer_first(&asker, filter, asker.rights.visible(), Api::V3).await
+}
+
+/// `GET /datasets/count?filter=` (also `where=`, as older clients write it).
+pub(crate) async fn count(_: State<Scicat>, asker: Asker, query: QueryText, headers: HeaderMap) -> Answer {
+    let filter = match (filter::text("filter", &query, &headers)?, query.get("where")) {
+        (None, Some(condition)) => filter::from_value(&json!({"where": json_parameter("where", condition)?}), &DATASET)?,
+        (text, _) => filter::parse(text, &DATASET)?,
+    };
+    answer_count(&asker, asker.rights.visible().and(filter.condition)).await
+}
+
+/// `GET /datasets/fullquery?fields=&limits=`.
+pub(crate) async fn full_query(_: State<Scicat>, asker: Asker, query: QueryText) -> Answer {
+    let fields = object_parameter(&query, "fields")?;
+    let found = fullquery::parse(&fields, &SEARCH, &asker.rights)?;
+    let limits = query.get("limits").filter(|it| !it.is_empty()).map(|it| json_parameter("limits", it)).transpose()?;
+    let window = filter::window(limits.as_ref())?;
+    let rows = Query { filter: found.condition, order: window.order, skip: window.skip, limit: Some(window.limit), after: None };
+    let records = find(&asker, rows).await?;
+    if found.units.is_empty() {
+        return Ok(answer::json_array(StatusCode::OK, bodies(records, Api::V3)));
+    }
+    let shown: Result<Vec<Value>, ScicatError> = records.iter().map(|it| in_units(it, &found.units)).collect();
+    Ok(answer::json(StatusCode::OK, &shown?))
+}
+
+/// A dataset with the quantities that were searched shown in the units that were asked for.
+fn in_units(record: &Record, units: &[(String, String)]) -> Result<Value, ScicatError> {
+    let mut body = record.json()?;
+    if let Some(Value::Object(metadata)) = body.get_mut("scientificMetadata") {
+        for (key, unit) in units {
+            scientific::show_in_unit(metadata, key, unit);
+        }
+    }
+    Ok(body)
+}
+
+/// `GET /datasets/{pid}/thumbnail`: the first attachment that has one.
+pub(crate) async fn thumbnail(app: State<Scicat>, asker: Asker, Path(pid): Path<String>) -> Answer {
+    readable(&app, &asker, &pid).await?;
+    let attached = Expr::Is("relationships.targetId".into(), Condition::Text(pid));
+    let attachments = asker.db.read(Weight::Scan, move |view| view.find(&ATTACHMENT, &Query::filter(attached.clone()))).await?;
+    for attachment in attachments {
+        if let Some(thumbnail) = attachment.json()?.get("thumbnail").filter(|it| it.is_string()) {
+            return Ok(answer::json(StatusCode::OK, &json!({"thumbnail": thumbnail})));
+        }
+    }
+    Ok(answer::json(StatusCode::OK, &json!({})))
+}
+
+/// `GET /datasets/{pid}/logbook`: nothing, without a logbook service.
+pub(crate) async fn logbook(app: State<Scicat>, asker: Asker, Path(pid): Path<String>) -> Answer {
+    readable(&app, &asker, &pid).await?;
+    Ok(answer::empty(StatusCode::OK))
+}
+
+/// A parameter that must be a JSON object; absent is `{}`.
+pub(crate) fn object_parameter(query: &QueryText, name: &str) -> Result<Map<String, Value>, ScicatError> {
+    match query.get(name).filter(|it| !it.is_empty()) {
+        None => Ok(Map::new()),
+        Some(text) => match json_parameter(name, text)? {
+            Value::Object(map) => Ok(map),
+            other => Err(ScicatError::bad_request(format!("{name} must be a JSON object, found {other}"))),
+        },
+    }
+}
+
+/// The rows of a filter, as the version of the API shows them.
+pub(crate) async fn answer_list(asker: &Asker, filter: &Filter, visible: Expr, api: Api) -> Answer {
+    let records = find(asker, filter.query(visible)).await?;
+    if filter.fields.is_everything() && filter.include.is_empty() {
+        return Ok(answer::json_array(StatusCode::OK, bodies(records, api)));
+    }
+    let rows = shown(asker, records, filter, api).await?;
+    Ok(answer::json(StatusCode::OK, &rows))
+}
+
+/// The first row of a filter, or 200 with an empty body.
+pub(crate) async fn answer_first(asker: &Asker, filter: Filter, visible: Expr, api: Api) -> Answer {
+    let mut query = filter.query(visible);
+    query.limit = Some(1);
+    let records = find(asker, query).await?;
+    let rows = shown(asker, records, &filter, api).await?;
+    Ok(match rows.into_iter().next() {
+        Some(row) => answer::json(StatusCode::OK, &row),
+        None => answer::empty(StatusCode::OK),
+    })
+}
+
+/// `{"count":n}`.
+pub(crate) async fn answer_count(asker: &Asker, condition: Expr) -> Answer {
+    let count = asker.db.read(Weight::Scan, move |view| view.count(&DATASET, &condition)).await;
+    let count: u64 = count.map_err(|error: pinakes_store::StoreError| ScicatError::from(error))?;
+    Ok(answer::json(StatusCode::OK, &json!({"count": count})))
+}
+
+/// Rows with the fields and relations that a filter asks for.
+pub(crate) async fn shown(asker: &Asker, records: Vec<Record>, filter: &Filter, api: Api) -> Result<Vec<Map<String, Value>>, ScicatError> {
+    let relations = include::resolve(&filter.include)?;
+    let mut rows = Vec::with_capacity(records.len());
+    for record in &records {
+        let body = serde_json::from_slice(&api.bytes(&record.body));
+        match body.map_err(|error| pinakes_store::StoreError::Damaged(format!("{:?}: {error}", record.id)))? {
+            Value::Object(map) => rows.push(map),
+            _ => return Err(pinakes_store::StoreError::Damaged(format!("{:?} is no object", record.id)).into()),
+        }
+    }
+    if !relations.is_empty() {
+        let rights = asker.rights.clone();
+        rows = asker
+            .db
+            .read(Weight::Scan, move |view| {
+                let mut rows = rows.clone();
+                for row in &mut rows {
+                    include::attach(view, row, &relations, api, &rights)?;
+                }
+                Ok::<_, ScicatError>(rows)
+            })
+            .await?;
+    }
+    let names: Vec<String> = filter.include.iter().map(|it| it.relation.clone()).collect();
+    stages::timed(Stage::Render, || rows.iter_mut().for_each(|row| project(row, filter, &names)));
+    Ok(rows)
+}
+
+/// Fields are chosen among the dataset's own; the relations that were asked for stay.
+fn project(row: &mut Map<String, Value>, filter: &Filter, relations: &[String]) {
+    if filter.fields.is_everything() {
+        return;
+    }
+    let mut kept = Vec::new();
+    for name in relations.iter().map(String::as_str).chain(relations.iter().any(|it| it == "all").then_some("origdatablocks")) {
+        if let Some(value) = row.shift_remove(name) {
+            kept.push((name.to_owned(), value));
+        }
+    }
+    for (scalar, list) in super::SCALARS {
+        if !filter.fields.shows(scalar) && !filter.fields.shows(list) {
+            row.shift_remove(scalar);
+        }
+    }
+    let chosen_lists: Vec<(String, Value)> = super::SCALARS
+        .iter()
+        .filter(|(_, list)| filter.fields.shows(list))
+        .filter_map(|(scalar, _)| row.get(*scalar).map(|it| ((*scalar).to_owned(), it.clone())))
+        .collect();
+    filter.fields.apply(row);
+    row.extend(chosen_lists);
+    row.extend(kept);
+}
+
+/// The records of a query, on a reading thread.
+pub(crate) async fn find(asker: &Asker, query: Query) -> Result<Vec<Record>, ScicatError> {
+    let records = asker.db.read(Weight::Scan, move |view| view.find(&DATASET, &query)).await;
+    records.map_err(|error: pinakes_store::StoreError| error.into())
+}
+
+fn bodies(records: Vec<Record>, api: Api) -> Vec<Bytes> {
+    records.into_iter().map(|it| api.bytes(&it.body)).collect()
+}
+
+/// An answer for whoever finds nothing.
+pub(crate) fn nothing() -> Response {
+    answer::empty(StatusCode::OK)
+}

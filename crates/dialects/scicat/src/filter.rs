@@ -1,0 +1,203 @@
+//! The `filter` of v3 lists: `{"where":…,"fields":…,"include":…,"limits":…}` (section 4.2 of the contract).
+
+use http::{HeaderMap, StatusCode};
+use pinakes_store::{Direction, Expr, Kind, Order, Path, Query};
+use serde_json::{Map, Value};
+
+use crate::app::{QueryText, json_parameter};
+use crate::condition::{self, Language};
+use crate::error::ScicatError;
+use crate::projection::Projection;
+
+/// Rows of a v3 list when nothing is said.
+pub const DEFAULT_LIMIT: u64 = 100;
+/// Rows of a v3 list for `limit: 0`.
+const LIMIT_FOR_ZERO: u64 = 10;
+
+/// A filter, read.
+#[derive(Debug, Clone)]
+pub struct Filter {
+    /// The condition.
+    pub condition: Expr,
+    /// The fields to show.
+    pub fields: Projection,
+    /// The relations to put in.
+    pub include: Vec<Include>,
+    /// Rows to pass over and to give.
+    pub window: Window,
+}
+
+/// Which rows of a sorted list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Window {
+    /// Rows passed over.
+    pub skip: u64,
+    /// Rows given at most.
+    pub limit: u64,
+    /// The sort; empty for insertion order.
+    pub order: Vec<Order>,
+}
+
+/// A relation to put in.
+#[derive(Debug, Clone)]
+pub struct Include {
+    /// Its name.
+    pub relation: String,
+    /// What of the related rows, when it was said.
+    pub scope: Option<Value>,
+}
+
+impl Default for Window {
+    fn default() -> Self {
+        Self { skip: 0, limit: DEFAULT_LIMIT, order: Vec::new() }
+    }
+}
+
+impl Filter {
+    /// The query that it makes over the rows that `visible` allows.
+    pub fn query(&self, visible: Expr) -> Query {
+        Query {
+            filter: visible.and(self.condition.clone()),
+            order: self.window.order.clone(),
+            skip: self.window.skip,
+            limit: Some(self.window.limit),
+            after: None,
+        }
+    }
+}
+
+/// The text of the filter of a request: from the query or, for old clients, from a header of that name.
+///
+/// Errors: 400 in shape E2 when both are there.
+pub fn text<'a>(name: &str, query: &'a QueryText, headers: &'a HeaderMap) -> Result<Option<&'a str>, ScicatError> {
+    let in_query = query.get(name).filter(|it| !it.is_empty());
+    let in_headers = headers.get(name).and_then(|it| it.to_str().ok()).filter(|it| !it.is_empty());
+    if in_query.is_some() && in_headers.is_some() {
+        return Err(ScicatError::short(
+            StatusCode::BAD_REQUEST,
+            "Using two different types(query and headers) of filters is not supported and can result with inconsistencies",
+        ));
+    }
+    Ok(in_query.or(in_headers))
+}
+
+/// Reads a filter over `kind`; none gives everything in the default window.
+pub fn parse(text: Option<&str>, kind: &Kind) -> Result<Filter, ScicatError> {
+    let value = match text {
+        None => Value::Object(Map::new()),
+        Some(text) => json_parameter("filter", text)?,
+    };
+    from_value(&value, kind)
+}
+
+/// The same from a parsed value, e.g. the scope of an include.
+pub fn from_value(value: &Value, kind: &Kind) -> Result<Filter, ScicatError> {
+    let empty = Map::new();
+    let filter = match value {
+        Value::Object(map) => map,
+        Value::Null => &empty,
+        other => return Err(ScicatError::bad_request(format!("the filter must be an object, found {other}"))),
+    };
+    let condition = match filter.get("where") {
+        None | Some(Value::Null) => Expr::All,
+        Some(Value::Object(map)) => condition::parse(&with_new_names(map), kind, Language::LoopBack)?,
+        Some(other) => return Err(ScicatError::bad_request(format!("where must be an object, found {other}"))),
+    };
+    Ok(Filter {
+        condition,
+        fields: Projection::parse(filter.get("fields").unwrap_or(&Value::Null))?,
+        include: includes(filter.get("include"))?,
+        window: window(filter.get("limits"))?,
+    })
+}
+
+/// Names that datasets had before the fields became lists.
+const OLD_NAMES: [(&str, &str); 5] = [
+    ("proposalId", "proposalIds"),
+    ("sampleId", "sampleIds"),
+    ("instrumentId", "instrumentIds"),
+    ("principalInvestigator", "principalInvestigators"),
+    ("investigator", "principalInvestigators"),
+];
+
+fn with_new_names(condition: &Map<String, Value>) -> Map<String, Value> {
+    let new_name = |name: &String| {
+        let known = OLD_NAMES.iter().find(|(old, _)| old == name);
+        known.map_or_else(|| name.clone(), |(_, new)| (*new).to_owned())
+    };
+    condition.iter().map(|(name, value)| (new_name(name), value.clone())).collect()
+}
+
+/// `{"limit":10,"skip":0,"order":"creationTime:desc,size:asc"}`.
+///
+/// Errors: 400 for a negative or textual limit, and for an order that is no text.
+pub fn window(limits: Option<&Value>) -> Result<Window, ScicatError> {
+    let empty = Map::new();
+    let limits = match limits {
+        None | Some(Value::Null) => return Ok(Window::default()),
+        Some(Value::Object(map)) => map,
+        Some(Value::Array(_)) => &empty,
+        Some(other) => return Err(ScicatError::bad_request(format!("limits must be an object, found {other}"))),
+    };
+    let limit = number(limits, "limit")?.map_or(DEFAULT_LIMIT, |it| if it == 0 { LIMIT_FOR_ZERO } else { it });
+    let order = match limits.get("order") {
+        None | Some(Value::Null) => Vec::new(),
+        Some(Value::String(text)) => order(text),
+        Some(other) => {
+            return Err(ScicatError::bad_request(format!("limits.order must be a string, found {other}")));
+        }
+    };
+    Ok(Window { skip: number(limits, "skip")?.unwrap_or(0), limit, order })
+}
+
+fn number(limits: &Map<String, Value>, name: &str) -> Result<Option<u64>, ScicatError> {
+    match limits.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(value) => match (value.as_u64(), value.as_f64()) {
+            (Some(number), _) => Ok(Some(number)),
+            (None, Some(real)) if 0.0 <= real && real.fract() == 0.0 && real < 9e15 => Ok(Some(real as u64)),
+            _ => Err(ScicatError::bad_request(format!(
+                "limits.{name} must be a whole number that is not negative, found {value}"
+            ))),
+        },
+    }
+}
+
+/// `creationTime:desc,size:asc`; a part without a direction is ignored.
+pub fn order(text: &str) -> Vec<Order> {
+    let part = |it: &str| {
+        let (field, direction) = it.trim().rsplit_once(':')?;
+        let direction = match direction.trim().to_ascii_lowercase().as_str() {
+            "asc" | "ascending" | "1" => Direction::Ascending,
+            "desc" | "descending" | "-1" => Direction::Descending,
+            _ => return None,
+        };
+        Some(Order { path: Path::dotted(renamed(field.trim())), direction })
+    };
+    text.split(',').filter_map(part).collect()
+}
+
+fn renamed(field: &str) -> &str {
+    match field {
+        "_id" => "pid",
+        other => OLD_NAMES.iter().find(|(old, _)| *old == other).map_or(other, |(_, new)| new),
+    }
+}
+
+fn includes(include: Option<&Value>) -> Result<Vec<Include>, ScicatError> {
+    let one = |it: &Value| match it {
+        Value::String(relation) => Ok(Include { relation: relation.clone(), scope: None }),
+        Value::Object(map) => match map.get("relation") {
+            Some(Value::String(relation)) => {
+                Ok(Include { relation: relation.clone(), scope: map.get("scope").cloned() })
+            }
+            _ => Err(ScicatError::bad_request("an include needs a relation")),
+        },
+        other => Err(ScicatError::bad_request(format!("an include must be a name or an object, found {other}"))),
+    };
+    match include {
+        None | Some(Value::Null) => Ok(Vec::new()),
+        Some(Value::Array(list)) => list.iter().map(one).collect(),
+        Some(single) => Ok(vec![one(single)?]),
+    }
+}

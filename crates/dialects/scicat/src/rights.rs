@@ -1,0 +1,134 @@
+//! Who may do what: the one place where the dialect decides it (section 3 of the contract).
+//!
+//! Rights add up over all groups of the caller. What no right allows is refused.
+
+use pinakes_accounts::Caller;
+use pinakes_store::{Expr, Value};
+use serde_json::Value as Json;
+
+use crate::settings::Settings;
+
+/// The rights of a caller, worked out once per request.
+#[derive(Debug, Clone)]
+pub struct Rights {
+    caller: Caller,
+    /// Everything but deleting.
+    pub is_admin: bool,
+    /// Delete datasets, blocks and attachments.
+    pub may_delete: bool,
+    /// Create datasets of own groups.
+    pub may_create: bool,
+    /// Create datasets of own groups with a pid of one's own.
+    pub may_choose_pid: bool,
+    /// Create datasets of any group, add blocks and attachments to any.
+    pub is_privileged: bool,
+    /// Read all, patch any lifecycle.
+    pub may_update_lifecycles: bool,
+}
+
+impl Rights {
+    /// The rights of `caller` at this site.
+    pub fn of(caller: Caller, settings: &Settings) -> Self {
+        let has = |groups: &[String]| caller.is_in_any(groups);
+        Self {
+            is_admin: has(&settings.admin_groups),
+            may_delete: has(&settings.delete_groups),
+            may_create: has(&settings.create_dataset_groups),
+            may_choose_pid: has(&settings.create_dataset_with_pid_groups),
+            is_privileged: caller.is_in_any(&without_all(&settings.create_dataset_privileged_groups)),
+            may_update_lifecycles: has(&settings.update_dataset_lifecycle_groups),
+            caller,
+        }
+    }
+
+    /// Who asks.
+    pub fn caller(&self) -> &Caller {
+        &self.caller
+    }
+
+    /// Whether the caller's role allows to create any dataset at all.
+    pub fn has_create_role(&self) -> bool {
+        self.is_admin || self.is_privileged || self.may_create || self.may_choose_pid
+    }
+
+    /// Whether the caller may create a dataset of `owner_group`, with a pid given or not.
+    pub fn may_create_dataset(&self, owner_group: &str, has_pid: bool) -> bool {
+        let owns = self.caller.is_in(owner_group);
+        self.is_admin || self.is_privileged || owns && (self.may_choose_pid || self.may_create && !has_pid)
+    }
+
+    /// Whether the caller's role allows to change any dataset at all.
+    pub fn has_update_role(&self) -> bool {
+        self.has_create_role()
+    }
+
+    /// Whether the caller may change a record whose class fields are `class`.
+    pub fn may_update(&self, class: &Json) -> bool {
+        self.is_admin || self.has_create_role() && self.owns(class)
+    }
+
+    /// Whether the caller may add blocks to a dataset whose class fields are `class`.
+    pub fn may_add_to(&self, class: &Json) -> bool {
+        self.is_privileged || self.may_update(class)
+    }
+
+    /// Whether the caller may patch the lifecycle of a dataset.
+    pub fn may_update_lifecycle(&self, class: &Json) -> bool {
+        self.may_update_lifecycles || self.may_update(class)
+    }
+
+    /// Whether the caller is in the owner group.
+    pub fn owns(&self, class: &Json) -> bool {
+        class.get("ownerGroup").and_then(Json::as_str).is_some_and(|group| self.caller.is_in(group))
+    }
+
+    /// Whether the caller sees every record.
+    pub fn sees_all(&self) -> bool {
+        self.is_admin || self.may_update_lifecycles
+    }
+
+    /// Whether the caller may read a record whose class fields are `class`.
+    pub fn may_read(&self, class: &Json) -> bool {
+        let is_published = class.get("isPublished").and_then(Json::as_bool) == Some(true);
+        is_published || self.sees_all() || self.owns(class) || self.has_access(class) || self.is_shared_with(class)
+    }
+
+    fn has_access(&self, class: &Json) -> bool {
+        texts(class, "accessGroups").any(|group| self.caller.is_in(group))
+    }
+
+    fn is_shared_with(&self, class: &Json) -> bool {
+        let email = self.caller.user.as_deref().and_then(|user| user.email.as_deref());
+        email.is_some_and(|email| texts(class, "sharedWith").any(|it| it == email))
+    }
+
+    /// The condition on the records that the caller may see in lists.
+    pub fn visible(&self) -> Expr {
+        if self.sees_all() {
+            return Expr::All;
+        }
+        let published = Expr::Is("isPublished".into(), Value::Boolean(true));
+        if self.caller.is_anonymous() {
+            return published;
+        }
+        let mut ways = vec![self.in_own_groups(), published];
+        if let Some(email) = self.caller.user.as_deref().and_then(|user| user.email.clone()) {
+            ways.push(Expr::Is("sharedWith".into(), Value::Text(email)));
+        }
+        Expr::Or(ways)
+    }
+
+    /// The condition that a record is the caller's by owner or access group.
+    pub fn in_own_groups(&self) -> Expr {
+        let groups: Vec<Value> = self.caller.groups.iter().map(|it| Value::Text(it.clone())).collect();
+        Expr::Or(vec![Expr::In("ownerGroup".into(), groups.clone()), Expr::In("accessGroups".into(), groups)])
+    }
+}
+
+fn without_all(groups: &[String]) -> Vec<String> {
+    groups.iter().filter(|it| *it != "#all").cloned().collect()
+}
+
+fn texts<'a>(class: &'a Json, field: &str) -> impl Iterator<Item = &'a str> {
+    class.get(field).and_then(Json::as_array).into_iter().flatten().filter_map(Json::as_str)
+}

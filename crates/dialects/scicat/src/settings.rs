@@ -1,0 +1,307 @@
+//! The site's settings: the `[scicat]` table of `pinakes.toml`, and SciCat's own environment variables.
+//!
+//! Each key is SciCat's variable in lower case, so that a site moves its file over line by line. What is set
+//! in the environment wins. Source: sections 2, 3, 4 and 8 of the contract.
+
+use serde::Deserialize;
+
+/// Settings of the dialect. Lists are of exact group names; `#all` stands for every user who logged in.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// What new pids begin with (`PID_PREFIX`); one `/` at its end does not count.
+    pub pid_prefix: String,
+    /// What new DOIs begin with (`DOI_PREFIX`).
+    pub doi_prefix: String,
+    /// Name of the site (`SITE`).
+    pub site: String,
+    /// Life of a token, in seconds (`JWT_EXPIRES_IN`, 3600).
+    pub jwt_expires_in: i64,
+    /// May do everything but delete (`ADMIN_GROUPS`).
+    pub admin_groups: Vec<String>,
+    /// May delete (`DELETE_GROUPS`).
+    pub delete_groups: Vec<String>,
+    /// May create datasets of own groups without a pid (`CREATE_DATASET_GROUPS`).
+    pub create_dataset_groups: Vec<String>,
+    /// The same with a pid of their own (`CREATE_DATASET_WITH_PID_GROUPS`).
+    pub create_dataset_with_pid_groups: Vec<String>,
+    /// May create datasets of any group (`CREATE_DATASET_PRIVILEGED_GROUPS`).
+    pub create_dataset_privileged_groups: Vec<String>,
+    /// May read all and patch any lifecycle (`UPDATE_DATASET_LIFECYCLE_GROUPS`).
+    pub update_dataset_lifecycle_groups: Vec<String>,
+    /// Whether a given pid must match the expression (`DATASET_CREATION_VALIDATION_ENABLED`).
+    pub dataset_creation_validation_enabled: bool,
+    /// The expression (`DATASET_CREATION_VALIDATION_REGEX`).
+    pub dataset_creation_validation_regex: String,
+    /// Types besides `raw` and `derived` (values of `DATASET_TYPES_FILE`); empty means any.
+    pub dataset_types: Vec<String>,
+    /// Types of proposals besides the default (values of `PROPOSAL_TYPES_FILE`).
+    pub proposal_types: Vec<String>,
+    /// Types of jobs, see [`JobType`] (`JOB_CONFIGURATION_FILE`).
+    pub job_types: Vec<JobType>,
+    /// Status of a new job (`JOB_DEFAULT_STATUS_CODE`).
+    pub job_default_status_code: String,
+    /// Message of a new job (`JOB_DEFAULT_STATUS_MESSAGE`).
+    pub job_default_status_message: String,
+    /// May write proposals (`PROPOSAL_GROUPS`).
+    pub proposal_groups: Vec<String>,
+    /// May write samples of own groups (`SAMPLE_GROUPS`).
+    pub sample_groups: Vec<String>,
+    /// May write any sample (`SAMPLE_PRIVILEGED_GROUPS`).
+    pub sample_privileged_groups: Vec<String>,
+    /// May write attachments of own groups (`ATTACHMENT_GROUPS`).
+    pub attachment_groups: Vec<String>,
+    /// May create any attachment (`ATTACHMENT_PRIVILEGED_GROUPS`).
+    pub attachment_privileged_groups: Vec<String>,
+    /// May read and write policies (`POLICY_GROUPS`).
+    pub policy_groups: Vec<String>,
+    /// May create any job (`CREATE_JOB_PRIVILEGED_GROUPS`).
+    pub create_job_privileged_groups: Vec<String>,
+    /// May update any job (`UPDATE_JOB_PRIVILEGED_GROUPS`).
+    pub update_job_privileged_groups: Vec<String>,
+    /// May delete jobs (`DELETE_JOB_GROUPS`).
+    pub delete_job_groups: Vec<String>,
+    /// May read the history of all (`HISTORY_ACCESS_DATASET_GROUPS`).
+    pub history_access_dataset_groups: Vec<String>,
+    /// Whether changes of datasets are kept as history (`TRACKABLES` contains `Dataset`).
+    pub trackables: Vec<String>,
+    /// `document` keeps the old and new values, `delta` only what changed in them (`TRACKABLE_STRATEGY`).
+    pub trackable_strategy: String,
+    /// Most metadata keys in one answer (`METADATA_KEYS_RETURN_LIMIT`).
+    pub metadata_keys_return_limit: usize,
+    /// Most records read for metadata keys under a condition (`METADATA_PARENT_INSTANCES_RETURN_LIMIT`).
+    pub metadata_parent_instances_return_limit: u64,
+    /// Years until archived data may go (`POLICY_RETENTION_SHIFT`).
+    pub policy_retention_shift: i64,
+    /// Years until data is to be published (`POLICY_PUBLICATION_SHIFT`).
+    pub policy_publication_shift: i64,
+    /// The configuration that the frontend reads (`FRONTEND_CONFIG_FILE`, as JSON text).
+    pub frontend_config: String,
+    /// The theme that the frontend reads (`FRONTEND_THEME_FILE`, as JSON text).
+    pub frontend_theme: String,
+    /// Schema of published data's metadata (`PUBLISHED_DATA_CONFIG_FILE`, as JSON text).
+    pub published_data_config: String,
+}
+
+/// A type of job and who may create and change such jobs.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct JobType {
+    /// Its name, e.g. `archive`.
+    pub name: String,
+    /// Who may create one: `#all`, `#authenticated`, `#datasetPublic`, `#datasetAccess`, `#datasetOwner`,
+    /// `#jobAdmin`, `@group` or a username.
+    #[serde(default = "authenticated")]
+    pub create_auth: String,
+    /// Who may change one: also `#jobOwnerUser`, `#jobOwnerGroup`.
+    #[serde(default = "job_admin")]
+    pub update_auth: String,
+    /// Conditions that every dataset of the job must meet, e.g. `datasetlifecycle.archivable = true`.
+    #[serde(default)]
+    pub require: std::collections::BTreeMap<String, serde_json::Value>,
+}
+
+fn authenticated() -> String {
+    "#authenticated".to_owned()
+}
+
+fn job_admin() -> String {
+    "#jobAdmin".to_owned()
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        let job = |name: &str, field: &str, create: &str| JobType {
+            name: name.to_owned(),
+            create_auth: create.to_owned(),
+            update_auth: job_admin(),
+            require: [(field.to_owned(), serde_json::Value::Bool(true))].into(),
+        };
+        Self {
+            pid_prefix: "PID.SAMPLE.PREFIX".to_owned(),
+            doi_prefix: "DOI.SAMPLE.PREFIX".to_owned(),
+            site: "SAMPLE-SITE".to_owned(),
+            jwt_expires_in: 3_600,
+            admin_groups: vec!["admin".to_owned()],
+            delete_groups: Vec::new(),
+            create_dataset_groups: vec!["#all".to_owned()],
+            create_dataset_with_pid_groups: Vec::new(),
+            create_dataset_privileged_groups: Vec::new(),
+            update_dataset_lifecycle_groups: Vec::new(),
+            dataset_creation_validation_enabled: false,
+            dataset_creation_validation_regex: String::new(),
+            dataset_types: Vec::new(),
+            proposal_types: Vec::new(),
+            job_types: vec![
+                job("archive", "datasetlifecycle.archivable", "#datasetOwner"),
+                job("retrieve", "datasetlifecycle.retrievable", "#datasetAccess"),
+                job("public", "isPublished", "#datasetPublic"),
+            ],
+            job_default_status_code: "jobSubmitted".to_owned(),
+            job_default_status_message: "Job submitted.".to_owned(),
+            proposal_groups: Vec::new(),
+            sample_groups: vec!["#all".to_owned()],
+            sample_privileged_groups: Vec::new(),
+            attachment_groups: vec!["#all".to_owned()],
+            attachment_privileged_groups: Vec::new(),
+            policy_groups: Vec::new(),
+            create_job_privileged_groups: Vec::new(),
+            update_job_privileged_groups: Vec::new(),
+            delete_job_groups: Vec::new(),
+            history_access_dataset_groups: Vec::new(),
+            trackables: Vec::new(),
+            trackable_strategy: "document".to_owned(),
+            metadata_keys_return_limit: 100,
+            metadata_parent_instances_return_limit: 100,
+            policy_retention_shift: 10,
+            policy_publication_shift: 3,
+            frontend_config: "{}".to_owned(),
+            frontend_theme: "{}".to_owned(),
+            published_data_config: r#"{"metadataSchema":{},"uiSchema":{}}"#.to_owned(),
+        }
+    }
+}
+
+/// Why a setting cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum SettingsError {
+    /// A variable of the environment does not fit its setting.
+    #[error("{name}={found:?}: expected {expected}")]
+    Variable {
+        /// Its name.
+        name: &'static str,
+        /// What it holds.
+        found: String,
+        /// What it should hold.
+        expected: &'static str,
+    },
+    /// A file that a variable names cannot be read.
+    #[error("{name}: {path}: {reason}")]
+    File {
+        /// The variable.
+        name: &'static str,
+        /// The file.
+        path: String,
+        /// Why not.
+        reason: String,
+    },
+    /// The pid pattern is no regular expression that is understood here.
+    #[error("dataset_creation_validation_regex: {0}")]
+    Pattern(String),
+}
+
+impl Settings {
+    /// Replaces what the environment sets, by SciCat's names. `variable` looks one up.
+    ///
+    /// Errors: a variable that does not fit, or names a file that cannot be used.
+    pub fn with_environment(mut self, variable: impl Fn(&str) -> Option<String>) -> Result<Self, SettingsError> {
+        let text = |name: &str| variable(name).filter(|it| !it.trim().is_empty());
+        for (name, field) in self.texts() {
+            if let Some(value) = text(name) {
+                *field = value;
+            }
+        }
+        for (name, field) in self.lists() {
+            if let Some(value) = text(name) {
+                *field = value.split(',').map(|it| it.trim().to_owned()).filter(|it| !it.is_empty()).collect();
+            }
+        }
+        for (name, field) in self.numbers() {
+            if let Some(value) = text(name) {
+                let failed = || SettingsError::Variable { name, found: value.clone(), expected: "a whole number" };
+                *field = value.trim().parse().map_err(|_| failed())?;
+            }
+        }
+        if let Some(value) = text("METADATA_KEYS_RETURN_LIMIT").and_then(|it| it.parse().ok()) {
+            self.metadata_keys_return_limit = value;
+        }
+        if let Some(value) = text("METADATA_PARENT_INSTANCES_RETURN_LIMIT").and_then(|it| it.parse().ok()) {
+            self.metadata_parent_instances_return_limit = value;
+        }
+        if let Some(value) = text("DATASET_CREATION_VALIDATION_ENABLED") {
+            self.dataset_creation_validation_enabled = value.trim() == "true";
+        }
+        for (name, field) in [
+            ("DATASET_TYPES_FILE", &mut self.dataset_types),
+            ("PROPOSAL_TYPES_FILE", &mut self.proposal_types),
+        ] {
+            if let Some(path) = text(name) {
+                *field = values_of_file(name, &path)?;
+            }
+        }
+        for (name, field) in [
+            ("FRONTEND_CONFIG_FILE", &mut self.frontend_config),
+            ("FRONTEND_THEME_FILE", &mut self.frontend_theme),
+            ("PUBLISHED_DATA_CONFIG_FILE", &mut self.published_data_config),
+        ] {
+            if let Some(path) = text(name) {
+                let value: serde_json::Value = json_file(name, &path)?;
+                *field = value.to_string();
+            }
+        }
+        self.checked()
+    }
+
+    /// The settings, if they make sense together.
+    pub fn checked(self) -> Result<Self, SettingsError> {
+        if self.dataset_creation_validation_enabled {
+            let pattern = pinakes_store::Pattern::new(&self.dataset_creation_validation_regex, "");
+            pattern.map_err(|error| SettingsError::Pattern(error.to_string()))?;
+        }
+        Ok(self)
+    }
+
+    fn texts(&mut self) -> [(&'static str, &mut String); 7] {
+        [
+            ("PID_PREFIX", &mut self.pid_prefix),
+            ("DOI_PREFIX", &mut self.doi_prefix),
+            ("SITE", &mut self.site),
+            ("DATASET_CREATION_VALIDATION_REGEX", &mut self.dataset_creation_validation_regex),
+            ("JOB_DEFAULT_STATUS_CODE", &mut self.job_default_status_code),
+            ("JOB_DEFAULT_STATUS_MESSAGE", &mut self.job_default_status_message),
+            ("TRACKABLE_STRATEGY", &mut self.trackable_strategy),
+        ]
+    }
+
+    fn lists(&mut self) -> [(&'static str, &mut Vec<String>); 17] {
+        [
+            ("ADMIN_GROUPS", &mut self.admin_groups),
+            ("DELETE_GROUPS", &mut self.delete_groups),
+            ("CREATE_DATASET_GROUPS", &mut self.create_dataset_groups),
+            ("CREATE_DATASET_WITH_PID_GROUPS", &mut self.create_dataset_with_pid_groups),
+            ("CREATE_DATASET_PRIVILEGED_GROUPS", &mut self.create_dataset_privileged_groups),
+            ("UPDATE_DATASET_LIFECYCLE_GROUPS", &mut self.update_dataset_lifecycle_groups),
+            ("PROPOSAL_GROUPS", &mut self.proposal_groups),
+            ("SAMPLE_GROUPS", &mut self.sample_groups),
+            ("SAMPLE_PRIVILEGED_GROUPS", &mut self.sample_privileged_groups),
+            ("ATTACHMENT_GROUPS", &mut self.attachment_groups),
+            ("ATTACHMENT_PRIVILEGED_GROUPS", &mut self.attachment_privileged_groups),
+            ("POLICY_GROUPS", &mut self.policy_groups),
+            ("CREATE_JOB_PRIVILEGED_GROUPS", &mut self.create_job_privileged_groups),
+            ("UPDATE_JOB_PRIVILEGED_GROUPS", &mut self.update_job_privileged_groups),
+            ("DELETE_JOB_GROUPS", &mut self.delete_job_groups),
+            ("HISTORY_ACCESS_DATASET_GROUPS", &mut self.history_access_dataset_groups),
+            ("TRACKABLES", &mut self.trackables),
+        ]
+    }
+
+    fn numbers(&mut self) -> [(&'static str, &mut i64); 3] {
+        [
+            ("JWT_EXPIRES_IN", &mut self.jwt_expires_in),
+            ("POLICY_RETENTION_SHIFT", &mut self.policy_retention_shift),
+            ("POLICY_PUBLICATION_SHIFT", &mut self.policy_publication_shift),
+        ]
+    }
+}
+
+/// The values of a JSON object in a file: `{"Custom":"custom"}`.
+fn values_of_file(name: &'static str, path: &str) -> Result<Vec<String>, SettingsError> {
+    let map: std::collections::BTreeMap<String, String> = json_file(name, path)?;
+    Ok(map.into_values().collect())
+}
+
+fn json_file<T: serde::de::DeserializeOwned>(name: &'static str, path: &str) -> Result<T, SettingsError> {
+    let failed = |reason: String| SettingsError::File { name, path: path.to_owned(), reason };
+    let text = std::fs::read(path).map_err(|error| failed(error.to_string()))?;
+    serde_json::from_slice(&text).map_err(|error| failed(error.to_string()))
+}

@@ -1,0 +1,40 @@
+//! What a server says only under `serve --testing`: a route that empties a kind, so that the test suites of
+//! client programs, which clean up behind themselves in the database, can run here.
+
+use axum::Router;
+use axum::extract::{Path, State};
+use axum::routing::delete;
+use http::StatusCode;
+use pinakes_http::answer;
+use serde_json::json;
+
+use crate::app::{Asker, Scicat};
+use crate::error::{Answer, ScicatError};
+
+/// Whether the testing routes are there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Testing {
+    /// They are not.
+    Off,
+    /// Anybody who reaches the server may empty kinds.
+    On,
+}
+
+pub(crate) fn routes(testing: Testing) -> Router<Scicat> {
+    match testing {
+        Testing::Off => Router::new(),
+        Testing::On => Router::new().route("/api/v3/testing/{collection}", delete(empty)),
+    }
+}
+
+/// `DELETE /api/v3/testing/Dataset`: deletes every record of a collection, named as MongoDB names it.
+async fn empty(_: State<Scicat>, asker: Asker, Path(collection): Path<String>) -> Answer {
+    let wanted = collection.to_ascii_lowercase();
+    let known = crate::KINDS.iter().find(|kind| kind.name.strip_prefix("scicat_").is_some_and(|it| it.replace('_', "") == wanted));
+    let Some(kind) = known.copied() else {
+        return Err(ScicatError::not_found(format!("no collection named {collection}")));
+    };
+    let count = asker.db.write(move |txn| txn.clear(kind)).await;
+    let count: u64 = count.map_err(|error: pinakes_store::StoreError| ScicatError::from(error))?;
+    Ok(answer::json(StatusCode::OK, &json!({"count": count})))
+}
