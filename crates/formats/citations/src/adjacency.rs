@@ -150,7 +150,7 @@ pub struct Neighbours<'a> {
 }
 
 impl Neighbours<'_> {
-    fn empty() -> Self {
+    pub(crate) fn empty() -> Self {
         Self { bits: BitReader::new(&[], 0), code: Code::Rice(0), next: 0, n_left: 0, n_nodes: 0 }
     }
 }

@@ -42,7 +42,9 @@ pub enum GraphError {
         error: io::Error,
     },
     /// Something else than a graph file.
-    #[error("{path}: not a citation graph (it begins with {found:02x?}); build one with `pinakes citations build`")]
+    #[error(
+        "{path}: not a citation graph (it begins with {found:02x?}); build one with `pinakes citations build`"
+    )]
     NotAGraph {
         /// The file.
         path: PathBuf,
@@ -50,7 +52,9 @@ pub enum GraphError {
         found: Vec<u8>,
     },
     /// Made by another version of this program.
-    #[error("{path}: graph format {found}, this program reads {FORMAT_VERSION}; build it anew with `pinakes citations build`")]
+    #[error(
+        "{path}: graph format {found}, this program reads {FORMAT_VERSION}; build it anew with `pinakes citations build`"
+    )]
     Version {
         /// The file.
         path: PathBuf,
@@ -89,8 +93,7 @@ pub enum GraphError {
 }
 
 /// What a section holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-#[derive(serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub(crate) enum Section {
     /// Counts and the palette, JSON.
     Summary = 1,
@@ -110,14 +113,18 @@ pub(crate) enum Section {
     Dates = 8,
     /// What citations say against the dates.
     Exceptions = 9,
-    /// OMIDs by DOI number.
+    /// All OMIDs, rising.
     Omids = 10,
-    /// DOI numbers by OMID.
-    OmidOrder = 11,
-    /// PubMed numbers by DOI number.
-    Pmids = 12,
-    /// DOI numbers by PubMed number.
-    PmidOrder = 13,
+    /// DOI numbers in the order of `Omids`.
+    OmidDois = 11,
+    /// Place in `Omids`, plus one, by DOI number; 0 for none.
+    DoiOmids = 12,
+    /// All `PubMed` numbers, rising.
+    Pmids = 13,
+    /// DOI numbers in the order of `Pmids`.
+    PmidDois = 21,
+    /// Place in `Pmids`, plus one, by DOI number; 0 for none.
+    DoiPmids = 22,
     /// Front-coded local ids.
     LocalIds = 14,
     /// Where the blocks of `LocalIds` start.
@@ -128,14 +135,16 @@ pub(crate) enum Section {
     DoiLocalIds = 17,
     /// Where the local ids of a DOI start in `DoiLocalIds`.
     DoiLocalIdStarts = 18,
-    /// Spellings that differ from the normal form: local id number and text.
+    /// The catalogue's spellings of DOIs that differ from the normal form, one behind the other.
     Spellings = 19,
     /// Where the texts of `Spellings` start.
     SpellingStarts = 20,
+    /// Local id numbers in the order of `Spellings`.
+    SpellingIds = 23,
 }
 
 impl Section {
-    pub(crate) const ALL: [Self; 20] = [
+    pub(crate) const ALL: [Self; 23] = [
         Self::Summary,
         Self::Dois,
         Self::DoiBlocks,
@@ -146,9 +155,11 @@ impl Section {
         Self::Dates,
         Self::Exceptions,
         Self::Omids,
-        Self::OmidOrder,
+        Self::OmidDois,
+        Self::DoiOmids,
         Self::Pmids,
-        Self::PmidOrder,
+        Self::PmidDois,
+        Self::DoiPmids,
         Self::LocalIds,
         Self::LocalIdBlocks,
         Self::LocalIdDois,
@@ -156,6 +167,7 @@ impl Section {
         Self::DoiLocalIdStarts,
         Self::Spellings,
         Self::SpellingStarts,
+        Self::SpellingIds,
     ];
 
     /// The section's name, in errors and in statistics.
@@ -171,9 +183,11 @@ impl Section {
             Self::Dates => "dates",
             Self::Exceptions => "exceptions",
             Self::Omids => "omids",
-            Self::OmidOrder => "omid-order",
+            Self::OmidDois => "omid-dois",
+            Self::DoiOmids => "doi-omids",
             Self::Pmids => "pmids",
-            Self::PmidOrder => "pmid-order",
+            Self::PmidDois => "pmid-dois",
+            Self::DoiPmids => "doi-pmids",
             Self::LocalIds => "local-ids",
             Self::LocalIdBlocks => "local-id-blocks",
             Self::LocalIdDois => "local-id-dois",
@@ -181,6 +195,7 @@ impl Section {
             Self::DoiLocalIdStarts => "doi-local-id-starts",
             Self::Spellings => "spellings",
             Self::SpellingStarts => "spelling-starts",
+            Self::SpellingIds => "spelling-ids",
         }
     }
 
@@ -278,14 +293,21 @@ fn read_header(path: &Path, bytes: &[u8]) -> Result<Vec<Entry>, GraphError> {
         let found = bytes.len() as u64;
         return Err(GraphError::Length { path: path.to_owned(), found, expected });
     }
-    table[FIXED_BYTES..].chunks_exact(ENTRY_BYTES).map(|entry| read_entry(entry, bytes).ok_or_else(damaged)).collect()
+    table[FIXED_BYTES..]
+        .chunks_exact(ENTRY_BYTES)
+        .map(|entry| read_entry(entry, bytes).ok_or_else(damaged))
+        .collect()
 }
 
 fn read_entry(entry: &[u8], file: &[u8]) -> Option<Entry> {
     let start = usize::try_from(u64_at(entry, 8)?).ok()?;
     let end = start.checked_add(usize::try_from(u64_at(entry, 16)?).ok()?)?;
     file.get(start..end)?;
-    Some(Entry { section: Section::of_kind(u32_at(entry, 0)?)?, bytes: start..end, checksum: u64_at(entry, 24)? })
+    Some(Entry {
+        section: Section::of_kind(u32_at(entry, 0)?)?,
+        bytes: start..end,
+        checksum: u64_at(entry, 24)?,
+    })
 }
 
 fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {

@@ -37,11 +37,7 @@ impl PartialDate {
         if parts.next().is_some() {
             return None;
         }
-        Some(Self {
-            year: u16::try_from(year).ok()?,
-            month: or_missing(month)?,
-            day: or_missing(day)?,
-        })
+        Some(Self { year: u16::try_from(year).ok()?, month: or_missing(month)?, day: or_missing(day)? })
     }
 
     /// A date of the given parts; `None` if they are no date by the rules of [`PartialDate::parse`].
@@ -210,7 +206,8 @@ impl Timespan {
                 _ => near.plus_days(step),
             };
             let month = (2 <= n_parts).then_some(day.month);
-            let date = PartialDate::new(u16::try_from(day.year).ok()?, month, (n_parts == 3).then_some(day.day))?;
+            let date =
+                PartialDate::new(u16::try_from(day.year).ok()?, month, (n_parts == 3).then_some(day.day))?;
             (Self::between(citing, date) == self).then_some(date)
         })
     }
@@ -281,7 +278,9 @@ impl Day {
         } else {
             (self.year, i32::from(self.month) - 3)
         };
-        365 * year + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400) + (153 * month + 2) / 5
+        365 * year + year.div_euclid(4) - year.div_euclid(100)
+            + year.div_euclid(400)
+            + (153 * month + 2) / 5
             + i32::from(self.day)
     }
 }

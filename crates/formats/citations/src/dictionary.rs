@@ -38,7 +38,7 @@ impl<W: Write> DictionaryWriter<W> {
     pub(crate) fn push(&mut self, text: &[u8]) -> io::Result<()> {
         debug_assert!(self.n_texts == 0 || self.last.as_slice() < text, "texts must rise");
         self.buffer.clear();
-        if self.n_texts % BLOCK == 0 {
+        if self.n_texts.is_multiple_of(BLOCK) {
             self.starts.write_all(&self.n_bytes.to_le_bytes())?;
             self.n_starts += 1;
             self.last.clear();
@@ -65,7 +65,7 @@ impl<W: Write> DictionaryWriter<W> {
 }
 
 /// What a dictionary holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct DictionarySize {
     pub(crate) n_texts: u64,
     pub(crate) n_blocks: u64,
@@ -148,7 +148,8 @@ struct Block<'a> {
 impl Block<'_> {
     /// Turns the text in `text[start..]` into the next one; `None` on damaged bytes.
     fn advance(&mut self, text: &mut Vec<u8>, start: usize) -> Option<()> {
-        let n_shared = if self.is_at_head { 0 } else { usize::try_from(varint::take(&mut self.rest)?).ok()? };
+        let n_shared =
+            if self.is_at_head { 0 } else { usize::try_from(varint::take(&mut self.rest)?).ok()? };
         self.is_at_head = false;
         let n_own = usize::try_from(varint::take(&mut self.rest)?).ok()?;
         if text.len() - start < n_shared || TEXT_LEN_MAX_BYTES < n_own {

@@ -197,17 +197,8 @@ fn hex_digit(byte: u8) -> Option<u8> {
 
 /// Cuts every leading prefix, in any case; trims between them.
 fn cut_prefixes(text: &str) -> &str {
-    const PREFIXES: [&str; 9] = [
-        "https://",
-        "http://",
-        "www.",
-        "dx.",
-        "doi.org/",
-        "info:doi/",
-        "urn:doi:",
-        "doi:",
-        "doi ",
-    ];
+    const PREFIXES: [&str; 9] =
+        ["https://", "http://", "www.", "dx.", "doi.org/", "info:doi/", "urn:doi:", "doi:", "doi "];
     let mut rest = trim(text);
     while let Some(prefix) = PREFIXES.iter().find(|prefix| starts_with_fold(rest, prefix)) {
         rest = trim(&rest[prefix.len()..]);

@@ -53,7 +53,13 @@ impl<W: Write> EliasFanoWriter<W> {
         sink.write_all(&n.to_le_bytes())?;
         sink.write_all(&max.to_le_bytes())?;
         let high_words = usize::try_from(shape.high_words).map_err(io::Error::other)?;
-        Ok(Self { low: BitWriter::new(sink), shape, high: vec![0; high_words], samples: Vec::new(), n_pushed: 0 })
+        Ok(Self {
+            low: BitWriter::new(sink),
+            shape,
+            high: vec![0; high_words],
+            samples: Vec::new(),
+            n_pushed: 0,
+        })
     }
 
     /// The next number, not below the last and at most `max`.
@@ -62,7 +68,7 @@ impl<W: Write> EliasFanoWriter<W> {
         self.low.write(value & ((1 << width) - 1), width)?;
         let bit = (value >> width) + self.n_pushed;
         self.high[(bit / 64) as usize] |= 1 << (bit % 64);
-        if self.n_pushed % SAMPLE == 0 {
+        if self.n_pushed.is_multiple_of(SAMPLE) {
             self.samples.push(bit);
         }
         self.n_pushed += 1;

@@ -23,14 +23,14 @@ pub struct IdRow<'a> {
     pub doi: &'a [u8],
 }
 
+/// Is told a row, or why it is none, with its line.
+pub type TellRow<'a, E> = dyn FnMut(u64, Result<IdRow<'_>, Reason>) -> Result<(), E> + 'a;
+
 /// Reads a table and tells every row, or why it is none, with its line, from 1. Empty lines are passed over.
 ///
 /// # Errors
 /// What the stream or `tell` fails with.
-pub fn read_id_table<E: From<io::Error>>(
-    source: &mut dyn Read,
-    tell: &mut dyn FnMut(u64, Result<IdRow<'_>, Reason>) -> Result<(), E>,
-) -> Result<(), E> {
+pub fn read_id_table<E: From<io::Error>>(source: &mut dyn Read, tell: &mut TellRow<'_, E>) -> Result<(), E> {
     let mut chunks = Chunks::new(source);
     let mut doi = Vec::new();
     while let Some(chunk) = chunks.next_chunk()? {

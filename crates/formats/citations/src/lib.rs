@@ -1,1 +1,46 @@
 //! Citations: the open citation dumps, DOI rules and the memory-mapped citation graph.
+//!
+//! From dump to answer:
+//!
+//! - [`source`] opens a dump, whatever it is packed in; [`rows`], [`meta`] and [`id_table`] read its lines;
+//!   what cannot be used becomes a [`Problem`] with file, line and reason, and is skipped.
+//! - [`doi`] brings DOIs to one spelling; [`oci`], [`omid`] and [`date`] know the other fields.
+//! - [`mod@build`] sorts everything externally, in bounded memory, into one file.
+//! - [`Graph`] opens that file in milliseconds and answers from it.
+//! - [`synthetic`] makes dumps of any size with the shape of the real ones, for measuring.
+//!
+//! Nothing here is async, speaks HTTP or knows SQL.
+
+mod adjacency;
+mod bits;
+pub mod build;
+mod container;
+pub mod date;
+mod dictionary;
+pub mod doi;
+mod elias_fano;
+mod graph;
+pub mod id_table;
+mod lines;
+pub mod meta;
+pub mod oci;
+pub mod omid;
+mod problem;
+pub mod rows;
+pub mod source;
+mod statement;
+mod summary;
+pub mod synthetic;
+mod varint;
+
+pub use adjacency::Neighbours;
+pub use build::{BuildError, BuildOptions, CompleteBuild, Observer, Progress, Step, build, build_beside};
+pub use container::GraphError;
+pub use date::{PartialDate, Timespan};
+pub use doi::{Doi, DoiError};
+pub use graph::{Citation, Graph, SectionSize};
+pub use lines::LINE_LEN_MAX_BYTES;
+pub use omid::Omid;
+pub use problem::{Problem, Reason};
+pub use rows::Statement;
+pub use summary::{Counts, Extreme, PaletteEntry, Summary};

@@ -25,7 +25,7 @@ pub struct WorkIds<'a> {
     pub doi: &'a [u8],
     /// The first OMID.
     pub omid: Option<Omid>,
-    /// The first PubMed number.
+    /// The first `PubMed` number.
     pub pmid: Option<u64>,
 }
 
@@ -87,7 +87,8 @@ impl IdColumns {
             return (Self::One(at), true);
         }
         if first.len() == 2 {
-            let is_header = first.get(0).eq_ignore_ascii_case(b"omid") || first.get(0).eq_ignore_ascii_case(b"br");
+            let is_header =
+                first.get(0).eq_ignore_ascii_case(b"omid") || first.get(0).eq_ignore_ascii_case(b"br");
             return (Self::Pair, is_header);
         }
         (Self::One(0), false)
@@ -213,7 +214,7 @@ impl<'a> Records<'a> {
     fn refill(&mut self) -> io::Result<()> {
         self.input.clear();
         self.consumed = 0;
-        let n_read = self.source.by_ref().take(READ_BYTES as u64).read_to_end(&mut self.input)?;
+        let n_read = (&mut *self.source).take(READ_BYTES as u64).read_to_end(&mut self.input)?;
         self.is_at_end = n_read == 0;
         if self.next_line == 1 && self.parser.is_none() && self.input.starts_with(b"\xef\xbb\xbf") {
             self.consumed = 3;

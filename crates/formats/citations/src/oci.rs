@@ -131,8 +131,9 @@ fn decode_doi(mut codes: &[u8]) -> Result<String, OciError> {
     let mut doi = String::from("10.");
     while !codes.is_empty() {
         let n_nines = codes.iter().take_while(|&&byte| byte == b'9').count();
-        let unknown =
-            || OciError::UnknownCode { code: String::from_utf8_lossy(&codes[..codes.len().min(12)]).into_owned() };
+        let unknown = || OciError::UnknownCode {
+            code: String::from_utf8_lossy(&codes[..codes.len().min(12)]).into_owned(),
+        };
         let digits = codes.get(n_nines..n_nines + 2).ok_or_else(unknown)?;
         let within = usize::from(digits[0] - b'0') * 10 + usize::from(digits[1] - b'0');
         doi.push(*table.get(n_nines * CODES_PER_BLOCK + within).ok_or_else(unknown)?);

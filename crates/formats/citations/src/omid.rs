@@ -34,9 +34,8 @@ impl Omid {
         if rest[supplier_len] != b'0' || running.is_empty() || Self::DIGITS_MAX < digits.len() {
             return None;
         }
-        let digit_value = |number: u64, byte: &u8| {
-            byte.is_ascii_digit().then(|| number * 10 + u64::from(byte - b'0'))
-        };
+        let digit_value =
+            |number: u64, byte: &u8| byte.is_ascii_digit().then(|| number * 10 + u64::from(byte - b'0'));
         digits.iter().try_fold(0, digit_value).map(Self)
     }
 

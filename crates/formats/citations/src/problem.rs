@@ -34,7 +34,9 @@ pub enum Reason {
         expected: usize,
     },
     /// The line is too long to be a row.
-    #[error("row skipped: the line is longer than {max} bytes; is the file no table, or a quote never closed?")]
+    #[error(
+        "row skipped: the line is longer than {max} bytes; is the file no table, or a quote never closed?"
+    )]
     TooLong {
         /// The bound, in bytes.
         max: usize,
@@ -55,11 +57,11 @@ pub enum Reason {
         /// The column's name.
         column: &'static str,
     },
-    /// A second row for an identifier that may have one only.
-    #[error("row skipped: {id:?} was mapped to another DOI before; the first one stays")]
-    Remapped {
-        /// The identifier.
-        id: String,
+    /// A local id with control characters.
+    #[error("row skipped: id {value:?} has control characters; is the file a table?")]
+    ControlInId {
+        /// The id, cut if long.
+        value: String,
     },
     /// A field whose value means nothing; the row is kept without it.
     #[error("field left empty: {column} {value:?} is not {expected}")]

@@ -20,8 +20,9 @@ use crate::problem::{Reason, excerpt};
 const COLUMNS_MAX: usize = 32;
 
 /// A statement of a dump that may be missing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-#[derive(serde::Serialize, serde::Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, serde::Serialize, serde::Deserialize,
+)]
 pub enum Statement {
     /// The field was empty.
     #[default]
@@ -114,6 +115,11 @@ impl Layout {
         let mut fields = Fields::default();
         fields.split(line, separator).ok()?;
         Self::of_header(separator, &fields).or_else(|| Self::of_width(separator, fields.len()))
+    }
+
+    /// Whether there are columns for dates: without them a row says nothing of dates, not that there are none.
+    pub(crate) fn has_dates(&self) -> bool {
+        self.creation.is_some() || self.timespan.is_some()
     }
 
     fn of_header(separator: u8, fields: &Fields) -> Option<Self> {

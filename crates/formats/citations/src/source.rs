@@ -8,6 +8,7 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Read buffer of a file, in bytes.
 const BUFFER_BYTES: usize = 1 << 18;
@@ -59,18 +60,39 @@ pub struct Member<'a> {
 /// Calls `visit` with every plain stream of the file at `path`, in the order of the archive's directory.
 ///
 /// Directories, empty members and what macOS adds to zips (`__MACOSX/`) are left out. Zips within a zip are
-/// unpacked to `scratch` one at a time.
+/// unpacked to `scratch` one at a time. `n_read` counts the bytes read of the file itself, as packed.
 ///
 /// # Errors
 /// [`SourceError`] as `E`, and whatever `visit` returns.
 pub fn visit_members<E: From<SourceError>>(
     path: &Path,
     scratch: &Path,
+    n_read: &AtomicU64,
     visit: &mut dyn FnMut(Member<'_>) -> Result<(), E>,
 ) -> Result<(), E> {
     let name = path.display().to_string();
     let file = File::open(path).map_err(|error| SourceError::Read { file: name.clone(), error })?;
-    Walk { scratch, visit }.file(file, name, 0)
+    Walk { scratch, visit }.file(CountedFile { file, n_read }, name, 0)
+}
+
+/// A file that counts what is read of it.
+struct CountedFile<'a> {
+    file: File,
+    n_read: &'a AtomicU64,
+}
+
+impl Read for CountedFile<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n_read = self.file.read(buffer)?;
+        self.n_read.fetch_add(n_read as u64, Ordering::Relaxed);
+        Ok(n_read)
+    }
+}
+
+impl Seek for CountedFile<'_> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.file.seek(to)
+    }
 }
 
 struct Walk<'a, E> {
@@ -80,7 +102,7 @@ struct Walk<'a, E> {
 
 impl<E: From<SourceError>> Walk<'_, E> {
     /// A file that can be sought in: a zip, or something else to stream.
-    fn file(&mut self, mut file: File, name: String, depth: usize) -> Result<(), E> {
+    fn file<R: Read + Seek>(&mut self, mut file: R, name: String, depth: usize) -> Result<(), E> {
         let failed = |error| SourceError::Read { file: name.clone(), error };
         let mut magic = [0; 4];
         let n_read = read_up_to(&mut file, &mut magic).map_err(failed)?;
@@ -91,7 +113,7 @@ impl<E: From<SourceError>> Walk<'_, E> {
         self.stream(&mut BufReader::with_capacity(BUFFER_BYTES, file), name, depth)
     }
 
-    fn zip(&mut self, file: BufReader<File>, name: &str, depth: usize) -> Result<(), E> {
+    fn zip<R: Read + Seek>(&mut self, file: BufReader<R>, name: &str, depth: usize) -> Result<(), E> {
         if DEPTH_MAX < depth {
             return Err(SourceError::TooDeep { file: name.to_owned() }.into());
         }
@@ -99,10 +121,11 @@ impl<E: From<SourceError>> Walk<'_, E> {
         let mut archive = zip::ZipArchive::new(file).map_err(failed)?;
         for index in 0..archive.len() {
             let member = archive.by_index(index).map_err(failed)?;
-            if member.is_dir() || member.name().starts_with("__MACOSX/") {
+            let own_name = member.name().map_err(failed)?.into_owned();
+            if member.is_dir() || own_name.starts_with("__MACOSX/") {
                 continue;
             }
-            let member_name = format!("{name}!{}", member.name());
+            let member_name = format!("{name}!{own_name}");
             self.stream(&mut BufReader::with_capacity(BUFFER_BYTES, member), member_name, depth)?;
         }
         Ok(())
@@ -164,7 +187,7 @@ impl Drop for Scratch {
     }
 }
 
-fn read_up_to(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
+fn read_up_to(file: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut n_read = 0;
     while n_read < buffer.len() {
         match file.read(&mut buffer[n_read..])? {

@@ -1,0 +1,287 @@
+//! Builds a graph file from dumps of any size in bounded memory, by external sorting.
+//!
+//! | stage | reads | writes |
+//! |---|---|---|
+//! | scan | the dumps, once | citations as 63-bit keys of their ends, spread over files by the citing key; all DOIs, sorted in runs |
+//! | number | DOI runs | the DOIs in order, which numbers them; key → number, spread as the citations are |
+//! | join | citations, keys | citations as pairs of numbers, sorted in runs by either end |
+//! | encode | pair runs | the sections: lists both ways, dates, exceptions, dictionary, identifiers |
+//! | join sections | sections | the graph file, under a temporary name, then renamed |
+//!
+//! Memory: about 130 MB remember which DOIs were seen lately, two batches of each sorter, one table of keys (its size
+//! is bounded by looking at a share of the keys at a time), and 2 to 4 bits per DOI. Everything else is files in a
+//! folder beside the output. The state is saved after each stage, and within the scan every
+//! [`BuildOptions::checkpoint_rows`] rows, so an interrupted build goes on from there.
+//!
+//! Keys: a DOI's is a 63-bit hash, an OMID's a bijection of its number. Two DOIs of one key would be mixed up; all DOIs
+//! meet when keys are numbered, so this is noticed, and the build starts anew with another seed.
+
+mod encode;
+mod identifiers;
+mod join;
+mod keys;
+mod local_ids;
+mod number;
+mod pairs;
+mod parse;
+mod scan;
+mod section;
+mod spool;
+mod texts;
+mod workspace;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::container::{GraphError, Section, write_container};
+use crate::graph::Graph;
+use crate::problem::Problem;
+use crate::source::SourceError;
+use crate::summary::Summary;
+use workspace::{Stage, Workspace};
+
+/// What to build from what.
+#[derive(Debug, Clone)]
+pub struct BuildOptions {
+    /// Citation dumps: files of any packing that [`crate::source`] reads.
+    pub edges: Vec<PathBuf>,
+    /// OpenCitations Meta: which DOI, OMID and PMID name the same work. Needed if `edges` name works by OMID.
+    pub works: Vec<PathBuf>,
+    /// Tables of the catalogue: local id, tab, DOI.
+    pub ids: Vec<PathBuf>,
+    /// The graph file to make. The working folder is beside it, with `.building` behind its name.
+    pub out: PathBuf,
+    /// Threads that parse.
+    pub n_threads: usize,
+    /// Rows between two points that an interrupted scan can go on from.
+    pub checkpoint_rows: u64,
+}
+
+impl BuildOptions {
+    /// Rows between checkpoints if nothing else is asked: about half a minute of work.
+    pub const CHECKPOINT_ROWS: u64 = 32_000_000;
+}
+
+/// How far a build is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    /// What is being done.
+    pub step: Step,
+    /// Units done, see [`Step::unit`].
+    pub n_done: u64,
+    /// Units in all, if known.
+    pub n_total: Option<u64>,
+    /// Rows read so far.
+    pub n_rows: u64,
+}
+
+/// What a build is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// Reading the dumps.
+    Scan,
+    /// Numbering DOIs.
+    Number,
+    /// Replacing keys by numbers.
+    Join,
+    /// Writing whom each DOI cites.
+    References,
+    /// Writing who cites each DOI.
+    Citations,
+    /// Writing the dictionary and joining the sections.
+    Finish,
+}
+
+impl Step {
+    /// The step as a word for a progress line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Scan => "scan",
+            Self::Number => "number",
+            Self::Join => "join",
+            Self::References => "references",
+            Self::Citations => "citations",
+            Self::Finish => "finish",
+        }
+    }
+
+    /// What [`Progress::n_done`] counts.
+    #[must_use]
+    pub fn unit(self) -> &'static str {
+        match self {
+            Self::Scan => "bytes",
+            Self::Number | Self::Finish => "DOIs",
+            Self::Join | Self::References | Self::Citations => "citations",
+        }
+    }
+}
+
+/// Who is told how a build goes.
+pub trait Observer {
+    /// Called some hundred times per step.
+    fn progress(&mut self, progress: Progress);
+    /// Called for every row or field that could not be used.
+    fn problem(&mut self, problem: &Problem);
+}
+
+/// Why a build stopped. The working folder stays: the same build started again goes on.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// A dump could not be read.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// A file that is no table of citations.
+    #[error(
+        "{file}: not a citation table; its first line is {first_line:?}, expected are the columns citing and cited \
+         by name, or two, six or seven columns"
+    )]
+    Layout {
+        /// The file, members of archives behind `!`.
+        file: String,
+        /// Its first line, cut if long.
+        first_line: String,
+    },
+    /// The working folder could not be read or written.
+    #[error(
+        "working folder of the build: {0}; is the disk full? Started again, the build goes on where it was"
+    )]
+    Work(#[from] io::Error),
+    /// Another process builds the same file.
+    #[error("{folder}: another build is at work here; wait for it, or give another output")]
+    Busy {
+        /// The working folder.
+        folder: PathBuf,
+    },
+    /// The working folder belongs to a build from other files.
+    #[error(
+        "{folder}: left by a build from other or changed input ({what}); remove this folder to start anew"
+    )]
+    OtherBuild {
+        /// The working folder.
+        folder: PathBuf,
+        /// What differs.
+        what: String,
+    },
+    /// More DOIs than numbers.
+    #[error("more than {} DOIs or local ids; split the input", u32::MAX)]
+    TooMany,
+    /// No seed keeps the keys apart: cannot happen by chance.
+    #[error("DOIs could not be told apart by any of {tried} hash seeds; is the input made to collide?")]
+    Collisions {
+        /// Seeds tried.
+        tried: u64,
+    },
+    /// There is nothing to build from.
+    #[error("not one usable citation in the input ({n_rows} rows read); is it the right file?")]
+    Nothing {
+        /// Rows read.
+        n_rows: u64,
+    },
+    /// The finished file does not open.
+    #[error(transparent)]
+    Graph(#[from] GraphError),
+}
+
+/// Seeds tried before giving up; one suffices but for one build in a thousand of the largest size.
+const SEEDS_MAX: u64 = 4;
+
+/// Builds the graph file, or goes on with a build that was interrupted.
+///
+/// The file appears at [`BuildOptions::out`] when it is complete and on disk, replacing what is there in one step:
+/// programs that have the old one open keep it until they open anew.
+///
+/// # Errors
+/// [`BuildError`]. Bad rows are no errors: the observer gets them.
+pub fn build(options: &BuildOptions, observer: &mut dyn Observer) -> Result<Summary, BuildError> {
+    let complete = build_beside(options, observer)?;
+    complete.publish()
+}
+
+/// Builds the graph file, but leaves it beside the output until [`CompleteBuild::publish`] is called.
+///
+/// # Errors
+/// As [`build`].
+pub fn build_beside(
+    options: &BuildOptions,
+    observer: &mut dyn Observer,
+) -> Result<CompleteBuild, BuildError> {
+    let mut work = Workspace::open(options)?;
+    while work.plan.stage != Stage::Complete {
+        advance(&mut work, options, observer)?;
+    }
+    Ok(CompleteBuild { work, out: options.out.clone() })
+}
+
+fn advance(
+    work: &mut Workspace,
+    options: &BuildOptions,
+    observer: &mut dyn Observer,
+) -> Result<(), BuildError> {
+    let next = match work.plan.stage {
+        Stage::Scan => {
+            scan::scan(work, options, observer)?;
+            if work.plan.counts.n_rows_kept == 0 {
+                return Err(BuildError::Nothing { n_rows: work.plan.counts.n_rows });
+            }
+            Stage::Number
+        }
+        Stage::Number => match number::number(work, observer)? {
+            number::Numbered::Distinct => Stage::Join,
+            number::Numbered::Collision if work.plan.seed + 1 < SEEDS_MAX => {
+                work.start_over()?;
+                Stage::Scan
+            }
+            number::Numbered::Collision => return Err(BuildError::Collisions { tried: SEEDS_MAX }),
+        },
+        Stage::Join => {
+            join::join(work, observer)?;
+            Stage::Encode
+        }
+        Stage::Encode => {
+            let sections = encode::encode(work, observer)?;
+            write_container(&work.path(workspace::COMPLETE), &sections)?;
+            Stage::Complete
+        }
+        Stage::Complete => Stage::Complete,
+    };
+    work.enter(next)?;
+    Ok(())
+}
+
+/// A graph file that is complete but not yet in its place.
+#[derive(Debug)]
+pub struct CompleteBuild {
+    work: Workspace,
+    out: PathBuf,
+}
+
+impl CompleteBuild {
+    /// The complete file.
+    #[must_use]
+    pub fn path(&self) -> PathBuf {
+        self.work.path(workspace::COMPLETE)
+    }
+
+    /// Renames the file into place, on disk, and removes the working folder.
+    ///
+    /// # Errors
+    /// [`BuildError::Graph`] if it does not open, [`BuildError::Work`] if it cannot be renamed.
+    pub fn publish(self) -> Result<Summary, BuildError> {
+        let summary = Graph::open(&self.path())?.summary().clone();
+        fs::rename(self.path(), &self.out)?;
+        let folder = self.out.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        fs::File::open(folder)?.sync_all()?;
+        self.work.remove()?;
+        Ok(summary)
+    }
+}
+
+/// Sections in the order of the file, with where they are.
+type Sections = Vec<(Section, PathBuf)>;
+
+/// A run that does not decode: only a changed file can be the cause.
+fn torn_run() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "a temporary file is damaged; remove the working folder")
+}

@@ -1,0 +1,223 @@
+//! The working folder of a build: a lock, a plan that says how far the build is, and temporary files.
+
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use serde::{Deserialize, Serialize};
+
+use super::spool::Run;
+use super::{BuildError, BuildOptions};
+use crate::container::FORMAT_VERSION;
+use crate::dictionary::DictionarySize;
+use crate::summary::{Counts, PaletteEntry};
+
+/// The finished graph file within the folder.
+pub(crate) const COMPLETE: &str = "complete";
+const PLAN: &str = "plan.json";
+const LOCK: &str = "lock";
+
+/// What is to be done next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Stage {
+    Scan,
+    Number,
+    Join,
+    Encode,
+    Complete,
+}
+
+/// What a file is read for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Role {
+    Edges,
+    Works,
+    Ids,
+}
+
+/// A file of the input, as it was when the build began.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Input {
+    pub(crate) role: Role,
+    pub(crate) path: PathBuf,
+    pub(crate) len_bytes: u64,
+    modified_ns: u64,
+}
+
+/// How much of the input is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+pub(crate) struct Position {
+    /// Inputs done.
+    pub(crate) n_inputs: usize,
+    /// Members done of the next input.
+    pub(crate) n_members: usize,
+    /// Lines done of the next member.
+    pub(crate) n_lines: u64,
+}
+
+/// What is known so far: all that the next stage needs beside the files.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Plan {
+    format: u32,
+    inputs: Vec<Input>,
+    pub(crate) seed: u64,
+    pub(crate) stage: Stage,
+    pub(crate) position: Position,
+    pub(crate) counts: Counts,
+    pub(crate) palette: Vec<(PaletteEntry, u64)>,
+    /// Bytes of each file of citation keys.
+    pub(crate) edge_lens: Vec<u64>,
+    pub(crate) doi_runs: Vec<Run>,
+    pub(crate) id_runs: Vec<Run>,
+    /// DOIs before those without citation or local id are left out.
+    pub(crate) n_candidates: u64,
+    pub(crate) n_local_ids: u64,
+    pub(crate) n_spellings: u64,
+    pub(crate) local_ids: Option<DictionarySize>,
+    pub(crate) reference_runs: Vec<Run>,
+    pub(crate) citation_runs: Vec<Run>,
+    pub(crate) id_doi_runs: Vec<Run>,
+    pub(crate) doi_id_runs: Vec<Run>,
+}
+
+impl Plan {
+    fn new(inputs: Vec<Input>, seed: u64) -> Self {
+        Self {
+            format: FORMAT_VERSION,
+            inputs,
+            seed,
+            stage: Stage::Scan,
+            position: Position::default(),
+            counts: Counts::default(),
+            palette: Vec::new(),
+            edge_lens: Vec::new(),
+            doi_runs: Vec::new(),
+            id_runs: Vec::new(),
+            n_candidates: 0,
+            n_local_ids: 0,
+            n_spellings: 0,
+            local_ids: None,
+            reference_runs: Vec::new(),
+            citation_runs: Vec::new(),
+            id_doi_runs: Vec::new(),
+            doi_id_runs: Vec::new(),
+        }
+    }
+}
+
+/// The folder, locked for this build.
+#[derive(Debug)]
+pub(crate) struct Workspace {
+    folder: PathBuf,
+    pub(crate) plan: Plan,
+    _lock: File,
+}
+
+impl Workspace {
+    /// Opens the folder beside the output and the plan in it, or begins a plan.
+    pub(crate) fn open(options: &BuildOptions) -> Result<Self, BuildError> {
+        let folder = folder_of(&options.out);
+        fs::create_dir_all(&folder)?;
+        let lock = lock(&folder)?;
+        let inputs = inputs(options)?;
+        let plan = match read_plan(&folder.join(PLAN))? {
+            None => Plan::new(inputs, 0),
+            Some(plan) => resumable(plan, &inputs, &folder)?,
+        };
+        let work = Self { folder, plan, _lock: lock };
+        work.save()?;
+        Ok(work)
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    pub(crate) fn inputs(&self) -> Vec<Input> {
+        self.plan.inputs.clone()
+    }
+
+    /// Saves the plan: what it says is done stays done.
+    pub(crate) fn save(&self) -> io::Result<()> {
+        let text = serde_json::to_vec(&self.plan)?;
+        let temporary = self.path("plan.new");
+        fs::write(&temporary, text)?;
+        File::open(&temporary)?.sync_all()?;
+        fs::rename(&temporary, self.path(PLAN))
+    }
+
+    /// Saves that `stage` is next.
+    pub(crate) fn enter(&mut self, stage: Stage) -> io::Result<()> {
+        self.plan.stage = stage;
+        self.save()
+    }
+
+    /// Forgets all that was done and takes the next seed.
+    pub(crate) fn start_over(&mut self) -> io::Result<()> {
+        self.plan = Plan::new(self.plan.inputs.clone(), self.plan.seed + 1);
+        self.save()
+    }
+
+    /// Removes the folder.
+    pub(crate) fn remove(self) -> io::Result<()> {
+        fs::remove_dir_all(&self.folder)
+    }
+}
+
+/// The output's name with `.building` behind it.
+fn folder_of(out: &Path) -> PathBuf {
+    let mut name = out.as_os_str().to_owned();
+    name.push(".building");
+    PathBuf::from(name)
+}
+
+fn lock(folder: &Path) -> Result<File, BuildError> {
+    let file = File::create(folder.join(LOCK))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(BuildError::Busy { folder: folder.to_owned() }),
+        Err(TryLockError::Error(error)) => Err(error.into()),
+    }
+}
+
+fn inputs(options: &BuildOptions) -> Result<Vec<Input>, BuildError> {
+    let roles = [(Role::Edges, &options.edges), (Role::Works, &options.works), (Role::Ids, &options.ids)];
+    let files = roles.into_iter().flat_map(|(role, paths)| paths.iter().map(move |path| (role, path)));
+    files.map(|(role, path)| input(role, path)).collect()
+}
+
+fn input(role: Role, path: &Path) -> Result<Input, BuildError> {
+    let failed = |error| crate::source::SourceError::Read { file: path.display().to_string(), error };
+    let metadata = fs::metadata(path).map_err(failed)?;
+    let age = metadata.modified().map_err(failed)?.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let modified_ns = u64::try_from(age.as_nanos()).unwrap_or(u64::MAX);
+    Ok(Input { role, path: path.to_owned(), len_bytes: metadata.len(), modified_ns })
+}
+
+fn read_plan(path: &Path) -> Result<Option<Plan>, BuildError> {
+    match fs::read(path) {
+        Ok(text) => Ok(serde_json::from_slice(&text).ok()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The plan, if it is about the same files in the same state.
+fn resumable(plan: Plan, inputs: &[Input], folder: &Path) -> Result<Plan, BuildError> {
+    let other = |what: String| BuildError::OtherBuild { folder: folder.to_owned(), what };
+    if plan.format != FORMAT_VERSION {
+        return Err(other(format!("format {}", plan.format)));
+    }
+    if plan.inputs.len() != inputs.len() {
+        return Err(other(format!("{} files then, {} now", plan.inputs.len(), inputs.len())));
+    }
+    match plan.inputs.iter().zip(inputs).find(|(then, now)| then != now) {
+        Some((then, _)) => Err(other(then.path.display().to_string())),
+        None => Ok(plan),
+    }
+}
