@@ -58,7 +58,9 @@ fn time_per_round(mut round: impl FnMut()) -> std::io::Result<Duration> {
 fn cpu_time() -> std::io::Result<Duration> {
     let text = std::fs::read_to_string("/proc/self/schedstat")?;
     let nanos = text.split(' ').next().and_then(|it| it.parse().ok());
-    nanos.map(Duration::from_nanos).ok_or_else(|| std::io::Error::other("no run time in /proc/self/schedstat"))
+    nanos
+        .map(Duration::from_nanos)
+        .ok_or_else(|| std::io::Error::other("no run time in /proc/self/schedstat"))
 }
 
 fn main() -> std::io::Result<()> {
