@@ -251,9 +251,11 @@ impl Field {
             }
             Value::Array(items) if 0 < depth => {
                 for (index, item) in items.iter().enumerate() {
-                    let mut child = Fault::new(index.to_string());
+                    // Named only once it is known to be wrong: a block may list a million files.
+                    let mut child = Fault::new("");
                     self.check_nested(nested, item, depth - 1, &mut child);
                     if !child.is_empty() {
+                        child.property = index.to_string().into();
                         fault.children.push(child);
                     }
                 }
