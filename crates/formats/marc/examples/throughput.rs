@@ -1,9 +1,10 @@
 //! Measures how fast ISO 2709 is scanned and turned into MARC-in-JSON, on one core.
 //!
-//!     cargo run --release -p pinakes-marc --example throughput -- FILE.mrc [SECONDS]
+//!     cargo run --release -p pinakes-marc --example throughput -- FILE.mrc [SECONDS [WORK]]
 //!
 //! The file is read into memory once, and repeated there until it has 64 MB, so that the processor's caches do
-//! not hold it. Each kind of work is repeated for SECONDS (3 by default); the best round counts.
+//! not hold it. Each kind of work is repeated for SECONDS (3 by default); the best round counts. WORK is
+//! a part of the name of a kind of work, to run that one alone under a profiler.
 
 #![allow(clippy::print_stdout, reason = "a measuring program for people")]
 
@@ -15,9 +16,20 @@ use pinakes_marc::{Encoding, Format, Reader, RecordView, json, parse, records};
 /// Bytes that one round works on, at least.
 const ROUND_LEN_BYTES: usize = 64 << 20;
 
+/// Works on all records of the data and returns how many there are.
+type Work = fn(&[u8]) -> usize;
+
+const WORKS: [(&str, Work); 5] = [
+    ("cut into records", cut),
+    ("cut, walk the directory", scan),
+    ("the same from a stream", scan_stream),
+    ("to MARC-in-JSON", to_json),
+    ("to owned records", to_records),
+];
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut args = std::env::args().skip(1);
-    let path = args.next().ok_or("usage: throughput FILE.mrc [SECONDS]")?;
+    let path = args.next().ok_or("usage: throughput FILE.mrc [SECONDS [WORK]]")?;
     let seconds: u64 = args.next().map_or(Ok(3), |text| text.parse())?;
     let file = std::fs::read(&path)?;
     if file.is_empty() {
@@ -26,16 +38,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let data = file.repeat(ROUND_LEN_BYTES.div_ceil(file.len()));
     println!("{path}: {} bytes, repeated to {}", file.len(), data.len());
     let limit = Duration::from_secs(seconds);
-    measure("cut into records", limit, &data, cut);
-    measure("cut, walk the directory", limit, &data, scan);
-    measure("the same from a stream", limit, &data, scan_stream);
-    measure("to MARC-in-JSON", limit, &data, to_json);
-    measure("to owned records", limit, &data, to_records);
+    let wanted = args.next().unwrap_or_default();
+    for (name, work) in WORKS.into_iter().filter(|(name, _)| name.contains(&wanted)) {
+        measure(name, limit, &data, work);
+    }
     Ok(())
 }
 
 /// Runs `work` again and again and prints the best round.
-fn measure(what: &str, limit: Duration, data: &[u8], work: fn(&[u8]) -> usize) {
+fn measure(what: &str, limit: Duration, data: &[u8], work: Work) {
     let start = Instant::now();
     let mut best = Duration::MAX;
     let mut n_records = 0;
@@ -45,16 +56,17 @@ fn measure(what: &str, limit: Duration, data: &[u8], work: fn(&[u8]) -> usize) {
         best = best.min(round.elapsed());
     }
     #[allow(clippy::cast_precision_loss, reason = "three digits are printed")]
-    let (bytes_s, records_s) = (data.len() as f64 / best.as_secs_f64(), n_records as f64 / best.as_secs_f64());
+    let (bytes_s, records_s) =
+        (data.len() as f64 / best.as_secs_f64(), n_records as f64 / best.as_secs_f64());
     println!("{what:<26}{:>8.0} MB/s {:>12.0} records/s", bytes_s / 1e6, records_s);
 }
 
 fn cut(data: &[u8]) -> usize {
-    records(Format::Iso2709, data).map(|raw| black_box(raw.bytes.len())).count()
+    records(Format::Iso2709, data).inspect(|raw| _ = black_box(raw.bytes.len())).count()
 }
 
 fn scan(data: &[u8]) -> usize {
-    records(Format::Iso2709, data).map(|raw| black_box(RecordView::new(raw)).n_fields()).count()
+    records(Format::Iso2709, data).map(RecordView::new).inspect(|view| _ = black_box(view.n_fields())).count()
 }
 
 fn scan_stream(data: &[u8]) -> usize {

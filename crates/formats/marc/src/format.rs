@@ -64,7 +64,9 @@ pub fn sniff(head: &[u8]) -> Result<Format, SniffError> {
         [b'{', ..] => Ok(Format::Json),
         [b'[', rest @ ..] if matches!(rest.trim_ascii_start().first(), Some(b'{' | b']')) => Ok(Format::Json),
         [b'=', _, _, _, b' ', ..] => Ok(Format::Mnemonic),
-        [a, b, c, d, e, ..] if [a, b, c, d, e].iter().all(|byte| byte.is_ascii_digit()) => Ok(Format::Iso2709),
+        [a, b, c, d, e, ..] if [a, b, c, d, e].iter().all(|byte| byte.is_ascii_digit()) => {
+            Ok(Format::Iso2709)
+        }
         _ if memchr::memchr2(0x1D, 0x1E, text).is_some() => Ok(Format::Iso2709),
         _ => Err(SniffError::Unknown),
     }

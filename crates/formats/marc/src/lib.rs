@@ -16,7 +16,7 @@
 //! ```
 //! use pinakes_marc::{Encoding, Format, Reader, parse};
 //!
-//! let input = b"00051nam a2200037   4500245001300000\x1E10\x1FaA title\x1E\x1D rubbish";
+//! let input = b"00050nam a2200037   4500245001200000\x1E10\x1FaA title\x1E\x1D rubbish";
 //! let mut reader = Reader::new(&input[..], Format::Iso2709);
 //! let mut titles = Vec::new();
 //! let mut problems = Vec::new();
@@ -26,7 +26,7 @@
 //!     problems.extend(parsed.problems.iter().map(ToString::to_string));
 //! }
 //! assert_eq!(titles, ["A title"]);
-//! assert_eq!(problems[1], "record 2 (byte 52): 7 bytes that are no ISO 2709 record");
+//! assert_eq!(problems[1], "record 2 (byte 51): 7 bytes that are no ISO 2709 record");
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!

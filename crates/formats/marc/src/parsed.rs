@@ -41,7 +41,7 @@ impl ParsedRecord {
 ///
 /// ```
 /// use pinakes_marc::{Encoding, Format, parse, records};
-/// let input = b"00051nam a2200037   4500245001300000\x1E10\x1FaA title\x1E\x1D";
+/// let input = b"00050nam a2200037   4500245001200000\x1E10\x1FaA title\x1E\x1D";
 /// for raw in records(Format::Iso2709, input) {
 ///     let parsed = parse(Format::Iso2709, Encoding::Leader, raw);
 ///     assert_eq!(parsed.record.unwrap().subfield("245", 'a'), Some("A title"));

@@ -37,7 +37,7 @@ pub enum Severity {
 pub enum Fault {
     // The borders of records.
     /// Bytes between two records.
-    #[error("{len} stray bytes before the record were passed over")]
+    #[error("{len} stray bytes between records were passed over")]
     StrayBytes {
         /// How many.
         len: u64,

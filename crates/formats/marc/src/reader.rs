@@ -49,9 +49,12 @@ pub enum OpenError {
 pub struct Reader<R> {
     input: R,
     format: Format,
+    /// Room for what is read; only `start..end` counts.
     buffer: Vec<u8>,
-    /// Start of the bytes in `buffer` that were not given out yet.
+    /// Start of the bytes that were not given out yet.
     start: usize,
+    /// End of the bytes that were read.
+    end: usize,
     rest: Rest,
     position: Position,
     record_len_max_bytes: usize,
@@ -67,6 +70,7 @@ impl<R: Read> Reader<R> {
             format,
             buffer: Vec::new(),
             start: 0,
+            end: 0,
             rest: Rest::Unknown,
             position: Position::default(),
             record_len_max_bytes: RECORD_LEN_MAX_BYTES,
@@ -81,10 +85,10 @@ impl<R: Read> Reader<R> {
     /// When the input cannot be read or is none of the four formats.
     pub fn open(input: R) -> Result<Self, OpenError> {
         let mut reader = Self::new(input, Format::Iso2709);
-        while reader.buffer.len() < SNIFF_LEN_BYTES && reader.rest == Rest::Unknown {
+        while reader.n_pending() < SNIFF_LEN_BYTES && reader.rest == Rest::Unknown {
             reader.fill()?;
         }
-        reader.format = sniff(&reader.buffer)?;
+        reader.format = sniff(&reader.buffer[..reader.end])?;
         Ok(reader)
     }
 
@@ -120,15 +124,15 @@ impl<R: Read> Reader<R> {
             if self.lost && !self.find_border()? {
                 return Ok(None);
             }
-            match self.format.cut(&self.buffer[self.start..], self.rest) {
+            match self.format.cut(&self.buffer[self.start..self.end], self.rest) {
                 Cut::Piece { skip, len, fault } => return Ok(Some(self.take(skip, len, fault))),
                 Cut::More { skip } => {
                     self.pass_over(skip);
                     if self.rest == Rest::None {
-                        self.pass_over(self.buffer.len() - self.start);
+                        self.pass_over(self.n_pending());
                         return Ok(None);
                     }
-                    if self.record_len_max_bytes <= self.buffer.len() - self.start {
+                    if self.record_len_max_bytes <= self.n_pending() {
                         return Ok(Some(self.give_up()));
                     }
                     self.fill()?;
@@ -160,7 +164,7 @@ impl<R: Read> Reader<R> {
     /// Discards bytes to the next place where a record may begin; `false` when the input ended before.
     fn find_border(&mut self) -> io::Result<bool> {
         loop {
-            let pending = &self.buffer[self.start..];
+            let pending = &self.buffer[self.start..self.end];
             if let Some(len) = border(self.format, pending) {
                 self.position.discard(len);
                 self.start += len;
@@ -171,38 +175,40 @@ impl<R: Read> Reader<R> {
             self.position.discard(len);
             self.start += len;
             if self.rest == Rest::None {
-                self.position.discard(self.buffer.len() - self.start);
-                self.start = self.buffer.len();
+                self.position.discard(self.n_pending());
+                self.start = self.end;
                 return Ok(false);
             }
             self.fill()?;
         }
     }
 
-    /// Reads more: moves what is pending to the front and appends at least one byte, or notes the end.
+    /// Bytes that were read and not given out.
+    const fn n_pending(&self) -> usize {
+        self.end - self.start
+    }
+
+    /// Reads more, or notes the end of the input: at least as much again as is pending, which keeps the repeated
+    /// cutting of a long record linear.
     fn fill(&mut self) -> io::Result<()> {
-        self.buffer.drain(..self.start);
+        self.buffer.copy_within(self.start..self.end, 0);
+        self.end -= self.start;
         self.start = 0;
-        let n_pending = self.buffer.len();
-        // As much again as is pending keeps the repeated cutting of a long record linear.
-        let wanted = n_pending.max(1);
-        self.buffer.resize(n_pending + wanted.max(CHUNK_LEN_BYTES), 0);
-        let mut n_read = 0;
-        while n_read < wanted {
-            match self.input.read(&mut self.buffer[n_pending + n_read..]) {
+        let wanted = self.end.max(1);
+        let len = (self.end + wanted.max(CHUNK_LEN_BYTES)).max(self.buffer.len());
+        self.buffer.resize(len, 0);
+        let enough = self.end + wanted;
+        while self.end < enough {
+            match self.input.read(&mut self.buffer[self.end..]) {
                 Ok(0) => {
                     self.rest = Rest::None;
                     break;
                 }
-                Ok(n) => n_read += n,
+                Ok(n) => self.end += n,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => {
-                    self.buffer.truncate(n_pending + n_read);
-                    return Err(error);
-                }
+                Err(error) => return Err(error),
             }
         }
-        self.buffer.truncate(n_pending + n_read);
         Ok(())
     }
 }

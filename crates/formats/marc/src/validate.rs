@@ -39,7 +39,7 @@ fn check_leader(leader: &Leader, report: &mut Report) {
     let mut check = |position: usize, len: usize, is_good: &dyn Fn(&str) -> bool, expected: &'static str| {
         let found = leader.as_str().get(position..position + len).unwrap_or_default();
         if !is_good(found) {
-            report.add(position, None, Fault::LeaderValue { position, found: found.to_owned(), expected });
+            report.add(0, None, Fault::LeaderValue { position, found: found.to_owned(), expected });
         }
     };
     let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());

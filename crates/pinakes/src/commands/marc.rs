@@ -86,7 +86,9 @@ struct ConvertArgs {
 /// When a file cannot be read or written, when records were lost, and for `validate` when anything is wrong.
 pub fn run(args: Args) -> anyhow::Result<()> {
     let result = match args.command {
-        Command::Cat(CatArgs { input, to, output }) => convert(&input, to, OutputEncoding::Utf8, output.as_deref()),
+        Command::Cat(CatArgs { input, to, output }) => {
+            convert(&input, to, OutputEncoding::Utf8, output.as_deref())
+        }
         Command::Convert(args) => {
             let to = args.output_format()?;
             let encoding = if args.to_marc8 { OutputEncoding::Marc8 } else { OutputEncoding::Utf8 };
@@ -213,7 +215,9 @@ fn each_record(
             n_left -= 1;
             each(path, parse(format, input.encoding, raw), totals)?;
         }
-        if 0 < n_left && let Some(problem) = reader.stray_end() {
+        if 0 < n_left
+            && let Some(problem) = reader.stray_end()
+        {
             totals.n_problems += 1;
             report(path, &[problem]);
         }

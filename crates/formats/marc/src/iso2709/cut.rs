@@ -11,7 +11,7 @@ use crate::problem::{Fault, excerpt};
 /// Finds the next record. The leader's length counts if a record terminator stands at its end and no other
 /// record begins before; else the next record terminator counts, or the leader of the next record.
 pub(crate) fn cut(data: &[u8], rest: Rest) -> Cut {
-    let skip = filler_len(data);
+    let skip = filler_len(data, rest);
     let data = &data[skip..];
     if data.is_empty() {
         return Cut::More { skip };
@@ -23,7 +23,8 @@ pub(crate) fn cut(data: &[u8], rest: Rest) -> Cut {
     {
         return Cut::Piece { skip, len, fault: None };
     }
-    if rest == Rest::Unknown && data.len() < stated.unwrap_or(0).min(RECORD_LEN_MAX_BYTES) + LEADER_LEN_BYTES {
+    if rest == Rest::Unknown && data.len() < stated.unwrap_or(0).min(RECORD_LEN_MAX_BYTES) + LEADER_LEN_BYTES
+    {
         return Cut::More { skip };
     }
     match by_terminators(data, stated) {
@@ -34,17 +35,24 @@ pub(crate) fn cut(data: &[u8], rest: Rest) -> Cut {
 }
 
 /// Bytes that real files have between records: line ends, blanks, padding, end-of-file marks, a byte order
-/// mark, a second record terminator.
-fn filler_len(data: &[u8]) -> usize {
+/// mark, a second record terminator. Blanks may also be the length that a leader does not state.
+fn filler_len(data: &[u8], rest: Rest) -> usize {
     let mut at = 0;
     while let Some(&byte) = data.get(at) {
+        let here = &data[at..];
         match byte {
+            b' ' if is_leader_end(here) || (rest == Rest::Unknown && here.len() < LEADER_LEN_BYTES) => break,
             b'\n' | b'\r' | b'\t' | b' ' | 0x00 | 0x1A | RECORD_TERMINATOR => at += 1,
-            0xEF if data[at..].starts_with(UTF8_BOM) => at += UTF8_BOM.len(),
+            0xEF if here.starts_with(UTF8_BOM) => at += UTF8_BOM.len(),
             _ => break,
         }
     }
     at
+}
+
+/// Whether bytes look like a leader, from the indicator count on.
+fn is_leader_end(data: &[u8]) -> bool {
+    data.get(10..12) == Some(b"22") && data.get(20..22) == Some(b"45")
 }
 
 /// Whether a record terminator inside is followed by a leader: the stated length then spans two records.
@@ -81,9 +89,8 @@ fn is_leader(data: &[u8]) -> bool {
     let Some(leader) = data.get(..LEADER_LEN_BYTES) else { return false };
     digits(&leader[..5]).is_some()
         && leader[5..10].iter().all(|byte| matches!(byte, b' '..=b'~'))
-        && &leader[10..12] == b"22"
         && digits(&leader[12..17]).is_some()
-        && &leader[20..22] == b"45"
+        && is_leader_end(leader)
 }
 
 /// What is wrong with bytes that end with the input instead of a terminator.

@@ -41,7 +41,8 @@ fn decode_field(field: &FieldView<'_>, charset: Charset, report: &mut Report) ->
         }
         Shape::Data(indicators, bytes) => {
             let at = at + (field.bytes.len() - bytes.len());
-            DataField { tag, indicators, subfields: decode_subfields(field, bytes, at, charset, report) }.into()
+            DataField { tag, indicators, subfields: decode_subfields(field, bytes, at, charset, report) }
+                .into()
         }
     }
 }

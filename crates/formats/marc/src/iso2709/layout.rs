@@ -96,7 +96,8 @@ impl Layout {
             self.faults.push((LEADER_LEN_BYTES, None, Fault::OddDirectory { len: directory.len() }));
         }
         let data = &bytes[base..data_end(bytes).max(base)];
-        let fields = split(data);
+        let pieces = split(data);
+        let fields = join(entries, &pieces).unwrap_or(pieces);
         self.report_entries(entries, data);
         let names = name_fields(entries, &fields);
         self.report_missing(entries, &names);
@@ -214,6 +215,31 @@ fn split(data: &[u8]) -> Vec<Piece> {
         pieces.push(Piece { start, end: data.len(), is_ended: false });
     }
     pieces
+}
+
+/// Most terminators inside of fields that are looked for in one record.
+const INNER_TERMINATORS_MAX: usize = 64;
+
+/// Puts together the pieces of fields that have terminators inside: where there are more pieces than entries and
+/// the stated lengths say which belong together, so that none is left.
+fn join(entries: &[[u8; ENTRY_LEN_BYTES]], pieces: &[Piece]) -> Option<Vec<Piece>> {
+    let mut n_surplus = pieces.len().checked_sub(entries.len())?;
+    if !(1..=INNER_TERMINATORS_MAX).contains(&n_surplus) {
+        return None;
+    }
+    let mut fields = Vec::with_capacity(entries.len());
+    let mut at = 0;
+    for entry in entry_order(entries) {
+        let (stated, _) = stated_field(&entries[entry])?;
+        let start = pieces.get(at)?.start;
+        let n_inner = (0..=n_surplus)
+            .find(|n_inner| pieces.get(at + n_inner).is_some_and(|last| last.end + 1 - start == stated))
+            .unwrap_or(0);
+        fields.push(Piece { start, ..pieces[at + n_inner] });
+        at += n_inner + 1;
+        n_surplus -= n_inner;
+    }
+    (at == pieces.len()).then_some(fields)
 }
 
 /// For each field the number of its directory entry, if it has one.

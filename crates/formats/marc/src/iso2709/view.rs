@@ -11,7 +11,7 @@ use crate::tag::Tag;
 ///
 /// ```
 /// use pinakes_marc::{Format, RecordView, records};
-/// let input = b"00051nam a2200037   4500245001300000\x1E10\x1FaA title\x1E\x1D";
+/// let input = b"00050nam a2200037   4500245001200000\x1E10\x1FaA title\x1E\x1D";
 /// for raw in records(Format::Iso2709, input) {
 ///     let view = RecordView::new(raw);
 ///     let title = view.fields().find(|field| field.tag == "245").unwrap();

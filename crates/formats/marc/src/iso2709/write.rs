@@ -23,7 +23,9 @@ pub enum OutputEncoding {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WriteError {
     /// The directory has four digits for the length of a field.
-    #[error("field {tag} (number {field}) has {len} bytes; ISO 2709 allows 9,999: write MARCXML or MARC-in-JSON")]
+    #[error(
+        "field {tag} (number {field}) has {len} bytes; ISO 2709 allows 9,999: write MARCXML or MARC-in-JSON"
+    )]
     FieldTooLong {
         /// The field's name.
         tag: Tag,

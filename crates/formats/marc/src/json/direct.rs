@@ -5,6 +5,7 @@ use crate::encoding::{Charset, Encoding};
 use crate::iso2709::shape::{Shape, each_subfield, shape};
 use crate::iso2709::{FieldView, RecordView};
 use crate::leader::LEADER_LEN_BYTES;
+use crate::marc8;
 use crate::problem::{Problem, Report};
 
 /// Appends a record as one JSON object, the same bytes that decoding and writing would give. Returns all
@@ -12,7 +13,7 @@ use crate::problem::{Problem, Report};
 ///
 /// ```
 /// use pinakes_marc::{Encoding, Format, RecordView, json, records};
-/// let input = b"00051nam a2200037   4500245001300000\x1E10\x1FaA title\x1E\x1D";
+/// let input = b"00050nam a2200037   4500245001200000\x1E10\x1FaA title\x1E\x1D";
 /// let mut out = Vec::new();
 /// for raw in records(Format::Iso2709, input) {
 ///     let problems = json::write_view(&RecordView::new(raw), Encoding::Leader, &mut out);
@@ -20,7 +21,7 @@ use crate::problem::{Problem, Report};
 /// }
 /// assert_eq!(
 ///     std::str::from_utf8(&out).unwrap(),
-///     r#"{"leader":"00051nam a2200037   4500","fields":[{"245":{"ind1":"1","ind2":"0","subfields":[{"a":"A title"}]}}]}"#
+///     r#"{"leader":"00050nam a2200037   4500","fields":[{"245":{"ind1":"1","ind2":"0","subfields":[{"a":"A title"}]}}]}"#
 /// );
 /// ```
 pub fn write_view(view: &RecordView<'_>, encoding: Encoding, out: &mut Vec<u8>) -> Vec<Problem> {
@@ -61,7 +62,7 @@ fn write_field(field: &FieldView<'_>, charset: Charset, json: &mut JsonRecord<'_
     }
 }
 
-/// One text in UTF-8; that of a clean record is its own bytes.
+/// One text in UTF-8; that of a clean record, and plain MARC-8, is its own bytes.
 fn text<'a>(
     charset: Charset,
     bytes: &'a [u8],
@@ -69,7 +70,7 @@ fn text<'a>(
     field: &FieldView<'_>,
     report: &mut Report,
 ) -> std::borrow::Cow<'a, [u8]> {
-    if charset == Charset::CleanUtf8 {
+    if charset == Charset::CleanUtf8 || (charset == Charset::Marc8 && marc8::is_plain(bytes)) {
         return bytes.into();
     }
     let text = charset.decode(bytes, |in_text, fault| report.add(at + in_text, Some(field.tag), fault));

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{
+    Deserialize, DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor,
+};
 
 use crate::cut::RawRecord;
 use crate::encoding::utf8_lossy;
@@ -28,7 +30,7 @@ pub(crate) fn parse(raw: RawRecord<'_>) -> ParsedRecord {
         }
         Err(error) => {
             let at = byte_of(&text, error.line(), error.column());
-            report.add(at, None, Fault::Json { message: error.to_string() });
+            report.add(at, None, Fault::Json { message: message(&error) });
             None
         }
     };
@@ -67,6 +69,12 @@ fn check_leader(leader: Option<&str>, report: &mut Report) -> Leader {
 fn byte_of(text: &str, line: usize, column: usize) -> usize {
     let line_start: usize = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
     (line_start + column.saturating_sub(1)).min(text.len())
+}
+
+/// The parser's words without its line and column, which count from the start of the record.
+fn message(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    text.rsplit_once(" at line ").map_or(text.as_str(), |(words, _)| words).to_owned()
 }
 
 /// What makes a record in JSON.

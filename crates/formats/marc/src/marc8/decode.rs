@@ -30,7 +30,7 @@ pub enum Marc8Fault {
         /// Bytes that are there.
         len: usize,
     },
-    /// A combining mark at the end of a text, with no letter after it.
+    /// A combining mark at the end of a text, with no letter after it; it was left out.
     #[error("combining mark U+{:04X} has no letter after it", u32::from(*mark))]
     NoLetter {
         /// The mark.
@@ -55,15 +55,37 @@ pub fn decode(bytes: &[u8]) -> (String, Vec<(usize, Marc8Fault)>) {
 
 /// Decodes a text and reports each fault with its offset. Plain ASCII is not copied.
 pub(crate) fn decode_with<'a>(bytes: &'a [u8], report: impl FnMut(usize, Marc8Fault)) -> Cow<'a, str> {
-    let is_plain = bytes.is_ascii() && memchr::memchr2(ESCAPE, b'&', bytes).is_none();
-    if let (true, Ok(text)) = (is_plain, std::str::from_utf8(bytes)) {
+    if let (true, Ok(text)) = (is_plain(bytes), std::str::from_utf8(bytes)) {
         return Cow::Borrowed(text);
     }
-    let mut decoder = Decoder { bytes, at: 0, g0: ASCII, g1: ANSEL, text: String::new(), marks: String::new(), report };
+    let mut decoder = Decoder {
+        bytes,
+        at: 0,
+        g0: ASCII,
+        g1: ANSEL,
+        text: String::with_capacity(bytes.len()),
+        marks: Vec::new(),
+        is_composed: true,
+        report,
+    };
     decoder.run();
-    let Decoder { text, .. } = decoder;
-    Cow::Owned(if unicode_normalization::is_nfc(&text) { text } else { text.nfc().collect() })
+    let Decoder { text, is_composed, .. } = decoder;
+    let is_composed = is_composed || unicode_normalization::is_nfc(&text);
+    Cow::Owned(if is_composed { text } else { text.nfc().collect() })
 }
+
+/// Whether a text is the same in MARC-8, ASCII and UTF-8. Without a branch inside, because most texts are.
+pub(crate) fn is_plain(bytes: &[u8]) -> bool {
+    !bytes.iter().fold(false, |found, byte| found | (*byte == ESCAPE) | (*byte == b'&') | !byte.is_ascii())
+}
+
+/// Printable ASCII that begins nothing else.
+const fn is_run(byte: u8) -> bool {
+    matches!(byte, b' '..=b'~') && byte != b'&'
+}
+
+/// Characters below this one are composed as they stand, whatever is next to them.
+const FIRST_MARK: char = '\u{300}';
 
 struct Decoder<'a, F> {
     bytes: &'a [u8],
@@ -74,7 +96,9 @@ struct Decoder<'a, F> {
     g1: u8,
     text: String,
     /// Combining marks that wait for their letter.
-    marks: String,
+    marks: Vec<char>,
+    /// Whether the text is known to be in normal form C; if not, it has to be looked at in the end.
+    is_composed: bool,
     report: F,
 }
 
@@ -84,10 +108,11 @@ impl<F: FnMut(usize, Marc8Fault)> Decoder<'_, F> {
             match byte {
                 ESCAPE => self.escape(),
                 b'&' if self.g0 == ASCII => self.reference(),
+                byte if self.g0 == ASCII && self.marks.is_empty() && is_run(byte) => self.ascii_run(),
                 // A withdrawn range of East Asian codes that old records have.
                 0x7F if self.g0 == CJK => self.east_asian(0x00),
                 // Blanks and control characters are the same in every set.
-                0x00..=0x20 | 0x7F => self.one(char::from(byte)),
+                0x00..=0x1F | b' ' | 0x7F => self.one(char::from(byte)),
                 0x21..=0x7E if self.g0 == CJK => self.east_asian(0x00),
                 0x21..=0x7E => self.single(self.g0, byte),
                 0x80..=0xA0 | 0xFF => self.control(byte),
@@ -96,6 +121,14 @@ impl<F: FnMut(usize, Marc8Fault)> Decoder<'_, F> {
             }
         }
         self.end();
+    }
+
+    /// ASCII characters up to anything else, all at once.
+    fn ascii_run(&mut self) {
+        let rest = &self.bytes[self.at..];
+        let len = rest.iter().position(|byte| !is_run(*byte)).unwrap_or(rest.len());
+        self.text.extend(rest[..len].iter().map(|byte| char::from(*byte)));
+        self.at += len;
     }
 
     /// An escape sequence: ESC, up to two intermediate bytes, a final byte that names the set.
@@ -186,19 +219,29 @@ impl<F: FnMut(usize, Marc8Fault)> Decoder<'_, F> {
     fn push(&mut self, char: char, len: usize, combines: bool) {
         self.at += len;
         if combines {
-            self.marks.push(char);
-        } else {
-            self.text.push(char);
-            self.text.push_str(&self.marks);
-            self.marks.clear();
+            return self.marks.push(char);
         }
+        self.is_composed &= char < FIRST_MARK;
+        match self.marks[..] {
+            [] => self.text.push(char),
+            // By far the most frequent: one mark on a Latin letter.
+            [mark] => match unicode_normalization::char::compose(char, mark) {
+                Some(composed) => self.text.push(composed),
+                None => self.text.extend([char, mark]),
+            },
+            _ => {
+                self.is_composed = false;
+                self.text.push(char);
+                self.text.extend(&self.marks);
+            }
+        }
+        self.marks.clear();
     }
 
-    /// Marks that no letter follows stay where they are.
+    /// Marks that no letter follows are left out: on the letter before them they would change it.
     fn end(&mut self) {
-        if let Some(mark) = self.marks.chars().next() {
-            (self.report)(self.at, Marc8Fault::NoLetter { mark });
-            self.text.push_str(&self.marks);
+        if let Some(mark) = self.marks.first() {
+            (self.report)(self.at, Marc8Fault::NoLetter { mark: *mark });
         }
     }
 }

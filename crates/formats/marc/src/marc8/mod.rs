@@ -13,7 +13,7 @@ mod encode;
 mod tables;
 
 pub use decode::{Marc8Fault, decode};
-pub(crate) use decode::decode_with;
+pub(crate) use decode::{decode_with, is_plain};
 pub use encode::encode;
 
 /// The byte that begins an escape sequence.

@@ -24,13 +24,15 @@ pub(crate) fn cut(data: &[u8], rest: Rest) -> Cut {
                 let skip = open.start;
                 return Cut::Piece { skip, len: start - skip, fault: Some(unclosed()) };
             }
-            (Markup::RecordStart, _) => open = Some(Open { start, has_marc: false }),
+            (Markup::RecordStart, _) => open = Some(Open { start, has_marc: false, has_other: false }),
             (Markup::RecordEmpty, _) => return Cut::Piece { skip: start, len, fault: None },
+            (Markup::RecordEnd, Some(other)) if other.has_other && !other.has_marc => open = None,
             (Markup::RecordEnd, Some(open)) => {
                 return Cut::Piece { skip: open.start, len: at - open.start, fault: None };
             }
             (Markup::MarcStart, Some(open)) => open.has_marc = true,
-            (Markup::RecordEnd | Markup::MarcStart, None) | (Markup::Other, _) => {}
+            (Markup::OtherStart, Some(open)) => open.has_other = true,
+            (Markup::RecordEnd | Markup::MarcStart | Markup::OtherStart, None) | (Markup::Other, _) => {}
         }
     }
     match (open, rest) {
@@ -47,6 +49,9 @@ struct Open {
     start: usize,
     /// Whether a leader or a field followed.
     has_marc: bool,
+    /// Whether another element followed: without MARC it is a record of something else, such as a deletion in an
+    /// OAI-PMH answer.
+    has_other: bool,
 }
 
 fn unclosed() -> Fault {
@@ -59,6 +64,8 @@ enum Markup {
     RecordEnd,
     /// Start of a leader or a field.
     MarcStart,
+    /// Start of another element.
+    OtherStart,
     Other,
 }
 
@@ -103,7 +110,7 @@ fn start_tag(data: &[u8]) -> Scan {
         b"record" if is_empty => Markup::RecordEmpty,
         b"record" => Markup::RecordStart,
         b"leader" | b"controlfield" | b"datafield" => Markup::MarcStart,
-        _ => Markup::Other,
+        _ => Markup::OtherStart,
     };
     Scan::Whole(markup, end + 1)
 }

@@ -17,14 +17,16 @@ pub(crate) fn parse(raw: RawRecord<'_>) -> ParsedRecord {
     let RawRecord { number, offset, bytes, problems } = raw;
     let mut report = Report::new(number, offset, problems);
     let text = utf8_lossy(bytes, |at, fault| report.add(at, None, fault));
-    let mut builder = Builder { report, leader: None, fields: Vec::new(), offsets: Vec::new(), open: Open::None };
+    let mut builder =
+        Builder { report, leader: None, fields: Vec::new(), offsets: Vec::new(), open: Open::None };
     let is_whole = builder.read(&text);
     let Builder { mut report, leader, fields, offsets, .. } = builder;
     if is_whole && leader.is_none() {
         report.add(0, None, Fault::NoLeader);
     }
     let record = is_whole.then(|| Record { leader: leader.unwrap_or_default(), fields });
-    let field_offsets = if is_whole { offsets.into_iter().map(|at| offset + at as u64).collect() } else { Vec::new() };
+    let field_offsets =
+        if is_whole { offsets.into_iter().map(|at| offset + at as u64).collect() } else { Vec::new() };
     ParsedRecord { number, offset, record, field_offsets, problems: report.finish() }
 }
 
@@ -97,7 +99,8 @@ impl Builder {
             ("controlfield", Open::None) => Open::Control(self.tag(start, "controlfield", at), String::new()),
             ("datafield", Open::None) => {
                 let tag = self.tag(start, "datafield", at);
-                let indicators = [self.indicator(start, "ind1", tag, at), self.indicator(start, "ind2", tag, at)];
+                let indicators =
+                    [self.indicator(start, "ind1", tag, at), self.indicator(start, "ind2", tag, at)];
                 Open::Data(tag, DataField::new(tag.unwrap_or(Tag::new(b"???")), indicators))
             }
             ("subfield", Open::Data(tag, field)) => {
@@ -106,7 +109,9 @@ impl Builder {
             }
             (_, open) => open,
         };
-        if matches!(name.into_inner(), "controlfield" | "datafield") && self.offsets.len() == self.fields.len() {
+        if matches!(name.into_inner(), "controlfield" | "datafield")
+            && self.offsets.len() == self.fields.len()
+        {
             self.offsets.push(at);
         }
     }
@@ -137,7 +142,9 @@ impl Builder {
 
     fn text(&mut self, text: &str) {
         match &mut self.open {
-            Open::Leader(value) | Open::Control(_, value) | Open::Subfield(_, _, _, value) => value.push_str(text),
+            Open::Leader(value) | Open::Control(_, value) | Open::Subfield(_, _, _, value) => {
+                value.push_str(text)
+            }
             Open::None | Open::Data(..) => {}
         }
     }

@@ -6,7 +6,9 @@ use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use pinakes_marc::{ControlField, DataField, Encoding, Field, Format, OutputEncoding, Record, Subfield, Writer};
+use pinakes_marc::{
+    ControlField, DataField, Encoding, Field, Format, OutputEncoding, Record, Subfield, Writer,
+};
 use pinakes_marc::{parse, records};
 use unicode_normalization::UnicodeNormalization;
 
