@@ -75,7 +75,10 @@ fn report_sizes(graph: &Graph) {
     for section in graph.sections() {
         let len = section.len_bytes as f64;
         let (per_citation, per_doi) = (len * 8.0 / n_citations, len / n_dois);
-        eprintln!("{:20} {len:12} bytes {per_citation:7.2} bits/citation {per_doi:7.2} bytes/DOI", section.name);
+        eprintln!(
+            "{:20} {len:12} bytes {per_citation:7.2} bits/citation {per_doi:7.2} bytes/DOI",
+            section.name
+        );
     }
 }
 
@@ -94,8 +97,10 @@ fn report_lookups(graph: &Graph) {
         let start = Instant::now();
         let mut n_neighbours = 0_u64;
         for &number in &numbers {
-            n_neighbours += graph.references(number).map(u64::from).map(|it| black_box(it) & 1 | 1).sum::<u64>();
-            n_neighbours += graph.citations(number).map(u64::from).map(|it| black_box(it) & 1 | 1).sum::<u64>();
+            n_neighbours +=
+                graph.references(number).map(u64::from).map(|it| black_box(it) & 1 | 1).sum::<u64>();
+            n_neighbours +=
+                graph.citations(number).map(u64::from).map(|it| black_box(it) & 1 | 1).sum::<u64>();
         }
         each(&format!("both lists of a random DOI ({round})"), start, N_LOOKUPS);
         each("  per neighbour", start, n_neighbours);

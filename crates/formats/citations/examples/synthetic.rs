@@ -16,8 +16,11 @@ use pinakes_citations::synthetic::{Format, Shape, Synthetic};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let folder = PathBuf::from(arguments.first().ok_or("which folder? usage: synthetic FOLDER [DOIS CITATIONS SEED coci|pairs]")?);
-    let figure = |place: usize, otherwise: u64| arguments.get(place).map_or(Ok(otherwise), |text| text.parse());
+    let folder = PathBuf::from(
+        arguments.first().ok_or("which folder? usage: synthetic FOLDER [DOIS CITATIONS SEED coci|pairs]")?,
+    );
+    let figure =
+        |place: usize, otherwise: u64| arguments.get(place).map_or(Ok(otherwise), |text| text.parse());
     let shape = Shape {
         n_dois: u32::try_from(figure(1, u64::from(Shape::MEASURED.n_dois))?)?,
         n_citations: figure(2, Shape::MEASURED.n_citations)?,

@@ -41,6 +41,8 @@ pub(crate) fn part_of(key: u64) -> usize {
 pub(crate) struct PartWriter<const N: usize> {
     files: Vec<BufWriter<File>>,
     lens: Vec<u64>,
+    /// The lengths that are known to be on disk.
+    synced_lens: Vec<u64>,
 }
 
 impl<const N: usize> PartWriter<N> {
@@ -55,7 +57,7 @@ impl<const N: usize> PartWriter<N> {
             Ok(BufWriter::with_capacity(PART_BUFFER_BYTES, file))
         };
         let files = lens.iter().enumerate().map(open).collect::<io::Result<_>>()?;
-        Ok(Self { files, lens })
+        Ok(Self { files, synced_lens: lens.clone(), lens })
     }
 
     pub(crate) fn push(&mut self, key: u64, record: &[u8; N]) -> io::Result<()> {
@@ -66,9 +68,12 @@ impl<const N: usize> PartWriter<N> {
 
     /// Puts all there is on disk; bytes of each file.
     pub(crate) fn checkpoint(&mut self) -> io::Result<&[u64]> {
-        for file in &mut self.files {
-            file.flush()?;
-            file.get_ref().sync_data()?;
+        for (part, file) in self.files.iter_mut().enumerate() {
+            if self.synced_lens[part] != self.lens[part] {
+                file.flush()?;
+                file.get_ref().sync_data()?;
+                self.synced_lens[part] = self.lens[part];
+            }
         }
         Ok(&self.lens)
     }
