@@ -30,7 +30,7 @@ impl Tag {
         let mut clean = *bytes;
         let mut at = 0;
         while at < clean.len() {
-            if !clean[at].is_ascii_graphic() {
+            if !is_printable(clean[at]) {
                 clean[at] = REPLACEMENT;
             }
             at += 1;
@@ -41,7 +41,7 @@ impl Tag {
     /// Whether all three bytes can stand in a tag.
     #[must_use]
     pub const fn is_valid_bytes(bytes: &[u8; 3]) -> bool {
-        bytes[0].is_ascii_graphic() && bytes[1].is_ascii_graphic() && bytes[2].is_ascii_graphic()
+        is_printable(bytes[0]) && is_printable(bytes[1]) && is_printable(bytes[2])
     }
 
     /// The tag as text.
@@ -68,6 +68,11 @@ impl Tag {
     pub const fn is_numeric(&self) -> bool {
         self.0[0].is_ascii_digit() && self.0[1].is_ascii_digit() && self.0[2].is_ascii_digit()
     }
+}
+
+/// Blanks included: they are wrong in a tag but can be kept.
+const fn is_printable(byte: u8) -> bool {
+    matches!(byte, b' '..=b'~')
 }
 
 impl TryFrom<&str> for Tag {

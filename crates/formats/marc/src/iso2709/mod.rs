@@ -10,6 +10,7 @@
 mod cut;
 mod decode;
 mod layout;
+mod salvage;
 pub(crate) mod shape;
 mod view;
 mod write;
