@@ -49,6 +49,29 @@ pub struct RawRecord<'a> {
     pub bytes: &'a [u8],
     /// What is wrong with its borders.
     pub problems: Vec<Problem>,
+    /// How an XML input's text is coded, which its declaration says before the first record.
+    pub(crate) charset: XmlCharset,
+}
+
+/// The codings of XML that are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum XmlCharset {
+    /// What XML is without a declaration. Other codings are read as if they were this one, with reports.
+    #[default]
+    Utf8,
+    /// ISO 8859-1.
+    Latin1,
+}
+
+impl<'a> RawRecord<'a> {
+    /// Bytes that are known to be one record, at the start of an input of their own: the content of a stored record, or
+    /// what another program has cut.
+    ///
+    /// ISO 2709 bytes that come from outside are better given to [`records`], which checks their borders.
+    #[must_use]
+    pub const fn alone(bytes: &'a [u8]) -> Self {
+        Self { number: 1, offset: 0, bytes, problems: Vec::new(), charset: XmlCharset::Utf8 }
+    }
 }
 
 impl Format {
@@ -81,6 +104,7 @@ pub(crate) struct Position {
     n_records: u64,
     /// Start and number of stray bytes since the last record.
     strays: Option<(u64, u64)>,
+    charset: XmlCharset,
 }
 
 impl Position {
@@ -88,6 +112,9 @@ impl Position {
     pub(crate) fn skip(&mut self, format: Format, bytes: &[u8]) {
         if format.is_stray(bytes) {
             self.note_strays(bytes.len() as u64);
+        }
+        if format == Format::Xml && self.n_records == 0 && xml::declares_latin1(bytes) {
+            self.charset = XmlCharset::Latin1;
         }
         self.offset += bytes.len() as u64;
     }
@@ -116,7 +143,7 @@ impl Position {
         let (number, offset) = (self.n_records, self.offset);
         problems.extend(fault.map(|fault| Problem { record: number, offset, tag: None, fault }));
         self.offset += bytes.len() as u64;
-        RawRecord { number, offset, bytes, problems }
+        RawRecord { number, offset, bytes, problems, charset: self.charset }
     }
 }
 

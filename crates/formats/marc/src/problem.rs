@@ -101,6 +101,9 @@ pub enum Fault {
         /// Its length.
         len: usize,
     },
+    /// A directory with entries of thirteen bytes.
+    #[error("the directory has entries with six digits for the start of a field; ISO 2709 has five")]
+    OvergrownDirectory,
     /// Directory entries that do not point at fields; the terminators were used instead.
     #[error(
         "{n_bad} of {n_entries} directory entries do not fit the data, the first is entry {first} ({entry:?}); \

@@ -30,7 +30,7 @@ pub enum OpenError {
     #[error(transparent)]
     Sniff(#[from] SniffError),
     /// It could not be read.
-    #[error("cannot read the input: {0}")]
+    #[error("the input cannot be read")]
     Io(#[from] io::Error),
 }
 

@@ -14,7 +14,7 @@ pub enum OutputError {
     #[error(transparent)]
     Record(#[from] WriteError),
     /// The output failed.
-    #[error("cannot write the output: {0}")]
+    #[error("the output cannot be written")]
     Io(#[from] io::Error),
 }
 

@@ -142,7 +142,7 @@ fn a_stream_gives_what_a_slice_gives() {
     for (name, data) in corpus_files() {
         let Ok(format) = sniff(&data) else { continue };
         let from_slice: Vec<(u64, u64, Vec<u8>, String)> = records(format, &data)
-            .map(|RawRecord { number, offset, bytes, problems }| {
+            .map(|RawRecord { number, offset, bytes, problems, .. }| {
                 let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
                 (number, offset, bytes.to_vec(), problems.join("; "))
             })

@@ -75,6 +75,12 @@ fn every_character_of_every_set_comes_back() {
 }
 
 #[test]
+fn composes_across_letters_that_hold_a_mark() {
+    // An ogonek on a letter with horn: the ogonek comes first in canonical order.
+    assert_eq!(marc8::decode(b"\xF1\xBD").0, "\u{173}\u{31B}");
+}
+
+#[test]
 fn reports_faults_with_their_offsets() {
     let check = |bytes: &[u8], text: &str, fault: &str| {
         let (found, faults) = marc8::decode(bytes);

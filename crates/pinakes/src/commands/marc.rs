@@ -135,6 +135,8 @@ struct Totals {
     /// Records that the output format cannot hold.
     n_unwritable: u64,
     n_problems: u64,
+    /// Files that were read to their end.
+    n_files: u64,
     /// Files that could not be read to their end.
     n_failed_files: u64,
 }
@@ -156,6 +158,7 @@ impl Totals {
             n_unreadable: self.n_unreadable - before.n_unreadable,
             n_unwritable: self.n_unwritable - before.n_unwritable,
             n_problems: self.n_problems - before.n_problems,
+            n_files: self.n_files - before.n_files,
             n_failed_files: self.n_failed_files - before.n_failed_files,
         }
     }
@@ -286,7 +289,6 @@ fn create(input: &InputArgs, output: Option<&Path>) -> anyhow::Result<BufWriter<
 /// `count`: a line a file and, for more than one, a line for all.
 fn count(input: &InputArgs) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
-    writeln!(out, "{:>10} {:>10} {:>10}  file", "records", "lossy", "unreadable")?;
     let mut totals = Totals::default();
     let mut left = input.limit;
     for path in &input.files {
@@ -301,10 +303,14 @@ fn count(input: &InputArgs) -> anyhow::Result<()> {
         left = left.map(|left| left - n_pieces);
         let found = totals.since(&before);
         if found.n_failed_files == 0 {
+            if totals.n_files == 0 {
+                writeln!(out, "{:>10} {:>10} {:>10}  file", "records", "lossy", "unreadable")?;
+            }
+            totals.n_files += 1;
             write_count(&mut out, &found, &path.display().to_string())?;
         }
     }
-    if 1 < input.files.len() {
+    if 1 < totals.n_files {
         write_count(&mut out, &totals, "all files")?;
     }
     if totals.n_failed_files != 0 {
@@ -336,7 +342,7 @@ fn check(input: &InputArgs) -> anyhow::Result<()> {
         bail!("{} of the files could not be read", totals.n_failed_files);
     }
     if totals.n_problems != 0 {
-        bail!("{} problems in {n_bad_records} of {} records", totals.n_problems, totals.n_records);
+        bail!("{} problems, {n_bad_records} records with problems", totals.n_problems);
     }
     Ok(())
 }

@@ -96,13 +96,14 @@ impl Layout {
             self.faults.push((from, None, Fault::NoDirectory));
             return;
         };
-        let stated = excerpt(bytes.get(12..17).unwrap_or_default());
-        self.faults.push((12, None, Fault::WrongBaseAddress { stated, found: end + 1 }));
-        let data = data(bytes, end + 1);
-        let (directory, n_odd) = directory_before(bytes, end, split(data).len());
-        if n_odd != 0 {
-            self.faults.push((LEADER_LEN_BYTES, None, Fault::OddDirectory { len: end - from }));
+        let stated = bytes.get(12..17).unwrap_or_default();
+        if digits(stated) != Some(end + 1) {
+            let fault = Fault::WrongBaseAddress { stated: excerpt(stated), found: end + 1 };
+            self.faults.push((12, None, fault));
         }
+        let data = data(bytes, end + 1);
+        let (directory, fault) = directory_before(bytes, end, split(data).len());
+        self.faults.extend(fault.map(|fault| (LEADER_LEN_BYTES, None, fault)));
         self.by_terminators(&directory, data, end + 1);
     }
 

@@ -6,26 +6,27 @@ use memchr::memchr_iter;
 use super::layout::{Entry, stated_field};
 use super::{ENTRY_LEN_BYTES, FIELD_TERMINATOR, RECORD_LEN_MAX_BYTES};
 use crate::leader::LEADER_LEN_BYTES;
+use crate::problem::Fault;
 
-/// The directory that ends at `end`, and how many bytes were left over: from byte 24 or, where the leader has
+/// The directory that ends at `end`, and what is wrong with it: from byte 24 or, where the leader has
 /// lost or gained bytes, as far back as whole entries of digits go.
-pub(super) fn directory_before(bytes: &[u8], end: usize, n_fields: usize) -> (Vec<Entry>, usize) {
+pub(super) fn directory_before(bytes: &[u8], end: usize, n_fields: usize) -> (Vec<Entry>, Option<Fault>) {
     let usual = &bytes[LEADER_LEN_BYTES.min(end)..end];
     let (entries, odd) = usual.as_chunks();
     if odd.is_empty() {
-        return (entries.to_vec(), 0);
+        return (entries.to_vec(), None);
     }
     if let Some(entries) = overgrown(usual, n_fields) {
-        return (entries, 0);
+        return (entries, Some(Fault::OvergrownDirectory));
     }
     let aligned: &[Entry] = bytes[end % ENTRY_LEN_BYTES..end].as_chunks().0;
     let is_good =
         |entry: &&Entry| stated_field(entry).is_some() && entry[..3].iter().all(u8::is_ascii_alphanumeric);
     let n_good = aligned.iter().rev().take_while(is_good).count();
     if n_good * ENTRY_LEN_BYTES + ENTRY_LEN_BYTES <= usual.len() {
-        return (entries.to_vec(), odd.len());
+        return (entries.to_vec(), Some(Fault::OddDirectory { len: usual.len() }));
     }
-    (aligned[aligned.len() - n_good..].to_vec(), 0)
+    (aligned[aligned.len() - n_good..].to_vec(), None)
 }
 
 /// A directory whose later entries have six digits for the start, as some programs write records beyond 99,999

@@ -56,7 +56,7 @@ impl<'a> RecordView<'a> {
     /// Finds the fields of a raw record.
     #[must_use]
     pub fn new(raw: RawRecord<'a>) -> Self {
-        let RawRecord { number, offset, bytes, problems } = raw;
+        let RawRecord { number, offset, bytes, problems, .. } = raw;
         let layout = lay_out(bytes);
         let leader = &bytes[..bytes.len().min(LEADER_LEN_BYTES)];
         let is_whole = Leader::is_valid_bytes(leader);

@@ -16,7 +16,7 @@ use crate::tag::Tag;
 
 /// Reads one object.
 pub(crate) fn parse(raw: RawRecord<'_>) -> ParsedRecord {
-    let RawRecord { number, offset, bytes, problems } = raw;
+    let RawRecord { number, offset, bytes, problems, .. } = raw;
     let mut report = Report::new(number, offset, problems);
     let text = utf8_lossy(bytes, |at, fault| report.add(at, None, fault));
     let record = match serde_json::from_str(&text) {
@@ -45,7 +45,7 @@ impl Record {
     ///
     /// The problem that made it unreadable, with its byte offset in `json`.
     pub fn from_json(json: &[u8]) -> Result<Self, Problem> {
-        let parsed = parse(RawRecord { number: 1, offset: 0, bytes: json, problems: Vec::new() });
+        let parsed = parse(RawRecord::alone(json));
         parsed.record.ok_or_else(|| {
             let fatal = parsed.problems.into_iter().max_by_key(Problem::severity);
             let fault = Fault::NotARecord { len: json.len(), expected: "MARC-in-JSON" };

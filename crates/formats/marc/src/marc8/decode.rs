@@ -227,7 +227,11 @@ impl<F: FnMut(usize, Marc8Fault)> Decoder<'_, F> {
             // By far the most frequent: one mark on a Latin letter.
             [mark] => match unicode_normalization::char::compose(char, mark) {
                 Some(composed) => self.text.push(composed),
-                None => self.text.extend([char, mark]),
+                None => {
+                    // The letter may hold a mark of its own that belongs after this one.
+                    self.is_composed = false;
+                    self.text.extend([char, mark]);
+                }
             },
             _ => {
                 self.is_composed = false;

@@ -11,7 +11,7 @@ use crate::tag::Tag;
 /// Reads one record. A line that is no field continues the field before it, as in files of old programs, which
 /// broke long lines; before any field it is reported.
 pub(crate) fn parse(raw: RawRecord<'_>) -> ParsedRecord {
-    let RawRecord { number, offset, bytes, problems } = raw;
+    let RawRecord { number, offset, bytes, problems, .. } = raw;
     let mut report = Report::new(number, offset, problems);
     let Lines { leader, fields } = lines(bytes, &mut report);
     if leader.is_none() && fields.is_empty() {

@@ -5,12 +5,15 @@
 //! The cutter finds records by their tags alone, the XML parser sees one record at a time: a file that is
 //! not well-formed in one place is read in all others, in memory for one record.
 //!
+//! Texts are UTF-8 or, where the XML declaration says so, ISO 8859-1.
+//!
 //! Source: MARC 21 XML schema, <http://www.loc.gov/standards/marcxml/schema/MARC21slim.xsd>.
 
 mod cut;
 mod read;
+mod text;
 mod write;
 
-pub(crate) use cut::cut;
+pub(crate) use cut::{cut, declares_latin1};
 pub(crate) use read::parse;
 pub use write::{COLLECTION_END, COLLECTION_START, write};

@@ -4,8 +4,8 @@ use quick_xml::XmlVersion;
 use quick_xml::events::{BytesRef, BytesStart, Event};
 use quick_xml::reader::Reader;
 
+use super::text::ElementText;
 use crate::cut::RawRecord;
-use crate::encoding::utf8_lossy;
 use crate::leader::Leader;
 use crate::parsed::ParsedRecord;
 use crate::problem::{Fault, Report, excerpt};
@@ -14,9 +14,9 @@ use crate::tag::Tag;
 
 /// Reads the element. One that is not well-formed gives no record: what is behind the fault cannot be trusted.
 pub(crate) fn parse(raw: RawRecord<'_>) -> ParsedRecord {
-    let RawRecord { number, offset, bytes, problems } = raw;
+    let RawRecord { number, offset, bytes, problems, charset } = raw;
     let mut report = Report::new(number, offset, problems);
-    let text = utf8_lossy(bytes, |at, fault| report.add(at, None, fault));
+    let text = ElementText::new(bytes, charset, |at, fault| report.add(at, None, fault));
     let mut builder =
         Builder { report, leader: None, fields: Vec::new(), offsets: Vec::new(), open: Open::None };
     let is_whole = builder.read(&text);
@@ -51,15 +51,16 @@ enum Open {
 
 impl Builder {
     /// Reads all events; `false` when the element is not well-formed.
-    fn read(&mut self, text: &str) -> bool {
-        let mut reader = Reader::from_str(text);
+    fn read(&mut self, text: &ElementText<'_>) -> bool {
+        let mut reader = Reader::from_str(&text.text);
+        let place = |at: u64| text.byte_of(usize::try_from(at).unwrap_or(usize::MAX));
         let mut n_open = 0_usize;
         loop {
-            let at = position(reader.buffer_position());
+            let at = place(reader.buffer_position());
             let event = match reader.read_event() {
                 Ok(event) => event,
                 Err(error) => {
-                    let at = position(reader.error_position());
+                    let at = place(reader.error_position());
                     self.report.add(at, None, Fault::Xml { message: error.to_string() });
                     return false;
                 }
@@ -224,9 +225,4 @@ impl Builder {
         }
         Leader::from_text(text)
     }
-}
-
-/// Positions of the parser count bytes of a text in memory.
-fn position(at: u64) -> usize {
-    usize::try_from(at).unwrap_or(usize::MAX)
 }
