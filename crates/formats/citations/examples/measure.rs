@@ -59,9 +59,17 @@ fn measure_build(edges: &Path, ids: &Path, out: &Path) -> Result<(), Box<dyn Err
     let seconds = start.elapsed().as_secs_f64();
     let n_rows = summary.counts.n_rows;
     eprintln!("build: {n_rows} rows in {seconds:.1} s, {:.0} citations/s", n_rows as f64 / seconds);
+    eprintln!("processor time: {:.1} s", processor_seconds()?);
     eprintln!("memory peak: {}", memory_peak()?);
     eprintln!("{summary:#?}");
     Ok(())
+}
+
+/// User and system time of this process, in seconds; the kernel counts hundredths.
+fn processor_seconds() -> Result<f64, Box<dyn Error>> {
+    let status = std::fs::read_to_string("/proc/self/stat")?;
+    let fields: Vec<&str> = status.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+    Ok((fields[11].parse::<f64>()? + fields[12].parse::<f64>()?) / 100.0)
 }
 
 fn memory_peak() -> std::io::Result<String> {
@@ -87,7 +95,7 @@ fn report_lookups(graph: &Graph) {
     let mut state = 1_u64;
     let mut random = || {
         state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
-        (u128::from(state) * u128::from(n_dois) >> 64) as u32
+        ((u128::from(state) * u128::from(n_dois)) >> 64) as u32
     };
     let numbers: Vec<u32> = (0..N_LOOKUPS).map(|_| random()).collect();
     let each = |name: &str, start: Instant, n: u64| {

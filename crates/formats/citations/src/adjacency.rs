@@ -200,3 +200,66 @@ impl Iterator for SymbolList<'_> {
         self.neighbours.size_hint()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::elias_fano::EliasFanoWriter;
+
+    fn starts(values: &[u64]) -> Vec<u8> {
+        let mut writer =
+            EliasFanoWriter::new(Vec::new(), values.len() as u64, *values.last().unwrap()).unwrap();
+        values.iter().for_each(|&value| writer.push(value).unwrap());
+        writer.finish().unwrap()
+    }
+
+    fn neighbours() -> impl Strategy<Value = BTreeSet<u32>> {
+        prop_oneof![
+            proptest::collection::btree_set(0_u32..1_000_000, 0..60),
+            proptest::collection::btree_set(500_000_u32..500_300, 0..200),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn lists_round_trip(lists in proptest::collection::vec(neighbours(), 1..20), symbol_max in 0_u32..9) {
+            for direction in [Direction::References, Direction::Citations] {
+                let mut bits = BitWriter::new(Vec::new());
+                let mut ends = vec![0];
+                for list in &lists {
+                    let list: Vec<u32> = list.iter().copied().collect();
+                    let symbols: Vec<u32> = list.iter().map(|it| it % (symbol_max + 1)).collect();
+                    write_list(&mut bits, direction, 1_000_000, &list, &symbols).unwrap();
+                    ends.push(bits.n_bits());
+                }
+                let (bytes, starts) = (bits.finish().unwrap(), starts(&ends));
+                let starts = EliasFano::open(&starts).unwrap();
+                let all = Lists { bytes: &bytes, starts, direction, n_nodes: 1_000_000 };
+                for (node, list) in (0..).zip(&lists) {
+                    prop_assert_eq!(all.list(node).len(), list.len());
+                    prop_assert!(all.list(node).eq(list.iter().copied()));
+                    let symbols = all.list_with_symbols(node).into_iter().flatten();
+                    let factor = if direction == Direction::References { 1 } else { 0 };
+                    prop_assert!(symbols.eq(list.iter().map(|&it| (it, it % (symbol_max + 1) * factor))));
+                }
+            }
+        }
+
+        #[test]
+        fn arbitrary_bytes_do_no_harm(bytes in proptest::collection::vec(any::<u8>(), 0..200), n_nodes in 1_u64..3000) {
+            let starts = starts(&[0, 64, 5000, 90_000]);
+            let starts = EliasFano::open(&starts).unwrap();
+            for direction in [Direction::References, Direction::Citations] {
+                let all = Lists { bytes: &bytes, starts, direction, n_nodes };
+                for node in 0..5 {
+                    let numbers: Vec<u32> = all.list(node).collect();
+                    prop_assert!(numbers.iter().all(|&it| u64::from(it) < n_nodes));
+                }
+            }
+        }
+    }
+}

@@ -15,8 +15,8 @@
 //! 5. Valid is `10.<digits>[.<digits>…]/<at least one character>`, at most [`DOI_LEN_MAX_BYTES`] long,
 //!    without control characters or white space other than single inner spaces (a few registered DOIs have them).
 //!
-//! Values typed by people ([`Dirt::Cut`]) also lose junk at the end, again and again until nothing is left
-//! to cut: `. , : ; * " '` and typographic quotes, `/epdf`, and a closing `) ] } >` that nothing opens.
+//! Values typed by people ([`Dirt::Cut`]) also lose quotes and opening brackets at the start, and junk at the end, again
+//! and again until nothing is left to cut: `. , : ; * " '` and typographic quotes, `/epdf`, and a closing `) ] } >` that nothing opens.
 //! Dumps are read with [`Dirt::Keep`]: a final dot can be part of a registered DOI, and a registrar's own
 //! list is the authority on it.
 
@@ -24,6 +24,9 @@ use std::fmt;
 
 /// Longest DOI taken, in bytes after normalisation. The longest registered ones are a few hundred.
 pub const DOI_LEN_MAX_BYTES: usize = 1024;
+
+/// What may stand before a DOI that was cut out of text.
+const OPENING: [char; 11] = ['"', '\'', '`', '“', '„', '‘', '«', '(', '[', '{', '<'];
 
 /// What to do with junk at the end of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,7 +117,11 @@ pub fn normalise_into(raw: &[u8], dirt: Dirt, out: &mut Vec<u8>) -> Result<(), D
     }
     let text = str::from_utf8(raw).map_err(|_| DoiError::NotUtf8)?;
     let decoded = percent_decoded(trim(text));
-    let bare = cut_prefixes(decoded.as_deref().unwrap_or(trim(text)));
+    let whole = decoded.as_deref().unwrap_or(trim(text));
+    let bare = match dirt {
+        Dirt::Keep => cut_prefixes(whole),
+        Dirt::Cut => cut_prefixes(whole.trim_start_matches(OPENING)),
+    };
     let mut lower = bare.to_lowercase();
     if dirt == Dirt::Cut {
         lower.truncate(without_junk(&lower).len());

@@ -186,3 +186,38 @@ fn word_at(bytes: &[u8], at: u64) -> Option<u64> {
     let word = bytes.get(usize::try_from(at).ok()?..)?.first_chunk::<8>()?;
     Some(u64::from_le_bytes(*word))
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn equals_the_sequence(gaps in proptest::collection::vec(prop_oneof![0_u64..3, 0_u64..5000], 1..1500)) {
+            let values: Vec<u64> = gaps.iter().scan(0, |sum, gap| { *sum += gap; Some(*sum) }).collect();
+            let max = *values.last().unwrap();
+            let mut writer = EliasFanoWriter::new(Vec::new(), values.len() as u64, max).unwrap();
+            values.iter().for_each(|&value| writer.push(value).unwrap());
+            let bytes = writer.finish().unwrap();
+            let sequence = EliasFano::open(&bytes).unwrap();
+            for (place, &value) in (0..).zip(&values) {
+                prop_assert_eq!(sequence.get(place), Some(value));
+                prop_assert_eq!(sequence.pair(place), values.get(place as usize + 1).map(|&next| (value, next)));
+            }
+            prop_assert_eq!(sequence.get(values.len() as u64), None);
+            prop_assert!(EliasFano::open(&bytes[..bytes.len() - 1]).is_none());
+        }
+
+        #[test]
+        fn arbitrary_bytes_do_no_harm(bytes in proptest::collection::vec(any::<u8>(), 0..300), n in 0_u64..40, max in 0_u64..2000) {
+            let whole = [n.to_le_bytes().as_slice(), &max.to_le_bytes(), &bytes].concat();
+            for len in 0..whole.len() {
+                if let Some(sequence) = EliasFano::open(&whole[..len]) {
+                    (0..n).for_each(|place| { sequence.pair(place); });
+                }
+            }
+        }
+    }
+}

@@ -191,7 +191,7 @@ impl RowParser {
         if LINE_LEN_MAX_BYTES < line.len() {
             return Err(Reason::TooLong { max: LINE_LEN_MAX_BYTES });
         }
-        if line.trim_ascii().is_empty() {
+        if line.iter().all(|&byte| byte == b' ') {
             return Ok(None);
         }
         let layout = &self.layout;

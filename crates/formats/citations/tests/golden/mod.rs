@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 /// Compares `answer` of every case of an area with its recorded answer.
-pub fn check_area(area: &str, answer: impl Fn(&str, &[u8]) -> String) {
+pub(crate) fn check_area(area: &str, answer: impl Fn(&str, &[u8]) -> String) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(area);
     let mut n_cases = 0;
     for entry in fs::read_dir(&folder).unwrap() {

@@ -1,0 +1,31 @@
+//! What tests build with.
+
+use std::path::{Path, PathBuf};
+
+use pinakes_citations::{BuildOptions, Observer, Problem, Progress};
+
+/// Keeps every problem.
+#[derive(Default, Debug)]
+pub(crate) struct Collecting {
+    pub(crate) problems: Vec<Problem>,
+}
+
+impl Observer for Collecting {
+    fn progress(&mut self, _: Progress) {}
+
+    fn problem(&mut self, problem: &Problem) {
+        self.problems.push(problem.clone());
+    }
+}
+
+/// Options that make `graph` in a folder.
+pub(crate) fn options(edges: &[PathBuf], folder: &Path) -> BuildOptions {
+    BuildOptions {
+        edges: edges.to_vec(),
+        works: Vec::new(),
+        ids: Vec::new(),
+        out: folder.join("graph"),
+        n_threads: 2,
+        checkpoint_rows: BuildOptions::CHECKPOINT_ROWS,
+    }
+}
