@@ -18,7 +18,7 @@ const OUTPUT_BUFFER_LEN_BYTES: usize = 256 * 1024;
 
 /// Looks into files of MARC records, checks them, converts between their formats.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     #[command(subcommand)]
     command: Command,
 }
@@ -84,8 +84,8 @@ struct ConvertArgs {
 /// # Errors
 ///
 /// When a file cannot be read or written, when records were lost, and for `validate` when anything is wrong.
-pub fn run(args: Args) -> anyhow::Result<()> {
-    let result = match args.command {
+pub(crate) fn run(args: Args) -> anyhow::Result<()> {
+    match args.command {
         Command::Cat(CatArgs { input, to, output }) => {
             convert(&input, to, OutputEncoding::Utf8, output.as_deref())
         }
@@ -96,18 +96,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
         }
         Command::Count(input) => count(&input),
         Command::Validate(input) => check(&input),
-    };
-    match result {
-        // The reader of our output has seen enough: `pinakes marc cat FILE | head`.
-        Err(error) if is_broken_pipe(&error) => Ok(()),
-        result => result,
     }
-}
-
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error.chain().any(|cause| {
-        cause.downcast_ref::<io::Error>().is_some_and(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
-    })
 }
 
 impl ConvertArgs {
