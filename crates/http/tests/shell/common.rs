@@ -26,8 +26,8 @@ use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-pub type Failure = Box<dyn Error + Send + Sync>;
-pub type Outcome = Result<(), Failure>;
+pub(crate) type Failure = Box<dyn Error + Send + Sync>;
+pub(crate) type Outcome = Result<(), Failure>;
 
 /// Longest wait of a test for anything.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -36,19 +36,19 @@ static THING: Kind = Kind::named("toy_thing");
 static KINDS: &[&Kind] = &[&THING, &pinakes_accounts::USER, &pinakes_accounts::TOKEN];
 
 /// A running server.
-pub struct Server {
-    pub address: SocketAddr,
+pub(crate) struct Server {
+    pub(crate) address: SocketAddr,
     /// A request to `/toy/slow` has begun.
-    pub entered: Arc<Notify>,
+    pub(crate) entered: Arc<Notify>,
     /// Lets such a request finish.
-    pub release: Arc<Notify>,
+    pub(crate) release: Arc<Notify>,
     stop: oneshot::Sender<()>,
     served: JoinHandle<Drained>,
     _folder: tempfile::TempDir,
 }
 
 impl Server {
-    pub async fn start(limits: Limits) -> Result<Self, Failure> {
+    pub(crate) async fn start(limits: Limits) -> Result<Self, Failure> {
         let folder = tempfile::tempdir()?;
         let place = Location::Folder(folder.path().into());
         let bounds = limits.clone();
@@ -82,35 +82,35 @@ impl Server {
     }
 
     /// Begins to drain; the outcome comes when that is done.
-    pub fn stop(self) -> JoinHandle<Drained> {
+    pub(crate) fn stop(self) -> JoinHandle<Drained> {
         let _ = self.stop.send(());
         self.served
     }
 
     /// Sends bytes and reads all that comes until the server closes.
-    pub async fn exchange(&self, request: &[u8]) -> Result<Vec<u8>, Failure> {
+    pub(crate) async fn exchange(&self, request: &[u8]) -> Result<Vec<u8>, Failure> {
         let mut client = Client::connect(self.address).await?;
         client.send(request).await?;
         client.rest().await
     }
 
     /// The answer to `GET path`, as text.
-    pub async fn get(&self, path: &str) -> Result<String, Failure> {
+    pub(crate) async fn get(&self, path: &str) -> Result<String, Failure> {
         let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
         Ok(String::from_utf8_lossy(&self.exchange(request.as_bytes()).await?).into_owned())
     }
 }
 
 /// A connection.
-pub struct Client(TcpStream);
+pub(crate) struct Client(TcpStream);
 
 impl Client {
-    pub async fn connect(address: SocketAddr) -> Result<Self, Failure> {
+    pub(crate) async fn connect(address: SocketAddr) -> Result<Self, Failure> {
         Ok(Self(TcpStream::connect(address).await?))
     }
 
     /// Sends; a server that has stopped listening to a refused body is no failure.
-    pub async fn send(&mut self, bytes: &[u8]) -> Outcome {
+    pub(crate) async fn send(&mut self, bytes: &[u8]) -> Outcome {
         match timeout(PATIENCE, self.0.write_all(bytes)).await? {
             Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
             _ => Ok(()),
@@ -118,14 +118,14 @@ impl Client {
     }
 
     /// Reads until the server closes.
-    pub async fn rest(mut self) -> Result<Vec<u8>, Failure> {
+    pub(crate) async fn rest(mut self) -> Result<Vec<u8>, Failure> {
         let mut all = Vec::new();
         timeout(PATIENCE, self.0.read_to_end(&mut all)).await??;
         Ok(all)
     }
 
     /// Reads until `end` has come.
-    pub async fn until(&mut self, end: &str) -> Result<String, Failure> {
+    pub(crate) async fn until(&mut self, end: &str) -> Result<String, Failure> {
         let mut all = Vec::new();
         while !all.ends_with(end.as_bytes()) {
             all.push(timeout(PATIENCE, self.0.read_u8()).await??);

@@ -1,14 +1,12 @@
 //! Recorded exchanges: each `tests/data/exchange/*.in` sent over a socket must give the `.out` beside it.
 //!
 //! In a `.in` file lines of the head end in a plain newline, and `{{repeat X 100}}` stands for a hundred X.
-//! `BLESS=1 cargo test -p pinakes-http` rewrites the answers: read the diff before the commit.
-
-mod common;
+//! `BLESS=1 cargo test -p pinakes-http exchanges` rewrites the answers: read the diff before the commit.
 
 use std::fs;
 use std::path::Path;
 
-use common::{Failure, Outcome, Server};
+use crate::common::{Failure, Outcome, Server};
 use pinakes_store::Limits;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,10 +1,8 @@
 //! What takes more than one exchange: slow clients, timeouts, draining, streams, bounds on connections.
 
-mod common;
-
 use std::io::Read as _;
 
-use common::{Client, Outcome, Server};
+use crate::common::{Client, Outcome, Server};
 use pinakes_http::Drained;
 use pinakes_store::Limits;
 

@@ -1,0 +1,5 @@
+//! The shell over real sockets: recorded exchanges, and what takes more than one exchange.
+
+mod common;
+mod exchanges;
+mod serving;
