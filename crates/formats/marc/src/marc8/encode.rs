@@ -101,7 +101,10 @@ impl Encoder {
 
     /// ASCII characters stay in the set at hand if it has them too, to save escape sequences.
     fn ascii(&mut self, byte: u8) {
-        if self.g0 != ASCII && byte.is_ascii_graphic() {
+        if byte == b'&' {
+            // It may begin a reference, which only ASCII has all characters of.
+            self.designate(ASCII);
+        } else if self.g0 != ASCII && byte.is_ascii_graphic() {
             match tables::codes(char::from(byte)).iter().find(|code| code.set == self.g0 && self.g0 != CJK) {
                 Some(code) => return self.out.extend(code.as_bytes()),
                 None => self.designate(ASCII),
@@ -179,6 +182,7 @@ mod tests {
     fn writes_a_literal_reference_so_that_it_comes_back() {
         let text = "&#x20AC; is €";
         assert_eq!(decode(&encode(text)).0, text);
+        assert_eq!(decode(&encode("В&#x")).0, "В&#x");
     }
 
     #[test]
