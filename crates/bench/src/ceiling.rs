@@ -53,7 +53,8 @@ impl BareServer {
 
     /// Starts it at `address`; each answer waits for `delay`.
     pub fn start_at(address: SocketAddr, delay: Duration) -> Result<Self, BenchError> {
-        let failed = |error: std::io::Error| BenchError::Thread { what: "bare server", reason: error.to_string() };
+        let failed =
+            |error: std::io::Error| BenchError::Thread { what: "bare server", reason: error.to_string() };
         let listener = std::net::TcpListener::bind(address).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;

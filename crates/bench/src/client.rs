@@ -193,9 +193,8 @@ async fn connect(target: &Target) -> Result<SendRequest<Full<Bytes>>, Failure> {
         TcpStream::connect(target.address).await.map_err(|error| Failure::Connect(error.to_string()))?;
     // A delayed acknowledgement of 40 ms would be measured as the server's latency.
     stream.set_nodelay(true).map_err(|error| Failure::Connect(error.to_string()))?;
-    let (sender, connection) = http1::handshake(TokioIo::new(stream))
-        .await
-        .map_err(|error| Failure::Connect(error.to_string()))?;
+    let (sender, connection) =
+        http1::handshake(TokioIo::new(stream)).await.map_err(|error| Failure::Connect(error.to_string()))?;
     // Its errors reach the exchange that waits, through `sender`.
     drop(tokio::spawn(connection));
     Ok(sender)

@@ -34,7 +34,8 @@ pub fn compare(a: &Path, b: &Path) -> Result<String, BenchError> {
         let Some(of_b) = steps_b.get(key) else { continue };
         rows.extend(FIGURES.iter().map(|figure| row(figure, of_a, of_b)));
     }
-    let mut text = format!("A: {} ({} runs)\nB: {} ({} runs)\n\n", a.display(), runs_a.len(), b.display(), runs_b.len());
+    let mut text =
+        format!("A: {} ({} runs)\nB: {} ({} runs)\n\n", a.display(), runs_a.len(), b.display(), runs_b.len());
     if rows.len() == 1 {
         text += "No step is in both: the scenarios or their conditions differ.\n";
         return Ok(text);
@@ -46,7 +47,8 @@ pub fn compare(a: &Path, b: &Path) -> Result<String, BenchError> {
 }
 
 fn row((name, value, words): &Figure, of_a: &[&StepResult], of_b: &[&StepResult]) -> Vec<String> {
-    let (a, b) = (Spread::of(of_a.iter().map(|step| value(step))), Spread::of(of_b.iter().map(|step| value(step))));
+    let (a, b) =
+        (Spread::of(of_a.iter().map(|step| value(step))), Spread::of(of_b.iter().map(|step| value(step))));
     let ratio = |x: f64, y: f64| if y > 0.0 { x / y } else { 0.0 };
     let (low, high) = (ratio(b.low, a.high), ratio(b.high, a.low));
     let middle = format!("{:.2}", ratio(b.median, a.median));
@@ -105,7 +107,8 @@ fn steps_by_key(runs: &[RunResult]) -> BTreeMap<Key, Vec<&StepResult>> {
     let mut steps: BTreeMap<Key, Vec<&StepResult>> = BTreeMap::new();
     for run in runs {
         for step in run.steps.iter().filter(|step| step.kind != StepKind::Trial && step.cut_short.is_none()) {
-            let labels: Vec<String> = step.labels.iter().map(|(name, value)| format!("{name}={value}")).collect();
+            let labels: Vec<String> =
+                step.labels.iter().map(|(name, value)| format!("{name}={value}")).collect();
             steps.entry((run.scenario.clone(), labels.join(" "))).or_default().push(step);
         }
     }
@@ -117,7 +120,8 @@ fn missing(
     of: &BTreeMap<Key, Vec<&StepResult>>,
     other: &BTreeMap<Key, Vec<&StepResult>>,
 ) -> String {
-    let only: Vec<&str> = of.iter().filter(|(key, _)| !other.contains_key(*key)).map(|(_, it)| it[0].name.as_str()).collect();
+    let only: Vec<&str> =
+        of.iter().filter(|(key, _)| !other.contains_key(*key)).map(|(_, it)| it[0].name.as_str()).collect();
     if only.is_empty() { String::new() } else { format!("\nOnly in {name}: {}\n", only.join("; ")) }
 }
 

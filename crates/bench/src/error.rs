@@ -61,7 +61,9 @@ pub enum BenchError {
         variable: &'static str,
     },
     /// No password was given.
-    #[error("a password for {username:?} is needed: set the environment variable {variable} (or use {option})")]
+    #[error(
+        "a password for {username:?} is needed: set the environment variable {variable} (or use {option})"
+    )]
     NoPassword {
         /// The account.
         username: String,

@@ -171,7 +171,12 @@ impl Runner {
     }
 
     /// Adds a step that was run with [`Runner::run_watched`]: ceiling, verdict, a line on the terminal.
-    async fn add(&mut self, step: &Step, record: &StepRecord, mut result: StepResult) -> Result<(), BenchError> {
+    async fn add(
+        &mut self,
+        step: &Step,
+        record: &StepRecord,
+        mut result: StepResult,
+    ) -> Result<(), BenchError> {
         if record.cut_short.is_none() && kind_has_share(result.kind) {
             result.bare = self.bare(&result).await?;
         }
@@ -196,14 +201,24 @@ impl Runner {
         let total = &result.total;
         let mut bare = self
             .ceilings
-            .bare(total.request_bytes_mean, total.answer_bytes_mean, result.connections, &self.settings, &self.stop)
+            .bare(
+                total.request_bytes_mean,
+                total.answer_bytes_mean,
+                result.connections,
+                &self.settings,
+                &self.stop,
+            )
             .await?;
         bare.share = (bare.rate_per_s > 0.0).then(|| result.throughput_per_s / bare.rate_per_s);
         Ok(Some(bare))
     }
 
     /// Runs `step` once with the server watched. Neither ceiling nor verdict yet.
-    async fn run_watched(&mut self, step: &Step, kind: StepKind) -> Result<(StepRecord, StepResult), BenchError> {
+    async fn run_watched(
+        &mut self,
+        step: &Step,
+        kind: StepKind,
+    ) -> Result<(StepRecord, StepResult), BenchError> {
         if self.stop.is_asked() {
             return Err(BenchError::Interrupted);
         }
@@ -257,7 +272,8 @@ impl Runner {
         let (record, result) = self.run_watched(&burst, StepKind::Closed).await?;
         self.add(&burst, &record, result).await?;
         let at_full_load = self.result.steps[self.result.steps.len() - 1].verdict.clone();
-        let mut search = Search::new(record.throughput_per_s() * 0.8, SATURATION_PRECISION, SATURATION_TRIALS_MAX);
+        let mut search =
+            Search::new(record.throughput_per_s() * 0.8, SATURATION_PRECISION, SATURATION_TRIALS_MAX);
         let mut best: Option<StepResult> = None;
         while let Some(rate_per_s) = search.next() {
             let rate_per_s = if rate_per_s > 100.0 { rate_per_s.round() } else { rate_per_s };
@@ -271,7 +287,11 @@ impl Runner {
             self.add(&trial, &record, result).await?;
         }
         let Some(mut best) = best else {
-            self.result.notes.push(format!("{}: no rate was kept with p99 below {}", step.name, ms(bound.p99_ms)));
+            self.result.notes.push(format!(
+                "{}: no rate was kept with p99 below {}",
+                step.name,
+                ms(bound.p99_ms)
+            ));
             return Ok(());
         };
         best.kind = StepKind::Saturation;
@@ -351,7 +371,11 @@ fn line(step: &StepResult) -> String {
         rate(step.throughput_per_s),
         ms(total.latency.p50_ms),
         ms(total.latency.p99_ms),
-        if errors > 0 { format!(", {} errors, {} unsent", total.n_errors, total.n_unsent) } else { String::new() },
+        if errors > 0 {
+            format!(", {} errors, {} unsent", total.n_errors, total.n_unsent)
+        } else {
+            String::new()
+        },
         step.verdict.bound_by.words(),
         step.verdict.evidence
     )

@@ -74,14 +74,17 @@ const KEPT_SHARE: f64 = 0.98;
 
 /// Judges a step on a machine with `n_cores`.
 pub fn judge(step: &StepResult, n_cores: usize) -> Verdict {
-    let rules: [fn(&StepResult, &Means) -> Option<Verdict>; 7] =
-        [by_errors, by_client, by_nothing, by_stage, by_cpu, by_disk, by_network];
+    let rules: [Rule; 8] =
+        [by_errors, by_client, by_nothing, by_acknowledgements, by_stage, by_cpu, by_disk, by_network];
     let means = Means::of(step, n_cores);
-    rules.iter().find_map(|rule| rule(step, &means)).unwrap_or_else(|| Verdict {
-        bound_by: BoundBy::Unknown,
-        evidence: unknown_evidence(step, &means),
-    })
+    rules
+        .iter()
+        .find_map(|rule| rule(step, &means))
+        .unwrap_or_else(|| Verdict { bound_by: BoundBy::Unknown, evidence: unknown_evidence(step, &means) })
 }
+
+/// A verdict if the numbers allow this one.
+type Rule = fn(&StepResult, &Means) -> Option<Verdict>;
 
 /// Means of the samples in the measured window.
 struct Means {
@@ -94,9 +97,12 @@ struct Means {
 
 impl Means {
     fn of(step: &StepResult, n_cores: usize) -> Self {
-        // A sample covers the second before it.
-        let samples: Vec<&Sample> =
-            step.samples.iter().filter(|it| it.at_s >= 0.9 && it.at_s <= step.measured_s + 0.5).collect();
+        // Those that cover the measured window for the most part.
+        let samples: Vec<&Sample> = step
+            .samples
+            .iter()
+            .filter(|it| it.at_s >= it.span_s / 2.0 && it.at_s <= step.measured_s + it.span_s / 2.0)
+            .collect();
         let mean = |value: fn(&Sample) -> Option<f64>| {
             let values: Vec<f64> = samples.iter().filter_map(|sample| value(sample)).collect();
             (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
@@ -132,7 +138,10 @@ fn by_errors(step: &StepResult, _means: &Means) -> Option<Verdict> {
         return None;
     }
     let message = total.messages.iter().max_by_key(|it| it.1).map(|it| it.0.as_str()).unwrap_or("no message");
-    verdict(BoundBy::Errors, format!("{} failures beside {} answers; most often: {message}", total.n_errors, total.n_ok))
+    verdict(
+        BoundBy::Errors,
+        format!("{} failures beside {} answers; most often: {message}", total.n_errors, total.n_ok),
+    )
 }
 
 fn by_client(step: &StepResult, _means: &Means) -> Option<Verdict> {
@@ -187,6 +196,30 @@ fn stage_words((stage, share, mean_ms): &(String, f64, f64)) -> String {
     format!("{stage}: {:.0} %, {} each", share * 100.0, ms(*mean_ms))
 }
 
+/// Half of all answers taking the 40 ms of Linux' delayed acknowledgement means that the server sends head
+/// and body apart and waits for the acknowledgement in between (Nagle's algorithm).
+fn by_acknowledgements(step: &StepResult, means: &Means) -> Option<Verdict> {
+    let service = &step.total.service;
+    let is_typical = (39.0..47.0).contains(&service.p50_ms);
+    let is_idle = means.server_cores.is_none_or(|cores| cores < means.n_cores / 2.0);
+    let told_ms: f64 = step.stages.iter().map(StageTime::mean_ms).sum();
+    (is_typical && is_idle && told_ms < service.p50_ms / 2.0).then(|| Verdict {
+        bound_by: BoundBy::Network,
+        evidence: format!(
+            "half of the answers take {}, close to the 40 ms of a delayed acknowledgement, {}: does the server set \
+             TCP_NODELAY?",
+            ms(service.p50_ms),
+            in_flight(step)
+        ),
+    })
+}
+
+/// Requests under way on average (Little's law), of the connections there are.
+fn in_flight(step: &StepResult) -> String {
+    let n = step.throughput_per_s * step.total.service.mean_ms / 1e3;
+    format!("{n:.1} of {} connections busy", step.connections)
+}
+
 fn by_stage(step: &StepResult, means: &Means) -> Option<Verdict> {
     let stage = largest_stage(&step.stages)?;
     let bound_by = match stage.0.as_str() {
@@ -222,13 +255,22 @@ fn by_cpu(step: &StepResult, means: &Means) -> Option<Verdict> {
         }
         // One thread at its limit while other cores are free: a server that does its work on one thread.
         if (0.93..1.1).contains(&server) && means.n_cores > 1.0 {
-            let evidence = format!("it used one core ({server:.2}) while others were free: work on a single thread");
+            let evidence =
+                format!("it used one core ({server:.2}) while others were free: work on a single thread");
             return verdict(BoundBy::ServerCpu, evidence);
         }
     }
-    cpu_is_full(means).then(|| Verdict {
-        bound_by: BoundBy::MachineCpu,
-        evidence: format!("{}, client {:.2}: other programs share the machine", means.in_words(), step.client_cpu_cores),
+    cpu_is_full(means).then(|| {
+        let mut evidence = format!(
+            "{}, client {:.2}: other programs share the machine; {}",
+            means.in_words(),
+            step.client_cpu_cores,
+            in_flight(step)
+        );
+        if let Some(stage) = largest_stage(&step.stages) {
+            evidence += &format!("; of the server's time most went to {}", stage_words(&stage));
+        }
+        Verdict { bound_by: BoundBy::MachineCpu, evidence }
     })
 }
 
@@ -245,7 +287,11 @@ fn by_network(step: &StepResult, _means: &Means) -> Option<Verdict> {
     let share = bare.share.filter(|share| *share >= BARE_SHARE)?;
     verdict(
         BoundBy::Network,
-        format!("{:.0} % of a bare server that sends the same bytes ({})", share * 100.0, rate(bare.rate_per_s)),
+        format!(
+            "{:.0} % of a bare server that sends the same bytes ({})",
+            share * 100.0,
+            rate(bare.rate_per_s)
+        ),
     )
 }
 
@@ -254,9 +300,14 @@ fn unknown_evidence(step: &StepResult, means: &Means) -> String {
     if let Some(offered) = step.offered_per_s {
         evidence += &format!(" of {}", rate(offered));
     }
+    evidence += &format!("; {}", in_flight(step));
     let words = means.in_words();
+    if words.is_empty() && step.measured_s < 1.0 {
+        return evidence + "; the step was over before its resources could be sampled";
+    }
     if words.is_empty() {
-        return evidence + "; neither the server's process (--pid) nor its metrics page (--metrics-url) could be read";
+        return evidence
+            + "; neither the server's process (--pid) nor its metrics page (--metrics-url) could be read";
     }
     evidence += &format!("; {words}");
     if step.stages.is_empty() {
@@ -294,4 +345,118 @@ pub fn thousands(value: u64) -> String {
         text.push(digit);
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::result::{BareCeiling, FlowResult, Latency};
+
+    /// A step of 10 s on two cores that answered 900 of 1,000 offered requests each second.
+    fn step() -> StepResult {
+        let latency = Latency { n: 9000, mean_ms: 5.0, p50_ms: 5.0, p99_ms: 50.0, ..Latency::default() };
+        StepResult {
+            name: "step".to_owned(),
+            labels: std::collections::BTreeMap::new(),
+            kind: StepKind::Rate,
+            repeat: 0,
+            offered_per_s: Some(1000.0),
+            throughput_per_s: 900.0,
+            connections: 10,
+            measured_s: 10.0,
+            cut_short: None,
+            total: FlowResult { n_ok: 9000, latency, service: latency, ..FlowResult::default() },
+            flows: Vec::new(),
+            client_cpu_cores: 0.2,
+            client_threads: 1,
+            client_lag_p99_ms: 0.1,
+            samples: samples(0.5, 0.8, 0.0),
+            stages: Vec::new(),
+            verdict: Verdict::default(),
+            bare: None,
+            published: None,
+        }
+    }
+
+    fn samples(server: f64, machine: f64, io_wait: f64) -> Vec<Sample> {
+        let sample = |at: u32| Sample {
+            at_s: f64::from(at),
+            span_s: 1.0,
+            server_cpu_cores: Some(server),
+            machine_cpu_cores: Some(machine),
+            machine_io_wait_cores: Some(io_wait),
+            ..Sample::default()
+        };
+        (1..=10).map(sample).collect()
+    }
+
+    fn stages(commit_s: f64, wait_s: f64, store_s: f64) -> Vec<StageTime> {
+        let stage = |name: &str, total_s| StageTime { stage: name.to_owned(), n: 9000, total_s };
+        vec![stage("commit", commit_s), stage("wait", wait_s), stage("store", store_s)]
+    }
+
+    /// `step` must be judged `bound_by`, with `evidence` in the words.
+    fn check(step: &StepResult, bound_by: BoundBy, evidence: &str) {
+        let verdict = judge(step, 2);
+        assert_eq!(verdict.bound_by, bound_by, "{}", verdict.evidence);
+        assert!(verdict.evidence.contains(evidence), "{}", verdict.evidence);
+    }
+
+    #[test]
+    fn each_bound_is_told_by_its_numbers() {
+        check(&step(), BoundBy::Unknown, "tells no stages");
+        check(&StepResult { samples: Vec::new(), ..step() }, BoundBy::Unknown, "--pid");
+        check(&StepResult { throughput_per_s: 999.0, ..step() }, BoundBy::Nothing, "kept 999/s of 1,000/s");
+        check(&StepResult { client_cpu_cores: 0.95, ..step() }, BoundBy::Client, "95 %");
+        check(
+            &StepResult { stages: stages(30.0, 5.0, 5.0), ..step() },
+            BoundBy::CommitWait,
+            "commit: 75 %, 3.33 ms each",
+        );
+        check(&StepResult { stages: stages(5.0, 30.0, 5.0), ..step() }, BoundBy::Queue, "wait: 75 %");
+        check(
+            &StepResult { samples: samples(1.75, 1.98, 0.0), ..step() },
+            BoundBy::ServerCpu,
+            "server 1.75 of 2 cores",
+        );
+        check(&StepResult { samples: samples(1.0, 1.3, 0.0), ..step() }, BoundBy::ServerCpu, "single thread");
+        check(
+            &StepResult { samples: samples(0.3, 1.98, 0.0), ..step() },
+            BoundBy::MachineCpu,
+            "4.5 of 10 connections",
+        );
+        check(&StepResult { samples: samples(0.3, 0.5, 0.9), ..step() }, BoundBy::Disk, "0.90 cores waited");
+    }
+
+    #[test]
+    fn errors_come_before_speed() {
+        let mut failing = step();
+        failing.total.n_errors = 4000;
+        failing.total.messages.insert("status 503".to_owned(), 4000);
+        check(&failing, BoundBy::Errors, "status 503");
+    }
+
+    #[test]
+    fn the_stack_bounds_what_comes_near_a_bare_server() {
+        let bare = BareCeiling {
+            rate_per_s: 1000.0,
+            request_bytes: 0,
+            answer_bytes: 2048,
+            connections: 10,
+            share: Some(0.9),
+        };
+        check(&StepResult { bare: Some(bare), ..step() }, BoundBy::Network, "90 % of a bare server");
+        let mut delayed = step();
+        delayed.total.service.p50_ms = 44.0;
+        check(&delayed, BoundBy::Network, "TCP_NODELAY");
+    }
+
+    #[test]
+    fn numbers_read_well() {
+        assert_eq!(
+            [ms(0.5), ms(12.34), ms(1234.0), ms(54_000.0)],
+            ["0.50 ms", "12.3 ms", "1234 ms", "54.0 s"]
+        );
+        assert_eq!([rate(9.5), rate(1234.5), thousands(1_234_567)], ["9.5/s", "1,235/s", "1,234,567"]);
+    }
 }

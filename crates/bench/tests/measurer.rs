@@ -51,7 +51,12 @@ async fn a_fixed_delay_is_never_undercut() {
         tokio::time::sleep(20 * MS).await;
         ok()
     });
-    let record = run(&server, &step(60_000 * MS, vec![group(closed(Loops::PerUser(10)), 5)]), ClientSettings::default()).await;
+    let record = run(
+        &server,
+        &step(60_000 * MS, vec![group(closed(Loops::PerUser(10)), 5)]),
+        ClientSettings::default(),
+    )
+    .await;
     let flow = &record.flows[0];
     assert_eq!((flow.n_ok, flow.n_errors(), flow.n_unsent), (50, 0, 0));
     assert!(flow.latency_us.min() >= 19_900, "{}", flow.latency_us.min());
@@ -75,7 +80,11 @@ async fn one_long_stall_shows_for_all_that_were_due_in_it() {
     let load = Load::Open { rate_per_s: 200.0 };
     let record = run(&server, &step(2_000 * MS, vec![group(load, 4)]), ClientSettings::default()).await;
     let flow = &record.flows[0];
-    assert!(flow.latency_us.value_at_quantile(0.999) >= 500_000, "p99.9 {}", flow.latency_us.value_at_quantile(0.999));
+    assert!(
+        flow.latency_us.value_at_quantile(0.999) >= 500_000,
+        "p99.9 {}",
+        flow.latency_us.value_at_quantile(0.999)
+    );
     // 200/s were due while everything stood still: those of the first half of the stall waited for the
     // other half. A client that waits for answers before it sends again would have seen four.
     let n_stalled = flow.latency_us.count_between(290_000, 3_600_000_000);
@@ -89,7 +98,12 @@ async fn one_error_in_a_thousand_is_counted() {
     let server = TestServer::answering(|n, _| async move {
         if n % 1000 == 999 { StatusCode::INTERNAL_SERVER_ERROR.into_response() } else { ok() }
     });
-    let record = run(&server, &step(60_000 * MS, vec![group(closed(Loops::Together(3000)), 8)]), ClientSettings::default()).await;
+    let record = run(
+        &server,
+        &step(60_000 * MS, vec![group(closed(Loops::Together(3000)), 8)]),
+        ClientSettings::default(),
+    )
+    .await;
     let flow = &record.flows[0];
     assert_eq!((flow.n_ok, flow.n_errors()), (2997, 3));
     assert_eq!(flow.n_status, BTreeMap::from([(500, 3)]));
@@ -137,7 +151,12 @@ async fn every_due_request_is_accounted_for() {
 #[tokio::test]
 async fn connections_that_the_server_closes_are_no_errors() {
     let server = TestServer::answering(|_, _| async { ([("connection", "close")], "ok").into_response() });
-    let record = run(&server, &step(60_000 * MS, vec![group(closed(Loops::Together(200)), 4)]), ClientSettings::default()).await;
+    let record = run(
+        &server,
+        &step(60_000 * MS, vec![group(closed(Loops::Together(200)), 4)]),
+        ClientSettings::default(),
+    )
+    .await;
     assert_eq!((record.flows[0].n_ok, record.flows[0].n_errors()), (200, 0));
 }
 
@@ -287,7 +306,8 @@ async fn a_script_passes_on_what_it_got() {
 async fn a_thousand_connections_work_together() {
     let server = TestServer::answering(|_, _| async { ok() });
     let settings = ClientSettings { threads: 2, ..ClientSettings::default() };
-    let record = run(&server, &step(60_000 * MS, vec![group(closed(Loops::PerUser(2)), 1000)]), settings).await;
+    let record =
+        run(&server, &step(60_000 * MS, vec![group(closed(Loops::PerUser(2)), 1000)]), settings).await;
     assert_eq!((record.flows[0].n_ok, record.flows[0].n_errors()), (2000, 0));
 }
 
@@ -299,7 +319,12 @@ async fn the_slowest_are_kept_with_the_servers_timing() {
         }
         ([("server-timing", format!("store;dur={n}"))], "ok").into_response()
     });
-    let record = run(&server, &step(60_000 * MS, vec![group(closed(Loops::Together(300)), 1)]), ClientSettings::default()).await;
+    let record = run(
+        &server,
+        &step(60_000 * MS, vec![group(closed(Loops::Together(300)), 1)]),
+        ClientSettings::default(),
+    )
+    .await;
     let slowest = record.flows[0].slowest();
     assert_eq!(slowest.len(), 100);
     assert!(slowest.iter().any(|slow| slow.server_timing == "store;dur=150" && slow.latency_us >= 199_000));

@@ -58,7 +58,10 @@ fn check_report(out: &Path, result: &RunResult) {
         .filter_map(|line| line.rsplit_once(',')?.1.parse::<f64>().ok())
         .sum();
     let recorded: u64 = result.steps.iter().map(|step| step.total.latency.n).sum();
-    assert!((counted - recorded as f64).abs() < 0.5, "raw.csv holds {counted} latencies, result.json {recorded}");
+    assert!(
+        (counted - recorded as f64).abs() < 0.5,
+        "raw.csv holds {counted} latencies, result.json {recorded}"
+    );
 }
 
 #[tokio::test]
@@ -68,9 +71,27 @@ async fn reads_prepare_measure_and_clean_up() {
     let out = tempfile::tempdir().unwrap();
     let (url, folder) = (server.url(), out.path().to_str().unwrap());
     let words = [
-        "scicat-reads", "--url", &url, "--out", folder, "--username", "ingestor", "--password", PASSWORD,
-        "--datasets", "30,60", "--rates", "100,1000", "--connections", "4", "--step-s", "0.3", "--warmup-s", "0.1",
-        "--no-ceiling", "--no-saturation",
+        "scicat-reads",
+        "--url",
+        &url,
+        "--out",
+        folder,
+        "--username",
+        "ingestor",
+        "--password",
+        PASSWORD,
+        "--datasets",
+        "30,60",
+        "--rates",
+        "100,1000",
+        "--connections",
+        "4",
+        "--step-s",
+        "0.3",
+        "--warmup-s",
+        "0.1",
+        "--no-ceiling",
+        "--no-saturation",
     ];
     let (result, outcome) = run(&words, &Stop::default()).await.unwrap();
     outcome.unwrap();
@@ -95,9 +116,28 @@ async fn ingest_saturates_and_cleans_up() {
     let out = tempfile::tempdir().unwrap();
     let (url, folder) = (server.url(), out.path().to_str().unwrap());
     let words = [
-        "scicat-ingest", "--url", &url, "--out", folder, "--username", "ingestor", "--password", PASSWORD,
-        "--fields", "100", "--rates", "50", "--connections", "4", "--step-s", "0.3", "--warmup-s", "0.1",
-        "--p99-ms", "60000", "--no-ceiling",
+        "scicat-ingest",
+        "--url",
+        &url,
+        "--out",
+        folder,
+        "--username",
+        "ingestor",
+        "--password",
+        PASSWORD,
+        "--fields",
+        "100",
+        "--rates",
+        "50",
+        "--connections",
+        "4",
+        "--step-s",
+        "0.3",
+        "--warmup-s",
+        "0.1",
+        "--p99-ms",
+        "60000",
+        "--no-ceiling",
     ];
     let (result, outcome) = run(&words, &Stop::default()).await.unwrap();
     outcome.unwrap();
@@ -115,8 +155,23 @@ async fn blocks_are_counted_and_timed() {
     let out = tempfile::tempdir().unwrap();
     let (url, folder) = (server.url(), out.path().to_str().unwrap());
     let words = [
-        "scicat-origdatablocks", "--url", &url, "--out", folder, "--username", "ingestor", "--password", PASSWORD,
-        "--files", "100,2000", "--blocks", "20", "--files-per-block", "50", "--no-ceiling", "--keep-data",
+        "scicat-origdatablocks",
+        "--url",
+        &url,
+        "--out",
+        folder,
+        "--username",
+        "ingestor",
+        "--password",
+        PASSWORD,
+        "--files",
+        "100,2000",
+        "--blocks",
+        "20",
+        "--files-per-block",
+        "50",
+        "--no-ceiling",
+        "--keep-data",
     ];
     let (result, outcome) = run(&words, &Stop::default()).await.unwrap();
     outcome.unwrap();
@@ -135,8 +190,23 @@ async fn http_closed_load_has_a_bare_server_beside_it_and_compares_with_itself()
     let out = tempfile::tempdir().unwrap();
     let (url, folder) = (server.url(), out.path().to_str().unwrap());
     let words = [
-        "http", "--url", &url, "--out", folder, "--mode", "closed", "--path", "/a", "--connections", "4", "--step-s",
-        "0.5", "--warmup-s", "0", "--repeats", "3",
+        "http",
+        "--url",
+        &url,
+        "--out",
+        folder,
+        "--mode",
+        "closed",
+        "--path",
+        "/a",
+        "--connections",
+        "4",
+        "--step-s",
+        "0.5",
+        "--warmup-s",
+        "0",
+        "--repeats",
+        "3",
     ];
     let (result, outcome) = run(&words, &Stop::default()).await.unwrap();
     outcome.unwrap();
@@ -167,8 +237,20 @@ async fn a_run_that_is_interrupted_leaves_its_report() {
     let out = tempfile::tempdir().unwrap();
     let (url, folder) = (server.url(), out.path().to_str().unwrap());
     let words = [
-        "http", "--url", &url, "--out", folder, "--rates", "200,400", "--path", "/a", "--step-s", "600", "--warmup-s",
-        "0", "--no-ceiling",
+        "http",
+        "--url",
+        &url,
+        "--out",
+        folder,
+        "--rates",
+        "200,400",
+        "--path",
+        "/a",
+        "--step-s",
+        "600",
+        "--warmup-s",
+        "0",
+        "--no-ceiling",
     ];
     let (result, outcome) = run(&words, &stop).await.unwrap();
     assert!(matches!(outcome, Err(BenchError::Interrupted)));
@@ -196,17 +278,38 @@ async fn messages_say_what_is_wrong() {
     let out = tempfile::tempdir().unwrap();
     let folder = out.path().to_str().unwrap();
     let reads = |url: &'static str, password: &'static str| {
-        ["scicat-reads", "--url", url, "--out", folder, "--no-ceiling", "--username", "ingestor", "--password", password]
+        [
+            "scicat-reads",
+            "--url",
+            url,
+            "--out",
+            folder,
+            "--no-ceiling",
+            "--username",
+            "ingestor",
+            "--password",
+            password,
+        ]
     };
-    check_message(&reads(scicat, "wrong password"), "refused the login of \"ingestor\" with status 401: Unauthorized").await;
+    check_message(
+        &reads(scicat, "wrong password"),
+        "refused the login of \"ingestor\" with status 401: Unauthorized",
+    )
+    .await;
     check_message(&reads(other, PASSWORD), "does not answer as SciCat").await;
-    check_message(&reads("http://127.0.0.1:1", PASSWORD), "no server accepts connections at 127.0.0.1:1").await;
+    check_message(&reads("http://127.0.0.1:1", PASSWORD), "no server accepts connections at 127.0.0.1:1")
+        .await;
     check_message(&reads("http://192.0.2.1:1", PASSWORD), "only with --allow-remote").await;
     check_message(&["http", "--url", other, "--out", "/proc/nowhere"], "writing /proc/nowhere").await;
     check_message(&["http", "--url", other, "--out", folder, "--pid", "4294967295"], "no such process").await;
-    check_message(&["http", "--url", other, "--out", folder, "--flow", "a,b,GET,/"], "--flow \"a,b,GET,/\"").await;
+    check_message(&["http", "--url", other, "--out", folder, "--flow", "a,b,GET,/"], "--flow \"a,b,GET,/\"")
+        .await;
     let metrics = format!("{other}/metrics");
-    check_message(&["http", "--url", other, "--out", folder, "--metrics-url", &metrics], "Prometheus text format").await;
+    check_message(
+        &["http", "--url", other, "--out", folder, "--metrics-url", &metrics],
+        "Prometheus text format",
+    )
+    .await;
     let rest = ["http", "--url", other, "--out", folder, "--no-ceiling", "--connections", "1000000"];
     check_message(&rest, "raise it with `ulimit -n").await;
 }
@@ -238,7 +341,19 @@ async fn the_servers_own_numbers_are_used() {
     let out = tempfile::tempdir().unwrap();
     let (url, folder) = (server.url(), out.path().to_str().unwrap());
     let words = [
-        "http", "--url", &url, "--out", folder, "--rates", "200", "--path", "/a", "--step-s", "1.2", "--warmup-s", "0",
+        "http",
+        "--url",
+        &url,
+        "--out",
+        folder,
+        "--rates",
+        "200",
+        "--path",
+        "/a",
+        "--step-s",
+        "1.2",
+        "--warmup-s",
+        "0",
         "--no-ceiling",
     ];
     let (result, outcome) = run(&words, &Stop::default()).await.unwrap();

@@ -19,8 +19,18 @@ const CREATION_SPAN_S: u64 = 10 * 365 * 86_400;
 
 /// Units that SciCat converts to SI, with the range of their values.
 const QUANTITIES: [(&str, f64); 12] = [
-    ("mm", 500.0), ("K", 400.0), ("celsius", 90.0), ("keV", 30.0), ("mbar", 1000.0), ("Hz", 50_000.0),
-    ("deg", 360.0), ("s", 3600.0), ("mA", 400.0), ("V", 10_000.0), ("angstrom", 12.0), ("GB", 64.0),
+    ("mm", 500.0),
+    ("K", 400.0),
+    ("celsius", 90.0),
+    ("keV", 30.0),
+    ("mbar", 1000.0),
+    ("Hz", 50_000.0),
+    ("deg", 360.0),
+    ("s", 3600.0),
+    ("mA", 400.0),
+    ("V", 10_000.0),
+    ("angstrom", 12.0),
+    ("GB", 64.0),
 ];
 
 /// What the datasets of a run have in common.
@@ -110,7 +120,8 @@ pub fn random_month(random: &mut Random) -> (String, String) {
 
 /// `2020-01-15T08:00:00.000Z` of a Unix time in seconds.
 pub fn timestamp(unix_s: i64) -> String {
-    let moment = time::OffsetDateTime::from_unix_timestamp(unix_s).unwrap_or(time::OffsetDateTime::UNIX_EPOCH);
+    let moment =
+        time::OffsetDateTime::from_unix_timestamp(unix_s).unwrap_or(time::OffsetDateTime::UNIX_EPOCH);
     format!(
         "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.000Z",
         moment.year(),

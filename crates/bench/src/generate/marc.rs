@@ -67,7 +67,15 @@ fn bibliographic(seed: u64, n: u64) -> Vec<u8> {
     let author = heading(&mut random);
     fields.data("100", "1 ", &[('a', &format!("{author},")), ('e', "author.")]);
     let title = sentence(&mut random, 4);
-    fields.data("245", "10", &[('a', &format!("{title} :")), ('b', &format!("{} /", sentence(&mut random, 6))), ('c', &format!("{author}."))]);
+    fields.data(
+        "245",
+        "10",
+        &[
+            ('a', &format!("{title} :")),
+            ('b', &format!("{} /", sentence(&mut random, 6))),
+            ('c', &format!("{author}.")),
+        ],
+    );
     fields.data("260", "  ", &[('a', "Boston :"), ('b', "Example Press,"), ('c', &format!("{year}."))]);
     fields.data("300", "  ", &[('a', &format!("{} p. ;", 80 + random.below(600))), ('c', "25 cm.")]);
     fields.data("520", "  ", &[('a', &format!("{}.", sentence(&mut random, 40)))]);

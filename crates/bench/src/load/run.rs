@@ -1,7 +1,6 @@
 //! Runs one step: client threads, their connections, the start for all at once, the end.
 
 use std::cell::RefCell;
-use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -168,7 +167,8 @@ fn start_pacers(groups: &[GroupState]) -> Result<Vec<std::thread::JoinHandle<()>
 
 fn spawn_client(task: ThreadTask) -> Result<oneshot::Receiver<ThreadRecord>, BenchError> {
     let (sender, receiver) = oneshot::channel();
-    let failed = |error: std::io::Error| BenchError::Thread { what: "client thread", reason: error.to_string() };
+    let failed =
+        |error: std::io::Error| BenchError::Thread { what: "client thread", reason: error.to_string() };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
     std::thread::Builder::new()
         .name(format!("bench-client-{}", task.index))
@@ -227,7 +227,8 @@ async fn run_client(mut task: ThreadTask) -> ThreadRecord {
     }
     while workers.next().await.is_some() {}
     let finished = Instant::now();
-    let cpu_before_s = if cpu_before.is_finished() { cpu_before.await.unwrap_or(0.0) } else { thread_cpu_s() };
+    let cpu_before_s =
+        if cpu_before.is_finished() { cpu_before.await.unwrap_or(0.0) } else { thread_cpu_s() };
     let cpu_s = (thread_cpu_s() - cpu_before_s).max(0.0);
     ThreadRecord { flows: records.take(), finished, cpu_s }
 }
@@ -240,7 +241,7 @@ async fn cpu_at(moment: Instant) -> f64 {
 
 /// CPU time that this thread used, in seconds; 0 where the system does not tell.
 fn thread_cpu_s() -> f64 {
-    process::cpu_s(Path::new("/proc/thread-self/stat")).unwrap_or(0.0)
+    process::this_thread_cpu_s().unwrap_or(0.0)
 }
 
 /// Opens this thread's part of each group's connections. An error only if not one could be opened.

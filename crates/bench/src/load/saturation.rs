@@ -85,7 +85,9 @@ impl Search {
     pub fn tell(&mut self, rate_per_s: f64, trial: Trial) {
         self.n_trials_left = self.n_trials_left.saturating_sub(1);
         match trial {
-            Trial::Kept => self.kept_per_s = Some(self.kept_per_s.map_or(rate_per_s, |it| it.max(rate_per_s))),
+            Trial::Kept => {
+                self.kept_per_s = Some(self.kept_per_s.map_or(rate_per_s, |it| it.max(rate_per_s)))
+            }
             Trial::Missed => {
                 self.missed_per_s = Some(self.missed_per_s.map_or(rate_per_s, |it| it.min(rate_per_s)));
             }

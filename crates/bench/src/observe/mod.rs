@@ -20,6 +20,9 @@ use prometheus::Metric;
 /// Time between two samples.
 const EVERY: Duration = Duration::from_secs(1);
 
+/// Shortest time that a last sample may cover: below it, clock ticks of CPU time are too coarse.
+const SHORTEST: Duration = Duration::from_millis(200);
+
 /// Limit for one reading of the metrics page.
 const METRICS_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -28,6 +31,8 @@ const METRICS_TIMEOUT: Duration = Duration::from_secs(2);
 pub struct Sample {
     /// Seconds after the start of the measured window; negative in the warm-up.
     pub at_s: f64,
+    /// Length of time that it covers until then, in seconds.
+    pub span_s: f64,
     /// Cores that the server's processes used.
     pub server_cpu_cores: Option<f64>,
     /// Resident memory of the server's processes, in bytes.
@@ -125,7 +130,13 @@ impl Observer {
         let mut samples = Vec::new();
         loop {
             tokio::select! {
-                _ = &mut end => return samples,
+                _ = &mut end => {
+                    let now = self.read(&mut connection).await;
+                    if now.at - before.at >= SHORTEST {
+                        samples.push(difference(&before, &now, zero));
+                    }
+                    return samples;
+                }
                 () = tokio::time::sleep_until((before.at + EVERY).into()) => {}
             }
             let now = self.read(&mut connection).await;
@@ -178,14 +189,17 @@ fn difference(before: &Reading, now: &Reading, zero: Instant) -> Sample {
     let bytes_per_s = |a: Option<u64>, b: Option<u64>| Some(b?.saturating_sub(a?) as f64 / span_s);
     Sample {
         at_s: if now.at >= zero { (now.at - zero).as_secs_f64() } else { -(zero - now.at).as_secs_f64() },
+        span_s,
         server_cpu_cores: process.map(|(a, b)| per_s((a.cpu_s, b.cpu_s))),
         server_memory_bytes: now.process.map(|it| it.memory_bytes),
         disk_read_bytes_per_s: process.and_then(|(a, b)| bytes_per_s(a.disk_read_bytes, b.disk_read_bytes)),
-        disk_write_bytes_per_s: process.and_then(|(a, b)| bytes_per_s(a.disk_write_bytes, b.disk_write_bytes)),
+        disk_write_bytes_per_s: process
+            .and_then(|(a, b)| bytes_per_s(a.disk_write_bytes, b.disk_write_bytes)),
         machine_cpu_cores: machine.map(|(a, b)| per_s((a.busy_s, b.busy_s))),
         machine_io_wait_cores: machine.map(|(a, b)| per_s((a.io_wait_s, b.io_wait_s))),
         machine_stolen_cores: machine.map(|(a, b)| per_s((a.stolen_s, b.stolen_s))),
-        network_bytes_per_s: machine.and_then(|(a, b)| bytes_per_s(Some(a.network_bytes), Some(b.network_bytes))),
+        network_bytes_per_s: machine
+            .and_then(|(a, b)| bytes_per_s(Some(a.network_bytes), Some(b.network_bytes))),
         writer_queue_depth: now.queue_depth,
     }
 }
@@ -202,9 +216,8 @@ fn stages_of(page: &[Metric]) -> Vec<StageTime> {
             "pinakes_commit_seconds_sum" | "pinakes_commit_seconds_count" => "writer commit".to_owned(),
             _ => continue,
         };
-        let entry = stages
-            .entry(stage.clone())
-            .or_insert_with(|| StageTime { stage, ..StageTime::default() });
+        let entry =
+            stages.entry(stage.clone()).or_insert_with(|| StageTime { stage, ..StageTime::default() });
         if metric.name.ends_with("_sum") {
             entry.total_s += metric.value;
         } else {

@@ -39,6 +39,14 @@ pub fn cpu_s(stat: &Path) -> Option<f64> {
     parse_cpu_s(&fs::read_to_string(stat).ok()?)
 }
 
+/// CPU time of the calling thread, in seconds: from the scheduler's own count in nanoseconds where the
+/// kernel keeps one, else in clock ticks.
+pub fn this_thread_cpu_s() -> Option<f64> {
+    let schedstat = fs::read_to_string("/proc/thread-self/schedstat").ok();
+    let ran_ns = schedstat.and_then(|text| text.split_whitespace().next()?.parse::<f64>().ok());
+    ran_ns.map(|ns| ns / 1e9).filter(|s| *s > 0.0).or_else(|| cpu_s(Path::new("/proc/thread-self/stat")))
+}
+
 /// The program's name in parentheses may hold blanks and parentheses: fields count from the last one.
 fn parse_cpu_s(stat: &str) -> Option<f64> {
     const USER_TIME: usize = 11;
@@ -71,8 +79,7 @@ fn field(text: &str, name: &str) -> Option<u64> {
 /// Usage of the machine; `None` where `/proc` does not tell.
 pub fn machine() -> Option<MachineUsage> {
     let mut usage = parse_machine(&fs::read_to_string("/proc/stat").ok()?)?;
-    usage.network_bytes =
-        fs::read_to_string("/proc/net/dev").map(|text| received_bytes(&text)).unwrap_or(0);
+    usage.network_bytes = fs::read_to_string("/proc/net/dev").map(|text| received_bytes(&text)).unwrap_or(0);
     Some(usage)
 }
 

@@ -32,7 +32,8 @@ impl Axis {
     /// An axis that holds all of `values`.
     pub fn over(values: impl Iterator<Item = f64>, scale: AxisScale) -> Self {
         let usable = values.filter(|it| it.is_finite() && (scale != AxisScale::Log || *it > 0.0));
-        let (low, high) = usable.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), it| (a.min(it), b.max(it)));
+        let (low, high) =
+            usable.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), it| (a.min(it), b.max(it)));
         let (low, high) = if low > high { (1.0, 10.0) } else { (low, high) };
         match scale {
             AxisScale::Linear => Self::linear(low.min(0.0), high),

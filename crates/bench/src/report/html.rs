@@ -26,7 +26,7 @@ const STYLE: &str = "
 body{font:15px/1.45 system-ui,sans-serif;color:#1c1c1c;background:#fff;max-width:1100px;margin:2rem auto;padding:0 1rem}
 h1{font-size:1.6rem;margin-bottom:.3rem}h2{margin-top:2.2rem;border-bottom:1px solid #ddd;padding-bottom:.2rem}h3{margin:1.6rem 0 .2rem}
 dl{display:grid;grid-template-columns:max-content 1fr;gap:.15rem 1rem}dt{color:#666}dd{margin:0}
-table{border-collapse:collapse;font-size:13px;font-variant-numeric:tabular-nums}th,td{padding:.25rem .55rem;border-bottom:1px solid #e6e6e6;text-align:right}
+table{border-collapse:collapse;font-size:13px;font-variant-numeric:tabular-nums}td{white-space:nowrap}td.wide{white-space:normal}th,td{padding:.25rem .55rem;border-bottom:1px solid #e6e6e6;text-align:right}
 th:first-child,td:first-child{text-align:left}th{color:#555;font-weight:600;position:sticky;top:0;background:#fff}.scroll{overflow-x:auto}
 .caption{color:#555;margin:.1rem 0 .3rem}.legend span{margin-right:1.2rem;white-space:nowrap}.swatch{display:inline-block;width:.9em;height:.9em;margin-right:.35em;vertical-align:-.1em;border-radius:2px}
 .tag{display:inline-block;padding:.05rem .5rem;border-radius:.6rem;font-size:13px;background:#eee}.good{background:#d8f0e4}.bad{background:#fbdcd0}.open{background:#fdf0c9}
@@ -50,7 +50,9 @@ pub fn render(result: &RunResult) -> Result<String, BenchError> {
         html += &format!("<p class=\"note\">{}</p>\n", escape(note));
     }
     html += "<h2>In short</h2>\n";
-    html += &summary(result);
+    let sentences: String =
+        markdown::headlines(result).iter().map(|it| format!("<li>{}</li>\n", escape(it))).collect();
+    html += &format!("<ul>\n{sentences}</ul>\n");
     if result.steps.iter().any(|step| step.published.is_some()) {
         html += &format!(
             "<h2>Beside the published figures</h2>\n{}<p class=\"caption\">{}</p>\n",
@@ -65,6 +67,8 @@ pub fn render(result: &RunResult) -> Result<String, BenchError> {
     }
     html += &format!("<h2>All steps</h2>\n{}", table(&markdown::results(result)));
     html += TABLE_LEGEND;
+    html += "<h2>What bounded each step</h2>\n";
+    html += &verdicts(result);
     html += &slowest(result);
     html += &failures(result);
     html += "</body></html>\n";
@@ -77,7 +81,7 @@ unsent: due, but no connection was free until the end. late: sent more than the 
 bare server: closed load on a server with the same number of bytes and no store; share: our rate of it.</p>\n";
 
 /// One row a step: how fast, and what bounded it.
-fn summary(result: &RunResult) -> String {
+fn verdicts(result: &RunResult) -> String {
     let mut html = "<div class=\"scroll\"><table><tr><th>step</th><th>answered</th><th>p50</th><th>p99</th>\
                     <th style=\"text-align:left\">bound by</th><th style=\"text-align:left\">evidence</th></tr>\n"
         .to_owned();
@@ -85,7 +89,7 @@ fn summary(result: &RunResult) -> String {
         let latency = &step.total.latency;
         html += &format!(
             "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td style=\"text-align:left\"><span class=\"tag {}\">{}</span></td>\
-             <td style=\"text-align:left\">{}</td></tr>\n",
+             <td class=\"wide\" style=\"text-align:left\">{}</td></tr>\n",
             escape(&step.name),
             rate(step.throughput_per_s),
             ms(latency.p50_ms),
@@ -109,7 +113,8 @@ fn class(bound_by: BoundBy) -> &'static str {
 
 /// Where the server's time went: a bar for each step, as long as the mean time of a request.
 fn stages(result: &RunResult) -> String {
-    let steps: Vec<&StepResult> = shown(result).filter(|step| mean_stages(step).iter().any(|it| it.1 > 0.0)).collect();
+    let steps: Vec<&StepResult> =
+        shown(result).filter(|step| mean_stages(step).iter().any(|it| it.1 > 0.0)).collect();
     if steps.is_empty() {
         return "<h2>Where the server's time went</h2>\n<p class=\"caption\">The server tells no stages (no metrics page \
                 with pinakes_stage_seconds).</p>\n"
@@ -127,7 +132,10 @@ fn stages(result: &RunResult) -> String {
         for (index, (stage, mean_ms)) in mean_stages(step).iter().enumerate() {
             let width = mean_ms / longest * 100.0;
             let colour = STAGES[index].1;
-            bars += &format!("<i style=\"width:{width:.2}%;background:{colour}\" title=\"{stage} {}\"></i>", ms(*mean_ms));
+            bars += &format!(
+                "<i style=\"width:{width:.2}%;background:{colour}\" title=\"{stage} {}\"></i>",
+                ms(*mean_ms)
+            );
         }
         html += &format!(
             "<tr><td>{}</td><td>{}</td><td><div class=\"bar\">{bars}</div></td></tr>\n",
@@ -141,7 +149,8 @@ fn stages(result: &RunResult) -> String {
 /// Mean time of a request in each of [`STAGES`], in milliseconds.
 fn mean_stages(step: &StepResult) -> Vec<(&'static str, f64)> {
     // Stages are passed by warm-up requests too, so the divisor is the most frequent stage's own count.
-    let n = step.stages.iter().filter(|it| it.stage != "writer commit").map(|it| it.n).max().unwrap_or(0).max(1);
+    let n =
+        step.stages.iter().filter(|it| it.stage != "writer commit").map(|it| it.n).max().unwrap_or(0).max(1);
     STAGES
         .iter()
         .map(|(name, _)| {
@@ -152,11 +161,15 @@ fn mean_stages(step: &StepResult) -> Vec<(&'static str, f64)> {
 }
 
 fn figure(plot: &Plot) -> Result<String, BenchError> {
-    let mut html = format!("<h3>{}</h3>\n<p class=\"caption\">{}</p>\n", escape(&plot.title), escape(&plot.caption));
+    let mut html =
+        format!("<h3>{}</h3>\n<p class=\"caption\">{}</p>\n", escape(&plot.title), escape(&plot.caption));
     if plot.lines.len() > 1 {
         html += "<p class=\"legend\">";
         for (name, colour) in plot.legend() {
-            html += &format!("<span><i class=\"swatch\" style=\"background:{colour}\"></i>{}</span>", escape(&name));
+            html += &format!(
+                "<span><i class=\"swatch\" style=\"background:{colour}\"></i>{}</span>",
+                escape(&name)
+            );
         }
         html += "</p>\n";
     }
@@ -177,10 +190,20 @@ fn table(rows: &[Vec<String>]) -> String {
 fn slowest(result: &RunResult) -> String {
     let mut html = "<h2>Slowest requests</h2>\n".to_owned();
     for step in shown(result).filter(|step| !step.total.slowest.is_empty()) {
-        let mut rows = vec![["latency", "service", "at", "status", "request", "Server-Timing"].map(str::to_owned).to_vec()];
+        let mut rows = vec![
+            ["latency", "service", "at", "status", "request", "Server-Timing"].map(str::to_owned).to_vec(),
+        ];
         rows.extend(step.total.slowest.iter().take(SLOW_SHOWN).map(|slow| {
-            let timing = if slow.server_timing.is_empty() { "–".to_owned() } else { slow.server_timing.clone() };
-            vec![ms(slow.latency_ms), ms(slow.service_ms), format!("{:.1} s", slow.at_s), slow.status.to_string(), slow.path.chars().take(120).collect(), timing]
+            let timing =
+                if slow.server_timing.is_empty() { "–".to_owned() } else { slow.server_timing.clone() };
+            vec![
+                ms(slow.latency_ms),
+                ms(slow.service_ms),
+                format!("{:.1} s", slow.at_s),
+                slow.status.to_string(),
+                slow.path.chars().take(120).collect(),
+                timing,
+            ]
         }));
         html += &format!("<details><summary>{}</summary>{}</details>\n", escape(&step.name), table(&rows));
     }
@@ -191,12 +214,15 @@ fn failures(result: &RunResult) -> String {
     let lines: BTreeSet<String> = result
         .steps
         .iter()
-        .flat_map(|step| step.total.messages.iter().map(|(message, n)| format!("{}: {n} × {message}", step.name)))
+        .flat_map(|step| {
+            step.total.messages.iter().map(|(message, n)| format!("{}: {n} × {message}", step.name))
+        })
         .collect();
     if lines.is_empty() {
         return String::new();
     }
-    let items: String = lines.iter().map(|line| format!("<li><code>{}</code></li>\n", escape(line))).collect();
+    let items: String =
+        lines.iter().map(|line| format!("<li><code>{}</code></li>\n", escape(line))).collect();
     format!("<h2>Failures</h2>\n<ul>{items}</ul>\n")
 }
 

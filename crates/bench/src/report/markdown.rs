@@ -5,12 +5,16 @@ use std::fmt::Write;
 
 use crate::published::{Published, Range};
 use crate::result::{Ended, RunResult, StepKind, StepResult};
-use crate::verdict::{ms, rate, thousands};
+use crate::verdict::{BoundBy, ms, rate, thousands};
 
 /// The file's text.
 pub fn render(result: &RunResult) -> String {
     let mut text = String::new();
     head(&mut text, result);
+    write(&mut text, "\n## In short\n\n");
+    for sentence in headlines(result) {
+        write(&mut text, &format!("- {sentence}\n"));
+    }
     write(&mut text, "\n## Results\n\n");
     write(&mut text, &results_table(result));
     if result.steps.iter().any(|step| step.published.is_some()) {
@@ -20,7 +24,10 @@ pub fn render(result: &RunResult) -> String {
     }
     write(&mut text, "\n## What bounded each step\n\n");
     for step in shown(result) {
-        write(&mut text, &format!("- **{}**: {}: {}\n", step.name, step.verdict.bound_by.words(), step.verdict.evidence));
+        write(
+            &mut text,
+            &format!("- **{}**: {}: {}\n", step.name, step.verdict.bound_by.words(), step.verdict.evidence),
+        );
     }
     for series in &result.series {
         write(&mut text, &format!("\n## {}\n\n{}\n", series.title, series.summary));
@@ -53,7 +60,14 @@ pub fn facts(result: &RunResult) -> Vec<(String, String)> {
     let machine = &result.machine;
     let mut facts = vec![
         ("Run".to_owned(), format!("{}, {:.0} s, {}", result.started, result.took_s, ended(result))),
-        ("Server".to_owned(), format!("{} ({})", result.url, if result.server.is_empty() { "no note given" } else { &result.server })),
+        (
+            "Server".to_owned(),
+            format!(
+                "{} ({})",
+                result.url,
+                if result.server.is_empty() { "no note given" } else { &result.server }
+            ),
+        ),
         (
             "Machine of the client".to_owned(),
             format!(
@@ -79,7 +93,8 @@ pub fn facts(result: &RunResult) -> Vec<(String, String)> {
             ),
         ));
     }
-    let settings: Vec<String> = result.settings.iter().map(|(name, value)| format!("{name} {value}")).collect();
+    let settings: Vec<String> =
+        result.settings.iter().map(|(name, value)| format!("{name} {value}")).collect();
     facts.push(("Settings".to_owned(), settings.join("; ")));
     facts
 }
@@ -99,10 +114,73 @@ pub fn shown(result: &RunResult) -> impl Iterator<Item = &StepResult> {
     result.steps.iter().filter(|step| step.kind != StepKind::Trial)
 }
 
+/// The run in a few sentences: what was kept, what was not and why, the highest rates.
+pub fn headlines(result: &RunResult) -> Vec<String> {
+    /// Sentences of one kind at most; the tables have the rest.
+    const SENTENCES_MAX: usize = 6;
+    let mut sentences = Vec::new();
+    let rates: Vec<&StepResult> = shown(result).filter(|step| step.kind == StepKind::Rate).collect();
+    let (kept, missed): (Vec<&StepResult>, Vec<&StepResult>) =
+        rates.into_iter().partition(|step| step.verdict.bound_by == BoundBy::Nothing);
+    if let Some(worst) = kept.iter().max_by(|a, b| a.total.latency.p99_ms.total_cmp(&b.total.latency.p99_ms))
+    {
+        sentences.push(format!(
+            "{} of {} offered rates were kept; the slowest of these: {}, with p50 {} and p99 {}.",
+            kept.len(),
+            kept.len() + missed.len(),
+            worst.name,
+            ms(worst.total.latency.p50_ms),
+            ms(worst.total.latency.p99_ms)
+        ));
+    }
+    let several = |steps: Vec<&StepResult>, what: &str| -> Vec<String> {
+        let more = steps.len().saturating_sub(SENTENCES_MAX);
+        let mut several: Vec<String> =
+            steps.into_iter().take(SENTENCES_MAX).map(|step| sentence(step, what)).collect();
+        if more > 0 {
+            several.push(format!("… and {more} more steps of this kind, in the table of all steps."));
+        }
+        several
+    };
+    sentences.extend(several(missed, "not kept or unclear"));
+    let of_kind = |kind| shown(result).filter(|step| step.kind == kind).collect::<Vec<_>>();
+    let saturated = of_kind(StepKind::Saturation);
+    if saturated.is_empty() {
+        sentences.extend(several(of_kind(StepKind::Closed), "closed load"));
+    }
+    sentences.extend(several(saturated, "highest rate kept"));
+    sentences.extend(result.series.iter().map(|series| format!("{}: {}.", series.title, series.summary)));
+    sentences
+}
+
+fn sentence(step: &StepResult, what: &str) -> String {
+    format!(
+        "{} ({what}): {}, p50 {}, p99 {}. Bound by {}: {}.",
+        step.name,
+        rate(step.throughput_per_s),
+        ms(step.total.latency.p50_ms),
+        ms(step.total.latency.p99_ms),
+        step.verdict.bound_by.words(),
+        step.verdict.evidence
+    )
+}
+
 /// Header and rows of the table of results.
 pub fn results(result: &RunResult) -> Vec<Vec<String>> {
     let header = [
-        "step", "offered", "answered", "p50", "p90", "p99", "p99.9", "max", "errors", "unsent", "late", "bare server", "share",
+        "step",
+        "offered",
+        "answered",
+        "p50",
+        "p90",
+        "p99",
+        "p99.9",
+        "max",
+        "errors",
+        "unsent",
+        "late",
+        "bare server",
+        "share",
     ];
     let mut rows = vec![header.map(str::to_owned).to_vec()];
     for step in shown(result) {
@@ -133,7 +211,10 @@ pub fn results(result: &RunResult) -> Vec<Vec<String>> {
             rows.extend(step.flows.iter().map(|flow| {
                 let latency = &flow.latency;
                 let mut row = vec![format!("· {}", flow.name), String::new(), rate(flow.throughput_per_s)];
-                row.extend([latency.p50_ms, latency.p90_ms, latency.p99_ms, latency.p99_9_ms, latency.max_ms].map(ms));
+                row.extend(
+                    [latency.p50_ms, latency.p90_ms, latency.p99_ms, latency.p99_9_ms, latency.max_ms]
+                        .map(ms),
+                );
                 row.extend([flow.n_errors, flow.n_unsent, flow.n_late].map(thousands));
                 row.extend([String::new(), String::new()]);
                 row
@@ -162,6 +243,8 @@ pub fn published(result: &RunResult) -> Vec<Vec<String>> {
 fn published_rows(step: &StepResult, published: &Published) -> Vec<Vec<String>> {
     let latency = &step.total.latency;
     let works = step.total.n_ok > 0;
+    // Requests without answer count with the age they had: ours is then at least that, the ratio at most.
+    let is_bound = step.total.n_unsent + step.total.n_timeouts > 0;
     let lower = [
         ("p50", published.p50_ms, latency.p50_ms),
         ("p99", published.p99_ms, latency.p99_ms),
@@ -171,15 +254,28 @@ fn published_rows(step: &StepResult, published: &Published) -> Vec<Vec<String>> 
     let mut row = |figure: &str, theirs: String, ours: String, ratio: f64| {
         let (ours, ratio) =
             if works { (ours, format!("{ratio:.1}")) } else { ("failed".to_owned(), "–".to_owned()) };
-        rows.push(vec![step.name.clone(), figure.to_owned(), theirs, ours, ratio, published.conditions.clone()]);
+        rows.push(vec![
+            step.name.clone(),
+            figure.to_owned(),
+            theirs,
+            ours,
+            ratio,
+            published.conditions.clone(),
+        ]);
     };
     for (figure, theirs, ours) in lower {
         if let Some(range) = theirs {
-            row(figure, in_words(range, ms), ms(ours), range.low / ours.max(1e-3));
+            let mark = if is_bound { "≥ " } else { "" };
+            row(figure, in_words(range, ms), format!("{mark}{}", ms(ours)), range.low / ours.max(1e-3));
         }
     }
     if let Some(range) = published.rate_per_s {
-        row("rate", in_words(range, rate), rate(step.throughput_per_s), step.throughput_per_s / range.high.max(1e-9));
+        row(
+            "rate",
+            in_words(range, rate),
+            rate(step.throughput_per_s),
+            step.throughput_per_s / range.high.max(1e-9),
+        );
     }
     rows
 }
@@ -207,7 +303,8 @@ pub fn table(rows: &[Vec<String>]) -> String {
 }
 
 fn failures(text: &mut String, result: &RunResult) {
-    let failed: Vec<&StepResult> = result.steps.iter().filter(|step| !step.total.messages.is_empty()).collect();
+    let failed: Vec<&StepResult> =
+        result.steps.iter().filter(|step| !step.total.messages.is_empty()).collect();
     if failed.is_empty() {
         return;
     }

@@ -211,7 +211,9 @@ fn by_percentile(conditions: &str, steps: &Family<'_>) -> Option<Plot> {
         } else if step.kind != StepKind::Saturation {
             let offered = step.offered_per_s.unwrap_or(0.0);
             match chosen.iter_mut().find(|(line, _)| line.starts_with(&format!("{name}, "))) {
-                Some(line) if step.kind == StepKind::Rate && line.1.offered_per_s.unwrap_or(0.0) <= offered => {
+                Some(line)
+                    if step.kind == StepKind::Rate && line.1.offered_per_s.unwrap_or(0.0) <= offered =>
+                {
                     *line = (format!("{name}, {load}"), step);
                 }
                 Some(_) => {}
@@ -225,7 +227,12 @@ fn by_percentile(conditions: &str, steps: &Family<'_>) -> Option<Plot> {
         .map(|(name, step)| Line {
             name,
             mark: Mark::Joined,
-            points: step.total.distribution.iter().map(|[percentile, ms]| (*percentile, ms.max(1e-3))).collect(),
+            points: step
+                .total
+                .distribution
+                .iter()
+                .map(|[percentile, ms]| (*percentile, ms.max(1e-3)))
+                .collect(),
         })
         .collect();
     (!lines.is_empty()).then(|| Plot {
@@ -289,7 +296,8 @@ fn over_time(result: &RunResult) -> Vec<Plot> {
             .iter()
             .flat_map(|(offset_s, step)| {
                 // The part of a second at the end of the step and answers after it would look like a fall.
-                let whole = step.total.seconds.iter().filter(|it| (it.at_s + 1) as f64 <= step.measured_s + 0.01);
+                let whole =
+                    step.total.seconds.iter().filter(|it| (it.at_s + 1) as f64 <= step.measured_s + 0.01);
                 whole.map(move |second| (offset_s + second.at_s as f64 + 0.5, value(second)))
             })
             .collect()
@@ -311,7 +319,8 @@ fn over_time(result: &RunResult) -> Vec<Plot> {
             .collect();
         (!lines.is_empty()).then(|| Plot {
             title: title.to_owned(),
-            caption: "All measured windows of the run one after the other; a grey line divides two steps.".to_owned(),
+            caption: "All measured windows of the run one after the other; a grey line divides two steps."
+                .to_owned(),
             x_label: "measured time (s)".to_owned(),
             y_label: y_label.to_owned(),
             x_scale: AxisScale::Linear,
@@ -322,9 +331,17 @@ fn over_time(result: &RunResult) -> Vec<Plot> {
     };
     let answers = vec![
         ("answers", seconds(|it| it.n_ok as f64)),
-        ("errors", if result.steps.iter().any(|it| it.total.n_errors > 0) { seconds(|it| it.n_errors as f64) } else { Vec::new() }),
+        (
+            "errors",
+            if result.steps.iter().any(|it| it.total.n_errors > 0) {
+                seconds(|it| it.n_errors as f64)
+            } else {
+                Vec::new()
+            },
+        ),
     ];
-    let latency = vec![("p50", seconds(|it| it.p50_ms.max(1e-3))), ("p99", seconds(|it| it.p99_ms.max(1e-3)))];
+    let latency =
+        vec![("p50", seconds(|it| it.p50_ms.max(1e-3))), ("p99", seconds(|it| it.p99_ms.max(1e-3)))];
     let cpu = vec![
         ("server", samples(|it| it.server_cpu_cores)),
         ("whole machine", samples(|it| it.machine_cpu_cores)),

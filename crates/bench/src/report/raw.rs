@@ -55,14 +55,26 @@ fn write_sample(text: &mut String, step: &StepResult, sample: &Sample) {
     }
 }
 
-fn write_line(text: &mut String, step: &StepResult, flow: &str, record: &str, at: f64, name: &str, value: f64) {
+fn write_line(
+    text: &mut String,
+    step: &StepResult,
+    flow: &str,
+    record: &str,
+    at: f64,
+    name: &str,
+    value: f64,
+) {
     let (step_name, flow) = (quoted(&step.name), quoted(flow));
     writeln!(text, "{step_name},{},{flow},{record},{at},{name},{value}", step.repeat)
         .expect("writing to a string cannot fail");
 }
 
 fn quoted(field: &str) -> String {
-    if field.contains([',', '"', '\n']) { format!("\"{}\"", field.replace('"', "\"\"")) } else { field.to_owned() }
+    if field.contains([',', '"', '\n']) {
+        format!("\"{}\"", field.replace('"', "\"\""))
+    } else {
+        field.to_owned()
+    }
 }
 
 #[cfg(test)]

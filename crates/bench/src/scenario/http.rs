@@ -235,15 +235,17 @@ fn headers(lines: &[String]) -> Result<HeaderMap, BenchError> {
     let mut headers = HeaderMap::new();
     for line in lines {
         // The value may be a secret: messages name the header alone.
-        let (name, value) = line.split_once(':').ok_or_else(|| bad("--header", "", "expected Name: value"))?;
-        let parsed = HeaderName::try_from(name.trim()).map_err(|_| bad("--header", name, "not a header name"))?;
+        let (name, value) =
+            line.split_once(':').ok_or_else(|| bad("--header", "", "expected Name: value"))?;
+        let parsed =
+            HeaderName::try_from(name.trim()).map_err(|_| bad("--header", name, "not a header name"))?;
         let value = match value.trim().strip_prefix("env:") {
             None => value.trim().to_owned(),
             Some(variable) => std::env::var(variable)
                 .map_err(|_| bad("--header", variable, "this environment variable is not set"))?,
         };
-        let mut value =
-            HeaderValue::try_from(value).map_err(|_| bad("--header", name, "its value is not a header value"))?;
+        let mut value = HeaderValue::try_from(value)
+            .map_err(|_| bad("--header", name, "its value is not a header value"))?;
         value.set_sensitive(true);
         headers.append(parsed, value);
     }

@@ -137,7 +137,11 @@ impl CommonArgs {
                 reason: "nothing would be measured".to_owned(),
             });
         }
-        Ok(StepTiming { warmup: seconds("--warmup-s", self.warmup_s.unwrap_or(warmup_s))?, measured, repeats })
+        Ok(StepTiming {
+            warmup: seconds("--warmup-s", self.warmup_s.unwrap_or(warmup_s))?,
+            measured,
+            repeats,
+        })
     }
 
     async fn observer(&self, target: &Arc<Target>, reach: Reach) -> Result<Observer, BenchError> {
@@ -172,7 +176,10 @@ impl CommonArgs {
             Some(url) => {
                 let mut page = Target::parse(url, reach)?;
                 let path = std::mem::take(&mut page.base_path);
-                Ok(MetricsPage { target: Arc::new(page), path: if path.is_empty() { "/".to_owned() } else { path } })
+                Ok(MetricsPage {
+                    target: Arc::new(page),
+                    path: if path.is_empty() { "/".to_owned() } else { path },
+                })
             }
         }
     }

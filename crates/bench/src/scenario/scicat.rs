@@ -274,7 +274,12 @@ impl Site {
             }),
             ..Flow::only("create dataset", self.creations(first))
         };
-        let step = counted_step(&format!("preparing {wanted} datasets"), flow, self.args.prepare_connections, missing);
+        let step = counted_step(
+            &format!("preparing {wanted} datasets"),
+            flow,
+            self.args.prepare_connections,
+            missing,
+        );
         let outcome = runner.work(&step, missing).await;
         let mut made = made.lock().unwrap_or_else(PoisonError::into_inner);
         self.paths.extend(made.drain(..).map(|path| runner.target.path(&path)));
@@ -360,7 +365,8 @@ impl Site {
             }),
             ..Flow::only("delete dataset", source)
         };
-        let step = counted_step(&format!("deleting {wanted} datasets"), flow, self.args.prepare_connections, wanted);
+        let step =
+            counted_step(&format!("deleting {wanted} datasets"), flow, self.args.prepare_connections, wanted);
         let record = runner.work(&step, wanted).await?;
         Ok((deleted.load(Ordering::Relaxed), most_frequent(&record.flows[0].messages)))
     }

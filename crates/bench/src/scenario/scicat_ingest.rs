@@ -71,7 +71,10 @@ impl ScicatIngestArgs {
 }
 
 /// Runs the scenario and writes its report.
-pub async fn run(args: &ScicatIngestArgs, stop: &Stop) -> Result<(RunResult, Result<(), BenchError>), BenchError> {
+pub async fn run(
+    args: &ScicatIngestArgs,
+    stop: &Stop,
+) -> Result<(RunResult, Result<(), BenchError>), BenchError> {
     let title = "SciCat: creating datasets with many metadata fields";
     let mut runner = args.common.begin("scicat-ingest", title, stop).await?;
     let outcome = run_on(args, &mut runner).await;
@@ -120,7 +123,8 @@ fn step(
     n_fields: usize,
     rate_per_s: f64,
 ) -> Step {
-    let (bodies, headers, path) = (Arc::clone(bodies), site.session.headers(), site.session.path("/api/v3/datasets"));
+    let (bodies, headers, path) =
+        (Arc::clone(bodies), site.session.headers(), site.session.path("/api/v3/datasets"));
     let source: RequestSource =
         Arc::new(move |n| Request::post(path.clone(), &headers, bodies[n as usize % bodies.len()].clone()));
     let labels = [

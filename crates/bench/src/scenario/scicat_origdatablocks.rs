@@ -82,7 +82,11 @@ async fn run_on(args: &ScicatOrigdatablocksArgs, runner: &mut Runner) -> Result<
     clean_after(runner, &mut site, outcome).await
 }
 
-async fn measure(args: &ScicatOrigdatablocksArgs, runner: &mut Runner, site: &mut Site) -> Result<(), BenchError> {
+async fn measure(
+    args: &ScicatOrigdatablocksArgs,
+    runner: &mut Runner,
+    site: &mut Site,
+) -> Result<(), BenchError> {
     let repeats = std::mem::replace(&mut runner.timing.repeats, 1);
     for n_files in args.files() {
         for repeat in 0..repeats {
@@ -93,12 +97,18 @@ async fn measure(args: &ScicatOrigdatablocksArgs, runner: &mut Runner, site: &mu
 }
 
 /// One block of `n_files` into a dataset of its own.
-async fn measure_block(runner: &mut Runner, site: &mut Site, n_files: u64, repeat: u32) -> Result<(), BenchError> {
+async fn measure_block(
+    runner: &mut Runner,
+    site: &mut Site,
+    n_files: u64,
+    repeat: u32,
+) -> Result<(), BenchError> {
     let pid = site.create_one(n_files + u64::from(repeat)).await?;
     site.paths.push(site.session.path(&dataset_path(&pid)));
     let (body, _size_bytes) = block(&pid, site.seed, 0, n_files);
     let (headers, path) = (site.session.headers(), site.session.path("/api/v3/origdatablocks"));
-    let flow = Flow::only("create block", Arc::new(move |_| Request::post(path.clone(), &headers, body.clone())));
+    let flow =
+        Flow::only("create block", Arc::new(move |_| Request::post(path.clone(), &headers, body.clone())));
     let step = one_user(
         format!("one block of {} files", thousands(n_files)),
         [("files", n_files.to_string()), ("load", "one block".to_owned())],
@@ -179,7 +189,8 @@ fn one_user(name: String, labels: [(&str, String); 2], work: Work) -> Step {
 /// The dataset must count what was registered: a fast server that miscounts is not fast.
 async fn check_count(runner: &mut Runner, site: &Site, pid: &str, wanted: u64) -> Result<(), BenchError> {
     let answer = site.session.send(Method::GET, &dataset_path(pid), None).await?;
-    let counted = serde_json::from_slice::<Value>(&answer.body).ok().and_then(|it| it["numberOfFiles"].as_u64());
+    let counted =
+        serde_json::from_slice::<Value>(&answer.body).ok().and_then(|it| it["numberOfFiles"].as_u64());
     if counted != Some(wanted) {
         let counted = counted.map_or_else(|| answer.excerpt(), thousands);
         runner.note(format!("after {} files the dataset's numberOfFiles says {counted}", thousands(wanted)));

@@ -77,7 +77,10 @@ impl ScicatReadsArgs {
 }
 
 /// Runs the scenario and writes its report.
-pub async fn run(args: &ScicatReadsArgs, stop: &Stop) -> Result<(RunResult, Result<(), BenchError>), BenchError> {
+pub async fn run(
+    args: &ScicatReadsArgs,
+    stop: &Stop,
+) -> Result<(RunResult, Result<(), BenchError>), BenchError> {
     let title = "SciCat: reading datasets by PID and by fullquery while the catalogue grows";
     let mut runner = args.common.begin("scicat-reads", title, stop).await?;
     let outcome = run_on(args, &mut runner).await;
@@ -91,7 +94,8 @@ async fn run_on(args: &ScicatReadsArgs, runner: &mut Runner) -> Result<(), Bench
 }
 
 async fn measure(args: &ScicatReadsArgs, runner: &mut Runner, site: &mut Site) -> Result<(), BenchError> {
-    let fields = args.fullquery_fields.as_deref().unwrap_or("raw datasets created in a random month of ten years");
+    let fields =
+        args.fullquery_fields.as_deref().unwrap_or("raw datasets created in a random month of ten years");
     runner.result.settings.insert("fullquery fields".to_owned(), fields.to_owned());
     runner.result.settings.insert("fullquery limits".to_owned(), args.fullquery_limits.clone());
     for n_datasets in args.sizes() {
@@ -144,7 +148,11 @@ fn step(
         ("load", rate(rate_per_s)),
     ];
     Ok(Step {
-        name: format!("{flow}, {} datasets, {connections} connections, {}", thousands(n_datasets), rate(rate_per_s)),
+        name: format!(
+            "{flow}, {} datasets, {connections} connections, {}",
+            thousands(n_datasets),
+            rate(rate_per_s)
+        ),
         labels: labels.into_iter().map(|(name, value)| (name.to_owned(), value)).collect::<BTreeMap<_, _>>(),
         warmup: runner.timing.warmup,
         measured: runner.timing.measured,
@@ -159,7 +167,8 @@ fn step(
 
 /// Reads of datasets chosen at random: a hot record says nothing about a catalogue.
 fn reads_by_pid(site: &Site) -> RequestSource {
-    let (paths, headers, seed): (Arc<[String]>, _, _) = (site.paths.clone().into(), site.session.headers(), site.seed);
+    let (paths, headers, seed): (Arc<[String]>, _, _) =
+        (site.paths.clone().into(), site.session.headers(), site.seed);
     Arc::new(move |n| {
         let index = hash(seed, n) % paths.len() as u64;
         Request::get(paths[index as usize].clone(), &headers)
@@ -174,7 +183,8 @@ fn queries(args: &ScicatReadsArgs, site: &Site) -> Result<RequestSource, BenchEr
     let paths: Vec<String> = (0..n_queries)
         .map(|n| {
             let fields = given.clone().unwrap_or_else(|| month_query(site.seed, n));
-            let query = format!("fields={}&limits={}", escaped(&fields.to_string()), escaped(&limits.to_string()));
+            let query =
+                format!("fields={}&limits={}", escaped(&fields.to_string()), escaped(&limits.to_string()));
             site.session.path(&format!("/api/v3/datasets/fullquery?{query}"))
         })
         .collect();

@@ -48,12 +48,27 @@ async fn identity() -> Response {
     Json(json!({"profile": {"accessGroups": ["ingestor", "other"]}})).into_response()
 }
 
-async fn create(State(datasets): State<Datasets>, headers: HeaderMap, Json(mut body): Json<Value>) -> Response {
+async fn create(
+    State(datasets): State<Datasets>,
+    headers: HeaderMap,
+    Json(mut body): Json<Value>,
+) -> Response {
     if let Some(refused) = refused(&headers) {
         return refused;
     }
-    let required = ["ownerGroup", "owner", "contactEmail", "sourceFolder", "creationTime", "principalInvestigator", "creationLocation", "type"];
-    if required.iter().any(|name| body[*name].as_str().is_none_or(str::is_empty)) || body["ownerGroup"] != "ingestor" {
+    let required = [
+        "ownerGroup",
+        "owner",
+        "contactEmail",
+        "sourceFolder",
+        "creationTime",
+        "principalInvestigator",
+        "creationLocation",
+        "type",
+    ];
+    if required.iter().any(|name| body[*name].as_str().is_none_or(str::is_empty))
+        || body["ownerGroup"] != "ingestor"
+    {
         return error(StatusCode::BAD_REQUEST, "not a raw dataset");
     }
     let mut datasets = datasets.lock().unwrap();
@@ -97,17 +112,27 @@ async fn list(State(datasets): State<Datasets>, Query(query): Query<BTreeMap<Str
     Json(found).into_response()
 }
 
-async fn fullquery(State(datasets): State<Datasets>, Query(query): Query<BTreeMap<String, String>>) -> Response {
+async fn fullquery(
+    State(datasets): State<Datasets>,
+    Query(query): Query<BTreeMap<String, String>>,
+) -> Response {
     let fields: Value = serde_json::from_str(&query["fields"]).unwrap();
     let limits: Value = serde_json::from_str(&query["limits"]).unwrap();
-    let (begin, end) = (fields["creationTime"]["begin"].as_str().unwrap(), fields["creationTime"]["end"].as_str().unwrap());
+    let (begin, end) =
+        (fields["creationTime"]["begin"].as_str().unwrap(), fields["creationTime"]["end"].as_str().unwrap());
     let datasets = datasets.lock().unwrap();
-    let within = datasets.values().filter(|dataset| (begin..=end).contains(&dataset["creationTime"].as_str().unwrap()));
+    let within = datasets
+        .values()
+        .filter(|dataset| (begin..=end).contains(&dataset["creationTime"].as_str().unwrap()));
     let found: Vec<Value> = within.take(limits["limit"].as_u64().unwrap() as usize).cloned().collect();
     Json(found).into_response()
 }
 
-async fn create_block(State(datasets): State<Datasets>, headers: HeaderMap, Json(body): Json<Value>) -> Response {
+async fn create_block(
+    State(datasets): State<Datasets>,
+    headers: HeaderMap,
+    Json(body): Json<Value>,
+) -> Response {
     if let Some(refused) = refused(&headers) {
         return refused;
     }
