@@ -46,14 +46,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn measure_build(edges: &Path, ids: &Path, out: &Path) -> Result<(), Box<dyn Error>> {
-    let options = BuildOptions {
-        edges: vec![edges.to_owned()],
-        works: Vec::new(),
-        ids: if ids == Path::new("-") { Vec::new() } else { vec![ids.to_owned()] },
-        out: out.to_owned(),
-        n_threads: std::thread::available_parallelism()?.get(),
-        checkpoint_rows: BuildOptions::CHECKPOINT_ROWS,
-    };
+    let ids = if ids == Path::new("-") { Vec::new() } else { vec![ids.to_owned()] };
+    let options = BuildOptions { ids, ..BuildOptions::new(vec![edges.to_owned()], out.to_owned()) };
     let start = Instant::now();
     let summary = build(&options, &mut Silent { n_problems: 0 })?;
     let seconds = start.elapsed().as_secs_f64();

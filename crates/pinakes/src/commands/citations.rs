@@ -144,16 +144,12 @@ fn check_shrinkage(old: &Graph, new: &Graph, limit_percent: u8) -> anyhow::Resul
 }
 
 fn build_reporting(args: &BuildArgs) -> anyhow::Result<CompleteBuild> {
-    let options = BuildOptions {
-        edges: args.edges.clone(),
+    let mut options = BuildOptions {
         works: args.meta.clone(),
         ids: args.ids.clone(),
-        out: args.out.clone(),
-        n_threads: args
-            .threads
-            .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)),
-        checkpoint_rows: BuildOptions::CHECKPOINT_ROWS,
+        ..BuildOptions::new(args.edges.clone(), args.out.clone())
     };
+    options.n_threads = args.threads.unwrap_or(options.n_threads);
     let mut reporter = Reporter::new(args.problems.as_deref())?;
     let complete = build_beside(&options, &mut reporter)?;
     reporter.finish()?;

@@ -26,14 +26,7 @@ static SOUND: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let rows: String = (0..500).map(|n| format!("10.1/{},10.1/{}\n", n * 7 % 90, n * n % 70)).collect();
     fs::write(&edges, rows).unwrap();
     let out = folder.path().join("graph");
-    let options = BuildOptions {
-        edges: vec![edges],
-        works: Vec::new(),
-        ids: Vec::new(),
-        out: out.clone(),
-        n_threads: 1,
-        checkpoint_rows: BuildOptions::CHECKPOINT_ROWS,
-    };
+    let options = BuildOptions::new(vec![edges], out.clone());
     build(&options, &mut Silent).unwrap();
     fs::read(out).unwrap()
 });

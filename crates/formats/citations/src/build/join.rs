@@ -26,7 +26,11 @@ pub(crate) const BY_CITED: &str = "by-cited";
 const PROGRESS_STEP: u64 = 1 << 18;
 
 /// Writes the citations as pairs of numbers, sorted both ways.
-pub(crate) fn join(work: &mut Workspace, observer: &mut dyn Observer) -> Result<(), BuildError> {
+pub(crate) fn join(
+    work: &mut Workspace,
+    keys_at_once: u64,
+    observer: &mut dyn Observer,
+) -> Result<(), BuildError> {
     let mut ids = IdJoin::create(work)?;
     let mut target = Target {
         by_citing: PairSorter::create(&work.path(BY_CITING))?,
@@ -37,7 +41,7 @@ pub(crate) fn join(work: &mut Workspace, observer: &mut dyn Observer) -> Result<
         n_total: work.plan.counts.n_rows_kept,
         observer,
     };
-    let groups = groups(work, KEYS)?;
+    let groups = groups(work, KEYS, keys_at_once)?;
     if let [all] = groups.as_slice() {
         let (table, _) = KeyTable::load(work, KEYS, all.clone())?;
         join_at_once(work, &table, &mut target)?;

@@ -16,8 +16,6 @@ use crate::omid::Omid;
 pub(crate) const N_PARTS: usize = 64;
 const PART_BITS: u32 = N_PARTS.ilog2();
 const PART_BUFFER_BYTES: usize = 64 << 10;
-/// Keys looked at together; a table takes 18 bytes per key.
-const KEYS_AT_ONCE: u64 = 14_000_000;
 /// Odd, so that multiplying by it loses nothing; its high bits are well mixed (2^64 / golden ratio).
 const OMID_FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 pub(crate) const KEY_RECORD_BYTES: usize = 12;
@@ -99,15 +97,19 @@ fn part_name(name: &str, part: usize) -> String {
     format!("{name}-{part:02}")
 }
 
-/// Parts whose keys are looked at together.
-pub(crate) fn groups(work: &Workspace, name: &str) -> io::Result<Vec<std::ops::Range<usize>>> {
+/// Parts whose keys are looked at together: one part at least, more as long as there are no more than `keys_at_once`.
+pub(crate) fn groups(
+    work: &Workspace,
+    name: &str,
+    keys_at_once: u64,
+) -> io::Result<Vec<std::ops::Range<usize>>> {
     let mut groups: Vec<std::ops::Range<usize>> = Vec::new();
     let mut n_in_group = 0;
     for part in 0..N_PARTS {
         let len = std::fs::metadata(work.path(&part_name(name, part)))?.len();
         let n_keys = len / KEY_RECORD_BYTES as u64;
         match groups.last_mut() {
-            Some(group) if n_in_group + n_keys <= KEYS_AT_ONCE => {
+            Some(group) if n_in_group + n_keys <= keys_at_once => {
                 group.end = part + 1;
                 n_in_group += n_keys;
             }

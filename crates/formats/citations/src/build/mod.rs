@@ -56,11 +56,29 @@ pub struct BuildOptions {
     pub n_threads: usize,
     /// Rows between two points that an interrupted scan can go on from.
     pub checkpoint_rows: u64,
+    /// DOIs and OMIDs whose numbers are in memory at a time, 18 bytes each.
+    pub keys_at_once: u64,
 }
 
 impl BuildOptions {
     /// Rows between checkpoints if nothing else is asked: about half a minute of work.
     pub const CHECKPOINT_ROWS: u64 = 32_000_000;
+    /// Keys in memory if nothing else is asked: 250 MB.
+    pub const KEYS_AT_ONCE: u64 = 14_000_000;
+
+    /// Makes `out` from `edges` alone, with the usual bounds and one thread per processor.
+    #[must_use]
+    pub fn new(edges: Vec<PathBuf>, out: PathBuf) -> Self {
+        Self {
+            edges,
+            works: Vec::new(),
+            ids: Vec::new(),
+            out,
+            n_threads: std::thread::available_parallelism().map_or(1, usize::from),
+            checkpoint_rows: Self::CHECKPOINT_ROWS,
+            keys_at_once: Self::KEYS_AT_ONCE,
+        }
+    }
 }
 
 /// How far a build is.
@@ -227,7 +245,7 @@ fn advance(
             }
             Stage::Number
         }
-        Stage::Number => match number::number(work, observer)? {
+        Stage::Number => match number::number(work, options.keys_at_once, observer)? {
             number::Numbered::Distinct => Stage::Join,
             number::Numbered::Collision if work.plan.seed + 1 < SEEDS_MAX => {
                 work.start_over()?;
@@ -236,7 +254,7 @@ fn advance(
             number::Numbered::Collision => return Err(BuildError::Collisions { tried: SEEDS_MAX }),
         },
         Stage::Join => {
-            join::join(work, observer)?;
+            join::join(work, options.keys_at_once, observer)?;
             Stage::Encode
         }
         Stage::Encode => {

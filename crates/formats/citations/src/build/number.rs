@@ -22,9 +22,13 @@ pub(crate) enum Numbered {
 }
 
 /// Numbers DOIs by their order and writes the number of every key.
-pub(crate) fn number(work: &mut Workspace, observer: &mut dyn Observer) -> Result<Numbered, BuildError> {
+pub(crate) fn number(
+    work: &mut Workspace,
+    keys_at_once: u64,
+    observer: &mut dyn Observer,
+) -> Result<Numbered, BuildError> {
     work.plan.n_candidates = write_keys(work, observer)?;
-    let conflicts = check_keys(work)?;
+    let conflicts = check_keys(work, keys_at_once)?;
     if 0 < conflicts.n_dois {
         return Ok(Numbered::Collision);
     }
@@ -67,9 +71,9 @@ fn number_of(n_dois: u64) -> Result<u32, BuildError> {
 }
 
 /// Every key's table once: are there two numbers for one?
-fn check_keys(work: &Workspace) -> Result<Conflicts, BuildError> {
+fn check_keys(work: &Workspace, keys_at_once: u64) -> Result<Conflicts, BuildError> {
     let mut all = Conflicts::default();
-    for group in groups(work, KEYS)? {
+    for group in groups(work, KEYS, keys_at_once)? {
         let (_, conflicts) = KeyTable::load(work, KEYS, group)?;
         all.n_dois += conflicts.n_dois;
         all.n_omids += conflicts.n_omids;

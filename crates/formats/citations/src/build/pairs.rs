@@ -126,3 +126,31 @@ impl SortedPairs {
         Ok(self.0.next_source()?.map(|source| source.current))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Many small runs come out as one stable sort would give them.
+        #[test]
+        fn merges_runs_in_order(keys in proptest::collection::vec(0_u64..500, 0..2000), batch_bytes in 16_usize..4000) {
+            let folder = tempfile::TempDir::new().unwrap();
+            let path = folder.path().join("pairs");
+            let mut sorter = PairSorter(Spool::open(&path, Vec::new(), batch_bytes).unwrap());
+            let mut model: Vec<(u64, u64)> = (0..).zip(&keys).map(|(value, &key)| (key << 30, value << 40)).collect();
+            for &(key, value) in &model {
+                sorter.push(Pair { key, value }).unwrap();
+            }
+            model.sort_by_key(|pair| pair.0);
+            let runs = sorter.finish().unwrap();
+            let mut merged = PairRuns::open(&path, runs.list().to_vec()).unwrap().merge();
+            for (key, value) in model {
+                prop_assert_eq!(merged.next().unwrap(), Some(Pair { key, value }));
+            }
+            prop_assert_eq!(merged.next().unwrap(), None);
+        }
+    }
+}

@@ -174,3 +174,41 @@ impl SortedTexts {
         Ok(source.map(|it| Text { bytes: &it.text, first: it.first, second: it.second }))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Runs of any size, continued after a checkpoint, hold every text once per run, in order.
+        #[test]
+        fn merges_runs_in_order(
+            texts in proptest::collection::vec(("[a-c]{0,6}", 0_u64..3), 0..800),
+            batch_bytes in 30_usize..3000,
+        ) {
+            let folder = tempfile::TempDir::new().unwrap();
+            let path = folder.path().join("texts");
+            let mut runs = Vec::new();
+            for half in texts.chunks(texts.len() / 2 + 1) {
+                let mut sorter = TextSorter(Spool::open(&path, runs, batch_bytes).unwrap());
+                for (text, first) in half {
+                    sorter.push(Text { bytes: text.as_bytes(), first: *first, second: 7 }).unwrap();
+                }
+                runs = sorter.checkpoint().unwrap().to_vec();
+            }
+            let mut merged = TextRuns::open(&path, runs).unwrap().merge();
+            let mut found = Vec::new();
+            while let Some(text) = merged.next().unwrap() {
+                prop_assert_eq!(text.second, 7);
+                found.push((String::from_utf8(text.bytes.to_vec()).unwrap(), text.first));
+            }
+            prop_assert!(found.is_sorted());
+            let model: BTreeSet<(String, u64)> = texts.into_iter().collect();
+            prop_assert_eq!(found.into_iter().collect::<BTreeSet<_>>(), model);
+        }
+    }
+}

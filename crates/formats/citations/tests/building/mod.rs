@@ -20,12 +20,5 @@ impl Observer for Collecting {
 
 /// Options that make `graph` in a folder.
 pub(crate) fn options(edges: &[PathBuf], folder: &Path) -> BuildOptions {
-    BuildOptions {
-        edges: edges.to_vec(),
-        works: Vec::new(),
-        ids: Vec::new(),
-        out: folder.join("graph"),
-        n_threads: 2,
-        checkpoint_rows: BuildOptions::CHECKPOINT_ROWS,
-    }
+    BuildOptions { n_threads: 2, ..BuildOptions::new(edges.to_vec(), folder.join("graph")) }
 }
