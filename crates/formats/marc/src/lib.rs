@@ -30,6 +30,9 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
+//! A raw record's bytes are those of the input, whatever is wrong with them; keep `raw.bytes` before `raw` goes to
+//! [`parse`] to store them beside what was read.
+//!
 //! A bad record never stops the load. What is wrong is a [`Problem`] with the number of the record, the byte
 //! offset in the input, the field and a [`Fault`]; its [`Severity`] says whether all was read all the same
 //! ([`Severity::Warning`]), a part was lost ([`Severity::Loss`]) or nothing could be read ([`Severity::Fatal`]).

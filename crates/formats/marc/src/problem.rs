@@ -163,7 +163,7 @@ pub enum Fault {
         found: String,
     },
     /// More blanks than two indicators before the first subfield.
-    #[error("{len} blanks more than two indicators were left out")]
+    #[error("blanks beyond the two indicators were left out: {len}")]
     ExtraBlanks {
         /// How many.
         len: usize,
@@ -200,7 +200,7 @@ pub enum Fault {
 
     // Text.
     /// Bytes that are not UTF-8.
-    #[error("{len} bytes are not UTF-8 (first: {first:02X} hex); each run was replaced by U+FFFD")]
+    #[error("not UTF-8: {len} bytes, the first is {first:02X} hex; each run was replaced by U+FFFD")]
     InvalidUtf8 {
         /// How many bytes in this text.
         len: usize,
@@ -405,9 +405,16 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Begins with the problems that are known already.
-    pub(crate) const fn new(record: u64, offset: u64, problems: Vec<Problem>) -> Self {
-        Self { record, offset, problems, omitted: None }
+    /// Begins with the problems that are known already, and goes on counting if those were too many.
+    pub(crate) fn new(record: u64, offset: u64, mut problems: Vec<Problem>) -> Self {
+        let omitted = match problems.last().map(|last| &last.fault) {
+            Some(Fault::Omitted { n, worst }) => Some((*n, *worst)),
+            _ => None,
+        };
+        if omitted.is_some() {
+            problems.pop();
+        }
+        Self { record, offset, problems, omitted }
     }
 
     /// Adds a fault at a place in the record.

@@ -1,6 +1,6 @@
 //! Where `record` elements begin and end, without parsing what is in them.
 
-use memchr::{memchr, memmem};
+use memchr::{memchr, memchr2, memmem};
 
 use crate::cut::{Cut, Rest};
 use crate::problem::Fault;
@@ -125,15 +125,18 @@ fn start_tag(data: &[u8]) -> Scan {
     Scan::Whole(markup, end + 1)
 }
 
-/// Where the tag at the start of `data` ends: its `>` outside of quotes. A `<` outside of quotes cannot stand in a
-/// tag; the tag counts as ended before it.
+/// Where the tag at the start of `data` ends: its `>` outside of quotes. A `<` can stand nowhere in a tag; the tag
+/// counts as ended before it, so that a stray quote does not hide the records behind it.
 fn tag_end(data: &[u8]) -> Option<usize> {
     let mut at = 1;
     loop {
         match data.get(at)? {
             b'>' => return Some(at),
             b'<' => return Some(at - 1),
-            quote @ (b'"' | b'\'') => at += 2 + memchr(*quote, &data[at + 1..])?,
+            quote @ (b'"' | b'\'') => {
+                let found = at + 1 + memchr2(*quote, b'<', &data[at + 1..])?;
+                at = if data[found] == b'<' { found } else { found + 1 };
+            }
             _ => at += 1,
         }
     }
