@@ -35,6 +35,13 @@ const CLIENT_CEILING_CONNECTIONS: usize = 32;
 const SATURATION_PRECISION: f64 = 0.06;
 const SATURATION_TRIALS_MAX: u32 = 9;
 
+/// Share of the closed load's throughput at which the search begins.
+const FIRST_TRIAL_SHARE: f64 = 0.8;
+
+/// A trial that fails below this share of the closed load's throughput is repeated: another program may
+/// have taken the machine for a moment, and one such moment would halve the result.
+const SURPRISE_SHARE: f64 = 0.9;
+
 /// Whether bare servers are measured beside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CeilingMode {
@@ -272,14 +279,21 @@ impl Runner {
         let (record, result) = self.run_watched(&burst, StepKind::Closed).await?;
         self.add(&burst, &record, result).await?;
         let at_full_load = self.result.steps[self.result.steps.len() - 1].verdict.clone();
+        let at_most_per_s = record.throughput_per_s();
         let mut search =
-            Search::new(record.throughput_per_s() * 0.8, SATURATION_PRECISION, SATURATION_TRIALS_MAX);
+            Search::new(at_most_per_s * FIRST_TRIAL_SHARE, SATURATION_PRECISION, SATURATION_TRIALS_MAX);
         let mut best: Option<StepResult> = None;
         while let Some(rate_per_s) = search.next() {
             let rate_per_s = if rate_per_s > 100.0 { rate_per_s.round() } else { rate_per_s };
             let trial = with_load(step, Load::Open { rate_per_s }, &format!("trial {}", rate(rate_per_s)));
-            let (record, result) = self.run_watched(&trial, StepKind::Trial).await?;
-            let outcome = judge_trial(&record, rate_per_s, bound);
+            let (mut record, mut result) = self.run_watched(&trial, StepKind::Trial).await?;
+            let mut outcome = judge_trial(&record, rate_per_s, bound);
+            let is_surprise = outcome == Trial::Missed && rate_per_s < SURPRISE_SHARE * at_most_per_s;
+            if is_surprise && record.cut_short.is_none() {
+                self.add(&trial, &record, result).await?;
+                (record, result) = self.run_watched(&trial, StepKind::Trial).await?;
+                outcome = judge_trial(&record, rate_per_s, bound);
+            }
             search.tell(rate_per_s, outcome);
             if outcome == Trial::Kept && search.best_per_s() == Some(rate_per_s) {
                 best = Some(result.clone());

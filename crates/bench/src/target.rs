@@ -84,6 +84,17 @@ impl Target {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Only digits and marks, so that no name is looked up.
+        #[test]
+        fn no_url_panics_and_only_loopback_passes(rest in "[0-9.:/@?#%\\[\\] é]{0,40}") {
+            if let Ok(target) = Target::parse(&format!("http://{rest}"), Reach::LoopbackOnly) {
+                prop_assert!(target.address.ip().to_canonical().is_loopback());
+            }
+        }
+    }
 
     /// `url` with the loopback rule must give `expected`: an address, or the start of the message.
     fn check(url: &str, expected: &str) {

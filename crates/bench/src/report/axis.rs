@@ -52,14 +52,21 @@ impl Axis {
     }
 
     fn log(low: f64, high: f64) -> Self {
-        let first = low.log10().floor() as i32;
-        let last = (high.log10().ceil() as i32).max(first + 1);
-        let multiples: &[f64] = if last - first <= 2 { &[1.0, 2.0, 5.0] } else { &[1.0] };
-        let (low, high) = (10_f64.powi(first), 10_f64.powi(last));
-        let ticks = (first..=last)
+        let first = (low * 1.000_001).log10().floor() as i32;
+        let last = ((high * 0.999_999).log10().ceil() as i32).max(first + 1);
+        let is_short = last - first <= 2;
+        let multiples: &[f64] = if is_short { &[1.0, 2.0, 5.0] } else { &[1.0] };
+        let mut ticks: Vec<f64> = (first..=last)
             .flat_map(|decade| multiples.iter().map(move |it| it * 10_f64.powi(decade)))
-            .filter(|tick| *tick <= high * 1.000_001)
+            .filter(|tick| *tick <= 10_f64.powi(last) * 1.000_001)
             .collect();
+        if is_short {
+            // From the last tick below the values to the first above.
+            let begin = ticks.iter().rposition(|tick| *tick <= low * 1.000_001).unwrap_or(0);
+            let end = ticks.iter().position(|tick| *tick >= high * 0.999_999).unwrap_or(ticks.len() - 1);
+            ticks = ticks[begin..=end.max(begin + 1).min(ticks.len() - 1)].to_vec();
+        }
+        let (low, high) = (ticks[0], ticks[ticks.len() - 1]);
         Self { low, high, scale: AxisScale::Log, ticks }
     }
 
@@ -145,7 +152,9 @@ mod tests {
         check(&[0.0, 0.0], AxisScale::Linear, "0 0.2 0.4 0.6 0.8 1");
         check(&[], AxisScale::Linear, "0 2 4 6 8 10");
         check(&[0.3, 20.0], AxisScale::Log, "0.1 1 10 100");
-        check(&[2.0, 30.0], AxisScale::Log, "1 2 5 10 20 50 100");
+        check(&[2.0, 30.0], AxisScale::Log, "2 5 10 20 50");
+        check(&[10.0, 10.0], AxisScale::Log, "10 20");
+        check(&[50.0, 100.0], AxisScale::Log, "50 100");
         check(&[10.0, 25_000.0], AxisScale::Log, "10 100 1000 10k 100k");
         check(&[0.0, 99.95], AxisScale::Nines, "0 50 90 99 99.9 99.99");
     }

@@ -154,8 +154,9 @@ pub fn headlines(result: &RunResult) -> Vec<String> {
 }
 
 fn sentence(step: &StepResult, what: &str) -> String {
+    let end = if step.verdict.evidence.ends_with('?') { "" } else { "." };
     format!(
-        "{} ({what}): {}, p50 {}, p99 {}. Bound by {}: {}.",
+        "{} ({what}): {}, p50 {}, p99 {}. Bound by {}: {}{end}",
         step.name,
         rate(step.throughput_per_s),
         ms(step.total.latency.p50_ms),

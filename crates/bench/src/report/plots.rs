@@ -224,16 +224,7 @@ fn by_percentile(conditions: &str, steps: &Family<'_>) -> Option<Plot> {
     chosen.truncate(LINES_MAX);
     let lines: Vec<Line> = chosen
         .into_iter()
-        .map(|(name, step)| Line {
-            name,
-            mark: Mark::Joined,
-            points: step
-                .total
-                .distribution
-                .iter()
-                .map(|[percentile, ms]| (*percentile, ms.max(1e-3)))
-                .collect(),
-        })
+        .map(|(name, step)| Line { name, mark: Mark::Joined, points: percentiles(step) })
         .collect();
     (!lines.is_empty()).then(|| Plot {
         title: titled("Latency by percentile", conditions),
@@ -249,8 +240,17 @@ fn by_percentile(conditions: &str, steps: &Family<'_>) -> Option<Plot> {
     })
 }
 
+/// The distribution as far as there are requests beyond each percentile; then only the maximum is left.
+fn percentiles(step: &StepResult) -> Vec<(f64, f64)> {
+    let last = 100.0 * (1.0 - 1.0 / step.total.latency.n.max(2) as f64);
+    let told = step.total.distribution.iter().filter(|[percentile, _]| *percentile < last);
+    let mut points: Vec<(f64, f64)> = told.map(|[percentile, ms]| (*percentile, ms.max(1e-3))).collect();
+    points.push((last, step.total.latency.max_ms.max(1e-3)));
+    points
+}
+
 fn against_rate(conditions: &str, steps: &Family<'_>) -> Option<Plot> {
-    let mut lines: BTreeMap<String, Vec<(f64, f64)>> = BTreeMap::new();
+    let mut lines: Vec<Line> = Vec::new(); // In the order of the steps.
     for (name, step) in steps {
         let Some(offered) = step.offered_per_s else { continue };
         if step.kind == StepKind::Saturation || step.total.latency.n == 0 {
@@ -258,17 +258,17 @@ fn against_rate(conditions: &str, steps: &Family<'_>) -> Option<Plot> {
         }
         let space = if name.is_empty() { "" } else { ", " };
         for (what, value) in [("p50", step.total.latency.p50_ms), ("p99", step.total.latency.p99_ms)] {
-            lines.entry(format!("{name}{space}{what}")).or_default().push((offered, value.max(1e-3)));
+            let (name, point) = (format!("{name}{space}{what}"), (offered, value.max(1e-3)));
+            match lines.iter_mut().find(|line| line.name == name) {
+                Some(line) => line.points.push(point),
+                None => lines.push(Line { name, mark: Mark::JoinedDots, points: vec![point] }),
+            }
         }
     }
-    let mut lines: Vec<Line> = lines
-        .into_iter()
-        .filter(|(_, points)| points.len() >= 2)
-        .map(|(name, mut points)| {
-            points.sort_by(|a, b| a.0.total_cmp(&b.0));
-            Line { name, mark: Mark::JoinedDots, points }
-        })
-        .collect();
+    lines.retain(|line| line.points.len() >= 2);
+    for line in &mut lines {
+        line.points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    }
     lines.truncate(LINES_MAX);
     (!lines.is_empty()).then(|| Plot {
         title: titled("Latency against rate", conditions),

@@ -242,6 +242,11 @@ impl Site {
 
     /// Creates datasets through the public interface until there are `wanted`.
     pub async fn grow(&mut self, runner: &mut Runner, wanted: u64) -> Result<(), BenchError> {
+        if self.paths.is_empty() && wanted > 0 {
+            // One for a try: a refusal is told before a million requests meet it.
+            let pid = self.create_one(0).await?;
+            self.paths.push(self.session.path(&dataset_path(&pid)));
+        }
         let mut rounds = 0;
         while (self.paths.len() as u64) < wanted {
             self.session.refresh().await?;
@@ -311,6 +316,26 @@ impl Site {
                 reason: answer.excerpt(),
             }),
         }
+    }
+
+    /// Notes in the report when the queries of this account cannot find the run's own datasets.
+    pub async fn check_queries(&self, runner: &mut Runner) -> Result<(), BenchError> {
+        let fields = json!({"mode": {}, "keywords": [self.shape.tag]}).to_string();
+        let limits = json!({"skip": 0, "limit": 1}).to_string();
+        let path =
+            format!("/api/v3/datasets/fullquery?fields={}&limits={}", escaped(&fields), escaped(&limits));
+        let answer = self.session.send(Method::GET, &path, None).await?;
+        let rows: Option<Vec<Value>> = serde_json::from_slice(&answer.body).ok();
+        if rows.is_none_or(|rows| rows.is_empty()) {
+            runner.note(format!(
+                "fullquery does not find the run's datasets ({}): its times are those of empty answers; is {} a group \
+                 of {}?",
+                answer.excerpt(),
+                self.shape.owner_group,
+                self.args.username
+            ));
+        }
+        Ok(())
     }
 
     /// Deletes what the run made: the datasets it knows, then whatever else carries its keyword

@@ -99,7 +99,11 @@ async fn measure(args: &ScicatReadsArgs, runner: &mut Runner, site: &mut Site) -
     runner.result.settings.insert("fullquery fields".to_owned(), fields.to_owned());
     runner.result.settings.insert("fullquery limits".to_owned(), args.fullquery_limits.clone());
     for n_datasets in args.sizes() {
+        let is_first = site.paths.is_empty();
         site.grow(runner, n_datasets).await?;
+        if is_first {
+            site.check_queries(runner).await?;
+        }
         for connections in args.connections() {
             for flow in ["by PID", "fullquery"] {
                 measure_flow(args, runner, site, flow, connections).await?;

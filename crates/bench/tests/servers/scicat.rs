@@ -118,12 +118,13 @@ async fn fullquery(
 ) -> Response {
     let fields: Value = serde_json::from_str(&query["fields"]).unwrap();
     let limits: Value = serde_json::from_str(&query["limits"]).unwrap();
-    let (begin, end) =
-        (fields["creationTime"]["begin"].as_str().unwrap(), fields["creationTime"]["end"].as_str().unwrap());
+    let text = |value: &Value, otherwise: &str| value.as_str().unwrap_or(otherwise).to_owned();
+    let begin = text(&fields["creationTime"]["begin"], "");
+    let end = text(&fields["creationTime"]["end"], "9999");
     let datasets = datasets.lock().unwrap();
     let within = datasets
         .values()
-        .filter(|dataset| (begin..=end).contains(&dataset["creationTime"].as_str().unwrap()));
+        .filter(|dataset| (begin.clone()..=end.clone()).contains(&text(&dataset["creationTime"], "")));
     let found: Vec<Value> = within.take(limits["limit"].as_u64().unwrap() as usize).cloned().collect();
     Json(found).into_response()
 }
