@@ -17,7 +17,7 @@ use crate::generate::marc::{MarcKind, record};
 use crate::generate::{citations, topics, users};
 use crate::load::ClientSettings;
 use crate::report;
-use crate::result::RunResult;
+use crate::runner::Finished;
 use crate::scenario::http::HttpArgs;
 use crate::scenario::scicat_ingest::ScicatIngestArgs;
 use crate::scenario::scicat_origdatablocks::ScicatOrigdatablocksArgs;
@@ -164,7 +164,8 @@ async fn run_command(command: &Command) -> Result<ExitCode, BenchError> {
 }
 
 /// Prints the report of a run. A run that left nothing is an error; one that left a part says why it ended.
-fn conclude((result, outcome): (RunResult, Result<(), BenchError>)) -> Result<ExitCode, BenchError> {
+fn conclude(run: Finished) -> Result<ExitCode, BenchError> {
+    let Finished { result, outcome } = run;
     match outcome {
         Err(error) if result.steps.is_empty() => Err(error),
         Err(error) => {

@@ -332,18 +332,28 @@ impl Runner {
         report::write_result(&self.result, &self.out)
     }
 
-    /// Ends the run: notes how it ended and writes all reports.
-    pub fn finish(mut self, outcome: &Result<(), BenchError>) -> Result<RunResult, BenchError> {
+    /// Ends the run: notes how it ended and writes all reports. Gives the result also when they cannot be
+    /// written (a full disk), so that the caller can still print it.
+    pub fn finish(mut self, outcome: Result<(), BenchError>) -> Finished {
         self.progress.finish();
         self.result.took_s = self.began.elapsed().as_secs_f64();
-        self.result.ended = match outcome {
+        self.result.ended = match &outcome {
             Ok(()) => Ended::Complete,
             Err(BenchError::Interrupted) => Ended::Interrupted,
             Err(error) => Ended::Failed(error.to_string()),
         };
-        report::write_all(&self.result, &self.out)?;
-        Ok(self.result)
+        let written = report::write_all(&self.result, &self.out);
+        Finished { result: self.result, outcome: outcome.and(written) }
     }
+}
+
+/// A run that is over.
+#[derive(Debug)]
+pub struct Finished {
+    /// What was measured, all or until the error.
+    pub result: RunResult,
+    /// What ended it early, or kept its reports from being written.
+    pub outcome: Result<(), BenchError>,
 }
 
 /// True for steps whose rate the server decided.

@@ -13,6 +13,7 @@ use pinakes_bench::BenchError;
 use pinakes_bench::cli::{BenchArgs, Command};
 use pinakes_bench::compare::compare;
 use pinakes_bench::result::{Ended, RunResult, StepKind};
+use pinakes_bench::runner::Finished;
 use pinakes_bench::scenario::{http, scicat_ingest, scicat_origdatablocks, scicat_reads};
 use pinakes_bench::stop::Stop;
 use servers::TestServer;
@@ -24,10 +25,8 @@ struct Cli {
     args: BenchArgs,
 }
 
-type Outcome = Result<(RunResult, Result<(), BenchError>), BenchError>;
-
 /// Runs a scenario as the command line would.
-async fn run(words: &[&str], stop: &Stop) -> Outcome {
+async fn run(words: &[&str], stop: &Stop) -> Result<Finished, BenchError> {
     let cli = Cli::try_parse_from(["bench"].iter().chain(words)).unwrap();
     match cli.args.command {
         Command::Http(args) => http::run(&args, stop).await,
@@ -93,7 +92,7 @@ async fn reads_prepare_measure_and_clean_up() {
         "--no-ceiling",
         "--no-saturation",
     ];
-    let (result, outcome) = run(&words, &Stop::default()).await.unwrap();
+    let Finished { result, outcome } = run(&words, &Stop::default()).await.unwrap();
     outcome.unwrap();
     check_report(out.path(), &result);
     assert_eq!(result.steps.len(), 2 * 2 * 2);
@@ -139,7 +138,7 @@ async fn ingest_saturates_and_cleans_up() {
         "60000",
         "--no-ceiling",
     ];
-    let (result, outcome) = run(&words, &Stop::default()).await.unwrap();
+    let Finished { result, outcome } = run(&words, &Stop::default()).await.unwrap();
     outcome.unwrap();
     check_report(out.path(), &result);
     assert_eq!(result.steps[0].kind, StepKind::Rate);
@@ -173,7 +172,7 @@ async fn blocks_are_counted_and_timed() {
         "--no-ceiling",
         "--keep-data",
     ];
-    let (result, outcome) = run(&words, &Stop::default()).await.unwrap();
+    let Finished { result, outcome } = run(&words, &Stop::default()).await.unwrap();
     outcome.unwrap();
     check_report(out.path(), &result);
     assert_eq!(result.series[0].points.len(), 20);
@@ -208,7 +207,7 @@ async fn http_closed_load_has_a_bare_server_beside_it_and_compares_with_itself()
         "--repeats",
         "3",
     ];
-    let (result, outcome) = run(&words, &Stop::default()).await.unwrap();
+    let Finished { result, outcome } = run(&words, &Stop::default()).await.unwrap();
     outcome.unwrap();
     check_report(out.path(), &result);
     assert_eq!(result.steps.len(), 3);
@@ -252,7 +251,7 @@ async fn a_run_that_is_interrupted_leaves_its_report() {
         "0",
         "--no-ceiling",
     ];
-    let (result, outcome) = run(&words, &stop).await.unwrap();
+    let Finished { result, outcome } = run(&words, &stop).await.unwrap();
     assert!(matches!(outcome, Err(BenchError::Interrupted)));
     check_report(out.path(), &result);
     assert_eq!((result.ended.clone(), result.steps.len()), (Ended::Interrupted, 1));
@@ -260,11 +259,47 @@ async fn a_run_that_is_interrupted_leaves_its_report() {
     assert!(result.steps[0].total.n_ok >= 50);
 }
 
+/// A folder that takes nothing more stands for a full disk: the result is still there to be printed.
+#[tokio::test]
+async fn reports_that_cannot_be_written_do_not_lose_the_result() {
+    let out = tempfile::tempdir().unwrap();
+    let folder = out.path().join("report");
+    let server = TestServer::answering({
+        let folder = folder.clone();
+        move |_, request| {
+            if request.uri().path() == "/a" && folder.is_dir() {
+                std::fs::remove_dir_all(&folder).unwrap();
+                std::fs::write(&folder, "in the way").unwrap();
+            }
+            async { "ok".into_response() }
+        }
+    });
+    let url = server.url();
+    let words = [
+        "http",
+        "--url",
+        &url,
+        "--out",
+        folder.to_str().unwrap(),
+        "--path",
+        "/a",
+        "--step-s",
+        "0.3",
+        "--warmup-s",
+        "0",
+        "--no-ceiling",
+    ];
+    let Finished { result, outcome } = run(&words, &Stop::default()).await.unwrap();
+    assert!(matches!(outcome, Err(BenchError::Write { .. })), "{outcome:?}");
+    assert_eq!(result.steps.len(), 1);
+    assert!(result.steps[0].total.n_ok > 0);
+}
+
 /// A run with `words` must end with a message that contains `expected`.
 async fn check_message(words: &[&str], expected: &str) {
     let message = match run(words, &Stop::default()).await {
-        Err(error) | Ok((_, Err(error))) => error.to_string(),
-        Ok((result, Ok(()))) => format!("no error but {} steps", result.steps.len()),
+        Err(error) | Ok(Finished { outcome: Err(error), .. }) => error.to_string(),
+        Ok(Finished { result, outcome: Ok(()) }) => format!("no error but {} steps", result.steps.len()),
     };
     assert!(message.contains(expected), "{words:?}: found {message:?}, expected {expected:?}");
     assert!(!message.contains(PASSWORD) && !message.contains("wrong password"), "{message}");
@@ -356,7 +391,7 @@ async fn the_servers_own_numbers_are_used() {
         "0",
         "--no-ceiling",
     ];
-    let (result, outcome) = run(&words, &Stop::default()).await.unwrap();
+    let Finished { result, outcome } = run(&words, &Stop::default()).await.unwrap();
     outcome.unwrap();
     let step = &result.steps[0];
     let commit = step.stages.iter().find(|stage| stage.stage == "commit").unwrap();

@@ -15,8 +15,8 @@ use crate::client::Request;
 use crate::error::BenchError;
 use crate::load::saturation::Bound;
 use crate::load::{Flow, Group, Load, Loops, Step, Work};
-use crate::result::{RunResult, StepKind};
-use crate::runner::{COUNTED_WORK_MAX, Runner};
+use crate::result::StepKind;
+use crate::runner::{COUNTED_WORK_MAX, Finished, Runner};
 use crate::stop::Stop;
 use crate::target::Target;
 use crate::verdict::rate;
@@ -100,11 +100,11 @@ pub struct HttpArgs {
 }
 
 /// Runs the load and writes its report.
-pub async fn run(args: &HttpArgs, stop: &Stop) -> Result<(RunResult, Result<(), BenchError>), BenchError> {
+pub async fn run(args: &HttpArgs, stop: &Stop) -> Result<Finished, BenchError> {
     let flows = flows(args)?; // Before anything is sent or written: a wrong option costs nothing.
     let mut runner = args.common.begin("http", "HTTP requests as given", stop).await?;
     let outcome = measure(args, &mut runner, flows).await;
-    Ok((runner.finish(&outcome)?, outcome))
+    Ok(runner.finish(outcome))
 }
 
 async fn measure(args: &HttpArgs, runner: &mut Runner, flows: Flows) -> Result<(), BenchError> {

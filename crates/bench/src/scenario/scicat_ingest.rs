@@ -14,8 +14,8 @@ use crate::generate::datasets::{DatasetShape, dataset};
 use crate::load::saturation::Bound;
 use crate::load::{Flow, Group, Load, RequestSource, Step, Work};
 use crate::published;
-use crate::result::{RunResult, StepKind};
-use crate::runner::Runner;
+use crate::result::StepKind;
+use crate::runner::{Finished, Runner};
 use crate::stop::Stop;
 use crate::verdict::{rate, thousands};
 
@@ -71,14 +71,11 @@ impl ScicatIngestArgs {
 }
 
 /// Runs the scenario and writes its report.
-pub async fn run(
-    args: &ScicatIngestArgs,
-    stop: &Stop,
-) -> Result<(RunResult, Result<(), BenchError>), BenchError> {
+pub async fn run(args: &ScicatIngestArgs, stop: &Stop) -> Result<Finished, BenchError> {
     let title = "SciCat: creating datasets with many metadata fields";
     let mut runner = args.common.begin("scicat-ingest", title, stop).await?;
     let outcome = run_on(args, &mut runner).await;
-    Ok((runner.finish(&outcome)?, outcome))
+    Ok(runner.finish(outcome))
 }
 
 async fn run_on(args: &ScicatIngestArgs, runner: &mut Runner) -> Result<(), BenchError> {

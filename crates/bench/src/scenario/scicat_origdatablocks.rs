@@ -16,8 +16,8 @@ use crate::generate::datasets::BASE_FIELDS;
 use crate::generate::files::block;
 use crate::load::{Flow, Group, Load, Loops, Script, Step, Work};
 use crate::published;
-use crate::result::{RunResult, Series, StepKind};
-use crate::runner::{COUNTED_WORK_MAX, Runner};
+use crate::result::{Series, StepKind};
+use crate::runner::{COUNTED_WORK_MAX, Finished, Runner};
 use crate::stop::Stop;
 use crate::verdict::{ms, thousands};
 
@@ -63,17 +63,14 @@ impl ScicatOrigdatablocksArgs {
 }
 
 /// Runs the scenario and writes its report.
-pub async fn run(
-    args: &ScicatOrigdatablocksArgs,
-    stop: &Stop,
-) -> Result<(RunResult, Result<(), BenchError>), BenchError> {
+pub async fn run(args: &ScicatOrigdatablocksArgs, stop: &Stop) -> Result<Finished, BenchError> {
     let title = "SciCat: registering the files of a dataset in blocks";
     let mut runner = args.common.begin("scicat-origdatablocks", title, stop).await?;
     if args.common.timeout_s.is_none() {
         runner.settings.timeout = BLOCK_TIMEOUT;
     }
     let outcome = run_on(args, &mut runner).await;
-    Ok((runner.finish(&outcome)?, outcome))
+    Ok(runner.finish(outcome))
 }
 
 async fn run_on(args: &ScicatOrigdatablocksArgs, runner: &mut Runner) -> Result<(), BenchError> {

@@ -16,8 +16,8 @@ use crate::generate::random::{Random, hash};
 use crate::load::saturation::Bound;
 use crate::load::{Flow, Group, Load, RequestSource, Step, Work};
 use crate::published;
-use crate::result::{RunResult, StepKind};
-use crate::runner::Runner;
+use crate::result::StepKind;
+use crate::runner::{Finished, Runner};
 use crate::stop::Stop;
 use crate::verdict::{rate, thousands};
 
@@ -77,14 +77,11 @@ impl ScicatReadsArgs {
 }
 
 /// Runs the scenario and writes its report.
-pub async fn run(
-    args: &ScicatReadsArgs,
-    stop: &Stop,
-) -> Result<(RunResult, Result<(), BenchError>), BenchError> {
+pub async fn run(args: &ScicatReadsArgs, stop: &Stop) -> Result<Finished, BenchError> {
     let title = "SciCat: reading datasets by PID and by fullquery while the catalogue grows";
     let mut runner = args.common.begin("scicat-reads", title, stop).await?;
     let outcome = run_on(args, &mut runner).await;
-    Ok((runner.finish(&outcome)?, outcome))
+    Ok(runner.finish(outcome))
 }
 
 async fn run_on(args: &ScicatReadsArgs, runner: &mut Runner) -> Result<(), BenchError> {
