@@ -100,14 +100,14 @@ pub fn from_value(value: &Value, kind: &Kind) -> Result<Filter, ScicatError> {
     };
     let condition = match filter.get("where") {
         None | Some(Value::Null) => Expr::All,
-        Some(Value::Object(map)) => condition::parse(&with_new_names(map), kind, Language::LoopBack)?,
+        Some(Value::Object(map)) => condition::parse(&with_new_names(map, kind), kind, Language::LoopBack)?,
         Some(other) => return Err(ScicatError::bad_request(format!("where must be an object, found {other}"))),
     };
     Ok(Filter {
         condition,
         fields: Projection::parse(filter.get("fields").unwrap_or(&Value::Null))?,
         include: includes(filter.get("include"))?,
-        window: window(filter.get("limits"))?,
+        window: window(filter.get("limits"), kind)?,
     })
 }
 
@@ -120,18 +120,20 @@ const OLD_NAMES: [(&str, &str); 5] = [
     ("investigator", "principalInvestigators"),
 ];
 
-fn with_new_names(condition: &Map<String, Value>) -> Map<String, Value> {
-    let new_name = |name: &String| {
-        let known = OLD_NAMES.iter().find(|(old, _)| old == name);
-        known.map_or_else(|| name.clone(), |(_, new)| (*new).to_owned())
-    };
-    condition.iter().map(|(name, value)| (new_name(name), value.clone())).collect()
+/// The name that a field has now. A name is old only in a kind that has the list: samples have a `proposalId`.
+fn new_name<'a>(field: &'a str, kind: &Kind) -> &'a str {
+    let known = OLD_NAMES.iter().find(|(old, new)| *old == field && kind.column_named(new).is_some());
+    known.map_or(field, |(_, new)| new)
+}
+
+fn with_new_names(condition: &Map<String, Value>, kind: &Kind) -> Map<String, Value> {
+    condition.iter().map(|(name, value)| (new_name(name, kind).to_owned(), value.clone())).collect()
 }
 
 /// `{"limit":10,"skip":0,"order":"creationTime:desc,size:asc"}`.
 ///
 /// Errors: 400 for a negative or textual limit, and for an order that is no text.
-pub fn window(limits: Option<&Value>) -> Result<Window, ScicatError> {
+pub fn window(limits: Option<&Value>, kind: &Kind) -> Result<Window, ScicatError> {
     let empty = Map::new();
     let limits = match limits {
         None | Some(Value::Null) => return Ok(Window::default()),
@@ -142,7 +144,7 @@ pub fn window(limits: Option<&Value>) -> Result<Window, ScicatError> {
     let limit = number(limits, "limit")?.map_or(DEFAULT_LIMIT, |it| if it == 0 { LIMIT_FOR_ZERO } else { it });
     let order = match limits.get("order") {
         None | Some(Value::Null) => Vec::new(),
-        Some(Value::String(text)) => order(text),
+        Some(Value::String(text)) => order(text, kind),
         Some(other) => {
             return Err(ScicatError::bad_request(format!("limits.order must be a string, found {other}")));
         }
@@ -164,7 +166,7 @@ fn number(limits: &Map<String, Value>, name: &str) -> Result<Option<u64>, Scicat
 }
 
 /// `creationTime:desc,size:asc`; a part without a direction is ignored.
-pub fn order(text: &str) -> Vec<Order> {
+pub fn order(text: &str, kind: &Kind) -> Vec<Order> {
     let part = |it: &str| {
         let (field, direction) = it.trim().rsplit_once(':')?;
         let direction = match direction.trim().to_ascii_lowercase().as_str() {
@@ -172,15 +174,16 @@ pub fn order(text: &str) -> Vec<Order> {
             "desc" | "descending" | "-1" => Direction::Descending,
             _ => return None,
         };
-        Some(Order { path: Path::dotted(renamed(field.trim())), direction })
+        Some(Order { path: Path::dotted(sorted_field(field.trim(), kind)), direction })
     };
     text.split(',').filter_map(part).collect()
 }
 
-fn renamed(field: &str) -> &str {
-    match field {
-        "_id" => "pid",
-        other => OLD_NAMES.iter().find(|(old, _)| *old == other).map_or(other, |(_, new)| new),
+/// Sorts by `_id` go by the field that repeats the id, whose index serves them.
+fn sorted_field<'a>(field: &'a str, kind: &Kind) -> &'a str {
+    match (field, kind.id_path) {
+        ("_id", Some(id_path)) => id_path,
+        _ => new_name(field, kind),
     }
 }
 

@@ -56,7 +56,7 @@ fn member(name: &str, value: &Json, search: &Search, units: &mut Vec<(String, St
             _ => Expr::All,
         }),
         "mode" => match value {
-            Json::Object(map) => condition::parse(&renamed(map), search.kind, Language::LoopBack),
+            Json::Object(map) => condition::parse(&renamed(map, search.kind), search.kind, Language::LoopBack),
             Json::Null => Ok(Expr::All),
             other => Err(ScicatError::bad_request(format!("mode must be an object, found {other}"))),
         },
@@ -82,8 +82,10 @@ fn member(name: &str, value: &Json, search: &Search, units: &mut Vec<(String, St
     }
 }
 
-fn renamed(mode: &Map<String, Json>) -> Map<String, Json> {
-    let name = |it: &String| if it == "_id" { "pid".to_owned() } else { it.clone() };
+/// Conditions on `_id` go by the field that repeats the id, whose index serves them.
+fn renamed(mode: &Map<String, Json>, kind: &Kind) -> Map<String, Json> {
+    let id_path = kind.id_path.unwrap_or("_id");
+    let name = |it: &String| if it == "_id" { id_path.to_owned() } else { it.clone() };
     mode.iter().map(|(key, value)| (name(key), value.clone())).collect()
 }
 

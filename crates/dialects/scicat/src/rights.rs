@@ -123,6 +123,41 @@ impl Rights {
         let groups: Vec<Value> = self.caller.groups.iter().map(|it| Value::Text(it.clone())).collect();
         Expr::Or(vec![Expr::In("ownerGroup".into(), groups.clone()), Expr::In("accessGroups".into(), groups)])
     }
+
+    /// The rights over records other than datasets, whose lifecycles count for nothing there: members of
+    /// `keepers`, the groups that keep such records, see and change all of them, as admins do.
+    pub fn of_keeper(&self, keepers: &[String]) -> Self {
+        let is_admin = self.is_admin || self.caller.is_in_any(keepers);
+        Self { is_admin, may_update_lifecycles: false, ..self.clone() }
+    }
+
+    /// Whether the caller's role allows to write any attachment at all.
+    pub fn has_attachment_role(&self, settings: &Settings) -> bool {
+        let has = |groups: &[String]| self.caller.is_in_any(groups);
+        self.is_admin || has(&settings.attachment_groups) || has(&settings.attachment_privileged_groups)
+    }
+
+    /// Whether the caller may create an attachment of `owner_group`.
+    pub fn may_create_attachment(&self, settings: &Settings, owner_group: &str) -> bool {
+        let owns = self.caller.is_in(owner_group) && self.caller.is_in_any(&settings.attachment_groups);
+        self.is_admin || owns || self.caller.is_in_any(&settings.attachment_privileged_groups)
+    }
+
+    /// Whether the caller may change an attachment, or those of a record, whose class fields are `class`.
+    pub fn may_update_attachment(&self, settings: &Settings, class: &Json) -> bool {
+        self.is_admin || self.owns(class) && self.caller.is_in_any(&settings.attachment_groups)
+    }
+
+    /// Whether the caller's role allows to write any sample at all.
+    pub fn has_sample_role(&self, settings: &Settings) -> bool {
+        self.of_keeper(&settings.sample_privileged_groups).is_admin || self.caller.is_in_any(&settings.sample_groups)
+    }
+
+    /// Whether the caller may write samples of `owner_group`.
+    pub fn may_write_sample(&self, settings: &Settings, owner_group: &str) -> bool {
+        let owns = self.caller.is_in(owner_group) && self.caller.is_in_any(&settings.sample_groups);
+        owns || self.of_keeper(&settings.sample_privileged_groups).is_admin
+    }
 }
 
 fn without_all(groups: &[String]) -> Vec<String> {

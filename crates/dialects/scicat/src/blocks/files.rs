@@ -129,7 +129,7 @@ pub(super) async fn full_query(asker: Asker, query: QueryText, sort: &'static So
     let (of_block, of_file) = split(&fields);
     let found = fullquery::parse(&of_block, &sort.search, &asker.rights)?;
     let limits = query.get("limits").filter(|it| !it.is_empty()).map(|it| json_parameter("limits", it)).transpose()?;
-    let window = filter::window(limits.as_ref())?;
+    let window = filter::window(limits.as_ref(), sort.kind)?;
     let mut blocks = Query::filter(found.condition);
     blocks.order = window.order.into_iter().filter(|it| !it.path.as_steps().iter().any(|step| step == FILES)).collect();
     answer_files(&asker, blocks, condition(&of_file)?, window.skip, window.limit, sort).await

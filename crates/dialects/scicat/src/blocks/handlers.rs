@@ -248,7 +248,7 @@ async fn full_query(app: State<Scicat>, asker: Asker, query: QueryText, sort: &'
     let (of_block, of_file) = files::split(&fields);
     let found = fullquery::parse(&of_block, &sort.search, &asker.rights)?;
     let limits = query.get("limits").filter(|it| !it.is_empty()).map(|it| json_parameter("limits", it)).transpose()?;
-    let window = filter::window(limits.as_ref())?;
+    let window = filter::window(limits.as_ref(), sort.kind)?;
     let mut rows = Query::filter(found.condition);
     rows.order = window.order;
     if of_file.is_empty() {

@@ -220,7 +220,7 @@ fn apply(body: &mut Map<String, Value>, mut changes: Map<String, Value>) {
 }
 
 /// Stores a changed dataset; its blocks follow who may see it, proposals count it anew.
-fn save(txn: &mut Txn<'_>, pid: &str, before: &Record, mut body: Map<String, Value>) -> Result<Value, ScicatError> {
+pub(crate) fn save(txn: &mut Txn<'_>, pid: &str, before: &Record, mut body: Map<String, Value>) -> Result<Value, ScicatError> {
     seal(&mut body);
     let body = Value::Object(body);
     let written = txn.update(&DATASET, pid, &body)?;

@@ -90,7 +90,7 @@ pub(crate) async fn full_query(_: State<Scicat>, asker: Asker, query: QueryText)
     let fields = object_parameter(&query, "fields")?;
     let found = fullquery::parse(&fields, &SEARCH, &asker.rights)?;
     let limits = query.get("limits").filter(|it| !it.is_empty()).map(|it| json_parameter("limits", it)).transpose()?;
-    let window = filter::window(limits.as_ref())?;
+    let window = filter::window(limits.as_ref(), &DATASET)?;
     let rows = Query { filter: found.condition, order: window.order, skip: window.skip, limit: Some(window.limit), after: None };
     let records = find(&asker, rows).await?;
     if found.units.is_empty() {

@@ -1,0 +1,288 @@
+//! Attachments: pictures and notes that belong to datasets, samples and proposals (section 7 of the contract).
+//!
+//! An attachment is stored once, in the form of v4, with its relationships. v3 shows it below each thing that it
+//! belongs to, with that thing's id in place of the relationships (`below.rs`).
+
+mod below;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::routing::{get, post};
+use http::{HeaderMap, StatusCode};
+use pinakes_http::answer;
+use pinakes_store::{Column, Expr, Index, Kind, Record, Txn, Type, Value as Condition};
+use serde_json::{Map, Value, json};
+
+use crate::app::{Asker, QueryText, Scicat};
+use crate::datasets::change::{Precondition, object};
+use crate::dto::attachment as dto;
+use crate::error::{Answer, ScicatError};
+use crate::filter::Filter;
+use crate::listing::{self, Listing};
+use crate::resource;
+use crate::strict;
+use crate::validate::Form;
+
+/// Attachments by their id.
+pub(crate) static ATTACHMENT: Kind = Kind {
+    id_path: Some("aid"),
+    columns: &[
+        Column::one("ownerGroup", Type::Text),
+        Column::one("caption", Type::Text),
+        Column::one("createdAt", Type::Instant),
+        Column::one("updatedAt", Type::Instant),
+        Column { name: "targetIds", path: TARGETS, ty: Type::Text, arity: pinakes_store::Arity::Many },
+    ],
+    indexes: &[Index::on(&["createdAt"])],
+    class_fields: &["ownerGroup", "accessGroups", "isPublished", "sharedWith"],
+    ..Kind::named("scicat_attachment")
+};
+
+static LISTING: Listing = Listing::stored(&ATTACHMENT);
+
+/// Where the ids of the things stand that an attachment belongs to.
+const TARGETS: &str = "relationships.targetId";
+
+/// Fields that a filter may name besides those that a create may.
+const SET_BY_SERVER: [&str; 7] = ["_id", "id", "createdAt", "updatedAt", "createdBy", "updatedBy", "__v"];
+
+pub(crate) fn routes() -> Router<Scicat> {
+    Router::new()
+        .route("/api/v4/attachments", get(list).post(create))
+        .route("/api/v4/attachments/isvalid", post(is_valid))
+        .route("/api/v4/attachments/count", get(count))
+        .route("/api/v4/attachments/public", get(list_public))
+        .route("/api/v4/attachments/public/{aid}", get(by_id_public))
+        .route("/api/v4/attachments/{aid}", get(by_id).patch(patch).put(put).delete(delete))
+        .merge(below::routes())
+}
+
+/// The condition that an attachment belongs to something.
+pub(crate) fn attached_to(target_id: &str) -> Expr {
+    Expr::Is(TARGETS.into(), Condition::Text(target_id.to_owned()))
+}
+
+/// Takes an attachment off the thing `target_id`; one that belongs to nothing else is deleted.
+pub(crate) fn detach(txn: &mut Txn<'_>, attachment: &Record, target_id: &str) -> Result<(), ScicatError> {
+    let mut document = object(attachment)?;
+    let is_left = match document.get_mut("relationships").and_then(Value::as_array_mut) {
+        Some(relationships) => {
+            relationships.retain(|it| it.get("targetId").and_then(Value::as_str) != Some(target_id));
+            !relationships.is_empty()
+        }
+        None => false,
+    };
+    if is_left {
+        txn.update(&ATTACHMENT, &attachment.id, &Value::Object(document))?;
+    } else {
+        txn.delete(&ATTACHMENT, &attachment.id)?;
+    }
+    Ok(())
+}
+
+/// Shows an attachment as v3 does below the thing `target_id`: with its id in place of the relationships.
+pub(crate) fn v3_view(body: &mut Map<String, Value>, target_type: &str, target_id: &str) {
+    body.shift_remove("relationships");
+    let field = match target_type {
+        "dataset" => "datasetId",
+        "sample" => "sampleId",
+        "proposal" => "proposalId",
+        _ => return,
+    };
+    let end: Vec<(String, Value)> = ["createdBy", "updatedBy", "createdAt", "updatedAt", "__v"]
+        .into_iter()
+        .filter_map(|name| Some((name.to_owned(), body.shift_remove(name)?)))
+        .collect();
+    body.insert(field.to_owned(), target_id.into());
+    body.extend(end);
+}
+
+/// A new attachment as it is stored.
+fn stored(app: &Scicat, asker: &Asker, body: Map<String, Value>) -> (String, Map<String, Value>) {
+    let aid = match resource::text(&body, "aid") {
+        "" => app.new_uuid(),
+        given => given.to_owned(),
+    };
+    let mut attachment = Map::new();
+    for name in ["aid", "_id", "id"] {
+        attachment.insert(name.to_owned(), aid.clone().into());
+    }
+    resource::complete(&mut attachment, body, &dto::V4);
+    resource::sign(&mut attachment, &asker.username(), &app.now());
+    (aid, attachment)
+}
+
+fn taken(aid: &str) -> ScicatError {
+    ScicatError::conflict(format!("Attachment with aid {aid} already exists"))
+}
+
+fn require_user(asker: &Asker) -> Result<(), ScicatError> {
+    if asker.caller().is_anonymous() { Err(ScicatError::forbidden("Unauthorized access")) } else { Ok(()) }
+}
+
+fn filter(query: &QueryText) -> Result<Filter, ScicatError> {
+    let fields = dto::V4.fields.iter().map(|it| it.name).chain(SET_BY_SERVER);
+    strict::parse(query, &ATTACHMENT, &fields.collect::<Vec<_>>())
+}
+
+fn published() -> Expr {
+    Expr::Is("isPublished".into(), Condition::Boolean(true))
+}
+
+async fn list(app: State<Scicat>, asker: Asker, query: QueryText) -> Answer {
+    require_user(&asker)?;
+    let rights = asker.rights.of_keeper(&app.settings.attachment_privileged_groups);
+    LISTING.list(&asker, &filter(&query)?, rights.visible()).await
+}
+
+async fn list_public(_: State<Scicat>, asker: Asker, query: QueryText) -> Answer {
+    LISTING.list(&asker, &filter(&query)?, published()).await
+}
+
+async fn count(app: State<Scicat>, asker: Asker, query: QueryText) -> Answer {
+    require_user(&asker)?;
+    let rights = asker.rights.of_keeper(&app.settings.attachment_privileged_groups);
+    LISTING.count(&asker, rights.visible().and(filter(&query)?.condition)).await
+}
+
+async fn by_id(app: State<Scicat>, asker: Asker, Path(aid): Path<String>, headers: HeaderMap) -> Answer {
+    require_user(&asker)?;
+    let Some((record, class)) = listing::with_class(&asker, &ATTACHMENT, &aid).await? else {
+        return Err(ScicatError::not_found(format!("Attachment: {aid} not found")));
+    };
+    let rights = asker.rights.of_keeper(&app.settings.attachment_privileged_groups);
+    if !rights.may_read(&class) && !asker.rights.may_delete {
+        return Err(ScicatError::forbidden("Unauthorized access"));
+    }
+    LISTING.one(record, &headers)
+}
+
+/// The same without logging in: nothing at all for what is absent or private.
+async fn by_id_public(_: State<Scicat>, asker: Asker, Path(aid): Path<String>, headers: HeaderMap) -> Answer {
+    match listing::with_class(&asker, &ATTACHMENT, &aid).await? {
+        Some((record, class)) if class.get("isPublished") == Some(&Value::Bool(true)) => {
+            LISTING.one(record, &headers)
+        }
+        _ => Ok(answer::empty(StatusCode::OK)),
+    }
+}
+
+/// Order of the checks: role 403, table 400, object 403, duplicate 409.
+async fn create(app: State<Scicat>, asker: Asker, headers: HeaderMap, body: Body) -> Answer {
+    if !asker.rights.has_attachment_role(&app.settings) {
+        return Err(ScicatError::forbidden_resource());
+    }
+    let body = app.object(&headers, body).await?;
+    resource::require_sound(&dto::V4.check(&body, Form::Create))?;
+    if !asker.rights.may_create_attachment(&app.settings, resource::text(&body, "ownerGroup")) {
+        return Err(ScicatError::forbidden("Unauthorized to create this attachment"));
+    }
+    let (aid, attachment) = stored(&app, &asker, body);
+    let stored = resource::insert(&asker, &ATTACHMENT, &aid, attachment, taken(&aid)).await?;
+    Ok(answer::stored_json(StatusCode::CREATED, stored))
+}
+
+async fn is_valid(app: State<Scicat>, asker: Asker, headers: HeaderMap, body: Body) -> Answer {
+    if !asker.rights.has_attachment_role(&app.settings) {
+        return Err(ScicatError::forbidden_resource());
+    }
+    let body = app.object(&headers, body).await?;
+    let is_valid = dto::V4.check(&body, Form::Create).is_empty();
+    Ok(answer::json(StatusCode::OK, &json!({"valid": is_valid})))
+}
+
+async fn patch(
+    app: State<Scicat>,
+    asker: Asker,
+    aid: Path<String>,
+    headers: HeaderMap,
+    body: Body,
+) -> Answer {
+    change(app.0, asker, aid.0, headers, body, Form::Update).await
+}
+
+async fn put(app: State<Scicat>, asker: Asker, aid: Path<String>, headers: HeaderMap, body: Body) -> Answer {
+    change(app.0, asker, aid.0, headers, body, Form::Replace).await
+}
+
+/// Order of the checks: role 403, missing 404, table 400, object 403, precondition 412.
+async fn change(
+    app: Scicat,
+    asker: Asker,
+    aid: String,
+    headers: HeaderMap,
+    body: Body,
+    form: Form,
+) -> Answer {
+    if !asker.rights.has_attachment_role(&app.settings) {
+        return Err(ScicatError::forbidden_resource());
+    }
+    let changes = app.object(&headers, body).await?;
+    let faults = dto::V4.check(&changes, form);
+    let precondition = Precondition::of(&headers);
+    let (rights, settings) = (asker.rights.clone(), app.settings.clone());
+    let stored =
+        resource::change(&asker, &ATTACHMENT, aid.clone(), app.now(), move |txn, record, attachment| {
+            resource::require_sound(&faults)?;
+            if !rights.may_update_attachment(&settings, &*txn.class(&ATTACHMENT, record.class)?) {
+                return Err(ScicatError::forbidden("Unauthorized to update this attachment"));
+            }
+            precondition.check("Attachment", "on server", &aid, attachment)?;
+            let mut changes = changes.clone();
+            if form == Form::Replace {
+                keep_identity(attachment);
+                changes.retain(|_, value| !value.is_null());
+            }
+            let relationships = changes.contains_key("relationships");
+            resource::apply(attachment, &changes);
+            if form == Form::Replace || relationships {
+                dto::V4.fill_defaults(attachment);
+            }
+            Ok(())
+        });
+    Ok(answer::stored_json(StatusCode::OK, stored.await?))
+}
+
+/// What a full replacement leaves of an attachment: who it is and who made it.
+fn keep_identity(attachment: &mut Map<String, Value>) {
+    const KEPT: [&str; 6] = ["aid", "_id", "id", "createdBy", "createdAt", "__v"];
+    attachment.retain(|name, _| KEPT.contains(&name.as_str()));
+}
+
+async fn delete(app: State<Scicat>, asker: Asker, Path(aid): Path<String>) -> Answer {
+    if !asker.rights.may_delete && !asker.rights.has_attachment_role(&app.settings) {
+        return Err(ScicatError::forbidden_resource());
+    }
+    let (rights, settings) = (asker.rights.clone(), app.settings.clone());
+    resource::delete(&asker, &ATTACHMENT, aid, move |txn, record| {
+        let class = txn.class(&ATTACHMENT, record.class)?;
+        if rights.may_delete || rights.may_update_attachment(&settings, &class) {
+            Ok(())
+        } else {
+            Err(ScicatError::forbidden("Unauthorized to delete this attachment"))
+        }
+    })
+    .await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn v3_names_the_thing_in_place_of_the_relationships() {
+        let Value::Object(mut body) = json!({
+            "aid": "a", "caption": "c", "relationships": [{"targetId": "p/1", "targetType": "dataset"}],
+            "createdBy": "u", "createdAt": "t", "__v": 0,
+        }) else {
+            unreachable!("an object")
+        };
+        v3_view(&mut body, "dataset", "p/1");
+        let shown = Value::Object(body).to_string();
+        assert_eq!(
+            shown,
+            r#"{"aid":"a","caption":"c","datasetId":"p/1","createdBy":"u","createdAt":"t","__v":0}"#
+        );
+    }
+}

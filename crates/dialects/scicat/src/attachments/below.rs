@@ -1,0 +1,277 @@
+//! The v3 view of attachments below datasets, samples and proposals.
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::Path;
+use axum::extract::State;
+use axum::routing::{get, put};
+use http::{HeaderMap, StatusCode};
+use pinakes_http::answer;
+use pinakes_store::{Kind, Query, Record};
+use serde_json::{Map, Value, json};
+
+use super::{ATTACHMENT, attached_to, detach, keep_identity, stored, taken, v3_view};
+use crate::app::{Asker, Scicat};
+use crate::datasets::change::object;
+use crate::datasets::{DATASET, read};
+use crate::dto::attachment as dto;
+use crate::error::{Answer, ScicatError};
+use crate::listing;
+use crate::proposals::{self, PROPOSAL};
+use crate::resource;
+use crate::rights::Rights;
+use crate::samples::{self, SAMPLE};
+use crate::validate::Form;
+
+/// What attachments stand below.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Target {
+    Dataset,
+    Sample,
+    Proposal,
+}
+
+impl Target {
+    /// As relationships name it.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Dataset => "dataset",
+            Self::Sample => "sample",
+            Self::Proposal => "proposal",
+        }
+    }
+
+    fn kind(self) -> &'static Kind {
+        match self {
+            Self::Dataset => &DATASET,
+            Self::Sample => &SAMPLE,
+            Self::Proposal => &PROPOSAL,
+        }
+    }
+
+    /// The thing itself, if the caller may read it.
+    async fn readable(self, app: &Scicat, asker: &Asker, id: &str) -> Result<Record, ScicatError> {
+        match self {
+            Self::Dataset => read::readable(app, asker, id).await,
+            Self::Sample => samples::readable(app, asker, id).await,
+            Self::Proposal => proposals::readable(app, asker, id).await,
+        }
+    }
+
+    /// The caller's rights over things of this sort.
+    fn rights(self, app: &Scicat, asker: &Asker) -> Rights {
+        match self {
+            Self::Dataset => asker.rights.clone(),
+            Self::Sample => samples::rights(app, asker),
+            Self::Proposal => proposals::rights(app, asker),
+        }
+    }
+}
+
+pub(super) fn routes() -> Router<Scicat> {
+    Router::new()
+        .merge(routes_of("/api/v3/datasets/{pid}/attachments", Target::Dataset))
+        .merge(routes_of("/api/v3/samples/{id}/attachments", Target::Sample))
+        .merge(routes_of("/api/v3/proposals/{pid}/attachments", Target::Proposal))
+}
+
+fn routes_of(base: &str, target: Target) -> Router<Scicat> {
+    Router::new()
+        .route(
+            base,
+            get(move |a, b, Path(id): Path<String>| list(a, b, id, target))
+                .post(move |a, b, Path(id): Path<String>, d, e| create(a, b, id, d, e, target))
+                .delete(move |a, b, Path(id): Path<String>| delete_all(a, b, id, target)),
+        )
+        .route(&format!("{base}/count"), get(move |a, b, Path(id): Path<String>| count(a, b, id, target)))
+        .route(
+            &format!("{base}/{{aid}}"),
+            put(move |a, b, Path(ids): Path<(String, String)>, d, e| {
+                change(a, b, ids, d, e, target, Form::Replace)
+            })
+            .patch(move |a, b, Path(ids): Path<(String, String)>, d, e| {
+                change(a, b, ids, d, e, target, Form::Update)
+            })
+            .get(move |a, b, Path(ids): Path<(String, String)>| by_id(a, b, ids, target))
+            .delete(move |a, b, Path(ids): Path<(String, String)>| delete(a, b, ids, target)),
+        )
+}
+
+fn row(record: &Record, target: Target, id: &str) -> Result<Map<String, Value>, ScicatError> {
+    let mut row = object(record)?;
+    v3_view(&mut row, target.name(), id);
+    Ok(row)
+}
+
+/// Refuses whoever may not write attachments of a thing: its owner may, if attachments are for the owner's
+/// groups to write, and those who keep such things.
+async fn require_writer(app: &Scicat, asker: &Asker, id: &str, target: Target) -> Result<(), ScicatError> {
+    let rights = target.rights(app, asker);
+    if asker.caller().is_anonymous() {
+        return Err(match target {
+            Target::Sample => ScicatError::unauthenticated(),
+            Target::Dataset | Target::Proposal => ScicatError::forbidden_resource(),
+        });
+    }
+    let Some((_, class)) = listing::with_class(asker, target.kind(), id).await? else {
+        return target.readable(app, asker, id).await.map(|_| ());
+    };
+    let may_write = match target {
+        Target::Dataset => rights.may_add_to(&class),
+        Target::Sample | Target::Proposal => rights.is_admin,
+    };
+    if may_write || rights.may_update_attachment(&app.settings, &class) {
+        return Ok(());
+    }
+    Err(ScicatError::forbidden(match target {
+        Target::Dataset => "Unauthorized to update this dataset",
+        Target::Sample => "Unauthorized to this sample",
+        Target::Proposal => "Unauthorized to this proposal",
+    }))
+}
+
+/// As [`require_writer`], but the groups that delete may, too.
+async fn require_deleter(app: &Scicat, asker: &Asker, id: &str, target: Target) -> Result<(), ScicatError> {
+    if asker.rights.may_delete { Ok(()) } else { require_writer(app, asker, id, target).await }
+}
+
+async fn list(app: State<Scicat>, asker: Asker, id: String, target: Target) -> Answer {
+    target.readable(&app, &asker, &id).await?;
+    let records = listing::find(&asker, &ATTACHMENT, Query::filter(attached_to(&id))).await?;
+    let rows: Result<Vec<_>, _> = records.iter().map(|it| row(it, target, &id)).collect();
+    Ok(answer::json(StatusCode::OK, &rows?))
+}
+
+async fn count(app: State<Scicat>, asker: Asker, id: String, target: Target) -> Answer {
+    target.readable(&app, &asker, &id).await?;
+    listing::Listing::stored(&ATTACHMENT).count(&asker, attached_to(&id)).await
+}
+
+async fn by_id(app: State<Scicat>, asker: Asker, (id, aid): (String, String), target: Target) -> Answer {
+    target.readable(&app, &asker, &id).await?;
+    match listing::get(&asker, &ATTACHMENT, &aid).await? {
+        Some(record) if belongs(&record, &id)? => {
+            Ok(answer::json(StatusCode::OK, &row(&record, target, &id)?))
+        }
+        _ => Err(ScicatError::not_found(format!("Attachment: {aid} not found"))),
+    }
+}
+
+fn belongs(record: &Record, id: &str) -> Result<bool, ScicatError> {
+    let attachment = object(record)?;
+    let relationships = attachment.get("relationships").and_then(Value::as_array);
+    let mut targets = relationships.into_iter().flatten().filter_map(|it| it.get("targetId")?.as_str());
+    Ok(targets.any(|it| it == id))
+}
+
+/// Order of the checks: role 403, missing 404, object 403, table 400.
+async fn create(
+    app: State<Scicat>,
+    asker: Asker,
+    id: String,
+    headers: HeaderMap,
+    body: Body,
+    target: Target,
+) -> Answer {
+    require_writer(&app, &asker, &id, target).await?;
+    let mut body = app.object(&headers, body).await?;
+    resource::require_sound(&dto::V3.check(&body, Form::Create))?;
+    let parent = listing::get(&asker, target.kind(), &id).await?.ok_or_else(ScicatError::bare_not_found)?;
+    without_parents(&mut body);
+    if let Some(given @ Value::String(_)) = body.shift_remove("id") {
+        body.entry("aid").or_insert(given);
+    }
+    if !body.get("isPublished").is_some_and(Value::is_boolean) {
+        let is_published = object(&parent)?.get("isPublished") == Some(&Value::Bool(true));
+        body.insert("isPublished".to_owned(), is_published.into());
+    }
+    body.insert(
+        "relationships".to_owned(),
+        json!([{"targetId": id, "targetType": target.name(), "relationType": "is attached to"}]),
+    );
+    let (aid, attachment) = stored(&app, &asker, body);
+    let mut shown = attachment.clone();
+    resource::insert(&asker, &ATTACHMENT, &aid, attachment, taken(&aid)).await?;
+    v3_view(&mut shown, target.name(), &id);
+    Ok(answer::json(StatusCode::CREATED, &shown))
+}
+
+/// The ids of parents may be sent along; the path says which one counts.
+fn without_parents(body: &mut Map<String, Value>) {
+    for name in ["datasetId", "sampleId", "proposalId"] {
+        body.shift_remove(name);
+    }
+}
+
+async fn change(
+    app: State<Scicat>,
+    asker: Asker,
+    (id, aid): (String, String),
+    headers: HeaderMap,
+    body: Body,
+    target: Target,
+    form: Form,
+) -> Answer {
+    require_writer(&app, &asker, &id, target).await?;
+    let mut changes = app.object(&headers, body).await?;
+    // Clients send back what they have read: who it is cannot be changed.
+    changes.retain(|name, _| !["aid", "id", "_id"].contains(&name.as_str()));
+    resource::require_sound(&dto::V3.check(&changes, form))?;
+    without_parents(&mut changes);
+    let parent = id.clone();
+    let stored = resource::change(&asker, &ATTACHMENT, aid, app.now(), move |_, record, attachment| {
+        if !belongs(record, &parent)? {
+            return Err(ScicatError::bare_not_found());
+        }
+        let mut changes = changes.clone();
+        if form == Form::Replace {
+            let kept: Vec<(String, Value)> = ["relationships", "isPublished"]
+                .into_iter()
+                .filter_map(|name| Some((name.to_owned(), attachment.get(name)?.clone())))
+                .collect();
+            keep_identity(attachment);
+            attachment.extend(kept);
+            changes.retain(|_, value| !value.is_null());
+        }
+        resource::apply(attachment, &changes);
+        Ok(())
+    });
+    let stored = stored.await?;
+    let mut shown: Map<String, Value> = serde_json::from_slice(&stored)
+        .map_err(|error| pinakes_store::StoreError::Damaged(error.to_string()))?;
+    v3_view(&mut shown, target.name(), &id);
+    Ok(answer::json(StatusCode::OK, &shown))
+}
+
+/// Takes an attachment off this thing; one that belongs to nothing else is deleted. Answers with what it was.
+async fn delete(app: State<Scicat>, asker: Asker, (id, aid): (String, String), target: Target) -> Answer {
+    require_deleter(&app, &asker, &id, target).await?;
+    let record = asker
+        .db
+        .write(move |txn| {
+            let record = txn.get(&ATTACHMENT, &aid)?.ok_or_else(ScicatError::bare_not_found)?;
+            if !belongs(&record, &id)? {
+                return Err(ScicatError::bare_not_found());
+            }
+            detach(txn, &record, &id)?;
+            Ok(record)
+        })
+        .await?;
+    Ok(answer::stored_json(StatusCode::OK, record.body))
+}
+
+/// `DELETE /datasets/{pid}/attachments`: `{"count":n}`.
+async fn delete_all(app: State<Scicat>, asker: Asker, id: String, target: Target) -> Answer {
+    require_deleter(&app, &asker, &id, target).await?;
+    let count = asker
+        .db
+        .write(move |txn| {
+            let attached = txn.find(&ATTACHMENT, &Query::filter(attached_to(&id)))?;
+            for attachment in &attached {
+                detach(txn, attachment, &id)?;
+            }
+            Ok::<_, ScicatError>(attached.len())
+        })
+        .await?;
+    Ok(answer::json(StatusCode::OK, &json!({"count": count})))
+}

@@ -1,0 +1,127 @@
+//! Instruments: anyone reads them, admins write them (section 8 of the contract).
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::routing::get;
+use http::{HeaderMap, StatusCode};
+use pinakes_http::answer;
+use pinakes_store::{Column, Expr, Identifier, Index, Kind, Text, Type};
+use serde_json::{Map, json};
+
+use crate::app::{Asker, QueryText, Scicat, json_parameter};
+use crate::datasets::change::Precondition;
+use crate::dto::instrument as dto;
+use crate::error::{Answer, ScicatError};
+use crate::filter;
+use crate::listing::{self, Listing};
+use crate::resource;
+use crate::validate::Form;
+
+/// Instruments by pid.
+pub(crate) static INSTRUMENT: Kind = Kind {
+    id_path: Some("pid"),
+    columns: &[
+        Column::one("uniqueName", Type::Text),
+        Column::one("name", Type::Text),
+        Column::one("createdAt", Type::Instant),
+        Column::one("updatedAt", Type::Instant),
+    ],
+    indexes: &[Index::unique(&["uniqueName"]), Index::on(&["name"])],
+    text: Text::AllStrings,
+    identifiers: &[Identifier { scheme: "pid", path: "pid" }],
+    ..Kind::named("scicat_instrument")
+};
+
+static LISTING: Listing = Listing::stored(&INSTRUMENT);
+
+pub(crate) fn routes() -> Router<Scicat> {
+    Router::new()
+        .route("/api/v3/instruments", get(list).post(create))
+        .route("/api/v3/instruments/count", get(count))
+        .route("/api/v3/instruments/findone", get(find_one))
+        .route("/api/v3/instruments/{id}", get(by_id).patch(patch).delete(delete))
+}
+
+fn taken() -> ScicatError {
+    ScicatError::conflict("Instrument with the same unique name or PID already exists")
+}
+
+fn require_admin(asker: &Asker) -> Result<(), ScicatError> {
+    if asker.rights.is_admin { Ok(()) } else { Err(ScicatError::forbidden_resource()) }
+}
+
+async fn list(_: State<Scicat>, asker: Asker, query: QueryText, headers: HeaderMap) -> Answer {
+    let filter = filter::parse(filter::text("filter", &query, &headers)?, &INSTRUMENT)?;
+    LISTING.list(&asker, &filter, Expr::All).await
+}
+
+async fn find_one(_: State<Scicat>, asker: Asker, query: QueryText, headers: HeaderMap) -> Answer {
+    let filter = filter::parse(filter::text("filter", &query, &headers)?, &INSTRUMENT)?;
+    LISTING.first(&asker, &filter, Expr::All).await
+}
+
+/// `GET /instruments/count?where=` (also `filter=`).
+async fn count(_: State<Scicat>, asker: Asker, query: QueryText, headers: HeaderMap) -> Answer {
+    let filter = match query.get("where").filter(|it| !it.is_empty()) {
+        Some(text) => filter::from_value(&json!({"where": json_parameter("where", text)?}), &INSTRUMENT)?,
+        None => filter::parse(filter::text("filter", &query, &headers)?, &INSTRUMENT)?,
+    };
+    LISTING.count(&asker, filter.condition).await
+}
+
+/// Nothing at all for an unknown id.
+async fn by_id(_: State<Scicat>, asker: Asker, Path(id): Path<String>, headers: HeaderMap) -> Answer {
+    match listing::get(&asker, &INSTRUMENT, &id).await? {
+        Some(record) => LISTING.one(record, &headers),
+        None => Ok(answer::empty(StatusCode::OK)),
+    }
+}
+
+/// A pid that is not given is the site's prefix and a UUID, without a slash between them.
+async fn create(app: State<Scicat>, asker: Asker, headers: HeaderMap, body: Body) -> Answer {
+    require_admin(&asker)?;
+    let body = app.object(&headers, body).await?;
+    resource::require_sound(&dto::INSTRUMENT.check(&body, Form::Create))?;
+    let pid = match resource::text(&body, "pid") {
+        "" => format!("{}{}", app.settings.pid_prefix, app.new_uuid()),
+        given => given.to_owned(),
+    };
+    let mut instrument = Map::new();
+    for name in ["pid", "_id", "id"] {
+        instrument.insert(name.to_owned(), pid.clone().into());
+    }
+    resource::complete(&mut instrument, body, &dto::INSTRUMENT);
+    resource::sign(&mut instrument, &asker.username(), &app.now());
+    let stored = resource::insert(&asker, &INSTRUMENT, &pid, instrument, taken()).await?;
+    Ok(answer::stored_json(StatusCode::CREATED, stored))
+}
+
+/// Order of the checks: role 403, missing 404, table 400, precondition 412, duplicate 409.
+async fn patch(
+    app: State<Scicat>,
+    asker: Asker,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+    body: Body,
+) -> Answer {
+    require_admin(&asker)?;
+    let changes = app.object(&headers, body).await?;
+    let faults = dto::INSTRUMENT.check(&changes, Form::Update);
+    let precondition = Precondition::of(&headers);
+    let stored = resource::change(&asker, &INSTRUMENT, id.clone(), app.now(), move |_, _, instrument| {
+        resource::require_sound(&faults)?;
+        precondition.check("Instrument", "on server", &id, instrument)?;
+        resource::apply(instrument, &changes);
+        Ok(())
+    });
+    let stored = stored.await.map_err(|error| resource::or_taken(error, taken()))?;
+    Ok(answer::stored_json(StatusCode::OK, stored))
+}
+
+async fn delete(_: State<Scicat>, asker: Asker, Path(id): Path<String>) -> Answer {
+    if !asker.rights.may_delete {
+        return Err(ScicatError::forbidden_resource());
+    }
+    resource::delete(&asker, &INSTRUMENT, id, |_, _| Ok(())).await
+}

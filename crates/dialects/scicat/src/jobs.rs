@@ -1,0 +1,313 @@
+//! Jobs: what somebody wants done with datasets (archived, retrieved, published), and how far it is (section 8 of
+//! the contract). A job is stored once, in the form of v4; `forms.rs` turns it into that of v3 and back,
+//! `rules.rs` says which jobs a site takes and from whom.
+
+pub(crate) mod forms;
+mod rules;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::routing::get;
+use http::{HeaderMap, StatusCode};
+use pinakes_http::answer;
+use pinakes_store::{Column, Expr, Facet, Index, Kind, Record, Type, Value as Condition, Weight};
+use serde_json::{Map, Value, json};
+
+use crate::app::{Asker, QueryText, Scicat, json_parameter};
+use crate::datasets::change::{object, stamp};
+use crate::datasets::facets::answer_facets;
+use crate::datasets::read::{self, object_parameter};
+use crate::datasets::{Api, DATASET};
+use crate::dto::job as dto;
+use crate::error::{Answer, ScicatError};
+use crate::filter::{self, Filter};
+use crate::fullquery::{self, Search};
+use crate::listing::{self, Listing};
+use crate::resource;
+use crate::validate::Form;
+
+/// Jobs by their id.
+pub(crate) static JOB: Kind = Kind {
+    id_path: Some("_id"),
+    columns: &[
+        Column::one("type", Type::Text),
+        Column::one("statusCode", Type::Text),
+        Column::one("ownerUser", Type::Text),
+        Column::one("ownerGroup", Type::Text),
+        Column::one("contactEmail", Type::Text),
+        Column::one("createdBy", Type::Text),
+        Column::one("createdAt", Type::Instant),
+        Column::one("updatedAt", Type::Instant),
+        Column {
+            name: "datasetPids",
+            path: "jobParams.datasetList.pid",
+            ty: Type::Text,
+            arity: pinakes_store::Arity::Many,
+        },
+    ],
+    indexes: &[Index::on(&["createdAt"]), Index::on(&["ownerUser"]), Index::on(&["statusCode"])],
+    facets: &[
+        Facet::values("type"),
+        Facet::values("statusCode"),
+        Facet::values("ownerGroup"),
+        Facet::values("ownerUser"),
+        Facet::days("createdAt"),
+        Facet { name: "jobStatusMessage", path: "statusCode", counts: pinakes_store::Counts::Values },
+        Facet { name: "emailJobInitiator", path: "contactEmail", counts: pinakes_store::Counts::Values },
+        Facet { name: "creationTime", path: "createdAt", counts: pinakes_store::Counts::Days },
+    ],
+    class_fields: &["ownerGroup", "accessGroups"],
+    text: pinakes_store::Text::AllStrings,
+    ..Kind::named("scicat_job")
+};
+
+static SEARCH: Search = Search { kind: &JOB, quantities: "", quantity_key: "" };
+
+/// What jobs carry as `configVersion`: that of the settings' list of types.
+const CONFIG_VERSION: &str = "1.0";
+
+pub(crate) fn routes() -> Router<Scicat> {
+    Router::new().merge(routes_of("/api/v3/jobs", Api::V3)).merge(routes_of("/api/v4/jobs", Api::V4))
+}
+
+fn routes_of(base: &str, api: Api) -> Router<Scicat> {
+    Router::new()
+        .route(
+            base,
+            get(move |a, b, c, d| list(a, b, c, d, api)).post(move |a, b, c, d| create(a, b, c, d, api)),
+        )
+        .route(&format!("{base}/count"), get(count))
+        .route(&format!("{base}/fullquery"), get(move |a, b, c| full_query(a, b, c, api)))
+        .route(&format!("{base}/fullfacet"), get(full_facet))
+        .route(&format!("{base}/datasetdetails"), get(dataset_details))
+        .route(
+            &format!("{base}/{{id}}"),
+            get(move |a, b, c, d| by_id(a, b, c, d, api))
+                .patch(move |a, b, c, d, e| patch(a, b, c, d, e, api))
+                .delete(move |a, b, c| delete(a, b, c, api)),
+        )
+}
+
+fn listing(api: Api) -> Listing {
+    match api {
+        Api::V3 => Listing { kind: &JOB, form: Some(forms::show_as_v3) },
+        Api::V4 => Listing::stored(&JOB),
+    }
+}
+
+fn invalid_id() -> ScicatError {
+    ScicatError::short(StatusCode::BAD_REQUEST, "Invalid job id.")
+}
+
+fn require_user(asker: &Asker) -> Result<(), ScicatError> {
+    if asker.caller().is_anonymous() { Err(ScicatError::forbidden_resource()) } else { Ok(()) }
+}
+
+/// Who changes any job must find it first.
+fn sees_all(app: &Scicat, asker: &Asker) -> bool {
+    asker.rights.of_keeper(&app.settings.update_job_privileged_groups).is_admin
+}
+
+/// The condition on the jobs that the caller may see: own ones, and those of own groups.
+fn visible(app: &Scicat, asker: &Asker) -> Expr {
+    if sees_all(app, asker) {
+        return Expr::All;
+    }
+    let own = Expr::Is("ownerUser".into(), Condition::Text(asker.username()));
+    Expr::Or(vec![own, asker.rights.in_own_groups()])
+}
+
+fn filter(query: &QueryText, headers: &HeaderMap) -> Result<Filter, ScicatError> {
+    let value = match filter::text("filter", query, headers)? {
+        None => Value::Null,
+        Some(text) => forms::filter_with_v4_names(json_parameter("filter", text)?),
+    };
+    filter::from_value(&value, &JOB)
+}
+
+async fn list(app: State<Scicat>, asker: Asker, query: QueryText, headers: HeaderMap, api: Api) -> Answer {
+    require_user(&asker)?;
+    listing(api).list(&asker, &filter(&query, &headers)?, visible(&app, &asker)).await
+}
+
+async fn count(app: State<Scicat>, asker: Asker, query: QueryText, headers: HeaderMap) -> Answer {
+    require_user(&asker)?;
+    let condition = filter(&query, &headers)?.condition;
+    listing(Api::V4).count(&asker, visible(&app, &asker).and(condition)).await
+}
+
+/// The condition of `fields`, over the jobs that the caller may see.
+fn searched(app: &Scicat, asker: &Asker, query: &QueryText) -> Result<Expr, ScicatError> {
+    let fields = forms::with_v4_names(object_parameter(query, "fields")?);
+    // Jobs have rules of their own on who sees them: the search itself is to leave none out.
+    let all = asker.rights.of_keeper(&["#all".to_owned()]);
+    Ok(visible(app, asker).and(fullquery::parse(&fields, &SEARCH, &all)?.condition))
+}
+
+async fn full_query(app: State<Scicat>, asker: Asker, query: QueryText, api: Api) -> Answer {
+    require_user(&asker)?;
+    let limits = query.get("limits").filter(|it| !it.is_empty());
+    let limits = limits.map(|it| json_parameter("limits", it)).transpose()?.unwrap_or_default();
+    let named = forms::filter_with_v4_names(json!({"limits": limits}));
+    let filter = Filter { condition: searched(&app, &asker, &query)?, ..filter::from_value(&named, &JOB)? };
+    listing(api).list(&asker, &filter, Expr::All).await
+}
+
+async fn full_facet(app: State<Scicat>, asker: Asker, query: QueryText) -> Answer {
+    require_user(&asker)?;
+    let condition = searched(&app, &asker, &query)?;
+    answer_facets(&asker, &query, &JOB, condition).await
+}
+
+/// A job that the caller may see.
+///
+/// Errors: 400 in shape E2 when it is not there, 403 when it is not for the caller.
+async fn readable(app: &Scicat, asker: &Asker, id: &str) -> Result<Record, ScicatError> {
+    require_user(asker)?;
+    let (record, class) = listing::with_class(asker, &JOB, id).await?.ok_or_else(invalid_id)?;
+    let is_own = resource::text(&object(&record)?, "ownerUser") == asker.username();
+    if is_own || sees_all(app, asker) || asker.rights.of_keeper(&[]).may_read(&class) {
+        return Ok(record);
+    }
+    Err(ScicatError::forbidden("Unauthorized to get this job."))
+}
+
+async fn by_id(
+    app: State<Scicat>,
+    asker: Asker,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+    api: Api,
+) -> Answer {
+    listing(api).one(readable(&app, &asker, &id).await?, &headers)
+}
+
+/// `GET /jobs/datasetDetails?jobId=&datasetFields=&include=`: the job's datasets that the caller may see.
+async fn dataset_details(app: State<Scicat>, asker: Asker, query: QueryText) -> Answer {
+    let record = readable(&app, &asker, query.get("jobId").unwrap_or_default()).await?;
+    let pids = rules::pids(&object(&record)?)?;
+    let parameter = |name: &str| {
+        let text = query.get(name).filter(|it| !it.is_empty());
+        text.map(|it| json_parameter(name, it)).transpose().map(Option::unwrap_or_default)
+    };
+    let filter = filter::from_value(
+        &json!({
+            "where": {"pid": {"inq": pids}}, "limits": {"limit": pids.len()},
+            "fields": parameter("datasetFields")?, "include": parameter("include")?,
+        }),
+        &DATASET,
+    )?;
+    read::answer_list(&asker, &filter, asker.rights.visible(), Api::V3).await
+}
+
+/// Order of the checks: table 400, type 400, datasets 422, caller 403, the type's conditions 400.
+async fn create(app: State<Scicat>, asker: Asker, headers: HeaderMap, body: Body, api: Api) -> Answer {
+    let body = app.object(&headers, body).await?;
+    let table = if api == Api::V3 { &dto::V3_CREATE } else { &dto::V4_CREATE };
+    resource::require_sound(&table.check(&body, Form::Create))?;
+    let name = resource::text(&body, "type").to_owned();
+    let job_type = rules::job_type(&app.settings, &name)?.clone();
+    let mut job = if api == Api::V3 { forms::v4_of_create(body) } else { body };
+    let pids = rules::pids(&job)?;
+    rules::require_datasets(&job_type, &job, &pids)?;
+    let (rights, wanted) = (asker.rights.clone(), job_type.clone());
+    let facts = asker.db.read(Weight::Scan, move |view| rules::facts(view, &pids, &rights, &wanted)).await?;
+    rules::may_create(&app.settings, &asker, &job_type, &job, &facts)?;
+    facts.require_conditions()?;
+    rules::own(&asker, &mut job, &facts, api);
+    let id = app.new_uuid();
+    let job = stored(&app, &asker, &id, job);
+    let mut shown = job.clone();
+    let taken = ScicatError::conflict(format!("Job with id {id} already exists"));
+    let bytes = resource::insert(&asker, &JOB, &id, job, taken).await?;
+    if api == Api::V4 {
+        return Ok(answer::stored_json(StatusCode::CREATED, bytes));
+    }
+    forms::show_as_v3(&mut shown);
+    Ok(answer::json(StatusCode::CREATED, &shown))
+}
+
+/// A new job as it is stored.
+fn stored(app: &Scicat, asker: &Asker, id: &str, mut given: Map<String, Value>) -> Map<String, Value> {
+    let mut job = Map::new();
+    job.insert("_id".to_owned(), id.into());
+    job.insert("id".to_owned(), id.into());
+    given.retain(|_, value| !value.is_null());
+    let email = asker.caller().user.as_deref().and_then(|it| it.email.clone());
+    for (name, default) in [
+        ("type", Value::Null),
+        ("statusCode", app.settings.job_default_status_code.clone().into()),
+        ("statusMessage", app.settings.job_default_status_message.clone().into()),
+        ("jobParams", json!({})),
+        ("ownerUser", Value::Null),
+        ("ownerGroup", Value::Null),
+        ("accessGroups", json!([])),
+        ("contactEmail", email.into()),
+        ("configVersion", CONFIG_VERSION.into()),
+        ("jobResultObject", json!({})),
+    ] {
+        let value = given.shift_remove(name).unwrap_or(default);
+        if !value.is_null() {
+            job.insert(name.to_owned(), value);
+        }
+    }
+    resource::sign(&mut job, &asker.username(), &app.now());
+    job
+}
+
+/// Order of the checks: anonymous 403, missing 400, table 400, caller 403.
+async fn patch(
+    app: State<Scicat>,
+    asker: Asker,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+    body: Body,
+    api: Api,
+) -> Answer {
+    require_user(&asker)?;
+    let body = app.object(&headers, body).await?;
+    let (faults, changes) = match api {
+        Api::V3 => (dto::V3_UPDATE.check(&body, Form::Update), forms::v4_of_update(body)),
+        Api::V4 => (dto::V4_UPDATE.check(&body, Form::Replace), body),
+    };
+    let (rights, settings, username, now) =
+        (asker.rights.clone(), app.settings.clone(), asker.username(), app.now());
+    let stored = asker
+        .db
+        .write(move |txn| {
+            let record = txn.get(&JOB, &id)?.ok_or_else(invalid_id)?;
+            resource::require_sound(&faults)?;
+            let mut job = object(&record)?;
+            rules::may_update(&settings, &rights, &job)?;
+            forms::apply(&mut job, &changes);
+            stamp(&mut job, &username, &now);
+            resource::update(txn, &JOB, &id, job)
+        })
+        .await?;
+    shown(&stored, api)
+}
+
+fn shown(stored: &bytes::Bytes, api: Api) -> Answer {
+    if api == Api::V4 {
+        return Ok(answer::stored_json(StatusCode::OK, stored.clone()));
+    }
+    let mut job: Map<String, Value> = serde_json::from_slice(stored)
+        .map_err(|error| pinakes_store::StoreError::Damaged(error.to_string()))?;
+    forms::show_as_v3(&mut job);
+    Ok(answer::json(StatusCode::OK, &job))
+}
+
+async fn delete(app: State<Scicat>, asker: Asker, Path(id): Path<String>, api: Api) -> Answer {
+    if !asker.caller().is_in_any(&app.settings.delete_job_groups) {
+        return Err(ScicatError::forbidden_resource());
+    }
+    let record = asker
+        .db
+        .write(move |txn| {
+            let message = || format!("Job id {id} doesn't exist.");
+            txn.delete(&JOB, &id)?.ok_or_else(|| ScicatError::short(StatusCode::BAD_REQUEST, message()))
+        })
+        .await?;
+    shown(&record.body, api)
+}

@@ -1,0 +1,272 @@
+//! Policies: what happens to the data of an owner group (section 8 of the contract). The first dataset of a
+//! group makes its policy, and the policy gives every dataset of the group its classification.
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::routing::{get, post};
+use http::{HeaderMap, StatusCode};
+use pinakes_http::answer;
+use pinakes_store::{Column, Expr, Index, Kind, Record, StoreError, Txn, Type, Value as Condition, Weight};
+use serde_json::{Map, Value, json};
+
+use crate::app::{Asker, QueryText, Scicat, json_parameter};
+use crate::datasets::change::{object, stamp};
+use crate::dto::policy as dto;
+use crate::error::{Answer, ScicatError};
+use crate::filter;
+use crate::listing::Listing;
+use crate::resource;
+use crate::validate::Form;
+
+/// Policies by owner group.
+pub(crate) static POLICY: Kind = Kind {
+    id_path: Some("ownerGroup"),
+    columns: &[
+        Column::at("object_id", "_id", Type::Text),
+        Column::many("manager", Type::Text),
+        Column::one("tapeRedundancy", Type::Text),
+        Column::one("autoArchive", Type::Boolean),
+        Column::one("createdAt", Type::Instant),
+        Column::one("updatedAt", Type::Instant),
+    ],
+    indexes: &[Index::unique(&["object_id"])],
+    ..Kind::named("scicat_policy")
+};
+
+static LISTING: Listing = Listing::stored(&POLICY);
+
+/// How many copies on tape a group has when nothing is said.
+const DEFAULT_REDUNDANCY: &str = "low";
+
+pub(crate) fn routes() -> Router<Scicat> {
+    Router::new()
+        .route("/api/v3/policies", get(list).post(create))
+        .route("/api/v3/policies/count", get(count))
+        .route("/api/v3/policies/findone", get(find_one))
+        .route("/api/v3/policies/updatewhere", post(update_where))
+        .route("/api/v3/policies/{id}", get(by_id).patch(patch).delete(delete))
+}
+
+/// The policy of a group whose first dataset is being created by `username`.
+pub(crate) fn of_new_group(app: &Scicat, dataset: &Map<String, Value>, username: &str) -> Value {
+    let managers: Vec<&str> = resource::text(dataset, "ownerEmail").split(',').map(str::trim).collect();
+    let mut policy = Map::new();
+    policy.insert("_id".to_owned(), app.new_object_id().into());
+    policy.insert("ownerGroup".to_owned(), resource::text(dataset, "ownerGroup").into());
+    policy.insert("manager".to_owned(), json!(managers));
+    let redundancy = redundancy(resource::text(dataset, "classification"));
+    policy.insert("tapeRedundancy".to_owned(), redundancy.unwrap_or(DEFAULT_REDUNDANCY).into());
+    dto::POLICY.fill_defaults(&mut policy);
+    resource::sign(&mut policy, username, &app.now());
+    Value::Object(policy)
+}
+
+/// What every dataset of the policy's group carries as `classification`.
+pub(crate) fn classification(policy: &Value) -> String {
+    let redundancy = policy.get("tapeRedundancy").and_then(Value::as_str).unwrap_or(DEFAULT_REDUNDANCY);
+    format!("IN=medium,AV={redundancy},CO=low")
+}
+
+/// The availability in a classification: `low` in `IN=medium,AV=low,CO=low`.
+fn redundancy(classification: &str) -> Option<&str> {
+    let part = classification.split(',').find_map(|it| it.trim().strip_prefix("AV="))?;
+    Some(part.trim()).filter(|it| !it.is_empty())
+}
+
+/// Refuses whoever does not keep the policies.
+fn require_keeper(app: &Scicat, asker: &Asker) -> Result<(), ScicatError> {
+    let is_keeper = asker.rights.of_keeper(&app.settings.policy_groups).is_admin;
+    if is_keeper { Ok(()) } else { Err(ScicatError::forbidden_resource()) }
+}
+
+async fn list(app: State<Scicat>, asker: Asker, query: QueryText, headers: HeaderMap) -> Answer {
+    require_keeper(&app, &asker)?;
+    let filter = filter::parse(filter::text("filter", &query, &headers)?, &POLICY)?;
+    LISTING.list(&asker, &filter, Expr::All).await
+}
+
+async fn find_one(app: State<Scicat>, asker: Asker, query: QueryText, headers: HeaderMap) -> Answer {
+    require_keeper(&app, &asker)?;
+    let filter = filter::parse(filter::text("filter", &query, &headers)?, &POLICY)?;
+    LISTING.first(&asker, &filter, Expr::All).await
+}
+
+/// `GET /policies/count?where=` (also `filter=`).
+async fn count(app: State<Scicat>, asker: Asker, query: QueryText, headers: HeaderMap) -> Answer {
+    require_keeper(&app, &asker)?;
+    let filter = match query.get("where").filter(|it| !it.is_empty()) {
+        Some(text) => filter::from_value(&json!({"where": json_parameter("where", text)?}), &POLICY)?,
+        None => filter::parse(filter::text("filter", &query, &headers)?, &POLICY)?,
+    };
+    LISTING.count(&asker, filter.condition).await
+}
+
+async fn by_id(app: State<Scicat>, asker: Asker, Path(id): Path<String>, headers: HeaderMap) -> Answer {
+    require_keeper(&app, &asker)?;
+    let record = asker.db.read(Weight::Point, move |view| view.first(&POLICY, named(&id))).await;
+    match record.map_err(|error: StoreError| ScicatError::from(error))? {
+        Some(record) => LISTING.one(record, &headers),
+        None => Ok(answer::empty(StatusCode::OK)),
+    }
+}
+
+/// The policy with that `_id`, or of that group.
+fn named(id: &str) -> Expr {
+    let by_object_id = Expr::Is("_id".into(), Condition::Text(id.to_owned()));
+    Expr::Or(vec![by_object_id, Expr::Ids(vec![id.to_owned()])])
+}
+
+async fn create(app: State<Scicat>, asker: Asker, headers: HeaderMap, body: Body) -> Answer {
+    require_keeper(&app, &asker)?;
+    let body = app.object(&headers, body).await?;
+    resource::require_sound(&dto::POLICY.check(&body, Form::Create))?;
+    let group = resource::text(&body, "ownerGroup").to_owned();
+    let mut policy = Map::new();
+    policy.insert("_id".to_owned(), app.new_object_id().into());
+    resource::complete(&mut policy, body, &dto::POLICY);
+    resource::sign(&mut policy, &asker.username(), &app.now());
+    let taken = ScicatError::conflict(format!("Policy with ownerGroup {group} already exists"));
+    let stored = resource::insert(&asker, &POLICY, &group, policy, taken).await?;
+    Ok(answer::stored_json(StatusCode::CREATED, stored))
+}
+
+async fn patch(
+    app: State<Scicat>,
+    asker: Asker,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+    body: Body,
+) -> Answer {
+    require_keeper(&app, &asker)?;
+    let changes = app.object(&headers, body).await?;
+    let faults = dto::POLICY.check(&changes, Form::Update);
+    let (username, now) = (asker.username(), app.now());
+    let stored = asker
+        .db
+        .write(move |txn| {
+            let record = txn.first(&POLICY, named(&id))?.ok_or_else(ScicatError::bare_not_found)?;
+            resource::require_sound(&faults)?;
+            change(txn, &record, &changes, &username, &now)
+        })
+        .await?;
+    Ok(answer::stored_json(StatusCode::OK, stored))
+}
+
+/// Replaces fields of a policy. A policy that changes its group is kept under the new one.
+fn change(
+    txn: &mut Txn<'_>,
+    record: &Record,
+    changes: &Map<String, Value>,
+    username: &str,
+    now: &str,
+) -> Result<bytes::Bytes, ScicatError> {
+    let mut policy = object(record)?;
+    resource::apply(&mut policy, changes);
+    stamp(&mut policy, username, now);
+    let group = resource::text(&policy, "ownerGroup").to_owned();
+    if group == record.id {
+        return resource::update(txn, &POLICY, &group, policy);
+    }
+    if txn.has(&POLICY, &group)? {
+        return Err(ScicatError::conflict(format!("Policy with ownerGroup {group} already exists")));
+    }
+    txn.delete(&POLICY, &record.id)?;
+    let document = pinakes_store::Document::new(&POLICY, group, &Value::Object(policy))?;
+    txn.insert_document(&document)?;
+    Ok(document.body().clone())
+}
+
+async fn delete(_: State<Scicat>, asker: Asker, Path(id): Path<String>) -> Answer {
+    if !asker.rights.may_delete {
+        return Err(ScicatError::forbidden_resource());
+    }
+    let record = asker
+        .db
+        .write(move |txn| {
+            let record = txn.first(&POLICY, named(&id))?.ok_or_else(ScicatError::bare_not_found)?;
+            txn.delete(&POLICY, &record.id)?;
+            Ok::<_, ScicatError>(record)
+        })
+        .await?;
+    Ok(answer::stored_json(StatusCode::OK, record.body))
+}
+
+/// `POST /policies/updateWhere` `{"ownerGroupList":"g1,g2","data":{…}}`: the keepers of policies, and those who
+/// are named as a policy's managers. Groups without a policy are passed over.
+async fn update_where(app: State<Scicat>, asker: Asker, headers: HeaderMap, body: Body) -> Answer {
+    if asker.caller().is_anonymous() {
+        return Err(ScicatError::forbidden_resource());
+    }
+    let body = app.object(&headers, body).await?;
+    let groups = group_list(&body)?;
+    let Some(Value::Object(changes)) = body.get("data").cloned() else {
+        return Err(ScicatError::bad_request("data must be an object"));
+    };
+    resource::require_sound(&dto::POLICY.check(&changes, Form::Update))?;
+    let is_keeper = require_keeper(&app, &asker).is_ok();
+    let names = own_names(&asker);
+    let (username, now) = (asker.username(), app.now());
+    asker
+        .db
+        .write(move |txn| {
+            for group in &groups {
+                let Some(record) = txn.get(&POLICY, group)? else { continue };
+                if !is_keeper && !is_managed_by(&record, &names)? {
+                    return Err(ScicatError::with(
+                        StatusCode::UNAUTHORIZED,
+                        "User not authorised for action based on policy",
+                    ));
+                }
+                change(txn, &record, &changes, &username, &now)?;
+            }
+            Ok(())
+        })
+        .await?;
+    Ok(answer::json(StatusCode::CREATED, &json!({"submissionResponse": "successful policy update"})))
+}
+
+/// `"g1,g2"` or `["g1","g2"]`.
+fn group_list(body: &Map<String, Value>) -> Result<Vec<String>, ScicatError> {
+    match body.get("ownerGroupList") {
+        Some(Value::String(text)) => {
+            Ok(text.split(',').map(|it| it.trim().to_owned()).filter(|it| !it.is_empty()).collect())
+        }
+        Some(Value::Array(list)) if list.iter().all(Value::is_string) => {
+            Ok(list.iter().filter_map(Value::as_str).map(str::to_owned).collect())
+        }
+        _ => Err(ScicatError::bad_request("ownerGroupList must be a string")),
+    }
+}
+
+/// The names under which a caller may stand among a policy's managers.
+fn own_names(asker: &Asker) -> Vec<String> {
+    let Some(user) = asker.caller().user.as_deref() else { return Vec::new() };
+    user.email.iter().cloned().chain([user.username.clone()]).collect()
+}
+
+fn is_managed_by(policy: &Record, names: &[String]) -> Result<bool, ScicatError> {
+    let policy = object(policy)?;
+    let managers = policy.get("manager").and_then(Value::as_array).into_iter().flatten();
+    Ok(managers.filter_map(Value::as_str).any(|manager| names.iter().any(|it| it == manager)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn redundancy_is_the_availability() {
+        assert_eq!(redundancy("IN=medium,AV=medium,CO=low"), Some("medium"));
+        assert_eq!(redundancy("AV=high"), Some("high"));
+        for none in ["", "IN=medium,CO=low", "AV=", "XAV=low"] {
+            assert_eq!(redundancy(none), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn classification_follows_the_policy() {
+        assert_eq!(classification(&json!({"tapeRedundancy": "medium"})), "IN=medium,AV=medium,CO=low");
+        assert_eq!(classification(&json!({})), "IN=medium,AV=low,CO=low");
+    }
+}

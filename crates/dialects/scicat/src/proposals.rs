@@ -1,0 +1,347 @@
+//! Proposals: what was applied for, by whom, and when it is measured (section 8 of the contract). Lists and counts
+//! take `filters=`, not `filter=`.
+
+use std::collections::BTreeSet;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::routing::{get, post};
+use http::{HeaderMap, StatusCode};
+use memchr::memmem;
+use pinakes_http::answer;
+use pinakes_store::{
+    Column, Document, Expr, Facet, Identifier, Index, Kind, Query, Record, StoreError, Text, Txn, Type,
+    Value as Condition,
+};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::app::{Asker, QueryText, Scicat};
+use crate::attachments;
+use crate::datasets::change::{Precondition, object};
+use crate::datasets::{Api, DATASET, read};
+use crate::dto::proposal as dto;
+use crate::error::{Answer, ScicatError};
+use crate::faults::Fault;
+use crate::filter::{self, Filter};
+use crate::fullquery::Search;
+use crate::listing::{self, Listing};
+use crate::resource;
+use crate::rights::Rights;
+use crate::scientific;
+use crate::validate::Form;
+
+/// Proposals by their own id.
+pub(crate) static PROPOSAL: Kind = Kind {
+    id_path: Some("proposalId"),
+    columns: &[
+        Column::one("title", Type::Text),
+        Column::one("type", Type::Text),
+        Column::one("ownerGroup", Type::Text),
+        Column::one("email", Type::Text),
+        Column::one("firstname", Type::Text),
+        Column::one("lastname", Type::Text),
+        Column::one("pi_email", Type::Text),
+        Column::one("pi_lastname", Type::Text),
+        Column::one("parentProposalId", Type::Text),
+        Column::one("numberOfDatasets", Type::Integer),
+        Column::one("startTime", Type::Instant),
+        Column::one("endTime", Type::Instant),
+        Column::one("createdAt", Type::Instant),
+        Column::one("updatedAt", Type::Instant),
+        Column::many("instrumentIds", Type::Text),
+    ],
+    indexes: &[
+        Index::on(&["createdAt"]),
+        Index::on(&["startTime"]),
+        Index::on(&["class", "createdAt"]),
+        Index::on(&["parentProposalId"]),
+    ],
+    facets: &[
+        Facet::values("type"),
+        Facet::values("ownerGroup"),
+        Facet::values("instrumentIds"),
+        Facet::values("pi_lastname"),
+        Facet::values("lastname"),
+        Facet::values("parentProposalId"),
+        Facet::days("startTime"),
+        Facet::days("endTime"),
+    ],
+    class_fields: &["ownerGroup", "accessGroups", "isPublished", "sharedWith"],
+    text: Text::AllStrings,
+    identifiers: &[Identifier { scheme: "proposal", path: "proposalId" }],
+    ..Kind::named("scicat_proposal")
+};
+
+static LISTING: Listing = Listing::stored(&PROPOSAL);
+
+static SEARCH: Search = Search { kind: &PROPOSAL, quantities: "metadata", quantity_key: "scientific" };
+
+/// Dates of a proposal that go out in one form.
+const DATES: [&str; 2] = ["startTime", "endTime"];
+
+pub(crate) fn routes() -> Router<Scicat> {
+    Router::new()
+        .route("/api/v3/proposals", get(list).post(create))
+        .route("/api/v3/proposals/isvalid", post(is_valid))
+        .route("/api/v3/proposals/count", get(count))
+        .route("/api/v3/proposals/findone", get(find_one))
+        .route("/api/v3/proposals/fullquery", get(full_query))
+        .route("/api/v3/proposals/fullfacet", get(full_facet))
+        .route("/api/v3/proposals/{pid}", get(by_id).patch(patch).delete(delete))
+        .route("/api/v3/proposals/{pid}/authorization", get(authorization))
+        .route("/api/v3/proposals/{pid}/datasets", get(datasets))
+}
+
+/// Changes `numberOfDatasets` of the proposals that a dataset names, by `difference`. Proposals that are not
+/// here have no number.
+pub(crate) fn count_datasets(
+    txn: &mut Txn<'_>,
+    dataset_body: &[u8],
+    difference: i64,
+) -> Result<(), ScicatError> {
+    if !may_name_proposals(dataset_body) {
+        return Ok(());
+    }
+    for id in named_proposals(dataset_body)? {
+        let Some(record) = txn.get(&PROPOSAL, &id)? else { continue };
+        let mut proposal = object(&record)?;
+        let before = proposal.get(N_DATASETS).and_then(Value::as_i64).unwrap_or(0);
+        proposal.insert(N_DATASETS.to_owned(), before.saturating_add(difference).max(0).into());
+        txn.update(&PROPOSAL, &id, &Value::Object(proposal))?;
+    }
+    Ok(())
+}
+
+const N_DATASETS: &str = "numberOfDatasets";
+
+/// The key whose list names the proposals of a dataset. Inside a string its quotes would be escaped.
+const KEY: &[u8] = br#""proposalIds":"#;
+
+/// Whether a key of that name, at any depth, holds anything but an empty list.
+fn may_name_proposals(body: &[u8]) -> bool {
+    memmem::find_iter(body, KEY).any(|at| !body[at + KEY.len()..].starts_with(b"[]"))
+}
+
+#[derive(Deserialize)]
+struct OfProposals {
+    #[serde(default, rename = "proposalIds")]
+    proposal_ids: Vec<Value>,
+}
+
+/// The proposals of a dataset, each once.
+fn named_proposals(body: &[u8]) -> Result<BTreeSet<String>, StoreError> {
+    let dataset: OfProposals = serde_json::from_slice(body)
+        .map_err(|error| StoreError::Damaged(format!("proposalIds of a dataset: {error}")))?;
+    let ids = dataset.proposal_ids.into_iter();
+    Ok(ids.filter_map(|it| if let Value::String(id) = it { Some(id) } else { None }).collect())
+}
+
+/// The caller's rights over proposals.
+pub(crate) fn rights(app: &Scicat, asker: &Asker) -> Rights {
+    asker.rights.of_keeper(&app.settings.proposal_groups)
+}
+
+fn require_keeper(app: &Scicat, asker: &Asker) -> Result<(), ScicatError> {
+    if rights(app, asker).is_admin { Ok(()) } else { Err(ScicatError::forbidden_resource()) }
+}
+
+/// A proposal that the caller may read.
+///
+/// Errors: 404 when it is not there, 403 when it is not for the caller.
+pub(crate) async fn readable(app: &Scicat, asker: &Asker, id: &str) -> Result<Record, ScicatError> {
+    let Some((record, class)) = listing::with_class(asker, &PROPOSAL, id).await? else {
+        return Err(ScicatError::not_found(format!("Proposal: {id} not found")));
+    };
+    if !rights(app, asker).may_read(&class) {
+        return Err(ScicatError::forbidden("Unauthorized to this proposal"));
+    }
+    Ok(record)
+}
+
+fn filter(query: &QueryText, headers: &HeaderMap) -> Result<Filter, ScicatError> {
+    filter::parse(filter::text("filters", query, headers)?, &PROPOSAL)
+}
+
+async fn list(app: State<Scicat>, asker: Asker, query: QueryText, headers: HeaderMap) -> Answer {
+    LISTING.list(&asker, &filter(&query, &headers)?, rights(&app, &asker).visible()).await
+}
+
+/// `GET /proposals/findOne?filter=` (also `filters=`): the first row, or nothing at all.
+async fn find_one(app: State<Scicat>, asker: Asker, query: QueryText, headers: HeaderMap) -> Answer {
+    let filter = match filter::text("filter", &query, &headers)? {
+        Some(text) => filter::parse(Some(text), &PROPOSAL)?,
+        None => filter(&query, &headers)?,
+    };
+    LISTING.first(&asker, &filter, rights(&app, &asker).visible()).await
+}
+
+async fn count(app: State<Scicat>, asker: Asker, query: QueryText, headers: HeaderMap) -> Answer {
+    let condition = filter(&query, &headers)?.condition;
+    LISTING.count(&asker, rights(&app, &asker).visible().and(condition)).await
+}
+
+async fn full_query(app: State<Scicat>, asker: Asker, query: QueryText) -> Answer {
+    LISTING.full_query(&asker, &query, &SEARCH, &rights(&app, &asker)).await
+}
+
+async fn full_facet(app: State<Scicat>, asker: Asker, query: QueryText) -> Answer {
+    LISTING.full_facet(&asker, &query, &SEARCH, &rights(&app, &asker)).await
+}
+
+async fn by_id(app: State<Scicat>, asker: Asker, Path(id): Path<String>, headers: HeaderMap) -> Answer {
+    LISTING.one(readable(&app, &asker, &id).await?, &headers)
+}
+
+/// `{"canAccess":…}`; nobody can access what is not there.
+async fn authorization(app: State<Scicat>, asker: Asker, Path(id): Path<String>) -> Answer {
+    let found = listing::with_class(&asker, &PROPOSAL, &id).await?;
+    let may_read = found.is_some_and(|(_, class)| rights(&app, &asker).may_read(&class));
+    Ok(answer::json(StatusCode::OK, &json!({"canAccess": may_read})))
+}
+
+/// `GET /proposals/{pid}/datasets`: for those who keep proposals, of the datasets that they may see.
+async fn datasets(
+    app: State<Scicat>,
+    asker: Asker,
+    Path(id): Path<String>,
+    query: QueryText,
+    headers: HeaderMap,
+) -> Answer {
+    require_keeper(&app, &asker)?;
+    readable(&app, &asker, &id).await?;
+    let filter = filter::parse(filter::text("filters", &query, &headers)?, &DATASET)?;
+    let of_proposal = Expr::Is("proposalIds".into(), Condition::Text(id));
+    read::answer_list(&asker, &filter, asker.rights.visible().and(of_proposal), Api::V3).await
+}
+
+/// Order of the checks: role 403, table 400, duplicate 409.
+async fn create(app: State<Scicat>, asker: Asker, headers: HeaderMap, body: Body) -> Answer {
+    require_keeper(&app, &asker)?;
+    let body = app.object(&headers, body).await?;
+    resource::require_sound(&faults(&app, &body, Form::Create))?;
+    let id = resource::text(&body, "proposalId").to_owned();
+    let mut proposal = Map::new();
+    proposal.insert("proposalId".to_owned(), id.clone().into());
+    proposal.insert("_id".to_owned(), id.clone().into());
+    resource::complete(&mut proposal, body, &dto::PROPOSAL);
+    normalise(&app, &mut proposal);
+    proposal.insert(N_DATASETS.to_owned(), 0.into());
+    resource::sign(&mut proposal, &asker.username(), &app.now());
+    let stored = asker.db.write(move |txn| insert(txn, &id, proposal.clone())).await?;
+    Ok(answer::stored_json(StatusCode::CREATED, stored))
+}
+
+/// Datasets may have come before their proposal: they count from the start.
+fn insert(
+    txn: &mut Txn<'_>,
+    id: &str,
+    mut proposal: Map<String, Value>,
+) -> Result<bytes::Bytes, ScicatError> {
+    if txn.has(&PROPOSAL, id)? {
+        return Err(ScicatError::conflict(format!("Proposal with {id} already exists")));
+    }
+    let n_datasets = txn.count(&DATASET, &Expr::Is("proposalIds".into(), Condition::Text(id.to_owned())))?;
+    proposal.insert(N_DATASETS.to_owned(), n_datasets.into());
+    let document = Document::new(&PROPOSAL, id, &Value::Object(proposal))?;
+    txn.insert_document(&document)?;
+    Ok(document.body().clone())
+}
+
+async fn is_valid(app: State<Scicat>, asker: Asker, headers: HeaderMap, body: Body) -> Answer {
+    require_keeper(&app, &asker)?;
+    let body = app.object(&headers, body).await?;
+    let is_valid = faults(&app, &body, Form::Create).is_empty();
+    Ok(answer::json(StatusCode::OK, &json!({"valid": is_valid})))
+}
+
+/// The faults of the table, and a type that the site does not list. A site without a list takes any type.
+fn faults(app: &Scicat, body: &Map<String, Value>, form: Form) -> Vec<Fault> {
+    let mut faults = dto::PROPOSAL.check(body, form);
+    let known = &app.settings.proposal_types;
+    if let Some(Value::String(name)) = body.get("type")
+        && !known.is_empty()
+        && !known.contains(name)
+        && name != dto::DEFAULT_TYPE
+    {
+        faults.push(Fault::with_constraint("type", "isIn", dto::type_fault(known)));
+    }
+    faults
+}
+
+/// Dates in one form, quantities with their SI values, an id for each stay.
+fn normalise(app: &Scicat, proposal: &mut Map<String, Value>) {
+    resource::normalise_dates(proposal, &DATES);
+    if let Some(Value::Object(metadata)) = proposal.get_mut("metadata") {
+        scientific::enrich(metadata);
+    }
+    let periods = proposal.get_mut("MeasurementPeriodList").and_then(Value::as_array_mut);
+    for period in periods.into_iter().flatten().filter_map(Value::as_object_mut) {
+        resource::normalise_dates(period, &["start", "end"]);
+        period.entry("_id").or_insert_with(|| app.new_object_id().into());
+    }
+}
+
+/// Order of the checks: role 403, missing 404, table 400, precondition 412. What a patch does not name stays.
+async fn patch(
+    app: State<Scicat>,
+    asker: Asker,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+    body: Body,
+) -> Answer {
+    require_keeper(&app, &asker)?;
+    let mut changes = app.object(&headers, body).await?;
+    let faults = faults(&app, &changes, Form::Update);
+    normalise(&app, &mut changes);
+    let precondition = Precondition::of(&headers);
+    let stored = resource::change(&asker, &PROPOSAL, id.clone(), app.now(), move |_, _, proposal| {
+        resource::require_sound(&faults)?;
+        precondition.check("Proposal", "on server", &id, proposal)?;
+        resource::apply(proposal, &changes);
+        Ok(())
+    });
+    Ok(answer::stored_json(StatusCode::OK, stored.await?))
+}
+
+/// Deletes a proposal and the attachments that belong to nothing else; its datasets stay.
+async fn delete(_: State<Scicat>, asker: Asker, Path(id): Path<String>) -> Answer {
+    if !asker.rights.may_delete {
+        return Err(ScicatError::forbidden_resource());
+    }
+    resource::delete(&asker, &PROPOSAL, id, |txn, record| {
+        let attached = Query::filter(attachments::attached_to(&record.id));
+        for attachment in txn.find(&attachments::ATTACHMENT, &attached)? {
+            attachments::detach(txn, &attachment, &record.id)?;
+        }
+        Ok(())
+    })
+    .await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(body: &str) -> Vec<String> {
+        let body = body.as_bytes();
+        let ids = named_proposals(body).unwrap_or_default();
+        assert!(may_name_proposals(body) || ids.is_empty(), "the cheap look missed {ids:?}");
+        ids.into_iter().collect()
+    }
+
+    #[test]
+    fn proposals_are_those_of_the_dataset_itself() {
+        assert_eq!(named(r#"{"proposalIds":["b","a","b",null]}"#), ["a", "b"]);
+        assert!(named(r#"{"proposalIds":[],"description":"\"proposalIds\":[\"x\"]"}"#).is_empty());
+        assert!(named(r#"{"proposalIds":[],"scientificMetadata":{"proposalIds":["x"]}}"#).is_empty());
+        assert!(named("{}").is_empty());
+    }
+
+    #[test]
+    fn an_empty_list_is_not_parsed() {
+        assert!(!may_name_proposals(br#"{"proposalIds":[],"keywords":["proposalIds"]}"#));
+        assert!(!may_name_proposals(br#"{"description":"\"proposalIds\":[1]"}"#));
+    }
+}

@@ -1,0 +1,219 @@
+//! The forms of published data: stored and shown by v4 as it is, turned into that of v3 and back.
+//!
+//! | v3 | v4 |
+//! |---|---|
+//! | `pidArray` | `datasetPids` |
+//! | `creator: ["N"]` | `metadata.creators: [{"name":"N"}]` |
+//! | `authors: ["N"]` | `metadata.contributors: [{"name":"N"}]` |
+//! | `publisher: "P"` | `metadata.publisher: {"name":"P"}` |
+//! | `status: "pending_registration"` | `status: "private"`, `"public"` |
+//! | the rest but title and abstract | `metadata`, under the same name |
+
+use serde_json::{Map, Value, json};
+
+use super::status;
+use crate::datasets::Api;
+
+/// The status of v3 for what is not registered.
+const PENDING: &str = "pending_registration";
+
+/// Fields that both versions have at the top.
+const SHARED: [&str; 3] = ["title", "abstract", "doi"];
+
+/// Fields of v3 that v4 keeps in `metadata` under the same name.
+const KEPT: [&str; 11] = [
+    "affiliation",
+    "publicationYear",
+    "url",
+    "dataDescription",
+    "resourceType",
+    "numberOfFiles",
+    "sizeOfArchive",
+    "scicatUser",
+    "thumbnail",
+    "relatedPublications",
+    "downloadLink",
+];
+
+/// Lists of names in v3, which are lists of objects in `metadata`.
+const NAMED: [(&str, &str); 2] = [("creator", "creators"), ("authors", "contributors")];
+
+/// A checked body of v3 in the form of v4. What it leaves out is left out.
+pub(crate) fn v4_of(body: Map<String, Value>) -> Map<String, Value> {
+    let (mut publication, mut metadata) = (Map::new(), Map::new());
+    for (name, value) in body {
+        match name.as_str() {
+            "pidArray" => {
+                publication.insert("datasetPids".to_owned(), value);
+            }
+            "publisher" => {
+                metadata.insert(name, json!({"name": value}));
+            }
+            it if SHARED.contains(&it) || it == "status" || it == "registeredTime" => {
+                publication.insert(name, value);
+            }
+            it => match NAMED.iter().find(|(v3, _)| *v3 == it) {
+                Some((_, v4)) => {
+                    metadata.insert((*v4).to_owned(), named_objects(&value));
+                }
+                None => {
+                    metadata.insert(name, value);
+                }
+            },
+        }
+    }
+    publication.insert("metadata".to_owned(), Value::Object(metadata));
+    publication
+}
+
+fn named_objects(names: &Value) -> Value {
+    names.as_array().into_iter().flatten().map(|it| json!({"name": it})).collect()
+}
+
+/// The names of `[{"name":"N"}]`; plain texts are taken as they are.
+fn names(objects: &Value) -> Value {
+    let name = |it: &Value| it.get("name").filter(|it| it.is_string()).unwrap_or(it).clone();
+    objects.as_array().into_iter().flatten().map(name).collect()
+}
+
+/// Turns stored published data into what v3 shows.
+pub(super) fn show_as_v3(publication: &mut Map<String, Value>) {
+    let mut stored = std::mem::take(publication);
+    let metadata = match stored.shift_remove("metadata") {
+        Some(Value::Object(metadata)) => metadata,
+        _ => Map::new(),
+    };
+    let mut put = |name: &str, value: Option<Value>| {
+        if let Some(value) = value {
+            publication.insert(name.to_owned(), value);
+        }
+    };
+    for name in ["doi", "_id"] {
+        put(name, stored.shift_remove(name));
+    }
+    put("creator", metadata.get("creators").map(names));
+    put("publisher", metadata.get("publisher").map(|it| it.get("name").unwrap_or(it).clone()));
+    for name in ["title", "abstract"] {
+        put(name, stored.shift_remove(name));
+    }
+    for name in KEPT {
+        put(name, metadata.get(name).cloned());
+    }
+    put("pidArray", stored.shift_remove("datasetPids"));
+    put("authors", metadata.get("contributors").map(names));
+    put("status", stored.shift_remove("status").map(|it| v3_status(&it)));
+    stored.into_iter().for_each(|(name, value)| put(&name, Some(value)));
+}
+
+fn v3_status(status: &Value) -> Value {
+    match status.as_str() {
+        Some(status::REGISTERED | status::AMENDED) => status::REGISTERED.into(),
+        _ => PENDING.into(),
+    }
+}
+
+/// A filter of v3 whose condition and order have v4's names.
+pub(super) fn filter_with_v4_names(mut filter: Value) -> Value {
+    if let Some(Value::Object(condition)) = filter.get_mut("where") {
+        *condition = with_v4_names(std::mem::take(condition));
+    }
+    if let Some(Value::String(order)) = filter.get_mut("limits").and_then(|it| it.get_mut("order")) {
+        let part = |it: &str| match it.trim().rsplit_once(':') {
+            Some((field, direction)) => format!("{}:{direction}", v4_path(field)),
+            None => it.to_owned(),
+        };
+        *order = order.split(',').map(part).collect::<Vec<_>>().join(",");
+    }
+    filter
+}
+
+fn with_v4_names(condition: Map<String, Value>) -> Map<String, Value> {
+    let part = |(name, value): (String, Value)| match value {
+        Value::Array(list) if ["and", "or", "$and", "$or", "$nor"].contains(&name.as_str()) => {
+            let inside = |it: Value| match it {
+                Value::Object(map) => Value::Object(with_v4_names(map)),
+                other => other,
+            };
+            (name, Value::Array(list.into_iter().map(inside).collect()))
+        }
+        value if name == "status" => (name, v4_status(value)),
+        value => (v4_path(&name), value),
+    };
+    condition.into_iter().map(part).collect()
+}
+
+/// What is pending in v3 is private or public in v4; what is registered may be amended there.
+fn v4_status(value: Value) -> Value {
+    match value.as_str() {
+        Some(PENDING) => json!({"$in": [status::PRIVATE, status::PUBLIC]}),
+        Some(status::REGISTERED) => json!({"$in": [status::REGISTERED, status::AMENDED]}),
+        _ => value,
+    }
+}
+
+fn v4_path(name: &str) -> String {
+    match name {
+        "pidArray" => "datasetPids".to_owned(),
+        "creator" => "metadata.creators.name".to_owned(),
+        "authors" => "metadata.contributors.name".to_owned(),
+        "publisher" => "metadata.publisher.name".to_owned(),
+        name if KEPT.contains(&name) => format!("metadata.{name}"),
+        name => name.to_owned(),
+    }
+}
+
+/// Replaces the fields that a change names. v4 replaces `metadata` whole, v3 its own fields in it.
+pub(super) fn apply(publication: &mut Map<String, Value>, changes: &Map<String, Value>, api: Api) {
+    for (name, value) in changes {
+        match (publication.get_mut(name), value) {
+            (Some(Value::Object(before)), Value::Object(after)) if name == "metadata" && api == Api::V3 => {
+                before.extend(after.clone());
+            }
+            _ => {
+                publication.insert(name.clone(), value.clone());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn v3_goes_there_and_back() {
+        let Value::Object(body) = json!({
+            "creator": ["A", "B"], "publisher": "P", "publicationYear": 2020, "title": "T", "abstract": "x",
+            "dataDescription": "d", "resourceType": "raw", "pidArray": ["p/1"], "authors": ["C"], "url": "u",
+        }) else {
+            unreachable!("an object")
+        };
+        let mut publication = v4_of(body.clone());
+        assert_eq!(publication["metadata"]["creators"], json!([{"name": "A"}, {"name": "B"}]));
+        assert_eq!(publication["datasetPids"], json!(["p/1"]));
+        publication.insert("status".to_owned(), status::PUBLIC.into());
+        show_as_v3(&mut publication);
+        for (name, value) in &body {
+            assert_eq!(&publication[name], value, "{name}");
+        }
+        assert_eq!(publication["status"], PENDING);
+    }
+
+    #[test]
+    fn conditions_get_the_names_of_v4() {
+        let filter = json!({
+            "where": {"or": [{"creator": "A"}, {"status": "pending_registration"}], "title": {"like": "x"}},
+            "limits": {"order": "publicationYear:desc"},
+        });
+        assert_eq!(
+            filter_with_v4_names(filter),
+            json!({
+                "where": {
+                    "or": [{"metadata.creators.name": "A"}, {"status": {"$in": ["private", "public"]}}],
+                    "title": {"like": "x"},
+                },
+                "limits": {"order": "metadata.publicationYear:desc"},
+            })
+        );
+    }
+}

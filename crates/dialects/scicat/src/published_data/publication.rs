@@ -1,0 +1,128 @@
+//! The steps of a publication: private, public, registered, amended. Each answers with the publication.
+//!
+//! Making a publication public makes its datasets public too, so whoever does it must be able to change them.
+
+use axum::extract::{Path, State};
+use axum::response::{IntoResponse as _, Response};
+use http::StatusCode;
+use pinakes_http::answer;
+use pinakes_store::Txn;
+use serde_json::{Map, Value, json};
+
+use super::{PUBLISHED_DATA, absent, require_editor, require_user, schema, shown, status};
+use crate::app::{Asker, Scicat};
+use crate::datasets::change::{self, object, stamp};
+use crate::datasets::{Api, DATASET};
+use crate::error::{Answer, ScicatError};
+use crate::resource;
+use crate::rights::Rights;
+
+/// `POST /api/v4/publisheddata/{id}/publish`: private to public. The metadata must satisfy the site's schema; else
+/// 400 with the list of what does not.
+pub(super) async fn publish(app: State<Scicat>, asker: Asker, Path(id): Path<String>) -> Answer {
+    asker.require_user()?;
+    let config: Value = serde_json::from_str(&app.settings.published_data_config).unwrap_or_default();
+    let wanted = config.get("metadataSchema").cloned().unwrap_or(Value::Bool(true));
+    let step = move |publication: &Map<String, Value>| {
+        require_status(publication, &[status::PRIVATE], "published")?;
+        let metadata = publication.get("metadata").cloned().unwrap_or_else(|| json!({}));
+        let faults = schema::check(&wanted, &metadata);
+        if faults.is_empty() {
+            return Ok(());
+        }
+        Err(ScicatError::Said { status: StatusCode::BAD_REQUEST, body: Value::Array(faults) })
+    };
+    take(&app, &asker, id, status::PUBLIC, Api::V4, step).await
+}
+
+/// `POST …/{id}/register`: to registered, with the time of it. Nothing is sent to DataCite.
+pub(super) async fn register(app: State<Scicat>, asker: Asker, Path(id): Path<String>, api: Api) -> Response {
+    let step = move |publication: &Map<String, Value>| match api {
+        Api::V3 => Ok(()),
+        Api::V4 => require_status(publication, &[status::PUBLIC, status::AMENDED], "registered"),
+    };
+    let taken = match require_user(&asker, api) {
+        Ok(()) => take(&app, &asker, id, status::REGISTERED, api, step).await,
+        Err(error) => Err(error),
+    };
+    taken.unwrap_or_else(|error| error.into_response())
+}
+
+/// `POST /api/v4/publisheddata/{id}/amend`: registered to amended, so that it can be changed and registered again.
+pub(super) async fn amend(app: State<Scicat>, asker: Asker, Path(id): Path<String>) -> Answer {
+    asker.require_user()?;
+    let step =
+        |publication: &Map<String, Value>| require_status(publication, &[status::REGISTERED], "amended");
+    take(&app, &asker, id, status::AMENDED, Api::V4, step).await
+}
+
+fn require_status(publication: &Map<String, Value>, from: &[&str], to: &str) -> Result<(), ScicatError> {
+    let found = resource::text(publication, "status");
+    if from.contains(&found) {
+        return Ok(());
+    }
+    let from = from.join(" or ");
+    Err(ScicatError::bad_request(format!("Only {from} published data can be {to}; this is {found}")))
+}
+
+/// Takes a step if `allow` lets it; what becomes visible takes its datasets along.
+async fn take(
+    app: &Scicat,
+    asker: &Asker,
+    id: String,
+    to: &'static str,
+    api: Api,
+    allow: impl Fn(&Map<String, Value>) -> Result<(), ScicatError> + Send + 'static,
+) -> Answer {
+    let (rights, username, now) = (asker.rights.clone(), asker.username(), app.now());
+    let stored = asker
+        .db
+        .write(move |txn| {
+            let record = txn.get(&PUBLISHED_DATA, &id)?.ok_or_else(|| absent(&id))?;
+            let mut publication = object(&record)?;
+            require_editor(&rights, &publication)?;
+            allow(&publication)?;
+            publication.insert("status".to_owned(), to.into());
+            if to == status::REGISTERED {
+                publication.insert("registeredTime".to_owned(), now.as_str().into());
+            }
+            stamp(&mut publication, &username, &now);
+            if to != status::AMENDED {
+                for pid in pids(&publication) {
+                    publish_dataset(txn, &pid, &rights, &username, &now)?;
+                }
+            }
+            resource::update(txn, &PUBLISHED_DATA, &id, publication)
+        })
+        .await?;
+    match api {
+        Api::V4 => Ok(answer::stored_json(StatusCode::OK, stored)),
+        Api::V3 => shown(&stored, api),
+    }
+}
+
+fn pids(publication: &Map<String, Value>) -> Vec<String> {
+    let list = publication.get("datasetPids").and_then(Value::as_array).into_iter().flatten();
+    list.filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+/// Makes a dataset public, with its blocks.
+fn publish_dataset(
+    txn: &mut Txn<'_>,
+    pid: &str,
+    rights: &Rights,
+    username: &str,
+    now: &str,
+) -> Result<(), ScicatError> {
+    let message = || format!("Dataset {pid} is not there to be published");
+    let record = txn.get(&DATASET, pid)?.ok_or_else(|| ScicatError::not_found(message()))?;
+    let mut dataset = object(&record)?;
+    if dataset.get("isPublished") == Some(&Value::Bool(true)) {
+        return Ok(());
+    }
+    change::require_owner(txn, rights, &record)?;
+    dataset.insert("isPublished".to_owned(), true.into());
+    stamp(&mut dataset, username, now);
+    change::save(txn, pid, &record, dataset)?;
+    Ok(())
+}

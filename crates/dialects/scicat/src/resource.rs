@@ -1,0 +1,146 @@
+//! Creating, changing and deleting the records that are one JSON document each.
+
+use bytes::Bytes;
+use http::StatusCode;
+use pinakes_http::{Refusal, answer};
+use pinakes_store::{Document, Kind, Record, StoreError, Txn};
+use serde_json::{Map, Value};
+
+use crate::app::Asker;
+use crate::datasets::change::{object, stamp};
+use crate::dates;
+use crate::error::{Answer, ScicatError};
+use crate::faults::Fault;
+use crate::validate::Dto;
+
+/// Refuses a body with faults, in shape E1.
+pub(crate) fn require_sound(faults: &[Fault]) -> Result<(), ScicatError> {
+    if faults.is_empty() { Ok(()) } else { Err(ScicatError::faults_as_list(faults)) }
+}
+
+/// What a checked body adds to what the server has set: `null` is as good as absent, defaults are filled in.
+pub(crate) fn complete(document: &mut Map<String, Value>, mut body: Map<String, Value>, table: &Dto) {
+    body.retain(|_, value| !value.is_null());
+    table.fill_defaults(&mut body);
+    for (name, value) in body {
+        document.entry(name).or_insert(value);
+    }
+}
+
+/// Who made a record, and when; goes at its end.
+pub(crate) fn sign(document: &mut Map<String, Value>, username: &str, now: &str) {
+    document.insert("createdBy".to_owned(), username.into());
+    document.insert("updatedBy".to_owned(), username.into());
+    document.insert("createdAt".to_owned(), now.into());
+    document.insert("updatedAt".to_owned(), now.into());
+    document.insert("__v".to_owned(), 0.into());
+}
+
+/// Brings the dates in these fields into the form in which they go out.
+pub(crate) fn normalise_dates(body: &mut Map<String, Value>, fields: &[&str]) {
+    for field in fields {
+        if let Some(Value::String(text)) = body.get_mut(*field)
+            && let Some(normal) = dates::normalise(text)
+        {
+            *text = normal;
+        }
+    }
+}
+
+/// Stores a new record and gives its bytes.
+///
+/// Errors: `taken` when its id, or a value that is unique, is another's.
+pub(crate) async fn insert(
+    asker: &Asker,
+    kind: &'static Kind,
+    id: &str,
+    document: Map<String, Value>,
+    taken: ScicatError,
+) -> Result<Bytes, ScicatError> {
+    let document = Document::new(kind, id, &Value::Object(document))?;
+    let bytes = document.body().clone();
+    let written = asker.db.write(move |txn| txn.insert_document(&document).map(|_| ())).await;
+    match written {
+        Ok(()) => Ok(bytes),
+        Err(StoreError::Duplicate { .. }) => Err(taken),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Lets `change` work on a stored document, notes who changed it and gives its bytes.
+///
+/// Errors: 404 in shape E3 when it is not there; whatever `change` refuses.
+pub(crate) async fn change(
+    asker: &Asker,
+    kind: &'static Kind,
+    id: String,
+    now: String,
+    mut change: impl FnMut(&mut Txn<'_>, &Record, &mut Map<String, Value>) -> Result<(), ScicatError>
+    + Send
+    + 'static,
+) -> Result<Bytes, ScicatError> {
+    let username = asker.username();
+    asker
+        .db
+        .write(move |txn| {
+            let record = txn.get(kind, &id)?.ok_or_else(ScicatError::bare_not_found)?;
+            let mut document = object(&record)?;
+            change(txn, &record, &mut document)?;
+            stamp(&mut document, &username, &now);
+            update(txn, kind, &id, document)
+        })
+        .await
+}
+
+/// Replaces a stored document within a transaction and gives its bytes.
+pub(crate) fn update(
+    txn: &mut Txn<'_>,
+    kind: &'static Kind,
+    id: &str,
+    document: Map<String, Value>,
+) -> Result<Bytes, ScicatError> {
+    let document = Document::new(kind, id, &Value::Object(document))?;
+    txn.update_document(&document)?;
+    Ok(document.body().clone())
+}
+
+/// Replaces the fields that a patch names.
+pub(crate) fn apply(document: &mut Map<String, Value>, changes: &Map<String, Value>) {
+    for (name, value) in changes {
+        document.insert(name.clone(), value.clone());
+    }
+}
+
+/// `taken` in place of the store's word for a unique value that is another's.
+pub(crate) fn or_taken(error: ScicatError, taken: ScicatError) -> ScicatError {
+    match error {
+        ScicatError::Refused(Refusal::Store(StoreError::Duplicate { .. })) => taken,
+        other => other,
+    }
+}
+
+/// Deletes a record and answers with what it was.
+///
+/// Errors: 404 in shape E3 when it is not there; whatever `allow` refuses.
+pub(crate) async fn delete(
+    asker: &Asker,
+    kind: &'static Kind,
+    id: String,
+    mut allow: impl FnMut(&mut Txn<'_>, &Record) -> Result<(), ScicatError> + Send + 'static,
+) -> Answer {
+    let record = asker
+        .db
+        .write(move |txn| {
+            let record = txn.get(kind, &id)?.ok_or_else(ScicatError::bare_not_found)?;
+            allow(txn, &record)?;
+            txn.delete(kind, &id)?;
+            Ok::<_, ScicatError>(record)
+        })
+        .await?;
+    Ok(answer::stored_json(StatusCode::OK, record.body))
+}
+
+/// A text field of a body; empty when it is absent or something else.
+pub(crate) fn text<'a>(body: &'a Map<String, Value>, field: &str) -> &'a str {
+    body.get(field).and_then(Value::as_str).unwrap_or_default()
+}

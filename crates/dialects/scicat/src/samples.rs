@@ -1,0 +1,243 @@
+//! Samples: what was measured (section 8 of the contract). Their characteristics hold quantities, which searches
+//! compare in SI units as they do those of datasets.
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::routing::get;
+use http::{HeaderMap, StatusCode};
+use pinakes_http::answer;
+use pinakes_store::{
+    Column, Counts, Expr, Facet, Identifier, Index, Kind, Query, Record, Text, Type, Value as Condition,
+};
+use serde_json::{Map, Value, json};
+
+use crate::app::{Asker, QueryText, Scicat};
+use crate::attachments;
+use crate::datasets::change::Precondition;
+use crate::datasets::facets::answer_metadata_keys;
+use crate::datasets::read::object_parameter;
+use crate::datasets::{Api, DATASET, METADATA_KEYS, read};
+use crate::dto::sample as dto;
+use crate::error::{Answer, ScicatError};
+use crate::filter::{self, Filter};
+use crate::fullquery::{self, Search};
+use crate::listing::{self, Listing};
+use crate::resource;
+use crate::rights::Rights;
+use crate::scientific::{self, KeyList};
+use crate::validate::Form;
+
+/// Samples by their own id.
+pub(crate) static SAMPLE: Kind = Kind {
+    id_path: Some("sampleId"),
+    columns: &[
+        Column::one("sampleName", Type::Text),
+        Column::one("owner", Type::Text),
+        Column::one("ownerGroup", Type::Text),
+        Column::one("type", Type::Text),
+        Column::one("description", Type::Text),
+        Column::one("proposalId", Type::Text),
+        Column::one("parentSampleId", Type::Text),
+        Column::one("createdAt", Type::Instant),
+        Column::one("updatedAt", Type::Instant),
+    ],
+    indexes: &[
+        Index::on(&["createdAt"]),
+        Index::on(&["class", "createdAt"]),
+        Index::on(&["description"]),
+        Index::on(&["proposalId"]),
+        Index::on(&["sampleName"]),
+    ],
+    facets: &[
+        Facet::values("ownerGroup"),
+        Facet::values("type"),
+        Facet { name: METADATA_KEYS, path: QUANTITIES, counts: Counts::Strings(characteristic_keys) },
+    ],
+    class_fields: &["ownerGroup", "accessGroups", "isPublished", "sharedWith"],
+    text: Text::AllStrings,
+    identifiers: &[Identifier { scheme: "sample", path: "sampleId" }],
+    ..Kind::named("scicat_sample")
+};
+
+static LISTING: Listing = Listing::stored(&SAMPLE);
+
+static SEARCH: Search = Search { kind: &SAMPLE, quantities: QUANTITIES, quantity_key: "characteristics" };
+
+/// The field that holds quantities.
+const QUANTITIES: &str = "sampleCharacteristics";
+
+fn characteristic_keys(characteristics: &Map<String, Value>, keys: &mut Vec<String>) {
+    let mut list = KeyList::new();
+    scientific::add_keys(characteristics, &mut list);
+    keys.extend(list.into_vec());
+}
+
+pub(crate) fn routes() -> Router<Scicat> {
+    Router::new()
+        .route("/api/v3/samples", get(list).post(create))
+        .route("/api/v3/samples/count", get(count))
+        .route("/api/v3/samples/findone", get(find_one))
+        .route("/api/v3/samples/fullquery", get(full_query))
+        .route("/api/v3/samples/metadatakeys", get(metadata_keys))
+        .route("/api/v3/samples/{id}", get(by_id).patch(patch).delete(delete))
+        .route("/api/v3/samples/{id}/authorization", get(authorization))
+        .route("/api/v3/samples/{id}/datasets", get(datasets))
+}
+
+/// The caller's rights over samples.
+pub(crate) fn rights(app: &Scicat, asker: &Asker) -> Rights {
+    asker.rights.of_keeper(&app.settings.sample_privileged_groups)
+}
+
+/// A sample that the caller may read.
+///
+/// Errors: 404 when it is not there, 403 when it is not for the caller.
+pub(crate) async fn readable(app: &Scicat, asker: &Asker, id: &str) -> Result<Record, ScicatError> {
+    let Some((record, class)) = listing::with_class(asker, &SAMPLE, id).await? else {
+        return Err(ScicatError::not_found(format!("Sample: {id} not found")));
+    };
+    if !rights(app, asker).may_read(&class) {
+        return Err(ScicatError::forbidden("Unauthorized to this sample"));
+    }
+    Ok(record)
+}
+
+fn filter(query: &QueryText, headers: &HeaderMap) -> Result<Filter, ScicatError> {
+    filter::parse(filter::text("filter", query, headers)?, &SAMPLE)
+}
+
+async fn list(app: State<Scicat>, asker: Asker, query: QueryText, headers: HeaderMap) -> Answer {
+    asker.require_user()?;
+    LISTING.list(&asker, &filter(&query, &headers)?, rights(&app, &asker).visible()).await
+}
+
+async fn find_one(app: State<Scicat>, asker: Asker, query: QueryText, headers: HeaderMap) -> Answer {
+    asker.require_user()?;
+    LISTING.first(&asker, &filter(&query, &headers)?, rights(&app, &asker).visible()).await
+}
+
+/// `GET /samples/count?filter=`, or `?fields=` as the frontend's search form counts.
+async fn count(app: State<Scicat>, asker: Asker, query: QueryText, headers: HeaderMap) -> Answer {
+    asker.require_user()?;
+    let rights = rights(&app, &asker);
+    let condition = match query.get("fields").filter(|it| !it.is_empty()) {
+        Some(_) => fullquery::parse(&object_parameter(&query, "fields")?, &SEARCH, &rights)?.condition,
+        None => rights.visible().and(filter(&query, &headers)?.condition),
+    };
+    LISTING.count(&asker, condition).await
+}
+
+async fn full_query(app: State<Scicat>, asker: Asker, query: QueryText) -> Answer {
+    asker.require_user()?;
+    LISTING.full_query(&asker, &query, &SEARCH, &rights(&app, &asker)).await
+}
+
+async fn metadata_keys(app: State<Scicat>, asker: Asker, query: QueryText) -> Answer {
+    asker.require_user()?;
+    let fields = object_parameter(&query, "fields")?;
+    let found = fullquery::parse(&fields, &SEARCH, &rights(&app, &asker))?;
+    answer_metadata_keys(&app, &asker, &SAMPLE, &fields, found.condition).await
+}
+
+async fn by_id(app: State<Scicat>, asker: Asker, Path(id): Path<String>, headers: HeaderMap) -> Answer {
+    LISTING.one(readable(&app, &asker, &id).await?, &headers)
+}
+
+/// `{"canAccess":…}`; nobody can access what is not there.
+async fn authorization(app: State<Scicat>, asker: Asker, Path(id): Path<String>) -> Answer {
+    let found = listing::with_class(&asker, &SAMPLE, &id).await?;
+    let may_read = found.is_some_and(|(_, class)| rights(&app, &asker).may_read(&class));
+    Ok(answer::json(StatusCode::OK, &json!({"canAccess": may_read})))
+}
+
+/// `GET /samples/{id}/datasets`: of the datasets that the caller may see.
+async fn datasets(
+    app: State<Scicat>,
+    asker: Asker,
+    Path(id): Path<String>,
+    query: QueryText,
+    headers: HeaderMap,
+) -> Answer {
+    readable(&app, &asker, &id).await?;
+    let filter = filter::parse(filter::text("filter", &query, &headers)?, &DATASET)?;
+    let of_sample = Expr::Is("sampleIds".into(), Condition::Text(id));
+    read::answer_list(&asker, &filter, asker.rights.visible().and(of_sample), Api::V3).await
+}
+
+/// Order of the checks: anonymous 401, role 403, table 400, object 403, duplicate 409.
+async fn create(app: State<Scicat>, asker: Asker, headers: HeaderMap, body: Body) -> Answer {
+    asker.require_user()?;
+    if !asker.rights.has_sample_role(&app.settings) {
+        return Err(ScicatError::forbidden_resource());
+    }
+    let body = app.object(&headers, body).await?;
+    resource::require_sound(&dto::SAMPLE.check(&body, Form::Create))?;
+    if !asker.rights.may_write_sample(&app.settings, resource::text(&body, "ownerGroup")) {
+        return Err(ScicatError::forbidden("Unauthorized to create this sample"));
+    }
+    let id = match resource::text(&body, "sampleId") {
+        "" => app.new_uuid(),
+        given => given.to_owned(),
+    };
+    let mut sample = Map::new();
+    sample.insert("sampleId".to_owned(), id.clone().into());
+    sample.insert("_id".to_owned(), id.clone().into());
+    resource::complete(&mut sample, body, &dto::SAMPLE);
+    enrich(&mut sample);
+    resource::sign(&mut sample, &asker.username(), &app.now());
+    let taken = ScicatError::conflict(format!("Sample with {id} already exists"));
+    let stored = resource::insert(&asker, &SAMPLE, &id, sample, taken).await?;
+    Ok(answer::stored_json(StatusCode::CREATED, stored))
+}
+
+fn enrich(sample: &mut Map<String, Value>) {
+    if let Some(Value::Object(characteristics)) = sample.get_mut(QUANTITIES) {
+        scientific::enrich(characteristics);
+    }
+}
+
+/// Order of the checks: anonymous 401, role 403, missing 404, table 400, object 403, precondition 412.
+async fn patch(
+    app: State<Scicat>,
+    asker: Asker,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+    body: Body,
+) -> Answer {
+    asker.require_user()?;
+    if !asker.rights.has_sample_role(&app.settings) {
+        return Err(ScicatError::forbidden_resource());
+    }
+    let mut changes = app.object(&headers, body).await?;
+    let faults = dto::SAMPLE.check(&changes, Form::Update);
+    enrich(&mut changes);
+    let precondition = Precondition::of(&headers);
+    let (rights, settings) = (asker.rights.clone(), app.settings.clone());
+    let stored = resource::change(&asker, &SAMPLE, id.clone(), app.now(), move |_, _, sample| {
+        resource::require_sound(&faults)?;
+        if !rights.may_write_sample(&settings, resource::text(sample, "ownerGroup")) {
+            return Err(ScicatError::forbidden("Unauthorized to this sample"));
+        }
+        precondition.check("Sample", "on server", &id, sample)?;
+        resource::apply(sample, &changes);
+        Ok(())
+    });
+    Ok(answer::stored_json(StatusCode::OK, stored.await?))
+}
+
+/// Deletes a sample and the attachments that belong to nothing else; its datasets stay.
+async fn delete(_: State<Scicat>, asker: Asker, Path(id): Path<String>) -> Answer {
+    asker.require_user()?;
+    if !asker.rights.may_delete {
+        return Err(ScicatError::forbidden_resource());
+    }
+    resource::delete(&asker, &SAMPLE, id, |txn, record| {
+        let attached = Query::filter(attachments::attached_to(&record.id));
+        for attachment in txn.find(&attachments::ATTACHMENT, &attached)? {
+            attachments::detach(txn, &attachment, &record.id)?;
+        }
+        Ok(())
+    })
+    .await
+}

@@ -1,0 +1,133 @@
+//! `GET /api/v4/metadatakeys`: the keys of the metadata that the caller may see, counted from the records
+//! themselves, so that no table of keys can fall behind.
+
+use axum::Router;
+use axum::extract::State;
+use axum::routing::get;
+use http::StatusCode;
+use pinakes_accounts::Caller;
+use pinakes_http::answer;
+use pinakes_store::{Direction, Expr, Kind, StoreError, Value as Condition, View, Weight, matches};
+use serde_json::{Map, Value, json};
+
+use crate::app::{Asker, QueryText, Scicat};
+use crate::datasets::DATASET;
+use crate::datasets::METADATA_KEYS;
+use crate::error::{Answer, ScicatError};
+use crate::filter::Filter;
+use crate::samples::SAMPLE;
+use crate::strict;
+
+/// Where keys come from, as the rows name it.
+const SOURCES: [(&str, &Kind); 2] = [("Dataset", &DATASET), ("Sample", &SAMPLE)];
+
+/// Fields of a row.
+const FIELDS: [&str; 12] = [
+    "_id",
+    "id",
+    "key",
+    "sourceType",
+    "sourceId",
+    "humanReadableName",
+    "userGroups",
+    "isPublished",
+    "usageCount",
+    "createdAt",
+    "updatedAt",
+    "createdBy",
+];
+
+/// Keys have no kind: conditions on them are decided row by row.
+static ROW: Kind = Kind::named("scicat_metadata_key");
+
+pub(super) fn routes() -> Router<Scicat> {
+    Router::new()
+        .route("/api/v4/metadatakeys", get(list))
+        .route("/api/v4/metadatakeys/findone", get(find_one))
+        .route("/api/v4/metadatakeys/count", get(count))
+}
+
+async fn list(_: State<Scicat>, asker: Asker, query: QueryText) -> Answer {
+    let filter = strict::parse(&query, &ROW, &FIELDS)?;
+    let rows = selected(&asker, &filter).await?;
+    let window = &filter.window;
+    let (skip, limit) = (as_count(window.skip), as_count(window.limit));
+    let chosen = rows.into_iter().skip(skip).take(limit).map(|mut row| {
+        filter.fields.apply(&mut row);
+        row
+    });
+    Ok(answer::json(StatusCode::OK, &chosen.collect::<Vec<_>>()))
+}
+
+async fn find_one(_: State<Scicat>, asker: Asker, query: QueryText) -> Answer {
+    let filter = strict::parse(&query, &ROW, &FIELDS)?;
+    Ok(match selected(&asker, &filter).await?.into_iter().next() {
+        Some(row) => answer::json(StatusCode::OK, &row),
+        None => answer::empty(StatusCode::OK),
+    })
+}
+
+async fn count(_: State<Scicat>, asker: Asker, query: QueryText) -> Answer {
+    let filter = strict::parse(&query, &ROW, &FIELDS)?;
+    let count = selected(&asker, &filter).await?.len();
+    Ok(answer::json(StatusCode::OK, &json!({"count": count})))
+}
+
+fn as_count(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+/// The rows that satisfy a filter, sorted as it says; by key where it says nothing of use.
+async fn selected(asker: &Asker, filter: &Filter) -> Result<Vec<Map<String, Value>>, ScicatError> {
+    let (visible, caller) = (asker.rights.visible(), asker.caller().clone());
+    let rows = asker.db.read(Weight::Scan, move |view| rows(view, &visible, &caller)).await;
+    let mut rows = rows.map_err(|error: StoreError| ScicatError::from(error))?;
+    rows.retain(|row| matches(&filter.condition, &Value::Object(row.clone())));
+    rows.sort_by_cached_key(|row| crate::resource::text(row, "key").to_owned());
+    if let [order] = filter.window.order.as_slice()
+        && let [field] = order.path.as_steps()
+    {
+        match field.as_str() {
+            "usageCount" => rows.sort_by_key(|row| row.get("usageCount").and_then(Value::as_u64)),
+            field => rows.sort_by_cached_key(|row| crate::resource::text(row, field).to_owned()),
+        }
+        if order.direction == Direction::Descending && order.path.is_dotted("createdAt") {
+            return Ok(rows);
+        }
+        if order.direction == Direction::Descending {
+            rows.reverse();
+        }
+    }
+    Ok(rows)
+}
+
+/// A row for each key of each source.
+fn rows(view: &mut View<'_>, visible: &Expr, caller: &Caller) -> Result<Vec<Map<String, Value>>, StoreError> {
+    let published = Expr::Is("isPublished".into(), Condition::Boolean(true));
+    let mut rows = Vec::new();
+    for (source, kind) in SOURCES {
+        let is_public: std::collections::HashSet<String> =
+            keys(view, kind, &published)?.into_iter().map(|(key, _)| key).collect();
+        for (key, n_records) in keys(view, kind, visible)? {
+            let id = format!("{source}_{key}");
+            let row = json!({
+                "_id": id, "id": id, "key": key, "sourceType": source, "humanReadableName": "",
+                "userGroups": caller.groups.to_vec(), "isPublished": is_public.contains(&key),
+                "usageCount": n_records,
+            });
+            if let Value::Object(row) = row {
+                rows.push(row);
+            }
+        }
+    }
+    Ok(rows)
+}
+
+fn keys(
+    view: &mut View<'_>,
+    kind: &'static Kind,
+    condition: &Expr,
+) -> Result<Vec<(String, u64)>, StoreError> {
+    let counts = view.facets(kind, condition, &[METADATA_KEYS])?;
+    Ok(counts.into_iter().flatten().map(|it| (it.value, it.n_records)).collect())
+}

@@ -1,0 +1,259 @@
+//! Users as SciCat shows them: themselves, their identities, settings, passwords and tokens for other programs
+//! (sections 2 and 8 of the contract). The accounts are those of all dialects; only settings are records of ours.
+
+mod identities;
+mod settings;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::routing::{get, patch, post};
+use http::{HeaderMap, StatusCode};
+use pinakes_accounts::{Login, Password, User, user};
+use pinakes_http::answer;
+use pinakes_store::{Expr, Query, Weight};
+use serde_json::{Map, Value, json};
+
+pub(crate) use self::settings::{USER_SETTINGS, remember_login};
+use crate::app::{Asker, Scicat};
+use crate::auth::shown;
+use crate::error::{Answer, ScicatError};
+use crate::filter::DEFAULT_LIMIT;
+use crate::resource::text;
+
+/// Seconds of a token that never ends: 100 years.
+const NEVER_S: i64 = 100 * 365 * 24 * 3600;
+
+pub(crate) fn routes() -> Router<Scicat> {
+    Router::new()
+        .route("/api/v3/users", get(list))
+        .route("/api/v3/users/my/self", get(my_self))
+        .route("/api/v3/users/jwt", post(own_token))
+        .route("/api/v3/users/password", post(change_own_password))
+        .route("/api/v3/users/{id}", get(by_id))
+        .route("/api/v3/users/{id}/jwt", post(token))
+        .route("/api/v3/users/{id}/password", patch(change_password))
+        .route("/api/v3/users/{id}/authorization/dataset/create", get(may_create_datasets))
+        .merge(identities::routes())
+        .merge(settings::routes())
+}
+
+/// What may not be seen of others, or done to them.
+fn refused() -> ScicatError {
+    ScicatError::forbidden("Access Forbidden or Unauthorized")
+}
+
+/// The user who asks. Errors: 401 for who has not logged in.
+fn myself(asker: &Asker) -> Result<&User, ScicatError> {
+    asker.caller().user.as_deref().ok_or_else(ScicatError::unauthenticated)
+}
+
+/// Refuses who is neither the user `id` nor an admin.
+fn require_own(asker: &Asker, id: &str) -> Result<(), ScicatError> {
+    if myself(asker)?.id == id || asker.rights.is_admin { Ok(()) } else { Err(refused()) }
+}
+
+/// Refuses who is no admin.
+fn require_admin(asker: &Asker) -> Result<(), ScicatError> {
+    myself(asker)?;
+    if asker.rights.is_admin { Ok(()) } else { Err(refused()) }
+}
+
+/// The user `id`; nothing at all when there is none.
+async fn user(app: &Scicat, asker: &Asker, id: &str) -> Result<Option<User>, ScicatError> {
+    Ok(app.context.accounts().by_id(asker.db.tenant(), id).await?)
+}
+
+/// `GET /users`: for admins, in the order in which they came, 100 at most.
+async fn list(_: State<Scicat>, asker: Asker) -> Answer {
+    require_admin(&asker)?;
+    let query = Query::filter(Expr::All).window(0, DEFAULT_LIMIT);
+    let users = asker.db.read(Weight::Scan, move |view| user::find(view, &query)).await?;
+    Ok(answer::json(StatusCode::OK, &users.iter().map(shown).collect::<Vec<_>>()))
+}
+
+async fn my_self(_: State<Scicat>, asker: Asker) -> Answer {
+    Ok(answer::json(StatusCode::OK, &shown(myself(&asker)?)))
+}
+
+async fn by_id(app: State<Scicat>, asker: Asker, Path(id): Path<String>) -> Answer {
+    require_own(&asker, &id)?;
+    Ok(match user(&app, &asker, &id).await? {
+        Some(user) => answer::json(StatusCode::OK, &shown(&user)),
+        None => answer::empty(StatusCode::OK),
+    })
+}
+
+/// `POST /users/jwt`: a token that tells another program who asks and in which groups; anybody gets one.
+async fn own_token(app: State<Scicat>, asker: Asker) -> Answer {
+    let caller = asker.caller();
+    let claims = match &caller.user {
+        Some(user) => json!({"username": user.id, "groups": caller.groups.to_vec()}),
+        None => json!({"username": "anonymous", "groups": ["public"]}),
+    };
+    Ok(signed(&app, &asker, claims, app.settings.jwt_expires_in))
+}
+
+fn signed(app: &Scicat, asker: &Asker, claims: Value, life_s: i64) -> axum::response::Response {
+    let claims = if let Value::Object(claims) = claims { claims } else { Map::new() };
+    let token = app.context.accounts().sign_for(asker.db.tenant().name(), claims, life_s);
+    answer::json(StatusCode::CREATED, &json!({"jwt": token}))
+}
+
+/// `POST /users/{id}/jwt` `{"expiresIn":"2h"}` or `"never"`: a token with which the user's programs log in; for
+/// admins.
+async fn token(
+    app: State<Scicat>,
+    asker: Asker,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+    body: Body,
+) -> Answer {
+    require_admin(&asker)?;
+    let life_s = match optional_object(&app, &headers, body).await?.get("expiresIn") {
+        None | Some(Value::Null) => app.settings.jwt_expires_in,
+        Some(value) => life_s(value).ok_or_else(|| {
+            let expected =
+                "expected seconds, or a number with s, m, h, d, w or y such as \"2h\", or \"never\"";
+            ScicatError::bad_request(format!("expiresIn is {value}; {expected}"))
+        })?,
+    };
+    let Some(user) = user(&app, &asker, &id).await? else {
+        return Err(ScicatError::not_found(format!("User: {id} not found")));
+    };
+    let mut claims = shown(&user);
+    claims.insert("groups".to_owned(), json!(user.groups));
+    Ok(signed(&app, &asker, Value::Object(claims), life_s))
+}
+
+/// A body that may be left out.
+async fn optional_object(
+    app: &Scicat,
+    headers: &HeaderMap,
+    body: Body,
+) -> Result<Map<String, Value>, ScicatError> {
+    let limits = app.context.limits();
+    let bytes = pinakes_http::body::receive(headers, body, limits.body_bytes, limits).await?;
+    if bytes.is_empty() { Ok(Map::new()) } else { app.parse_object(&bytes) }
+}
+
+/// The seconds of `"2h"`, `"30 minutes"`, `3600` or `"never"`; 100 years at most.
+fn life_s(value: &Value) -> Option<i64> {
+    let life_s = match value {
+        Value::Number(number) => number.as_f64()?,
+        Value::String(text) if text == "never" => return Some(NEVER_S),
+        Value::String(text) => {
+            let text = text.trim();
+            let n_digits = text.bytes().take_while(|it| it.is_ascii_digit() || *it == b'.').count();
+            let (number, unit) = text.split_at(n_digits);
+            number.parse::<f64>().ok()? * unit_s(unit.trim())?
+        }
+        _ => return None,
+    };
+    // The bounds make the conversion exact but for a fraction of a second.
+    #[expect(clippy::cast_possible_truncation, reason = "between 1 and 100 years of seconds")]
+    (1.0..=NEVER_S as f64).contains(&life_s).then_some(life_s as i64)
+}
+
+fn unit_s(unit: &str) -> Option<f64> {
+    Some(match unit {
+        "" | "s" | "sec" | "second" | "seconds" => 1.0,
+        "m" | "min" | "minute" | "minutes" => 60.0,
+        "h" | "hr" | "hour" | "hours" => 3_600.0,
+        "d" | "day" | "days" => 86_400.0,
+        "w" | "week" | "weeks" => 604_800.0,
+        "y" | "year" | "years" => 31_536_000.0,
+        _ => return None,
+    })
+}
+
+/// `POST /users/password` `{"currentPassword","newPassword","confirmPassword"}`: one's own.
+async fn change_own_password(app: State<Scicat>, asker: Asker, headers: HeaderMap, body: Body) -> Answer {
+    let id = myself(&asker)?.id.clone();
+    let body = app.object(&headers, body).await?;
+    require_current(&app, &asker, &id, &body).await?;
+    set_password(&app, &asker, &id, &body).await?;
+    Ok(answer::json(StatusCode::CREATED, &json!({"message": "Password changed"})))
+}
+
+/// `PATCH /users/{id}/password` `{"newPassword","confirmPassword"}`: for admins; for the user with the current one.
+async fn change_password(
+    app: State<Scicat>,
+    asker: Asker,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+    body: Body,
+) -> Answer {
+    require_own(&asker, &id)?;
+    let body = app.object(&headers, body).await?;
+    if !asker.rights.is_admin {
+        require_current(&app, &asker, &id, &body).await?;
+    }
+    set_password(&app, &asker, &id, &body).await?;
+    Ok(answer::json(StatusCode::OK, &json!({"message": "Password changed"})))
+}
+
+async fn require_current(
+    app: &Scicat,
+    asker: &Asker,
+    id: &str,
+    body: &Map<String, Value>,
+) -> Result<(), ScicatError> {
+    let wrong = || ScicatError::forbidden("The current password is wrong");
+    let password = Password::new(text(body, "currentPassword")).map_err(|_| wrong())?;
+    let user = user(app, asker, id).await?;
+    match app.context.accounts().check(user, password).await? {
+        Login::Welcome(_) => Ok(()),
+        Login::Refused => Err(wrong()),
+    }
+}
+
+async fn set_password(
+    app: &Scicat,
+    asker: &Asker,
+    id: &str,
+    body: &Map<String, Value>,
+) -> Result<(), ScicatError> {
+    let new = text(body, "newPassword");
+    if new.is_empty() {
+        return Err(ScicatError::bad_request(json!(["newPassword should not be empty"])));
+    }
+    if body.get("confirmPassword").is_some_and(|it| it.as_str() != Some(new)) {
+        return Err(ScicatError::bad_request("newPassword and confirmPassword do not match"));
+    }
+    let password = Password::new(new).map_err(|error| ScicatError::bad_request(error.to_string()))?;
+    app.context.accounts().set_password(asker.db.tenant(), id, password).await?;
+    Ok(())
+}
+
+/// `{"authorization":…}`: whether the user may create datasets at all.
+async fn may_create_datasets(_: State<Scicat>, asker: Asker, Path(id): Path<String>) -> Answer {
+    require_own(&asker, &id)?;
+    let may_create = myself(&asker)?.id == id && asker.rights.has_create_role();
+    Ok(answer::json(StatusCode::OK, &json!({"authorization": may_create})))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lives_are_read() {
+        for (value, expected) in [
+            (json!("2h"), Some(7_200)),
+            (json!("30 minutes"), Some(1_800)),
+            (json!("90"), Some(90)),
+            (json!(90.0), Some(90)),
+            (json!("1.5d"), Some(129_600)),
+            (json!("never"), Some(NEVER_S)),
+            (json!("101y"), None),
+            (json!("-1"), None),
+            (json!(0), None),
+            (json!("soon"), None),
+            (json!("."), None),
+            (json!(true), None),
+        ] {
+            assert_eq!(life_s(&value), expected, "{value}");
+        }
+    }
+}
