@@ -1,6 +1,6 @@
 //! From slices to an owned record in Unicode.
 
-use super::shape::{Shape, each_subfield, shape};
+use super::shape::{Part, Shape, parts, shape};
 use super::view::{FieldView, RecordView};
 use crate::encoding::{Charset, Encoding};
 use crate::leader::LEADER_LEN_BYTES;
@@ -56,17 +56,17 @@ fn decode_subfields(
     report: &mut Report,
 ) -> Vec<Subfield> {
     let tag = Some(field.tag);
-    let mut parts = Vec::new();
-    each_subfield(
-        bytes,
-        |in_field, fault| report.add(at + in_field, tag, fault),
-        |code, value, value_at| parts.push((code, value, at + value_at)),
-    );
-    parts
-        .into_iter()
-        .map(|(code, value, value_at)| {
-            let text = charset.decode(value, |in_text, fault| report.add(value_at + in_text, tag, fault));
-            Subfield { code, value: text.into_owned() }
-        })
-        .collect()
+    let mut subfields = Vec::new();
+    for part in parts(bytes) {
+        match part {
+            Part::Subfield(code, value_at, value) => {
+                let text = charset
+                    .decode(value, |in_text, fault| report.add(at + value_at + in_text, tag, fault))
+                    .into_owned();
+                subfields.push(Subfield { code, value: text });
+            }
+            Part::Wrong(in_field, fault) => report.add(at + in_field, tag, fault),
+        }
+    }
+    subfields
 }

@@ -5,7 +5,7 @@ use memchr::memchr;
 use super::salvage::{Piece, directory_before, join, name_fields, split};
 use super::{ENTRY_LEN_BYTES, FIELD_TERMINATOR, RECORD_TERMINATOR};
 use crate::leader::{LEADER_LEN_BYTES, digits};
-use crate::problem::{Fault, excerpt};
+use crate::problem::{Fault, Report, excerpt};
 use crate::tag::Tag;
 
 /// The twelve bytes of a directory entry.
@@ -19,17 +19,15 @@ pub(super) struct Span {
     pub(super) end: usize,
 }
 
-/// All fields of a record in the order of the directory, and what is wrong with its structure. Faults come
-/// with their offset in the record and the tag where there is one.
-#[derive(Debug, Default)]
-pub(super) struct Layout {
-    pub(super) spans: Vec<Span>,
-    pub(super) faults: Vec<(usize, Option<Tag>, Fault)>,
+/// The fields of a record in the order of the directory, while they are being found.
+struct Layout<'a> {
+    spans: Vec<Span>,
+    report: &'a mut Report,
 }
 
-/// Finds the fields of a record.
-pub(super) fn lay_out(bytes: &[u8]) -> Layout {
-    let mut layout = Layout::default();
+/// Finds the fields of a record and reports what is wrong with its structure.
+pub(super) fn lay_out(bytes: &[u8], report: &mut Report) -> Vec<Span> {
+    let mut layout = Layout { spans: Vec::new(), report };
     match stated_base(bytes) {
         Some(base) if layout.by_directory(bytes, base) => {}
         Some(base) => {
@@ -38,7 +36,7 @@ pub(super) fn lay_out(bytes: &[u8]) -> Layout {
         }
         None => layout.without_base(bytes),
     }
-    layout
+    layout.spans
 }
 
 /// The leader's base address, if a directory of whole entries ends there.
@@ -63,7 +61,7 @@ fn data(bytes: &[u8], base: usize) -> &[u8] {
     &bytes[base..data_end(bytes).max(base)]
 }
 
-impl Layout {
+impl Layout<'_> {
     /// Walks the directory. `false` when an entry does not fit; nothing is kept then.
     fn by_directory(&mut self, bytes: &[u8], base: usize) -> bool {
         let directory = bytes[LEADER_LEN_BYTES..base - 1].as_chunks::<ENTRY_LEN_BYTES>().0;
@@ -81,7 +79,7 @@ impl Layout {
             self.spans.push(Span { tag: tag_of(entry), start: base + start, end: base + end - 1 });
         }
         if n_named != data.len() {
-            self.faults.push((base, None, Fault::UnnamedBytes { named: n_named, found: data.len() }));
+            self.report.add(base, None, Fault::UnnamedBytes { named: n_named, found: data.len() });
         }
         if has_bad_tag {
             self.report_tags(directory);
@@ -93,17 +91,19 @@ impl Layout {
     fn without_base(&mut self, bytes: &[u8]) {
         let from = bytes.len().min(LEADER_LEN_BYTES);
         let Some(end) = memchr(FIELD_TERMINATOR, &bytes[from..]).map(|at| from + at) else {
-            self.faults.push((from, None, Fault::NoDirectory));
+            self.report.add(from, None, Fault::NoDirectory);
             return;
         };
         let stated = bytes.get(12..17).unwrap_or_default();
         if digits(stated) != Some(end + 1) {
             let fault = Fault::WrongBaseAddress { stated: excerpt(stated), found: end + 1 };
-            self.faults.push((12, None, fault));
+            self.report.add(12, None, fault);
         }
         let data = data(bytes, end + 1);
         let (directory, fault) = directory_before(bytes, end, split(data).len());
-        self.faults.extend(fault.map(|fault| (LEADER_LEN_BYTES, None, fault)));
+        if let Some(fault) = fault {
+            self.report.add(LEADER_LEN_BYTES, None, fault);
+        }
         self.by_terminators(&directory, data, end + 1);
     }
 
@@ -119,7 +119,7 @@ impl Layout {
         self.report_tags(entries);
         if let Some(last) = fields.last().filter(|last| !last.is_ended) {
             let tag = self.spans.iter().find(|span| span.end == base + last.end).map(|span| span.tag);
-            self.faults.push((base + last.end, tag, Fault::UnendedField));
+            self.report.add(base + last.end, tag, Fault::UnendedField);
         }
     }
 
@@ -134,7 +134,7 @@ impl Layout {
                 first: first + 1,
                 entry: excerpt(entry),
             };
-            self.faults.push((LEADER_LEN_BYTES + first * ENTRY_LEN_BYTES, Some(tag_of(entry)), fault));
+            self.report.add(LEADER_LEN_BYTES + first * ENTRY_LEN_BYTES, Some(tag_of(entry)), fault);
         }
     }
 
@@ -143,7 +143,7 @@ impl Layout {
         names.iter().flatten().for_each(|entry| is_named[*entry] = true);
         for (number, entry) in entries.iter().enumerate().filter(|(number, _)| !is_named[*number]) {
             let at = LEADER_LEN_BYTES + number * ENTRY_LEN_BYTES;
-            self.faults.push((at, Some(tag_of(entry)), Fault::MissingField { entry: number + 1 }));
+            self.report.add(at, Some(tag_of(entry)), Fault::MissingField { entry: number + 1 });
         }
     }
 
@@ -151,7 +151,7 @@ impl Layout {
         for (field, name) in fields.iter().zip(names) {
             if name.is_none() {
                 let len = field.end - field.start;
-                self.faults.push((base + field.start, None, Fault::UnnamedField { len }));
+                self.report.add(base + field.start, None, Fault::UnnamedField { len });
             }
         }
     }
@@ -159,7 +159,7 @@ impl Layout {
     fn report_tags(&mut self, entries: &[Entry]) {
         for (number, entry) in entries.iter().enumerate().filter(|(_, entry)| !has_good_tag(entry)) {
             let at = LEADER_LEN_BYTES + number * ENTRY_LEN_BYTES;
-            self.faults.push((at, Some(tag_of(entry)), Fault::BadTag { found: excerpt(&entry[..3]) }));
+            self.report.add(at, Some(tag_of(entry)), Fault::BadTag { found: excerpt(&entry[..3]) });
         }
     }
 }

@@ -68,9 +68,9 @@ pub(super) fn split(data: &[u8]) -> Vec<Piece> {
 }
 
 /// Most terminators inside of fields that are looked for in one record.
-const INNER_TERMINATORS_MAX: usize = 64;
+const INNER_TERMINATORS_MAX: usize = 32;
 /// Most entries of a record in which they are looked for: the work grows with the product.
-const JOINED_ENTRIES_MAX: usize = 2_000;
+const JOINED_ENTRIES_MAX: usize = 1_000;
 
 /// Puts together the pieces of fields that have terminators inside, where there are more pieces than entries.
 ///

@@ -72,25 +72,31 @@ fn first_char(bytes: &[u8]) -> Option<(char, usize)> {
     Some(valid.map_or((char::REPLACEMENT_CHARACTER, 1), |char| (char, char.len_utf8())))
 }
 
-/// Walks the subfields in the bytes from the first delimiter on: code, value, offset of the delimiter.
-pub(crate) fn each_subfield<'a>(
-    bytes: &'a [u8],
-    mut report: impl FnMut(usize, Fault),
-    mut each: impl FnMut(char, &'a [u8], usize),
-) {
+/// What stands after a subfield delimiter, with its offset in the bytes that are walked.
+pub(crate) enum Part<'a> {
+    /// A code and the place and bytes of its text.
+    Subfield(char, usize, &'a [u8]),
+    /// Something is wrong at a place; the subfield follows, if there is one.
+    Wrong(usize, Fault),
+}
+
+/// Walks the bytes of a data field from the first delimiter on.
+pub(crate) fn parts(bytes: &[u8]) -> impl Iterator<Item = Part<'_>> {
     let mut at = 0;
-    while let Some(rest) = bytes.get(at + 1..) {
+    std::iter::from_fn(move || {
+        let rest = bytes.get(at + 1..)?;
         let len = memchr::memchr(SUBFIELD_DELIMITER, rest).unwrap_or(rest.len());
-        let content = &rest[..len];
-        match first_char(content) {
-            Some((code, code_len)) => {
-                if !code.is_ascii() {
-                    report(at + 1, Fault::BadSubfieldCode { found: code });
-                }
-                each(code, &content[code_len..], at + 1 + code_len);
-            }
-            None => report(at, Fault::EmptySubfield),
-        }
+        let start = at;
         at += 1 + len;
-    }
+        Some((start, &rest[..len]))
+    })
+    .flat_map(|(start, content)| {
+        let Some((code, code_len)) = first_char(content) else {
+            return [Some(Part::Wrong(start, Fault::EmptySubfield)), None];
+        };
+        let fault = (!code.is_ascii()).then_some(Fault::BadSubfieldCode { found: code });
+        let subfield = Part::Subfield(code, start + 1 + code_len, &content[code_len..]);
+        [fault.map(|fault| Part::Wrong(start + 1, fault)), Some(subfield)]
+    })
+    .flatten()
 }

@@ -57,18 +57,13 @@ impl<'a> RecordView<'a> {
     #[must_use]
     pub fn new(raw: RawRecord<'a>) -> Self {
         let RawRecord { number, offset, bytes, problems, .. } = raw;
-        let layout = lay_out(bytes);
-        let leader = &bytes[..bytes.len().min(LEADER_LEN_BYTES)];
-        let is_whole = Leader::is_valid_bytes(leader);
-        if is_whole && layout.faults.is_empty() {
-            return Self { number, offset, bytes, problems, spans: layout.spans };
-        }
         let mut report = Report::new(number, offset, problems);
-        if !is_whole {
+        let leader = &bytes[..bytes.len().min(LEADER_LEN_BYTES)];
+        if !Leader::is_valid_bytes(leader) {
             report.add(0, None, Fault::BadLeader { found: excerpt(leader) });
         }
-        layout.faults.into_iter().for_each(|(at, tag, fault)| report.add(at, tag, fault));
-        Self { number, offset, bytes, problems: report.finish(), spans: layout.spans }
+        let spans = lay_out(bytes, &mut report);
+        Self { number, offset, bytes, problems: report.finish(), spans }
     }
 
     /// The leader; filled with blanks where the record is shorter.

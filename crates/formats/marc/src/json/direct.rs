@@ -2,7 +2,7 @@
 
 use super::write::JsonRecord;
 use crate::encoding::{Charset, Encoding};
-use crate::iso2709::shape::{Shape, each_subfield, shape};
+use crate::iso2709::shape::{Part, Shape, parts, shape};
 use crate::iso2709::{FieldView, RecordView};
 use crate::leader::LEADER_LEN_BYTES;
 use crate::marc8;
@@ -48,15 +48,14 @@ fn write_field(field: &FieldView<'_>, charset: Charset, json: &mut JsonRecord<'_
         Shape::Data(indicators, bytes) => {
             let at = at + (field.bytes.len() - bytes.len());
             json.begin_data(tag.as_bytes(), indicators);
-            let mut faults = Vec::new();
-            each_subfield(
-                bytes,
-                |in_field, fault| faults.push((at + in_field, fault)),
-                |code, value, value_at| {
-                    json.subfield(code, &text(charset, value, at + value_at, field, report));
-                },
-            );
-            faults.into_iter().for_each(|(at, fault)| report.add(at, Some(tag), fault));
+            for part in parts(bytes) {
+                match part {
+                    Part::Subfield(code, value_at, value) => {
+                        json.subfield(code, &text(charset, value, at + value_at, field, report));
+                    }
+                    Part::Wrong(in_field, fault) => report.add(at + in_field, Some(tag), fault),
+                }
+            }
             json.end_data();
         }
     }
