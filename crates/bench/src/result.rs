@@ -134,9 +134,9 @@ pub struct StepResult {
     pub kind: StepKind,
     /// Number of the repetition, from 0.
     pub repeat: u32,
-    /// Requests per second offered by all open groups together; `None` for closed load.
+    /// Requests per second offered by the first group; `None` for closed load.
     pub offered_per_s: Option<f64>,
-    /// Successful answers per second in the measured window.
+    /// Successful answers per second of the first group in the measured window.
     pub throughput_per_s: f64,
     /// Connections of all groups.
     pub connections: usize,
@@ -144,15 +144,16 @@ pub struct StepResult {
     pub measured_s: f64,
     /// Why it ended early, if it did.
     pub cut_short: Option<String>,
-    /// All flows together.
+    /// The flows of the first group together. Groups beside it have a load of their own, and bulk would
+    /// hide what interactive users see.
     pub total: FlowResult,
-    /// Each flow.
+    /// Each flow of each group.
     pub flows: Vec<FlowResult>,
     /// Cores that the client's threads used.
     pub client_cpu_cores: f64,
     /// Threads of the client.
     pub client_threads: usize,
-    /// 99th percentile of the client's own delay in sending, in milliseconds.
+    /// 99th percentile of the client's own delay in sending (of the worst flow), in milliseconds.
     pub client_lag_p99_ms: f64,
     /// Resources by second.
     pub samples: Vec<Sample>,
@@ -316,21 +317,23 @@ pub struct Series {
 pub fn step_result(step: &Step, kind: StepKind, record: &StepRecord, client_threads: usize) -> StepResult {
     let measured_s = record.measured_s();
     let mut total = FlowRecord::new("all");
-    for flow in &record.flows {
+    let first = step.groups.first();
+    let n_flows = first.map_or(0, |group| group.work.flow_names().len());
+    for flow in record.flows.iter().take(n_flows) {
         total.add(flow.clone());
     }
-    let offered = step.groups.iter().filter_map(|group| match group.load {
-        Load::Open { rate_per_s } => Some(rate_per_s),
-        Load::Closed { .. } => None,
-    });
-    let offered: f64 = offered.sum();
+    let total = flow_result(&total, measured_s);
+    let lag = record.flows.iter().take(n_flows).map(|flow| flow.client_lag_us.value_at_quantile(0.99)).max();
     StepResult {
         name: step.name.clone(),
         labels: step.labels.clone(),
         kind,
         repeat: 0,
-        offered_per_s: (offered > 0.0).then_some(offered),
-        throughput_per_s: record.throughput_per_s(),
+        offered_per_s: first.and_then(|group| match group.load {
+            Load::Open { rate_per_s } => Some(rate_per_s),
+            Load::Closed { .. } => None,
+        }),
+        throughput_per_s: total.throughput_per_s,
         connections: step.groups.iter().map(|group| group.connections).sum(),
         measured_s,
         cut_short: record.cut_short.map(|reason| {
@@ -342,9 +345,9 @@ pub fn step_result(step: &Step, kind: StepKind, record: &StepRecord, client_thre
         }),
         client_cpu_cores: record.client_cpu_s / measured_s,
         client_threads,
-        client_lag_p99_ms: total.client_lag_us.value_at_quantile(0.99) as f64 / 1e3,
+        client_lag_p99_ms: lag.unwrap_or(0) as f64 / 1e3,
         flows: record.flows.iter().map(|flow| flow_result(flow, measured_s)).collect(),
-        total: flow_result(&total, measured_s),
+        total,
         samples: Vec::new(),
         stages: Vec::new(),
         verdict: Verdict::default(),

@@ -259,6 +259,46 @@ async fn a_run_that_is_interrupted_leaves_its_report() {
     assert!(result.steps[0].total.n_ok >= 50);
 }
 
+#[tokio::test]
+async fn a_bulk_flow_beside_does_not_hide_the_interactive_one() {
+    let server = TestServer::answering(|_, request| async move {
+        if request.uri().path() == "/slow" {
+            tokio::time::sleep(std::time::Duration::from_millis(30)).await;
+        }
+        "ok".into_response()
+    });
+    let out = tempfile::tempdir().unwrap();
+    let (url, folder) = (server.url(), out.path().to_str().unwrap());
+    let words = [
+        "http",
+        "--url",
+        &url,
+        "--out",
+        folder,
+        "--rates",
+        "50",
+        "--flow",
+        "a,3,GET,/slow",
+        "--flow",
+        "b,1,GET,/slow",
+        "--beside",
+        "bulk,GET,/fast",
+        "--step-s",
+        "0.6",
+        "--warmup-s",
+        "0",
+        "--no-ceiling",
+    ];
+    let Finished { result, outcome } = run(&words, &Stop::default()).await.unwrap();
+    outcome.unwrap();
+    let step = &result.steps[0];
+    assert_eq!(step.flows.len(), 3);
+    assert_eq!(step.total.n_ok, step.flows[0].n_ok + step.flows[1].n_ok);
+    assert!(step.flows[2].name == "beside: bulk" && step.flows[2].n_ok > 0);
+    assert!(step.total.latency.p50_ms >= 29.9, "{}", step.total.latency.p50_ms);
+    assert_eq!(step.offered_per_s, Some(50.0));
+}
+
 /// A folder that takes nothing more stands for a full disk: the result is still there to be printed.
 #[tokio::test]
 async fn reports_that_cannot_be_written_do_not_lose_the_result() {
