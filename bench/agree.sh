@@ -9,10 +9,10 @@
 set -eu
 
 bench=${1:-target/release/pinakes-bench}
-seconds=${2:-5}
+seconds=${2:-3}
 connections=${3:-32}
-delay_ms=${4:-5}
-rounds=${5:-3}
+delay_ms=${4:-20}
+rounds=${5:-5}
 work=$(mktemp -d)
 
 $bench bare-server --listen 127.0.0.1:0 --delay-ms "$delay_ms" --for-s 600 > "$work/address" &
