@@ -27,7 +27,7 @@ use crate::stop::Stop;
 use crate::verdict::{rate, thousands};
 
 /// Exit code of a run that was interrupted or ended early: its report holds the part that ran.
-const PARTIAL_EXIT_CODE: u8 = 2;
+const PARTIAL_EXIT_CODE: u8 = 1;
 
 /// Arguments of `pinakes bench`.
 #[derive(Debug, Args)]
@@ -137,7 +137,7 @@ pub struct GenerateArgs {
     pub out: PathBuf,
 }
 
-/// Runs the command. The exit code is 0 for a complete run, 2 for one whose report holds only a part.
+/// Runs the command. The exit code is 0 for a complete run, 1 for one whose report holds only a part.
 ///
 /// Errors are those that leave nothing to report: wrong options, no server, a login refused.
 pub fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {

@@ -49,6 +49,9 @@ pub struct ScicatArgs {
     /// Account that may delete datasets, if the first may not. Password from `PINAKES_BENCH_DELETE_PASSWORD`.
     #[arg(long)]
     pub delete_username: Option<String>,
+    /// Its password; better in the environment.
+    #[arg(long)]
+    pub delete_password: Option<String>,
     /// Group that owns the datasets. Default: the first group of the account.
     #[arg(long)]
     pub owner_group: Option<String>,
@@ -221,7 +224,12 @@ impl Site {
             Some(username) => {
                 let account = Account {
                     username: username.clone(),
-                    password: password(username, None, DELETE_PASSWORD_VARIABLE, "the variable only")?,
+                    password: password(
+                        username,
+                        args.delete_password.clone(),
+                        DELETE_PASSWORD_VARIABLE,
+                        "--delete-password",
+                    )?,
                     variable: DELETE_PASSWORD_VARIABLE,
                 };
                 Some(Session::begin(&runner.target, account).await?)
