@@ -27,7 +27,7 @@ pub(crate) struct Args {
 enum Command {
     /// Print records as text that people can read.
     Cat(CatArgs),
-    /// Count records, and those with losses and that cannot be read.
+    /// Count records: all, those of which a part was lost, those that cannot be read.
     Count(InputArgs),
     /// List everything that is wrong; exit code 1 if anything is.
     Validate(InputArgs),
