@@ -1,2 +1,31 @@
-//! The pinakes command: serve, demo, import, export, backup, check.
-fn main() {}
+//! The `pinakes` command: serves the catalogue, fills it, keeps its accounts, and looks after its data.
+//!
+//! This crate wires the others together and holds no rules of its own. One subcommand is one file in
+//! `commands/`; what several share is `place.rs` (which catalogue), `config.rs` (the settings) and
+//! `terminal.rs` (what a person sees). Exit codes: 0 done, 1 not done or something was found, 2 the command
+//! line or the configuration is wrong.
+
+mod catalogue;
+mod cli;
+mod commands;
+mod config;
+mod password;
+mod place;
+mod terminal;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+fn main() -> ExitCode {
+    let cli = cli::Cli::parse();
+    match commands::run(cli.command) {
+        Ok(code) => code,
+        Err(error) if terminal::is_closed_output(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            let code = if error.is::<config::Misuse>() { 2 } else { 1 };
+            terminal::complain(&error);
+            ExitCode::from(code)
+        }
+    }
+}

@@ -147,6 +147,6 @@ fn add_to_dataset(txn: &mut Txn<'_>, sort: &Sort, pid: &str, size: f64, n_files:
 }
 
 /// Sums are whole numbers as long as their parts are.
-fn whole_number(value: f64) -> Value {
+pub(crate) fn whole_number(value: f64) -> Value {
     if value.fract() == 0.0 && value.abs() < 9e15 { Value::from(value as i64) } else { Value::from(value) }
 }

@@ -1,0 +1,114 @@
+//! Records to a file: one JSON object a line, as [`crate::import`] takes them back byte for byte. A block comes
+//! with its files, streamed.
+
+use std::io::{self, Write};
+use std::ops::ControlFlow;
+
+use pinakes_store::{Expr, Kind, Query, Record, StoreError, Tenant, View};
+
+use crate::import::Sort;
+
+/// Why an export ended early.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The output failed.
+    #[error("the output: {0}")]
+    Output(#[from] io::Error),
+}
+
+/// Writes all records of `sorts`, in that order and within one by age, from one consistent state. Calls `note`
+/// after each with the number of bytes written for it. Gives the number of records of each sort.
+pub fn export(
+    tenant: &Tenant,
+    sorts: &[Sort],
+    output: &mut impl Write,
+    mut note: impl FnMut(u64),
+) -> Result<Vec<(Sort, u64)>, ExportError> {
+    tenant.read_blocking(|view| {
+        let mut counts = Vec::new();
+        for sort in sorts {
+            let n = match sort.kind().members {
+                None => export_bodies(view, sort.kind(), output, &mut note)?,
+                Some(field) => export_blocks(view, sort.kind(), field, output, &mut note)?,
+            };
+            counts.push((*sort, n));
+        }
+        Ok(counts)
+    })
+}
+
+fn export_bodies(
+    view: &mut View<'_>,
+    kind: &'static Kind,
+    output: &mut impl Write,
+    note: &mut impl FnMut(u64),
+) -> Result<u64, ExportError> {
+    let (mut n, mut failure) = (0, None);
+    view.for_each(kind, &Query::filter(Expr::All), |record| {
+        match output.write_all(&record.body).and_then(|()| output.write_all(b"\n")) {
+            Ok(()) => {
+                n += 1;
+                note(record.body.len() as u64 + 1);
+                ControlFlow::Continue(())
+            }
+            Err(error) => {
+                failure = Some(error);
+                ControlFlow::Break(())
+            }
+        }
+    })?;
+    failure.map_or(Ok(n), |error| Err(error.into()))
+}
+
+/// The heads of blocks are small and collected; their files are not.
+fn export_blocks(
+    view: &mut View<'_>,
+    kind: &'static Kind,
+    field: &str,
+    output: &mut impl Write,
+    note: &mut impl FnMut(u64),
+) -> Result<u64, ExportError> {
+    let mut ids = Vec::new();
+    view.for_each(kind, &Query::filter(Expr::All), |record| {
+        ids.push(record.id);
+        ControlFlow::Continue(())
+    })?;
+    for id in &ids {
+        if let Some(record) = view.get(kind, id)? {
+            note(export_block(view, kind, field, &record, output)?);
+        }
+    }
+    Ok(ids.len() as u64)
+}
+
+fn export_block(
+    view: &mut View<'_>,
+    kind: &'static Kind,
+    field: &str,
+    record: &Record,
+    output: &mut impl Write,
+) -> Result<u64, ExportError> {
+    let head = record.body.strip_suffix(b"}").unwrap_or(&record.body);
+    output.write_all(head)?;
+    output.write_all(format!(",\"{field}\":[").as_bytes())?;
+    let (mut n_bytes, mut failure) = (head.len() as u64, None);
+    view.members(kind, record, 0, |first, _, chunk| {
+        let comma: &[u8] = if first == 0 { b"" } else { b"," };
+        match output.write_all(comma).and_then(|()| output.write_all(chunk)) {
+            Ok(()) => {
+                n_bytes += chunk.len() as u64;
+                ControlFlow::Continue(())
+            }
+            Err(error) => {
+                failure = Some(error);
+                ControlFlow::Break(())
+            }
+        }
+    })?;
+    failure.map_or(Ok(()), Err)?;
+    output.write_all(b"]}\n")?;
+    Ok(n_bytes)
+}

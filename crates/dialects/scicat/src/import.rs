@@ -1,0 +1,212 @@
+//! Records from files: as SciCat's API answers them, as MongoDB dumps them, as `pinakes export` writes them, or
+//! as a client would post them.
+//!
+//! An [`Importer`] turns the bytes of one record into a [`Prepared`] one, on any thread and without the store:
+//! its sort is told, MongoDB's extended JSON made plain, the tables of `dto/` asked, what is missing completed
+//! as a create does. Ids, dates and names that the record brings stay. A [`Loading`] writes them in batches and
+//! keeps what depends on several records right: a dataset's sums over its blocks, who may see a block, the
+//! policy of each owner group, the number of datasets of a proposal.
+//!
+//! Records of a dump were accepted by a server once, by the rules of its time. So fields that no table knows are
+//! kept, and the forms of mail addresses and URLs are not judged again in a record that carries `createdAt`.
+
+mod blocks;
+mod complete;
+mod extended_json;
+mod loading;
+mod sorts;
+
+use pinakes_http::Context;
+use pinakes_store::{Document, StoreError};
+use serde_json::{Map, Value};
+
+use crate::app::Scicat;
+use crate::blocks::FILES;
+use crate::faults::{self, Fault};
+use crate::settings::Settings;
+use crate::validate::{Dto, Form};
+
+pub use loading::{Loading, Written};
+pub use sorts::{Sort, UnknownSort};
+
+use self::blocks::FileChunk;
+
+/// Texts about one record that are told at most: a broken list of files could have thousands.
+const MOST_TEXTS: usize = 10;
+/// What is judged when a record is made, and not again when it moves.
+const FORMS: [&str; 3] = ["isEmail", "customEmailList", "isUrl"];
+
+/// What happens to records that are there already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Existing {
+    /// They stay as they are.
+    Keep,
+    /// They become what the file says.
+    Replace,
+}
+
+/// Turns bytes into records ready to be written. Cheap to clone.
+#[derive(Clone)]
+pub struct Importer {
+    app: Scicat,
+    /// Goes into `createdBy` and `updatedBy` of records that bring none.
+    username: String,
+    /// What all records are; otherwise told by the fields of each.
+    sort: Option<Sort>,
+}
+
+/// A record ready to be written.
+#[derive(Debug, Clone)]
+pub struct Prepared {
+    /// What it is.
+    pub sort: Sort,
+    document: Document,
+    /// The files of a block.
+    files: Vec<FileChunk>,
+    /// The owner group of a dataset, which has a policy in the end.
+    owner_group: Option<String>,
+    /// Its mail address, for that policy.
+    owner_email: Option<String>,
+    /// Proposals whose numbers of datasets it may change.
+    proposals: Vec<String>,
+}
+
+impl Prepared {
+    /// Its id.
+    pub fn id(&self) -> &str {
+        self.document.id()
+    }
+
+    /// Bytes that it holds in memory, about.
+    pub fn n_bytes(&self) -> usize {
+        self.document.body().len() + self.files.iter().map(|it| it.bytes.len()).sum::<usize>()
+    }
+}
+
+impl Importer {
+    /// With the site's settings. `username` goes into records that say nobody's; `sort` is what all records
+    /// are, `None` for telling by the fields of each.
+    pub fn new(context: Context, settings: Settings, username: impl Into<String>, sort: Option<Sort>) -> Self {
+        let app = Scicat { context, settings: settings.into() };
+        Self { app, username: username.into(), sort }
+    }
+
+    /// Reads, checks and completes a record.
+    ///
+    /// Errors: why it cannot be one, for the person who has the file.
+    pub fn prepare(&self, record: &[u8]) -> Result<Prepared, String> {
+        let (mut body, files) = self.parse(record)?;
+        let sort = match self.sort {
+            Some(sort) => sort,
+            None => Sort::of(&body).ok_or("its fields tell no sort of record; name one with --kind")?,
+        };
+        if files.n_files() != 0 && !sort.has_files() {
+            return Err(format!("a {sort} has no {FILES}; is it a record of another sort? See --kind"));
+        }
+        let id = sort.complete(self, &mut body)?;
+        let mut faults = self.faults(sort.table(), &body);
+        faults.retain(|it| !(it.property == FILES && 0 < files.n_seen()));
+        faults.extend(files.fault());
+        if !faults.is_empty() {
+            return Err(told(sort, &id, &faults));
+        }
+        if sort.has_files() {
+            body.shift_remove(FILES);
+        }
+        let text = |name: &str| body.get(name).and_then(Value::as_str).map(str::to_owned);
+        let is_dataset = sort == Sort::Dataset;
+        let proposals = match sort {
+            Sort::Dataset => texts(&body, "proposalIds"),
+            Sort::Proposal => vec![id.clone()],
+            _ => Vec::new(),
+        };
+        let (owner_group, owner_email) = (text("ownerGroup"), text("ownerEmail"));
+        let document = Document::new(sort.kind(), id, &Value::Object(body)).map_err(|error| error.to_string())?;
+        Ok(Prepared {
+            sort,
+            document,
+            files: files.into_chunks(),
+            owner_group: owner_group.filter(|_| is_dataset),
+            owner_email: owner_email.filter(|_| is_dataset),
+            proposals,
+        })
+    }
+
+    /// The record without its files, and those.
+    fn parse(&self, record: &[u8]) -> Result<(Map<String, Value>, blocks::Files), String> {
+        let mut files = blocks::Files::new(&self.app);
+        let rest = match memchr::memmem::find(record, br#""dataFileList""#) {
+            Some(_) => blocks::split(record, &mut files)?,
+            None => None,
+        };
+        let text = rest.as_deref().unwrap_or(record);
+        let mut value: Value = serde_json::from_slice(text).map_err(|error| not_json(&error))?;
+        if extended_json::is_likely(text) {
+            extended_json::make_plain(&mut value);
+        }
+        match value {
+            Value::Object(body) => Ok((body, files)),
+            other => Err(format!("expected a JSON object, found {}", name_of(&other))),
+        }
+    }
+
+    fn faults(&self, table: &Dto, body: &Map<String, Value>) -> Vec<Fault> {
+        let mut faults = table.check_known(body, Form::Create);
+        if body.contains_key("createdAt") {
+            forgive_forms(&mut faults);
+        }
+        faults
+    }
+}
+
+/// What is not JSON; positions count within the record, whose line the caller knows.
+fn not_json(error: &serde_json::Error) -> String {
+    format!("not JSON: {error} of the record")
+}
+
+fn name_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}
+
+fn forgive_forms(faults: &mut Vec<Fault>) {
+    for fault in faults.iter_mut() {
+        // An address that is no text stays a fault, by its other rule or by this one.
+        fault.constraints.retain(|(name, _)| !FORMS.contains(name));
+        forgive_forms(&mut fault.children);
+    }
+    faults.retain(|it| !it.is_empty());
+}
+
+/// `dataset "a/b": owner must be a string; …`
+fn told(sort: Sort, id: &str, faults: &[Fault]) -> String {
+    let mut texts = faults::texts(faults);
+    let n_more = texts.len().saturating_sub(MOST_TEXTS);
+    texts.truncate(MOST_TEXTS);
+    if 0 < n_more {
+        texts.push(format!("{n_more} more"));
+    }
+    format!("{sort} {id:?}: {}", texts.join("; "))
+}
+
+fn texts(body: &Map<String, Value>, name: &str) -> Vec<String> {
+    let list = body.get(name).and_then(Value::as_array).into_iter().flatten();
+    list.filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+/// Why an import cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError {
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A stored record does not make sense.
+    #[error("{0}")]
+    Damaged(String),
+}

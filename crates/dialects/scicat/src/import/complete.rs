@@ -1,0 +1,281 @@
+//! What a record of each sort gets that does not bring it, and the form in which it is stored.
+//!
+//! Fields stay where they are: a record that `pinakes export` wrote comes out byte for byte.
+
+use serde_json::{Map, Value, json};
+
+use super::Importer;
+use crate::datasets::create::DATES;
+use crate::datasets::{lifecycle, seal};
+use crate::dto::dataset::{name_of_folder, trim_source_folder};
+use crate::jobs;
+use crate::policies;
+use crate::published_data;
+use crate::resource::normalise_dates;
+use crate::scientific;
+use crate::validate::{Default, Dto};
+
+type Body = Map<String, Value>;
+
+/// The scalars of v3's datasets and the lists that are stored.
+const LISTS: [(&str, &str); 5] = [
+    ("proposalId", "proposalIds"),
+    ("sampleId", "sampleIds"),
+    ("instrumentId", "instrumentIds"),
+    ("principalInvestigator", "principalInvestigators"),
+    ("investigator", "principalInvestigators"),
+];
+/// What answers of the API carry of other records.
+const OF_OTHERS: [&str; 7] =
+    ["history", "origdatablocks", "datablocks", "attachments", "instruments", "proposals", "samples"];
+/// Dates that the server sets.
+const STAMPS: [&str; 2] = ["createdAt", "updatedAt"];
+/// What an attachment of v3 names, and what that is in v4.
+const TARGETS: [(&str, &str); 3] =
+    [("datasetId", "dataset"), ("sampleId", "sample"), ("proposalId", "proposal")];
+
+pub(super) fn dataset(importer: &Importer, body: &mut Body) -> Result<String, String> {
+    let app = &importer.app;
+    let pid = identify(body, &["pid", "_id"], || app.new_pid());
+    for name in OF_OTHERS {
+        body.shift_remove(name);
+    }
+    for (scalar, list) in LISTS {
+        let Some(value) = body.shift_remove(scalar) else { continue };
+        let is_named = matches!(&value, Value::String(text) if !text.is_empty());
+        if !body.get(list).is_some_and(Value::is_array) && is_named {
+            body.insert(list.to_owned(), Value::Array(vec![value]));
+        }
+    }
+    for list in ["proposalIds", "sampleIds", "instrumentIds"] {
+        if let Some(Value::Array(list)) = body.get_mut(list) {
+            list.retain(|it| !it.is_null());
+        }
+    }
+    without_nulls(body, super::Sort::Dataset.table());
+    trim_source_folder(body);
+    if !body.contains_key("datasetName")
+        && let Some(folder) = body.get("sourceFolder").and_then(Value::as_str)
+    {
+        let name = name_of_folder(folder);
+        body.insert("datasetName".to_owned(), name.into());
+    }
+    body.entry("version").or_insert_with(|| "3".into());
+    for list in ["proposalIds", "sampleIds", "instrumentIds"] {
+        body.entry(list).or_insert_with(|| json!([]));
+    }
+    super::Sort::Dataset.table().fill_defaults(body);
+    normalise_dates(body, &DATES);
+    enrich(body, "scientificMetadata");
+    body.entry("classification").or_insert_with(|| policies::classification(&Value::Null).into());
+    complete_lifecycle(importer, body);
+    sign(importer, body);
+    seal(body);
+    Ok(pid)
+}
+
+/// Completes `datasetlifecycle` where it stands.
+fn complete_lifecycle(importer: &Importer, body: &mut Body) {
+    const NAME: &str = "datasetlifecycle";
+    let mut alone = Map::new();
+    if let Some(given) = body.get_mut(NAME) {
+        alone.insert(NAME.to_owned(), given.take());
+    }
+    lifecycle::complete(&importer.app, &mut alone);
+    if let Some(whole) = alone.shift_remove(NAME) {
+        body.insert(NAME.to_owned(), whole);
+    }
+}
+
+pub(super) fn block(importer: &Importer, body: &mut Body) -> Result<String, String> {
+    let id = identify(body, &["_id", "id"], || importer.app.new_uuid());
+    if let Some(pid) = body.shift_remove("rawDatasetId").or_else(|| body.shift_remove("derivedDatasetId")) {
+        body.entry("datasetId").or_insert(pid);
+    }
+    body.shift_remove("dataset");
+    without_nulls(body, &Dto { fields: &[] });
+    sign(importer, body);
+    Ok(id)
+}
+
+pub(super) fn attachment(importer: &Importer, body: &mut Body) -> Result<String, String> {
+    let aid = identify(body, &["aid", "_id", "id"], || importer.app.new_uuid());
+    let mut relationships = Vec::new();
+    for (name, target) in TARGETS {
+        if let Some(Value::String(id)) = body.shift_remove(name) {
+            relationships
+                .push(json!({"targetId": id, "targetType": target, "relationType": "is attached to"}));
+        }
+    }
+    let table = super::Sort::Attachment.table();
+    without_nulls(body, table);
+    if !relationships.is_empty() {
+        body.entry("relationships").or_insert(Value::Array(relationships));
+    }
+    body.entry("isPublished").or_insert(Value::Bool(false));
+    body.entry("caption").or_insert_with(|| "".into());
+    table.fill_defaults(body);
+    sign(importer, body);
+    Ok(aid)
+}
+
+pub(super) fn sample(importer: &Importer, body: &mut Body) -> Result<String, String> {
+    let id = identify(body, &["sampleId", "_id"], || importer.app.new_uuid());
+    let table = super::Sort::Sample.table();
+    without_nulls(body, table);
+    // Samples made before v5 have no name.
+    if !body.contains_key("sampleName") {
+        let name = body.get("description").and_then(Value::as_str).filter(|it| !it.is_empty()).unwrap_or(&id);
+        let name = name.to_owned();
+        body.insert("sampleName".to_owned(), name.into());
+    }
+    table.fill_defaults(body);
+    enrich(body, "sampleCharacteristics");
+    sign(importer, body);
+    Ok(id)
+}
+
+pub(super) fn proposal(importer: &Importer, body: &mut Body) -> Result<String, String> {
+    let app = &importer.app;
+    if text(body, "proposalId").or_else(|| text(body, "_id")).is_none() {
+        return Err("proposal: proposalId must be a string".to_owned());
+    }
+    let id = identify(body, &["proposalId", "_id"], || app.new_uuid());
+    let table = super::Sort::Proposal.table();
+    without_nulls(body, table);
+    table.fill_defaults(body);
+    normalise_dates(body, &["startTime", "endTime"]);
+    enrich(body, "metadata");
+    let periods = body.get_mut("MeasurementPeriodList").and_then(Value::as_array_mut);
+    for period in periods.into_iter().flatten().filter_map(Value::as_object_mut) {
+        normalise_dates(period, &["start", "end", "createdAt", "updatedAt"]);
+        let id = period.get("id").filter(|it| it.is_string()).cloned();
+        period.entry("_id").or_insert_with(|| id.unwrap_or_else(|| app.new_object_id().into()));
+    }
+    body.entry("numberOfDatasets").or_insert_with(|| 0.into());
+    sign(importer, body);
+    Ok(id)
+}
+
+pub(super) fn instrument(importer: &Importer, body: &mut Body) -> Result<String, String> {
+    let app = &importer.app;
+    let new_pid = || format!("{}{}", app.settings.pid_prefix, app.new_uuid());
+    let pid = identify(body, &["pid", "_id", "id"], new_pid);
+    let table = super::Sort::Instrument.table();
+    without_nulls(body, table);
+    // Instruments made before v4 have no unique name.
+    body.entry("uniqueName").or_insert_with(|| pid.clone().into());
+    table.fill_defaults(body);
+    sign(importer, body);
+    Ok(pid)
+}
+
+pub(super) fn policy(importer: &Importer, body: &mut Body) -> Result<String, String> {
+    identify(body, &["_id"], || importer.app.new_object_id());
+    body.shift_remove("id");
+    let table = super::Sort::Policy.table();
+    without_nulls(body, table);
+    table.fill_defaults(body);
+    sign(importer, body);
+    text(body, "ownerGroup").ok_or_else(|| "policy: ownerGroup must be a string".to_owned())
+}
+
+/// Jobs of v3 come with `jobStatusMessage` and `datasetList` at the top.
+pub(super) fn job(importer: &Importer, body: &mut Body) -> Result<String, String> {
+    let app = &importer.app;
+    let id = identify(body, &["_id", "id"], || app.new_uuid());
+    without_nulls(body, super::Sort::Job.table());
+    if ["jobStatusMessage", "datasetList", "emailJobInitiator"].iter().any(|it| body.contains_key(*it)) {
+        *body = jobs::forms::v4_of_create(std::mem::take(body));
+    }
+    let settings = &app.settings;
+    for (name, default) in
+        [("statusCode", &settings.job_default_status_code), ("statusMessage", &settings.job_default_status_message)]
+    {
+        body.entry(name).or_insert_with(|| default.as_str().into());
+    }
+    body.entry("accessGroups").or_insert_with(|| json!([]));
+    body.entry("jobResultObject").or_insert_with(|| json!({}));
+    if let Some(made) = body.shift_remove("creationTime") {
+        body.entry("createdAt").or_insert(made);
+    }
+    normalise_dates(body, &["executionTime"]);
+    sign(importer, body);
+    Ok(id)
+}
+
+/// Published data of v3 has its fields at the top.
+pub(super) fn publication(importer: &Importer, body: &mut Body) -> Result<String, String> {
+    let app = &importer.app;
+    let prefix = app.settings.doi_prefix.trim_end_matches('/');
+    let doi = identify(body, &["doi", "_id"], || format!("{prefix}/{}", app.new_uuid()));
+    body.shift_remove("id");
+    let table = super::Sort::PublishedData.table();
+    without_nulls(body, table);
+    if !body.contains_key("datasetPids") {
+        from_v3(body);
+    }
+    table.fill_defaults(body);
+    body.entry("status").or_insert_with(|| published_data::status::PRIVATE.into());
+    normalise_dates(body, &["registeredTime"]);
+    sign(importer, body);
+    Ok(doi)
+}
+
+fn from_v3(body: &mut Body) {
+    let mut own = Vec::new();
+    for name in ["doi", "_id", "createdBy", "updatedBy", "createdAt", "updatedAt", "__v"] {
+        own.extend(body.shift_remove(name).map(|value| (name.to_owned(), value)));
+    }
+    let mut v4 = published_data::forms::v4_of(std::mem::take(body));
+    if v4.get("status").and_then(Value::as_str) == Some("pending_registration") {
+        v4.insert("status".to_owned(), published_data::status::PRIVATE.into());
+    }
+    let stamps = own.split_off(own.iter().position(|it| it.0 != "doi" && it.0 != "_id").unwrap_or(own.len()));
+    body.extend(own.into_iter().chain(v4).chain(stamps));
+}
+
+/// The name of whoever the record names, or the importer's; dates in one form; the version last.
+fn sign(importer: &Importer, body: &mut Body) {
+    normalise_dates(body, &STAMPS);
+    for name in ["createdBy", "updatedBy"] {
+        body.entry(name).or_insert_with(|| importer.username.as_str().into());
+    }
+    let first = body.get("createdAt").or_else(|| body.get("updatedAt")).cloned();
+    let first = first.unwrap_or_else(|| importer.app.now().into());
+    for name in STAMPS {
+        body.entry(name).or_insert_with(|| first.clone());
+    }
+    body.entry("__v").or_insert_with(|| 0.into());
+}
+
+/// The id under the first of `names` that has one, which all of them get; a new one if there is none.
+fn identify(body: &mut Body, names: &[&str], new: impl FnOnce() -> String) -> String {
+    let given = names.iter().find_map(|name| text(body, name)).or_else(|| text(body, "_id"));
+    let is_complete = given.as_deref().is_some_and(|id| {
+        names.iter().all(|name| body.get(*name).and_then(Value::as_str) == Some(id))
+    });
+    let id = given.unwrap_or_else(new);
+    if !is_complete {
+        let rest = std::mem::take(body);
+        body.extend(names.iter().map(|name| ((*name).to_owned(), Value::from(id.as_str()))));
+        body.extend(rest.into_iter().filter(|(name, _)| !names.contains(&name.as_str())));
+    }
+    id
+}
+
+fn text(body: &Body, name: &str) -> Option<String> {
+    body.get(name).and_then(Value::as_str).filter(|it| !it.is_empty()).map(str::to_owned)
+}
+
+/// `null` is as good as absent, but where it is what a create stores.
+fn without_nulls(body: &mut Body, table: &Dto) {
+    let is_default = |name: &str| table.field(name).is_some_and(|it| it.default == Some(Default::Null));
+    body.retain(|name, value| !value.is_null() || is_default(name));
+}
+
+fn enrich(body: &mut Body, name: &str) {
+    if let Some(Value::Object(quantities)) = body.get_mut(name) {
+        scientific::enrich(quantities);
+    }
+}

@@ -1,0 +1,264 @@
+//! Writing prepared records in batches, and keeping right what depends on several of them.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+use pinakes_store::{Document, Expr, StoreError, Tenant, Txn, Value as Condition};
+use serde_json::{Map, Value};
+
+use super::{Existing, ImportError, Importer, Prepared, Sort};
+use crate::blocks::{self, DATABLOCK, ORIG_DATABLOCK, follow};
+use crate::datasets::DATASET;
+use crate::policies::{self, POLICY};
+use crate::proposals::PROPOSAL;
+
+/// Proposals counted in one transaction.
+const STEP_PROPOSALS: usize = 100;
+
+/// An import under way into one tenant.
+pub struct Loading {
+    importer: Importer,
+    tenant: Tenant,
+    existing: Existing,
+    /// Owner groups of datasets, each with the first mail address.
+    owner_groups: BTreeMap<String, Option<String>>,
+    proposals: HashSet<String>,
+    /// Whether a dataset may have blocks that came before it.
+    has_blocks: bool,
+    has_deferred: bool,
+}
+
+/// What became of a batch.
+#[derive(Debug, Clone, Default)]
+pub struct Written {
+    /// Records made, by sort.
+    pub n_new: BTreeMap<Sort, u64>,
+    /// Records replaced.
+    pub n_replaced: BTreeMap<Sort, u64>,
+    /// Records that were there already and stayed as they are.
+    pub n_kept: BTreeMap<Sort, u64>,
+    /// Records refused, by their place in the batch, with the reason.
+    pub refused: Vec<(usize, String)>,
+}
+
+/// What became of one record.
+enum Fate {
+    New,
+    Replaced,
+    Kept,
+    Refused(String),
+}
+
+impl Loading {
+    /// Begins an import. Indexes of datasets are made in the end when there are none yet.
+    pub fn begin(importer: Importer, tenant: Tenant, existing: Existing) -> Result<Self, ImportError> {
+        let (has_deferred, has_blocks) = tenant.write_blocking(|txn| {
+            let has_deferred = txn.defer_indexes(&DATASET)?;
+            let n_blocks = txn.count(&ORIG_DATABLOCK, &Expr::All)? + txn.count(&DATABLOCK, &Expr::All)?;
+            Ok::<_, StoreError>((has_deferred, 0 < n_blocks))
+        })?;
+        let (owner_groups, proposals) = (BTreeMap::new(), HashSet::new());
+        Ok(Self { importer, tenant, existing, owner_groups, proposals, has_blocks, has_deferred })
+    }
+
+    /// Writes a batch, all of it or nothing; it is on disk when this returns.
+    pub fn write(&mut self, batch: Vec<Prepared>) -> Result<Written, ImportError> {
+        self.note(&batch);
+        let batch: Arc<[Prepared]> = batch.into();
+        let (existing, has_blocks) = (self.existing, self.has_blocks);
+        self.tenant.write_blocking(move |txn| write_batch(txn, &batch, existing, has_blocks))
+    }
+
+    fn note(&mut self, batch: &[Prepared]) {
+        for it in batch {
+            if let Some(group) = &it.owner_group
+                && !self.owner_groups.contains_key(group)
+            {
+                self.owner_groups.insert(group.clone(), it.owner_email.clone());
+            }
+            for proposal in it.proposals.iter().filter(|id| !id.is_empty()) {
+                if !self.proposals.contains(proposal) {
+                    self.proposals.insert(proposal.clone());
+                }
+            }
+            self.has_blocks |= it.sort.has_files();
+        }
+    }
+
+    /// Ends an import: indexes, policies of new owner groups, numbers of datasets of proposals.
+    pub fn finish(self) -> Result<(), ImportError> {
+        if self.has_deferred {
+            self.tenant.write_blocking(|txn| txn.make_indexes(&DATASET))?;
+        }
+        self.make_policies()?;
+        let proposals: Vec<String> = self.proposals.into_iter().collect();
+        for step in proposals.chunks(STEP_PROPOSALS) {
+            let step = step.to_vec();
+            self.tenant.write_blocking(move |txn| step.iter().try_for_each(|id| count_datasets(txn, id)))?;
+        }
+        Ok(())
+    }
+
+    fn make_policies(&self) -> Result<(), ImportError> {
+        let app = &self.importer.app;
+        let policy_of = |(group, email): (&String, &Option<String>)| {
+            let mut dataset = Map::new();
+            dataset.insert("ownerGroup".to_owned(), group.as_str().into());
+            dataset.insert("ownerEmail".to_owned(), email.as_deref().unwrap_or_default().into());
+            let policy = policies::of_new_group(app, &dataset, &self.importer.username);
+            Document::new(&POLICY, group.as_str(), &policy)
+        };
+        let documents = self.owner_groups.iter().map(policy_of).collect::<Result<Vec<_>, _>>()?;
+        self.tenant.write_blocking(move |txn| {
+            for document in &documents {
+                if !txn.has(&POLICY, document.id())? {
+                    txn.insert_document(document)?;
+                }
+            }
+            Ok::<_, ImportError>(())
+        })
+    }
+}
+
+fn write_batch(
+    txn: &mut Txn<'_>,
+    batch: &[Prepared],
+    existing: Existing,
+    has_blocks: bool,
+) -> Result<Written, ImportError> {
+    let mut written = Written::default();
+    let mut touched = HashSet::new();
+    for (index, record) in batch.iter().enumerate() {
+        let fate = if record.sort.has_files() {
+            write_block(txn, record, existing, &mut touched)?
+        } else {
+            write_document(txn, &record.document, existing)?
+        };
+        let counts = match fate {
+            Fate::New => &mut written.n_new,
+            Fate::Replaced => &mut written.n_replaced,
+            Fate::Kept => &mut written.n_kept,
+            Fate::Refused(reason) => {
+                written.refused.push((index, reason));
+                continue;
+            }
+        };
+        *counts.entry(record.sort).or_default() += 1;
+        if has_blocks && record.sort == Sort::Dataset && !matches!(fate, Fate::Kept) {
+            touched.insert(record.id().to_owned());
+        }
+    }
+    for pid in &touched {
+        reconcile(txn, pid)?;
+    }
+    Ok(written)
+}
+
+fn write_document(txn: &mut Txn<'_>, document: &Document, existing: Existing) -> Result<Fate, ImportError> {
+    match (txn.insert_document(document), existing) {
+        (Ok(_), _) => Ok(Fate::New),
+        (Err(StoreError::Duplicate { column: "id", .. }), Existing::Keep) => Ok(Fate::Kept),
+        (Err(StoreError::Duplicate { column: "id", .. }), Existing::Replace) => replace(txn, document),
+        (Err(refused @ StoreError::Duplicate { .. }), _) => Ok(Fate::Refused(refused.to_string())),
+        (Err(error), _) => Err(error.into()),
+    }
+}
+
+fn replace(txn: &mut Txn<'_>, document: &Document) -> Result<Fate, ImportError> {
+    match txn.update_document(document) {
+        Ok(_) => Ok(Fate::Replaced),
+        Err(refused @ StoreError::Duplicate { .. }) => Ok(Fate::Refused(refused.to_string())),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Writes a block with its files. Its dataset's sums are reconciled by the caller.
+fn write_block(
+    txn: &mut Txn<'_>,
+    record: &Prepared,
+    existing: Existing,
+    touched: &mut HashSet<String>,
+) -> Result<Fate, ImportError> {
+    let kind = record.sort.kind();
+    let stored = txn.get(kind, record.id())?;
+    if stored.is_some() && existing == Existing::Keep {
+        return Ok(Fate::Kept);
+    }
+    let list = txn.new_list(kind)?;
+    for chunk in &record.files {
+        txn.append_members(kind, list, chunk.first, chunk.n, chunk.bytes.clone())?;
+    }
+    let n_files = record.files.iter().map(|it| u64::from(it.n)).sum();
+    let document = record.document.clone().with_list(list, n_files);
+    let fate = match &stored {
+        Some(_) => replace(txn, &document)?,
+        None => write_document(txn, &document, Existing::Keep)?,
+    };
+    if let Fate::Refused(_) = fate {
+        txn.discard_list(kind, list)?;
+        return Ok(fate);
+    }
+    for body in stored.iter().map(|it| &it.body).chain([document.body()]) {
+        touched.extend(dataset_of(body)?);
+    }
+    Ok(fate)
+}
+
+fn dataset_of(block: &[u8]) -> Result<Option<String>, ImportError> {
+    let block: Value = serde_json::from_slice(block).map_err(|error| ImportError::Damaged(error.to_string()))?;
+    Ok(block.get("datasetId").and_then(Value::as_str).map(str::to_owned))
+}
+
+/// Raises a number that is less than `sum`.
+fn raise(number: &mut Value, sum: Value) {
+    if number.as_f64().unwrap_or(0.0) < sum.as_f64().unwrap_or(0.0) {
+        *number = sum;
+    }
+}
+
+/// Makes a dataset's sums no less than those of its blocks, and who may see its blocks the same as for itself.
+/// A dataset that came with larger sums keeps them: it may claim files that are in no block, and in a dump the
+/// blocks are counted already.
+fn reconcile(txn: &mut Txn<'_>, pid: &str) -> Result<(), ImportError> {
+    let Some(record) = txn.get(&DATASET, pid)? else { return Ok(()) };
+    let before = record.json()?;
+    let mut dataset = before.clone();
+    for (kind, size_of_block, size, n_files) in [
+        (&ORIG_DATABLOCK, "size", "size", "numberOfFiles"),
+        (&DATABLOCK, "packedSize", "packedSize", "numberOfFilesArchived"),
+    ] {
+        let blocks = txn.find(kind, &crate::datasets::include::of_dataset(pid))?;
+        if blocks.is_empty() {
+            continue;
+        }
+        let mut sum = 0.0;
+        for block in &blocks {
+            let body = block.json()?;
+            sum += body.get(size_of_block).and_then(Value::as_f64).unwrap_or(0.0);
+            let mut following = body.clone();
+            follow(&mut following, &before);
+            if following != body {
+                txn.update(kind, &block.id, &following)?;
+            }
+        }
+        let n_members = blocks.iter().map(|it| it.n_members).sum::<u64>();
+        raise(&mut dataset[size], blocks::whole_number(sum));
+        raise(&mut dataset[n_files], n_members.into());
+    }
+    if dataset != before {
+        txn.update(&DATASET, pid, &dataset)?;
+    }
+    Ok(())
+}
+
+/// Makes a proposal's number of datasets that of its datasets.
+fn count_datasets(txn: &mut Txn<'_>, id: &str) -> Result<(), ImportError> {
+    let Some(record) = txn.get(&PROPOSAL, id)? else { return Ok(()) };
+    let n = txn.count(&DATASET, &Expr::Is("proposalIds".into(), Condition::Text(id.to_owned())))?;
+    let mut proposal = record.json()?;
+    if proposal.get("numberOfDatasets").and_then(Value::as_u64) != Some(n) {
+        proposal["numberOfDatasets"] = n.into();
+        txn.update(&PROPOSAL, id, &proposal)?;
+    }
+    Ok(())
+}

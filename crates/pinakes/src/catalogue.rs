@@ -1,0 +1,61 @@
+//! A catalogue and its accounts, open: what every command that touches records starts from.
+
+use std::os::unix::fs::DirBuilderExt as _;
+use std::sync::LazyLock;
+
+use anyhow::Context as _;
+use pinakes_accounts::{Accounts, Clock, Entropy, Secret, Settings};
+use pinakes_http::Context;
+use pinakes_store::{Catalogue, Kind, Location};
+
+use crate::config::Config;
+
+/// Every kind of every dialect.
+static KINDS: LazyLock<Vec<&'static Kind>> =
+    LazyLock::new(|| [pinakes_accounts::KINDS, pinakes_scicat::KINDS].concat());
+
+/// A catalogue and its accounts, open.
+pub(crate) struct House {
+    /// The settings it was opened with.
+    pub(crate) config: Config,
+    /// All tenants.
+    pub(crate) catalogue: Catalogue,
+    /// All accounts.
+    pub(crate) accounts: Accounts,
+}
+
+impl House {
+    /// Opens the folder that the settings name, made if it is not there, with its default tenant.
+    pub(crate) fn open(config: Config) -> anyhow::Result<Self> {
+        let data = &config.server.data;
+        // Only its owner may look into it: there are password hashes in the files.
+        std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(data)
+            .with_context(|| format!("the folder {} cannot be made", data.display()))?;
+        let kinds: &'static [&'static Kind] = KINDS.as_slice();
+        let catalogue = Catalogue::open(Location::Folder(data.clone()), kinds, config.limits.clone())?;
+        catalogue.tenant_or_new(&config.tenants.default)?;
+        let entropy = Entropy::System;
+        let secret = match config.accounts.secret.as_str() {
+            "" => Secret::load_or_create(data, &entropy)?,
+            text => Secret::from_text(text)?,
+        };
+        let everyone = config.accounts.everyone.clone();
+        let settings = Settings { secret, everyone, clock: Clock::System, entropy };
+        let accounts = Accounts::new(settings, &config.limits);
+        Ok(Self { config, catalogue, accounts })
+    }
+
+    /// What the dialects work with.
+    pub(crate) fn context(&self) -> Context {
+        let Config { limits, tenants, .. } = &self.config;
+        Context::new(self.catalogue.clone(), self.accounts.clone(), limits.clone(), tenants.clone())
+    }
+}
+
+/// Runs what is asynchronous for a command that does one thing.
+pub(crate) fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work)
+}

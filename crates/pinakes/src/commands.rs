@@ -1,0 +1,40 @@
+//! The subcommands, one file each.
+
+pub(crate) mod backup;
+pub(crate) mod bench;
+pub(crate) mod check;
+pub(crate) mod citations;
+pub(crate) mod config;
+pub(crate) mod demo;
+pub(crate) mod export;
+pub(crate) mod import;
+pub(crate) mod marc;
+pub(crate) mod restore;
+pub(crate) mod serve;
+pub(crate) mod tenant;
+pub(crate) mod token;
+pub(crate) mod user;
+
+use std::process::ExitCode;
+
+use crate::cli::Command;
+
+/// Runs a subcommand. Errors are for a person to read; findings are told by the exit code.
+pub(crate) fn run(command: Command) -> anyhow::Result<ExitCode> {
+    match command {
+        Command::Serve(args) => serve::run(&args),
+        Command::Demo(args) => demo::run(&args),
+        Command::User(args) => user::run(args),
+        Command::Token(args) => token::run(args),
+        Command::Tenant(args) => tenant::run(args),
+        Command::Import(args) => import::run(args),
+        Command::Export(args) => export::run(&args),
+        Command::Backup(args) => backup::run(&args),
+        Command::Restore(args) => restore::run(&args),
+        Command::Check(args) => check::run(&args),
+        Command::Config(args) => config::run(&args),
+        Command::Marc(args) => marc::run(args).map(|()| ExitCode::SUCCESS),
+        Command::Citations(args) => citations::run(args).map(|()| ExitCode::SUCCESS),
+        Command::Bench(args) => bench::run(&args),
+    }
+}

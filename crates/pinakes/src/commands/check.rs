@@ -1,0 +1,54 @@
+//! `pinakes check`: whether what is stored agrees with itself.
+
+use std::process::ExitCode;
+
+use pinakes_store::Tenant;
+
+use crate::place::{Missing, Place};
+use crate::terminal::say;
+
+/// Compares every index, counter and reference with the records themselves.
+///
+/// Reads everything, from one consistent state of each tenant, also while it is served. Prints what does not
+/// agree, a line each; the exit code is 1 then. Indexes and counters are made of the records, so that a
+/// finding about one means a fault of this program or of the disk: please report it, and restore a backup.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  pinakes check
+  pinakes check --data /backups/2026-11-21 --tenant library")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    place: Place,
+    /// Tenant to look at [default: all]
+    #[arg(long, value_name = "NAME")]
+    tenant: Option<String>,
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let house = args.place.open(Missing::Refuse)?;
+    let names = match &args.tenant {
+        Some(name) => vec![name.clone()],
+        None => house.catalogue.tenants()?.into_iter().map(|it| it.name).collect(),
+    };
+    let mut n_found = 0;
+    for name in names {
+        let found = findings(&house.catalogue.tenant(&name)?)?;
+        for finding in &found {
+            say(format!("{name}: {finding}"))?;
+        }
+        say(match found.len() {
+            0 => format!("{name}: sound"),
+            n => format!("{name}: {n} findings"),
+        })?;
+        n_found += found.len();
+    }
+    Ok(if n_found == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// What of a tenant does not agree: by the store's rules, then by the dialects'.
+pub(crate) fn findings(tenant: &Tenant) -> anyhow::Result<Vec<String>> {
+    let mut found = tenant.check()?;
+    found.extend(pinakes_scicat::check::findings(tenant)?);
+    Ok(found)
+}

@@ -1,0 +1,154 @@
+//! `pinakes demo`: a fresh catalogue full of sample records, with accounts, served.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use pinakes_accounts::Password;
+use pinakes_scicat::import::Importer;
+use pinakes_scicat::testing::Testing;
+use pinakes_store::Tenant;
+
+use super::backup::require_empty;
+use super::import::{Source, load_built_in};
+use super::serve::{begin_log, serve};
+use crate::catalogue::{House, block_on};
+use crate::config::{Config, Misuse};
+use crate::place::{Missing, open};
+use crate::terminal::{say, table, warn};
+
+/// Settings of the sample site.
+const SETTINGS: &str = include_str!("../../demo/pinakes.toml");
+
+/// The sample records; where they come from says `demo/README.md`.
+const RECORDS: [(&str, &[u8]); 7] = [
+    ("datasets", include_bytes!("../../demo/datasets.ndjson")),
+    ("origdatablocks", include_bytes!("../../demo/origdatablocks.ndjson")),
+    ("attachments", include_bytes!("../../demo/attachments.ndjson")),
+    ("samples", include_bytes!("../../demo/samples.ndjson")),
+    ("proposals", include_bytes!("../../demo/proposals.ndjson")),
+    ("instruments", include_bytes!("../../demo/instruments.ndjson")),
+    ("published data", include_bytes!("../../demo/published_data.ndjson")),
+];
+
+/// An account to try.
+struct Account {
+    name: &'static str,
+    password: &'static str,
+    groups: &'static [&'static str],
+    may: &'static str,
+}
+
+/// Their passwords are everybody's: a demo listens on loopback unless it is told otherwise.
+const ACCOUNTS: [Account; 4] = [
+    Account { name: "admin", password: "admin-demo", groups: &["admin"], may: "everything but delete" },
+    Account {
+        name: "ingestor",
+        password: "ingestor-demo",
+        groups: &["ingestor", "group1"],
+        may: "create datasets for any group",
+    },
+    Account {
+        name: "archivist",
+        password: "archivist-demo",
+        groups: &["archivemanager"],
+        may: "delete, and change lifecycles",
+    },
+    Account {
+        name: "ada",
+        password: "ada-demo",
+        groups: &["p1234", "demo"],
+        may: "see and change what proposal p1234 measured",
+    },
+];
+
+/// Fills a fresh catalogue with sample records and serves it.
+///
+/// Fifty datasets of six facilities with their files, samples, proposals, instruments, thumbnails and
+/// publications go through the same code that imports and serves. Prints the URLs, the logins, and requests
+/// to try. Without --data the catalogue lies in a temporary folder that goes away in the end.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  pinakes demo
+  pinakes demo --listen 127.0.0.1:0             a free port, which is printed
+  pinakes demo --data my-catalogue              keep it; `pinakes serve --data my-catalogue` goes on with it")]
+pub(crate) struct Args {
+    /// Where to listen; port 0 picks a free one
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:3000")]
+    listen: SocketAddr,
+    /// Folder to make the catalogue in; it must not be there yet, or be empty
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let mut config: Config = toml::from_str(SETTINGS).context("the demo's settings are damaged")?;
+    config.server.listen = args.listen;
+    begin_log(&config.server)?;
+    if !args.listen.ip().is_loopback() {
+        warn("WARNING: everybody knows the demo's passwords, and it listens beyond this machine.");
+    }
+    // Removed when it is dropped, also after an error.
+    let temporary = match &args.data {
+        Some(data) => {
+            require_empty(data)?;
+            config.server.data.clone_from(data);
+            None
+        }
+        None => {
+            let made = tempfile::Builder::new().prefix("pinakes-demo-").tempdir();
+            let folder = made.map_err(|error| Misuse(format!("no temporary folder: {error}; name one with --data")))?;
+            config.server.data = folder.path().to_owned();
+            Some(folder)
+        }
+    };
+    let house = open(config, Missing::Begin)?;
+    fill(&house)?;
+    let served = serve(house, Testing::Off, &notes());
+    if let Some(folder) = temporary {
+        folder.close().context("the demo's temporary folder cannot be removed")?;
+    }
+    served
+}
+
+/// Accounts and records, through the code that everybody's go through.
+fn fill(house: &House) -> anyhow::Result<()> {
+    let tenant = house.catalogue.tenant(&house.config.tenants.default)?;
+    for account in &ACCOUNTS {
+        add(house, &tenant, account)?;
+    }
+    let importer = Importer::new(house.context(), house.config.scicat.clone(), "ingestor", None);
+    let sources = RECORDS.iter().map(|(name, content)| Source::built_in(name, content)).collect();
+    let lines = load_built_in(&importer, &tenant, sources)?;
+    say(format!("sample records loaded: {}", lines.join("; ")))
+}
+
+fn add(house: &House, tenant: &Tenant, account: &Account) -> anyhow::Result<()> {
+    let mut user = house.accounts.new_user(account.name);
+    user.groups = account.groups.iter().map(|it| (*it).to_owned()).collect();
+    user.email = Some(format!("{}@example.org", account.name));
+    let password = Password::new(account.password)?;
+    block_on(async { Ok(house.accounts.create(tenant, user, Some(password)).await?) })?;
+    Ok(())
+}
+
+/// What is printed below the addresses.
+fn notes() -> Vec<String> {
+    let row = |it: &Account| vec![it.name.to_owned(), it.password.to_owned(), it.may.to_owned()];
+    let logins = table(&["login", "password", "may"], &ACCOUNTS.iter().map(row).collect::<Vec<_>>());
+    vec![
+        String::new(),
+        logins,
+        "\nTry:".to_owned(),
+        "  curl '{url}/api/v3/datasets/count'".to_owned(),
+        "  curl -G '{url}/api/v3/datasets/fullquery' --data-urlencode 'fields={\"text\":\"lung tissue\"}' \
+         --data-urlencode 'limits={\"limit\":2,\"order\":\"createdAt:desc\"}'"
+            .to_owned(),
+        "  curl '{url}/api/v3/auth/login' -H 'Content-Type: application/json' \
+         -d '{\"username\":\"ada\",\"password\":\"ada-demo\"}'"
+            .to_owned(),
+        "\nStop with Ctrl-C.".to_owned(),
+    ]
+}

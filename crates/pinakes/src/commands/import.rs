@@ -1,0 +1,225 @@
+//! `pinakes import`: records from files, in batches, past those that are bad.
+//!
+//! One thread reads and splits, others parse and check, this one writes; the queues between them are bounded
+//! in number and bytes, so memory is too. Batches are written in the order of the files.
+
+mod pipeline;
+mod split;
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::Context as _;
+use indicatif::ProgressBar;
+use pinakes_scicat::import::{Existing, Importer, Sort};
+use pinakes_store::Tenant;
+
+use self::pipeline::{Rejected, load};
+use crate::place::{Missing, TenantPlace};
+use crate::terminal::{counted, progress, say, thousands, warn};
+
+/// Bytes read at once.
+const BUFFER_BYTES: usize = 1 << 20;
+
+/// Loads records from files.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    Scicat(ScicatArgs),
+}
+
+/// Loads SciCat's records: datasets, origdatablocks, datablocks, attachments, samples, proposals, instruments,
+/// policies, jobs and published data.
+///
+/// A file holds one JSON object a line (NDJSON), a JSON array, or objects one after another, plain or
+/// compressed with gzip or zstd; what `pinakes export`, SciCat's API and mongoexport write is understood, dates
+/// and ids of MongoDB (`$date`, `$oid`) included. What sort a record is of is told by its fields, or by
+/// --kind. Records keep the ids, dates and names they bring; what they lack is completed as a create does.
+///
+/// A bad record is told of with its file, line and reason, and left out; the rest goes on, and the exit code is
+/// 1 in the end. Records that are there already are left as they are, so that an import that was interrupted
+/// can simply be run again.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  pinakes import scicat datasets.ndjson.zst origdatablocks.ndjson.zst
+  mongoexport --db dacat --collection Dataset | pinakes import scicat --kind dataset -
+  pinakes import scicat --replace --rejected bad.ndjson dump/*.json")]
+struct ScicatArgs {
+    #[command(flatten)]
+    place: TenantPlace,
+    /// Files to read; - is standard input
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// What all records are: dataset, origdatablock, datablock, attachment, sample, proposal, instrument, policy,
+    /// job or publisheddata [default: told by the fields of each]
+    #[arg(long, value_name = "SORT")]
+    kind: Option<Sort>,
+    /// Replace records that are there already
+    #[arg(long)]
+    replace: bool,
+    /// File that takes the bad records, byte for byte, a line each
+    #[arg(long, value_name = "FILE")]
+    rejected: Option<PathBuf>,
+    /// Name that goes into createdBy and updatedBy of records that bring none
+    #[arg(long, value_name = "USER", default_value = "import")]
+    user: String,
+}
+
+pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
+    match args.command {
+        Command::Scicat(args) => import_scicat(&args),
+    }
+}
+
+fn import_scicat(args: &ScicatArgs) -> anyhow::Result<ExitCode> {
+    let begun = Instant::now();
+    let sources = args.files.iter().map(|it| Source::open(it)).collect::<anyhow::Result<Vec<_>>>()?;
+    let (house, tenant) = args.place.open(Missing::Begin)?;
+    let importer = Importer::new(house.context(), house.config.scicat.clone(), args.user.as_str(), args.kind);
+    let existing = if args.replace { Existing::Replace } else { Existing::Keep };
+    let bar = progress(sources.iter().map(|it| it.n_bytes).sum());
+    let sources = sources.into_iter().map(|it| it.with_progress(&bar)).collect();
+    let mut rejects = Rejects::open(args.rejected.as_deref())?;
+    let limit_bytes = usize::try_from(house.config.limits.stream_body_bytes).unwrap_or(usize::MAX);
+    let mut reject = |it: &Rejected| rejects.take(&bar, it);
+    let totals = load(&importer, &tenant, existing, sources, limit_bytes, &bar, &mut reject)?;
+    bar.finish_and_clear();
+    let n_rejected = rejects.finish()?;
+    for line in totals.lines() {
+        say(line)?;
+    }
+    let took_s = begun.elapsed().as_secs_f64();
+    let n = totals.n_records();
+    let rate = thousands((n as f64 / took_s) as u64);
+    say(format!("{} in {took_s:.1} s, {rate}/s; {} left out", counted(n, "record"), thousands(n_rejected)))?;
+    Ok(if n_rejected == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// A file to read.
+pub(crate) struct Source {
+    /// As problems name it.
+    pub(crate) name: String,
+    /// Its content, decompressed.
+    pub(crate) input: Box<dyn BufRead + Send>,
+    raw: Option<File>,
+    n_bytes: Option<u64>,
+}
+
+impl Source {
+    /// Opens a file, or standard input for `-`.
+    fn open(path: &Path) -> anyhow::Result<Self> {
+        if path == Path::new("-") {
+            let input: Box<dyn BufRead + Send> = Box::new(BufReader::with_capacity(BUFFER_BYTES, io::stdin()));
+            return Ok(Self { name: "standard input".into(), input, raw: None, n_bytes: None });
+        }
+        let file = File::open(path).with_context(|| format!("{} cannot be read", path.display()))?;
+        let n_bytes = file.metadata()?.len();
+        Ok(Self {
+            name: path.display().to_string(),
+            input: Box::new(io::empty()),
+            raw: Some(file),
+            n_bytes: Some(n_bytes),
+        })
+    }
+
+    /// Of bytes that are part of the program.
+    pub(crate) fn built_in(name: &str, content: &'static [u8]) -> Self {
+        let input: Box<dyn BufRead + Send> = Box::new(content);
+        Self { name: name.to_owned(), input, raw: None, n_bytes: Some(content.len() as u64) }
+    }
+
+    /// With reading shown on a bar, and decompressed as its first bytes tell.
+    fn with_progress(mut self, bar: &ProgressBar) -> Self {
+        if let Some(file) = self.raw.take() {
+            self.input = decompressed(BufReader::with_capacity(BUFFER_BYTES, bar.wrap_read(file)));
+        } else {
+            self.input = decompressed(self.input);
+        }
+        self
+    }
+}
+
+/// Plain, gzip or zstd, by the first bytes. What cannot be looked at will fail when it is read.
+fn decompressed(mut input: impl BufRead + Send + 'static) -> Box<dyn BufRead + Send> {
+    const GZIP: &[u8] = &[0x1f, 0x8b];
+    const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
+    let first = input.fill_buf().map(|it| it[..it.len().min(4)].to_vec()).unwrap_or_default();
+    if first.starts_with(GZIP) {
+        return buffered(flate2::bufread::MultiGzDecoder::new(input));
+    }
+    if first.starts_with(ZSTD) {
+        return match zstd::stream::read::Decoder::with_buffer(input) {
+            Ok(decoder) => buffered(decoder),
+            Err(error) => buffered(Failing(Some(error))),
+        };
+    }
+    Box::new(input)
+}
+
+fn buffered(input: impl Read + Send + 'static) -> Box<dyn BufRead + Send> {
+    Box::new(BufReader::with_capacity(BUFFER_BYTES, input))
+}
+
+/// Input that fails when it is read, where the error has its place.
+struct Failing(Option<io::Error>);
+
+impl Read for Failing {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        self.0.take().map_or(Ok(0), Err)
+    }
+}
+
+/// Tells of bad records and keeps their bytes.
+struct Rejects {
+    file: Option<BufWriter<File>>,
+    n: u64,
+}
+
+impl Rejects {
+    fn open(path: Option<&Path>) -> anyhow::Result<Self> {
+        let create = |path: &Path| {
+            File::create(path).with_context(|| format!("{} cannot be written", path.display())).map(BufWriter::new)
+        };
+        Ok(Self { file: path.map(create).transpose()?, n: 0 })
+    }
+
+    fn take(&mut self, bar: &ProgressBar, rejected: &Rejected) -> anyhow::Result<()> {
+        self.n += 1;
+        bar.suspend(|| warn(format!("{}:{}: {}", rejected.source, rejected.line, rejected.reason)));
+        if let Some(file) = &mut self.file {
+            file.write_all(rejected.record.trim_ascii())?;
+            file.write_all(b"\n")?;
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> anyhow::Result<u64> {
+        if let Some(mut file) = self.file {
+            file.flush()?;
+        }
+        Ok(self.n)
+    }
+}
+
+/// Loads what is part of the program: the sample records of `pinakes demo`.
+///
+/// Errors: one of them is bad.
+pub(crate) fn load_built_in(
+    importer: &Importer,
+    tenant: &Tenant,
+    sources: Vec<Source>,
+) -> anyhow::Result<Vec<String>> {
+    let bar = ProgressBar::hidden();
+    let mut reject = |it: &Rejected| anyhow::bail!("{}:{}: {}", it.source, it.line, it.reason);
+    let totals = load(importer, tenant, Existing::Keep, sources, usize::MAX, &bar, &mut reject)?;
+    Ok(totals.lines())
+}

@@ -1,0 +1,182 @@
+//! `pinakes serve`: the catalogue over HTTP, until it is told to stop.
+
+use std::net::SocketAddr;
+use std::process::ExitCode;
+use std::thread::available_parallelism;
+
+use anyhow::Context as _;
+use pinakes_http::{Drained, Shell};
+use pinakes_scicat::testing::Testing;
+use tokio::net::TcpListener;
+use tokio::runtime::{Builder, Runtime};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tracing_subscriber::EnvFilter;
+
+use crate::catalogue::House;
+use crate::config::{Config, LogFormat, Misuse, Server};
+use crate::place::{Missing, Place, open};
+use crate::terminal::{say, warn};
+
+/// Threads for blocking work beside scans and password checks: what the runtime itself needs (name look-ups,
+/// files).
+const SPARE_BLOCKING_THREADS: usize = 16;
+/// Exit code of a second signal while draining, as shells count SIGINT.
+const IMPATIENT_EXIT_CODE: i32 = 130;
+
+/// Serves a catalogue over HTTP, until SIGTERM or SIGINT.
+///
+/// Prints where it listens and which dialects are mounted where. A catalogue that is not there yet is begun,
+/// with a tenant named `default`. On SIGTERM or SIGINT it accepts nothing more, finishes the answers under
+/// way and exits with 0; a second signal ends it at once. What was acknowledged is on disk either way.
+///
+/// Other commands (user, token, import, backup, ...) may be used on the same folder meanwhile.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  pinakes serve                                        what lies in pinakes-data, on 127.0.0.1:3000
+  pinakes serve --data /srv/pinakes --listen 0.0.0.0:80
+  pinakes serve --config /etc/pinakes.toml             see `pinakes config` for every key
+  pinakes serve --listen 127.0.0.1:0                   a free port, which is printed
+  JWT_SECRET=... ADMIN_GROUPS=admin pinakes serve      a SciCat site's own variables")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    place: Place,
+    /// Where to listen; port 0 picks a free one [default: key server.listen, else 127.0.0.1:3000]
+    #[arg(long, value_name = "ADDR:PORT")]
+    listen: Option<SocketAddr>,
+    /// Add routes with which anybody may empty the catalogue, for the test suites of client programs;
+    /// refused unless it listens on a loopback address
+    #[arg(long)]
+    testing: bool,
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let mut config = args.place.settings()?;
+    if let Some(listen) = args.listen {
+        config.server.listen = listen;
+    }
+    let testing = testing(args.testing, config.server.listen)?;
+    begin_log(&config.server)?;
+    serve(open(config, Missing::Begin)?, testing, &[])
+}
+
+/// Serves until a signal. `notes` are printed below what is served where; `{url}` in them is the server's.
+pub(crate) fn serve(house: House, testing: Testing, notes: &[String]) -> anyhow::Result<ExitCode> {
+    runtime(&house.config)?.block_on(serve_until_told(house, testing, notes))
+}
+
+async fn serve_until_told(house: House, testing: Testing, notes: &[String]) -> anyhow::Result<ExitCode> {
+    let (interrupted, terminated) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let context = house.context();
+    let House { config, catalogue, .. } = house;
+    let shell = Shell::new(context.clone())?
+        .mount(pinakes_scicat::mount(context, config.scicat, testing))
+        .access_log(config.server.access_log);
+    let listener = listen(config.server.listen)?;
+    let url = format!("http://{}", listener.local_addr()?);
+    announce(&url, &shell, &config.server, testing, notes)?;
+    let drained = shell.serve(listener, told(interrupted, terminated)).await;
+    catalogue.close();
+    match drained {
+        Drained::Finished => say("stopped; all answers under way were finished")?,
+        Drained::Cut(n) => say(format!("stopped; {n} connections were cut, their answers took too long"))?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
+    pinakes_http::listen(address).with_context(|| {
+        format!("{address} cannot be listened on; choose another with --listen, port 0 picks a free one")
+    })
+}
+
+/// Done at the first signal. The second one ends the program: whoever sends it does not want to wait.
+async fn told(mut interrupted: Signal, mut terminated: Signal) {
+    either(&mut interrupted, &mut terminated).await;
+    warn("stopping: answers under way are finished; a second signal stops at once");
+    tokio::spawn(async move {
+        either(&mut interrupted, &mut terminated).await;
+        std::process::exit(IMPATIENT_EXIT_CODE);
+    });
+}
+
+async fn either(a: &mut Signal, b: &mut Signal) {
+    tokio::select! {
+        _ = a.recv() => {}
+        _ = b.recv() => {}
+    }
+}
+
+fn announce(
+    url: &str,
+    shell: &Shell,
+    server: &Server,
+    testing: Testing,
+    notes: &[String],
+) -> anyhow::Result<()> {
+    if testing == Testing::On {
+        warn("WARNING: --testing is on: anybody who reaches this server may empty its catalogue.");
+    }
+    say(format!("pinakes {} listens on {url}", env!("CARGO_PKG_VERSION")))?;
+    say(format!("  data     {}", server.data.display()))?;
+    for (dialect, bases) in shell.mounted() {
+        say(format!("  {dialect:<8} {}", bases.join(" ")))?;
+    }
+    say("  server   /metrics /health/live /health/ready /openapi.json")?;
+    notes.iter().try_for_each(|note| say(note.replace("{url}", url)))
+}
+
+/// Whether the testing routes are wanted, and may be there.
+fn testing(wanted: bool, listen: SocketAddr) -> anyhow::Result<Testing> {
+    match (wanted, listen.ip().is_loopback()) {
+        (false, _) => Ok(Testing::Off),
+        (true, true) => Ok(Testing::On),
+        (true, false) => Err(Misuse(format!(
+            "--testing lets anybody empty the catalogue, so it is refused on {listen}; \
+             listen on a loopback address such as 127.0.0.1:3000, or leave --testing out"
+        ))
+        .into()),
+    }
+}
+
+/// As many threads as cores for requests; blocking threads for what the limits let run at once.
+fn runtime(config: &Config) -> anyhow::Result<Runtime> {
+    let n_cores = available_parallelism().map_or(1, usize::from);
+    let n_threads = if config.server.threads == 0 { n_cores } else { config.server.threads };
+    let n_blocking = config.limits.scans + config.limits.password_checks + SPARE_BLOCKING_THREADS;
+    let built = Builder::new_multi_thread()
+        .worker_threads(n_threads)
+        .max_blocking_threads(n_blocking)
+        .enable_all()
+        .build();
+    built.context("the server's threads cannot be started")
+}
+
+/// Begins to log to standard error.
+pub(crate) fn begin_log(server: &Server) -> anyhow::Result<()> {
+    let wanted = std::env::var(EnvFilter::DEFAULT_ENV).ok().filter(|it| !it.is_empty());
+    let wanted = wanted.as_deref().unwrap_or(&server.log);
+    let filter = EnvFilter::try_new(wanted)
+        .map_err(|error| Misuse(format!("server.log {wanted:?}: {error}; expected e.g. \"info\"")))?;
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let begun = match server.log_format {
+        LogFormat::Text => builder.try_init(),
+        LogFormat::Json => builder.json().try_init(),
+    };
+    begun.map_err(|error| anyhow::anyhow!("logging cannot begin: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn testing_is_for_loopback_alone() -> Result<(), Box<dyn std::error::Error>> {
+        let (local, open) = ("127.0.0.1:0".parse()?, "0.0.0.0:3000".parse()?);
+        assert_eq!(testing(true, local)?, Testing::On);
+        assert_eq!(testing(true, "[::1]:3000".parse()?)?, Testing::On);
+        assert_eq!(testing(false, open)?, Testing::Off);
+        assert!(testing(true, open).is_err_and(|error| error.is::<Misuse>()));
+        Ok(())
+    }
+}

@@ -1,0 +1,182 @@
+//! The settings: `pinakes.toml`, then the environment by SciCat's names, then flags.
+//!
+//! Every key with its default and meaning stands in `reference.toml`, which `pinakes config` prints; a test
+//! holds it against the defaults in the code, another against `docs/configuration.md`.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use pinakes_http::{AccessLog, TenantChoice};
+use pinakes_store::Limits;
+use serde::Deserialize;
+
+/// Every key with its default and what it means.
+pub(crate) const REFERENCE: &str = include_str!("../reference.toml");
+
+/// The command line or the configuration is wrong: exit code 2.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Misuse(pub(crate) String);
+
+/// All settings.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Config {
+    /// The process: address, folder, threads, logs.
+    pub(crate) server: Server,
+    /// Every bound.
+    pub(crate) limits: Limits,
+    /// How the tenant of a request is found.
+    pub(crate) tenants: TenantChoice,
+    /// Accounts, for all dialects.
+    pub(crate) accounts: Accounts,
+    /// The SciCat dialect.
+    pub(crate) scicat: pinakes_scicat::Settings,
+}
+
+/// The table `[server]`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Server {
+    /// Where to listen; port 0 picks a free one.
+    pub(crate) listen: SocketAddr,
+    /// Folder of the catalogue.
+    pub(crate) data: PathBuf,
+    /// Threads that serve requests; 0 for one per core.
+    pub(crate) threads: usize,
+    /// What is logged to standard error.
+    pub(crate) log: String,
+    /// The form of log lines.
+    pub(crate) log_format: LogFormat,
+    /// The level of the line that each request leaves.
+    pub(crate) access_log: AccessLog,
+}
+
+/// The form of log lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object a line, for programs.
+    Json,
+}
+
+impl Default for Server {
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::from(([127, 0, 0, 1], 3000)),
+            data: PathBuf::from("pinakes-data"),
+            threads: 0,
+            log: "info".to_owned(),
+            log_format: LogFormat::Text,
+            access_log: AccessLog::Debug,
+        }
+    }
+}
+
+/// The table `[accounts]`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Accounts {
+    /// Signs web tokens; empty: one is made and kept beside the data.
+    pub(crate) secret: String,
+    /// Groups that every user has.
+    pub(crate) everyone: Vec<String>,
+}
+
+impl Config {
+    /// The settings of a file, or the defaults, with the environment over them.
+    ///
+    /// Errors: [`Misuse`] that names the key, or the variable, and what it should be.
+    pub(crate) fn load(file: Option<&Path>) -> anyhow::Result<Self> {
+        let config = match file {
+            Some(path) => Self::read(path)?,
+            None => Self::default(),
+        };
+        config.with_environment(|name| std::env::var(name).ok())
+    }
+
+    fn read(path: &Path) -> anyhow::Result<Self> {
+        let text = std::fs::read_to_string(path)
+            .with_context(|| format!("the configuration {} cannot be read", path.display()))?;
+        toml::from_str(&text).map_err(|error| {
+            let reason = error.to_string();
+            let advice = "`pinakes config` prints every key with its default";
+            Misuse(format!("{}: {}\n{advice}", path.display(), reason.trim_end())).into()
+        })
+    }
+
+    fn with_environment(mut self, variable: impl Fn(&str) -> Option<String>) -> anyhow::Result<Self> {
+        let text = |name: &str| variable(name).filter(|it| !it.trim().is_empty());
+        if let Some(secret) = text("JWT_SECRET") {
+            self.accounts.secret = secret;
+        }
+        if let Some(groups) = text("ACCESS_GROUPS_STATIC_VALUES") {
+            self.accounts.everyone =
+                groups.split(',').map(|it| it.trim().to_owned()).filter(|it| !it.is_empty()).collect();
+        }
+        let scicat = self.scicat.with_environment(&variable);
+        self.scicat = scicat.map_err(|error| Misuse(format!("settings of SciCat: {error}")))?;
+        Ok(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reference_states_the_defaults() -> Result<(), Box<dyn std::error::Error>> {
+        let stated: Config = toml::from_str(REFERENCE)?;
+        assert_eq!(format!("{stated:#?}"), format!("{:#?}", Config::default()));
+        Ok(())
+    }
+
+    /// The keys that a table knows, from what it says about one that it does not know.
+    fn keys_of(table: &str) -> Vec<String> {
+        let text = format!("{}no_such_key = 1", if table.is_empty() { String::new() } else { format!("[{table}]\n") });
+        let Err(error) = toml::from_str::<Config>(&text) else { return Vec::new() };
+        let message = error.message().to_owned();
+        let (_, keys) = message.split_once("expected one of").unwrap_or((&message, &message));
+        keys.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn the_reference_states_every_key() -> Result<(), Box<dyn std::error::Error>> {
+        let stated: toml::Table = toml::from_str(REFERENCE)?;
+        let tables = keys_of("");
+        assert_eq!(tables, ["server", "limits", "tenants", "accounts", "scicat"]);
+        for table in tables {
+            let keys = keys_of(&table);
+            assert!(!keys.is_empty(), "no keys found for [{table}]");
+            let known = stated.get(&table).and_then(toml::Value::as_table);
+            for key in keys {
+                assert!(known.is_some_and(|it| it.contains_key(&key)), "reference.toml lacks {table}.{key}");
+            }
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn the_environment_goes_over_the_file() -> anyhow::Result<()> {
+        let variable = |name: &str| match name {
+            "JWT_SECRET" => Some("a secret of the site".to_owned()),
+            "ACCESS_GROUPS_STATIC_VALUES" => Some("staff, ess ,".to_owned()),
+            "PID_PREFIX" => Some("20.500.12269".to_owned()),
+            _ => None,
+        };
+        let config = Config::default().with_environment(variable)?;
+        assert_eq!(config.accounts.everyone, ["staff", "ess"]);
+        assert_eq!(config.scicat.pid_prefix, "20.500.12269");
+        Ok(())
+    }
+
+    #[test]
+    fn a_variable_that_does_not_fit_is_named() {
+        let variable = |name: &str| (name == "JWT_EXPIRES_IN").then(|| "soon".to_owned());
+        let refused = Config::default().with_environment(variable);
+        assert!(refused.is_err_and(|error| error.to_string().contains("JWT_EXPIRES_IN=\"soon\"")));
+    }
+}

@@ -1,0 +1,84 @@
+//! Which catalogue, and which tenant of it, a command is about.
+
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use pinakes_store::Tenant;
+
+use crate::catalogue::House;
+use crate::config::{Config, Misuse};
+
+/// How long a read of an operator may take: seven weeks stand for any time.
+const UNHURRIED_MS: u64 = u32::MAX as u64;
+/// Records that the text index may be behind an import.
+const UNHURRIED_RECORDS: u64 = 1 << 40;
+
+/// Flags that name a catalogue.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct Place {
+    /// Folder of the catalogue [default: key server.data, else pinakes-data]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+    /// File of settings; `pinakes config` prints one
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+}
+
+/// Flags that name a tenant of a catalogue.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct TenantPlace {
+    #[command(flatten)]
+    pub(crate) place: Place,
+    /// Tenant [default: key tenants.default, else default]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) tenant: Option<String>,
+}
+
+/// Whether a catalogue that is not there is begun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Missing {
+    /// With its folder and its default tenant.
+    Begin,
+    /// It is an error.
+    Refuse,
+}
+
+impl Place {
+    /// The settings, flags included.
+    pub(crate) fn settings(&self) -> anyhow::Result<Config> {
+        let mut config = Config::load(self.config.as_deref())?;
+        if let Some(data) = &self.data {
+            config.server.data.clone_from(data);
+        }
+        Ok(config)
+    }
+
+    /// The catalogue, open for an operator's work: reads may take their time, and the text index is left to
+    /// follow when the server has time for it.
+    pub(crate) fn open(&self, missing: Missing) -> anyhow::Result<House> {
+        let mut config = self.settings()?;
+        config.limits.read_timeout_ms = UNHURRIED_MS;
+        config.limits.text_lag_records = UNHURRIED_RECORDS;
+        open(config, missing)
+    }
+}
+
+impl TenantPlace {
+    /// The catalogue and the tenant, open.
+    pub(crate) fn open(&self, missing: Missing) -> anyhow::Result<(House, Tenant)> {
+        let house = self.place.open(missing)?;
+        let name = self.tenant.clone().unwrap_or_else(|| house.config.tenants.default.clone());
+        let tenant = house.catalogue.tenant(&name)?;
+        Ok((house, tenant))
+    }
+}
+
+/// The catalogue of some settings, open.
+pub(crate) fn open(config: Config, missing: Missing) -> anyhow::Result<House> {
+    let data = config.server.data.clone();
+    if missing == Missing::Refuse && !data.is_dir() {
+        let advice = "name its folder with --data, or begin one with `pinakes serve`";
+        return Err(Misuse(format!("there is no catalogue in {}; {advice}", data.display())).into());
+    }
+    House::open(config).with_context(|| format!("the catalogue in {} cannot be opened", data.display()))
+}
