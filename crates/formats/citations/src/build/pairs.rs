@@ -7,7 +7,7 @@ use super::spool::{Batch, Merge, Run, RunReader, Runs, SortedSource, Spool};
 use crate::varint;
 
 /// Bytes of pairs sorted at once. Two batches per spool exist at a time, and sorting takes half of one more.
-const BATCH_BYTES: usize = 64 << 20;
+const BATCH_BYTES: usize = 32 << 20;
 const PAIR_LEN_MAX_BYTES: usize = 20;
 
 /// What is sorted by, and what goes with it.
