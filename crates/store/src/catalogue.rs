@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Semaphore;
 
 use crate::classes::Classes;
+use crate::postgres::Cluster;
 use crate::session::Flavour;
 use crate::sqlite::{self, Sqlite};
 use crate::statements::Statements;
@@ -20,6 +21,10 @@ use crate::{Kind, Limits, Result, StoreError, Tenant, TenantStats};
 pub enum Location {
     /// A folder with one file per tenant. Made when it is not there.
     Folder(PathBuf),
+    /// A PostgreSQL database with one schema per tenant, as libpq writes its URL: several hosts and
+    /// `target_session_attrs` are understood. `catalogue=name` among its parameters keeps the tenants of
+    /// several installations in one database apart.
+    Postgres(String),
 }
 
 /// A tenant, as it is listed.
@@ -36,12 +41,68 @@ pub struct TenantInfo {
 pub struct Catalogue(Arc<Everything>);
 
 struct Everything {
-    folder: PathBuf,
+    place: Place,
     kinds: &'static [&'static Kind],
     limits: Limits,
     scans: Arc<Semaphore>,
     open: Mutex<HashMap<String, Arc<Slot>>>,
     clock: AtomicU64,
+}
+
+/// The engines' places.
+enum Place {
+    Folder(PathBuf),
+    Postgres(Cluster),
+}
+
+impl Place {
+    fn open(location: Location, limits: &Limits) -> Result<Self> {
+        match location {
+            Location::Folder(folder) => {
+                let tenants = folder.join(TENANTS);
+                std::fs::create_dir_all(&tenants)
+                    .map_err(|source| StoreError::Io { path: tenants.display().to_string(), source })?;
+                Ok(Self::Folder(tenants))
+            }
+            Location::Postgres(url) => Cluster::new(&url, limits).map(Self::Postgres),
+        }
+    }
+
+    fn exists(&self, name: &str) -> Result<bool> {
+        match self {
+            Self::Folder(folder) => Ok(file(folder, name).exists()),
+            Self::Postgres(cluster) => cluster.exists(name),
+        }
+    }
+
+    fn create(&self, name: &str, description: &str) -> Result<()> {
+        match self {
+            Self::Folder(folder) => sqlite::create(&file(folder, name)),
+            Self::Postgres(cluster) => cluster.create(name, description),
+        }
+    }
+
+    /// What a tenant holds is gone when this returns; nobody may have it open here.
+    fn delete(&self, name: &str) -> Result<()> {
+        let folder = match self {
+            Self::Folder(folder) => folder,
+            Self::Postgres(cluster) => return cluster.delete(name),
+        };
+        for end in ["", "-wal", "-shm", sqlite::PRESENCE] {
+            let file = PathBuf::from(format!("{}{end}", file(folder, name).display()));
+            match std::fs::remove_file(&file) {
+                Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(StoreError::Io { path: file.display().to_string(), source });
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+fn file(folder: &Path, name: &str) -> PathBuf {
+    folder.join(format!("{name}{EXTENSION}"))
 }
 
 /// The place of one tenant: opening one holds up nobody who asks for another.
@@ -60,14 +121,12 @@ impl Slot {
 impl Catalogue {
     /// Opens the place; tenants are opened when they are first asked for.
     ///
-    /// Errors: the folder cannot be made or read.
+    /// Errors: the folder cannot be made or read, the URL cannot be read; a kind's declaration cannot be. A
+    /// database is first asked when a tenant is.
     pub fn open(location: Location, kinds: &'static [&'static Kind], limits: Limits) -> Result<Self> {
-        let Location::Folder(folder) = location;
-        let tenants = folder.join(TENANTS);
-        std::fs::create_dir_all(&tenants)
-            .map_err(|source| StoreError::Io { path: tenants.display().to_string(), source })?;
+        kinds.iter().try_for_each(|kind| kind.check())?;
         Ok(Self(Arc::new(Everything {
-            folder: tenants,
+            place: Place::open(location, &limits)?,
             kinds,
             scans: Arc::new(Semaphore::new(limits.scans)),
             limits,
@@ -83,11 +142,11 @@ impl Catalogue {
 
     /// A tenant by name, opened if need be.
     pub fn tenant(&self, name: &str) -> Result<Tenant> {
-        let path = self.path(name)?;
+        check_name(name)?;
         let known = self.lock().get(name).cloned();
         let slot = match known {
             Some(slot) => slot,
-            None if path.exists() => self.lock().entry(name.to_owned()).or_default().clone(),
+            None if self.0.place.exists(name)? => self.lock().entry(name.to_owned()).or_default().clone(),
             None => return Err(StoreError::UnknownTenant(name.to_owned())),
         };
         slot.last_use.store(self.0.clock.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
@@ -95,10 +154,10 @@ impl Catalogue {
         if let Some(tenant) = &*opened {
             return Ok(tenant.clone());
         }
-        if !path.exists() {
+        if !self.0.place.exists(name)? {
             return Err(StoreError::UnknownTenant(name.to_owned()));
         }
-        let tenant = opened.insert(self.open_file(name, &path)?).clone();
+        let tenant = opened.insert(self.open_tenant(name)?).clone();
         drop(opened);
         self.close_least_used();
         Ok(tenant)
@@ -108,16 +167,19 @@ impl Catalogue {
     ///
     /// Errors: the name is taken, or cannot be one.
     pub fn create_tenant(&self, name: &str, description: &str) -> Result<Tenant> {
-        let path = self.path(name)?;
+        check_name(name)?;
         {
             let slot = self.lock().entry(name.to_owned()).or_default().clone();
             let _opened = slot.lock();
-            if path.exists() {
+            if self.0.place.exists(name)? {
                 return Err(StoreError::TenantExists(name.to_owned()));
             }
-            sqlite::create(&path)?;
+            self.0.place.create(name, description)?;
         }
         let tenant = self.tenant(name)?;
+        if matches!(self.0.place, Place::Postgres(_)) {
+            return Ok(tenant);
+        }
         let description = description.to_owned();
         tenant.write_blocking(move |txn| {
             let sql = "INSERT INTO meta (name, value, text) VALUES ('description', 0, ?1) \
@@ -142,10 +204,10 @@ impl Catalogue {
     ///
     /// Errors: there is none of that name; somebody is using it.
     pub fn delete_tenant(&self, name: &str) -> Result<()> {
-        let path = self.path(name)?;
+        check_name(name)?;
         let slot = self.lock().entry(name.to_owned()).or_default().clone();
         let mut opened = slot.lock();
-        if !path.exists() {
+        if !self.0.place.exists(name)? {
             return Err(StoreError::UnknownTenant(name.to_owned()));
         }
         if let Some(tenant) = opened.take()
@@ -156,23 +218,18 @@ impl Catalogue {
                 "tenant {name:?} is in use; try again when its requests are done"
             )));
         }
-        for end in ["", "-wal", "-shm", sqlite::PRESENCE] {
-            let file = PathBuf::from(format!("{}{end}", path.display()));
-            match std::fs::remove_file(&file) {
-                Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
-                    return Err(StoreError::Io { path: file.display().to_string(), source });
-                }
-                _ => {}
-            }
-        }
-        Ok(())
+        self.0.place.delete(name)
     }
 
     /// All tenants, by name.
     pub fn tenants(&self) -> Result<Vec<TenantInfo>> {
-        let failed = |source| StoreError::Io { path: self.0.folder.display().to_string(), source };
+        let folder = match &self.0.place {
+            Place::Folder(folder) => folder,
+            Place::Postgres(cluster) => return cluster.tenants(),
+        };
+        let failed = |source| StoreError::Io { path: folder.display().to_string(), source };
         let mut list = Vec::new();
-        for entry in std::fs::read_dir(&self.0.folder).map_err(failed)? {
+        for entry in std::fs::read_dir(folder).map_err(failed)? {
             let file = entry.map_err(failed)?.file_name();
             if let Some(name) = file.to_str().and_then(|it| it.strip_suffix(EXTENSION)) {
                 let description = self.tenant(name)?.read_blocking(|view| {
@@ -199,11 +256,23 @@ impl Catalogue {
         drop(all);
     }
 
-    fn open_file(&self, name: &str, path: &Path) -> Result<Tenant> {
-        let statements = Statements::of(Flavour::Sqlite, self.0.kinds);
-        let shared =
-            Arc::new(Shared { kinds: self.0.kinds, statements, classes: Classes::new(), limits: self.0.limits.clone() });
-        let engine = Engine::Sqlite(Sqlite::open(path, shared)?);
+    fn open_tenant(&self, name: &str) -> Result<Tenant> {
+        let shared = |flavour, side| Shared {
+            kinds: self.0.kinds,
+            statements: Statements::of(flavour, self.0.kinds),
+            classes: Classes::new(),
+            side,
+            limits: self.0.limits.clone(),
+        };
+        let engine = match &self.0.place {
+            Place::Folder(folder) => {
+                let shared = Arc::new(shared(Flavour::Sqlite, None));
+                Engine::Sqlite(Sqlite::open(&file(folder, name), shared)?)
+            }
+            Place::Postgres(cluster) => {
+                Engine::Postgres(cluster.open(name, |side| shared(Flavour::Postgres, Some(side)))?)
+            }
+        };
         let (scans, read_timeout_ms) = (self.0.scans.clone(), self.0.limits.read_timeout_ms);
         Ok(Tenant(Arc::new(Inner { name: name.to_owned(), engine, scans, read_timeout_ms })))
     }
@@ -223,20 +292,17 @@ impl Catalogue {
         idle.take(n_over).for_each(drop);
     }
 
-    fn path(&self, name: &str) -> Result<PathBuf> {
-        let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-        let is_name = (1..=63).contains(&name.len())
-            && name.bytes().all(|byte| is_plain(byte) || byte == b'-' || byte == b'_')
-            && name.bytes().next().is_some_and(is_plain);
-        if !is_name {
-            return Err(StoreError::TenantName(name.to_owned()));
-        }
-        Ok(self.0.folder.join(format!("{name}{EXTENSION}")))
-    }
-
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<Slot>>> {
         self.0.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn check_name(name: &str) -> Result<()> {
+    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let is_name = (1..=63).contains(&name.len())
+        && name.bytes().all(|byte| is_plain(byte) || byte == b'-' || byte == b'_')
+        && name.bytes().next().is_some_and(is_plain);
+    if is_name { Ok(()) } else { Err(StoreError::TenantName(name.to_owned())) }
 }
 
 /// Folder of the tenants' files.

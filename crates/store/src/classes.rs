@@ -130,6 +130,11 @@ impl Classes {
         Ok(grown)
     }
 
+    /// Reads the committed classes that were added since.
+    pub(crate) fn read(&self, session: &mut Session<'_>, kind: &'static Kind) -> Result<()> {
+        self.current(session, State::Committed, kind).map(|_| ())
+    }
+
     /// Whether the class is known to be stored and committed.
     pub(crate) fn is_committed(&self, kind: &'static Kind, class: Class) -> bool {
         self.known(kind).by_number.contains_key(&class.0)

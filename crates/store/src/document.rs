@@ -6,6 +6,7 @@ use time::OffsetDateTime;
 
 use crate::eval::{each_at, instant_ms, value_at};
 use crate::session::Cell;
+use crate::strings::unique_strings;
 use crate::{Arity, Class, Counts, Kind, ListId, Path, Result, StoreError, Text, Type};
 
 /// A record ready to be written. Making one serialises the body and reads it once; writers do that
@@ -30,6 +31,13 @@ impl Document {
         }
         let bytes = serde_json::to_vec(body).map_err(|error| StoreError::Damaged(error.to_string()))?;
         Ok(Self { kind, id, body: bytes.into(), taken: Taken::from(kind, body), list: None })
+    }
+
+    /// As it is stored already. Errors: the bytes are not JSON.
+    pub(crate) fn stored(kind: &'static Kind, id: String, bytes: Bytes) -> Result<Self> {
+        let body = serde_json::from_slice(&bytes)
+            .map_err(|error| StoreError::Damaged(format!("{} {id:?}: {error}", kind.name)))?;
+        Ok(Self { kind, id, taken: Taken::from(kind, &body), body: bytes, list: None })
     }
 
     /// With a list of `n_members` members that was written before with [`crate::Txn::append_members`].
@@ -59,7 +67,7 @@ pub(crate) struct Taken {
     pub(crate) cells: Vec<Cell>,
     /// (index of the column, value) for [`Arity::Many`] columns, without doubles.
     pub(crate) many: Vec<(usize, Cell)>,
-    /// (index of the facet, value), without doubles.
+    /// (index of the facet, value), facet by facet, values in order and without doubles.
     pub(crate) counted: Vec<(usize, String)>,
     /// (scheme, value).
     pub(crate) identifiers: Vec<(&'static str, String)>,
@@ -106,17 +114,18 @@ impl Taken {
     }
 }
 
-/// The text of a body that a search finds; `None` when the kind has no text.
-pub(crate) fn searched_text(kind: &Kind, body: &Json) -> Option<String> {
-    let mut text = String::new();
+/// The text of a stored body that a search finds; empty when the kind has no text.
+pub(crate) fn searched_text(kind: &Kind, body: &[u8]) -> serde_json::Result<String> {
     match kind.text {
-        Text::None => return None,
-        Text::AllStrings => push_strings(body, &mut text),
+        Text::None => Ok(String::new()),
+        Text::AllStrings => unique_strings(body),
         Text::At(paths) => {
-            paths.iter().for_each(|path| each_at(body, path, &mut |it| push_strings(it, &mut text)))
+            let body = serde_json::from_slice(body)?;
+            let mut text = String::new();
+            paths.iter().for_each(|path| each_at(&body, path, &mut |it| push_strings(it, &mut text)));
+            Ok(text)
         }
     }
-    Some(text)
 }
 
 /// Calls `visit` with each value that a facet counts in a body; equal values may come more than once.
@@ -124,7 +133,7 @@ pub(crate) fn count(counts: Counts, body: &Json, path: &str, visit: &mut impl Fn
     match counts {
         Counts::Values => each_at(body, path, &mut |it| match it {
             Json::Null | Json::Object(_) | Json::Array(_) => {}
-            Json::String(text) => visit(text.clone()),
+            Json::String(text) => visit(storable(text)),
             Json::Number(number) => visit(number_text(number)),
             Json::Bool(it) => visit(it.to_string()),
         }),
@@ -137,7 +146,7 @@ pub(crate) fn count(counts: Counts, body: &Json, path: &str, visit: &mut impl Fn
             if let Some(Json::Object(map)) = value_at(body, Path::dotted(path).as_steps()) {
                 let mut list = Vec::new();
                 strings(map, &mut list);
-                list.into_iter().for_each(visit);
+                list.iter().map(|it| storable(it)).for_each(visit);
             }
         }
     }
@@ -196,8 +205,9 @@ fn single_cell(body: &Json, path: &str, ty: Type) -> Cell {
 
 fn cell(value: &Json, ty: Type) -> Cell {
     let cell = match (ty, value) {
-        (Type::Text, Json::String(text)) => Some(Cell::Text(text.clone())),
-        (Type::Integer | Type::Real, Json::Number(number)) => number_cell(number),
+        (Type::Text, Json::String(text)) => Some(Cell::Text(storable(text))),
+        (Type::Integer, Json::Number(number)) => number_cell(number).filter(|it| matches!(it, Cell::Int(_))),
+        (Type::Real, Json::Number(number)) => number_cell(number),
         (Type::Boolean, Json::Bool(it)) => Some(Cell::Int(i64::from(*it))),
         (Type::Instant, Json::String(text)) => instant_ms(text).map(Cell::Int),
         _ => None,
@@ -208,9 +218,14 @@ fn cell(value: &Json, ty: Type) -> Cell {
 fn each_text(body: &Json, path: &str, visit: &mut impl FnMut(String)) {
     each_at(body, path, &mut |it| {
         if let Json::String(text) = it {
-            visit(text.clone());
+            visit(storable(text));
         }
     });
+}
+
+/// The text as every engine's columns hold it: PostgreSQL has no NUL character in texts.
+pub(crate) fn storable(text: &str) -> String {
+    text.replace('\0', "\u{fffd}")
 }
 
 fn push_strings(value: &Json, text: &mut String) {

@@ -81,6 +81,24 @@ pub enum StoreError {
     /// The closure of a write panicked; nothing of it was kept.
     #[error("a write stopped by an internal fault; nothing of it was kept")]
     Panicked,
+    /// The write lost against others that changed the same records, however often it ran again.
+    #[error("too many changes to the same records at once: {0}; try again")]
+    Conflict(String),
+    /// The database does not answer, or refuses us; nothing of the write was kept.
+    #[error("the database cannot be used: {0}")]
+    Unavailable(String),
+    /// The connection was lost in the middle of a commit: the write may be there or not. It was not
+    /// acknowledged.
+    #[error("the connection was lost while committing, the write may or may not be there: {0}")]
+    Uncertain(String),
+    /// The database refused a statement.
+    #[error("postgresql: {message}")]
+    Postgres {
+        /// The five characters of its error code.
+        code: String,
+        /// What it said.
+        message: String,
+    },
     /// The embedded engine failed.
     #[error("sqlite: {0}")]
     Sqlite(rusqlite::Error),

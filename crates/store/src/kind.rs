@@ -2,7 +2,10 @@
 
 use serde_json::{Map, Value};
 
-use crate::Path;
+use crate::{Path, Result, StoreError};
+
+/// Columns that every kind's table has.
+const OWN_COLUMNS: [&str; 9] = ["key", "id", "version", "sequence", "class", "list", "n_members", "body", "words"];
 
 /// A kind of record. Declared once as a `static`; its name is unique over all dialects.
 #[derive(Debug)]
@@ -79,6 +82,31 @@ impl Kind {
         self.id_path.is_some_and(|id_path| path.is_dotted(id_path))
     }
 
+    /// Refuses a declaration that no table can be made of.
+    pub(crate) fn check(&self) -> Result<()> {
+        let refuse = |what: String| Err(StoreError::Query(format!("kind {:?}: {what}", self.name)));
+        let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+        if self.name.is_empty() || !self.name.bytes().all(is_plain) {
+            return refuse("a kind's name is made of a-z, 0-9 and _".to_owned());
+        }
+        for (index, column) in self.columns.iter().enumerate() {
+            let same = |name: &str| name.eq_ignore_ascii_case(column.name);
+            if OWN_COLUMNS.iter().any(|name| same(name)) {
+                return refuse(format!("column {:?} has a name that the store uses; give another", column.name));
+            }
+            if self.columns[..index].iter().any(|it| same(it.name)) {
+                return refuse(format!("column {:?} is declared twice", column.name));
+            }
+        }
+        for name in self.indexes.iter().flat_map(|index| index.columns) {
+            let column = self.column_named(name);
+            if *name != "class" && column.is_none_or(|it| it.arity == Arity::Many) {
+                return refuse(format!("an index is on {name:?}, which is no column with one value"));
+            }
+        }
+        Ok(())
+    }
+
     /// The declaration as text: when it differs from the one a tenant was written with, columns, indexes
     /// and counts are made anew from the bodies. Functions count by the facet's name.
     pub(crate) fn declaration(&self) -> String {
@@ -108,7 +136,8 @@ impl Kind {
 /// A field of the body kept beside it, for conditions and sorting.
 #[derive(Debug)]
 pub struct Column {
-    /// SQL-safe name, unique in the kind.
+    /// SQL-safe name, unique in the kind without regard to case; not `key`, `id`, `version`, `sequence`, `class`,
+    /// `list`, `n_members`, `body` or `words`, which are the store's own.
     pub name: &'static str,
     /// Dotted path in the body.
     pub path: &'static str,
@@ -147,7 +176,7 @@ pub enum Arity {
 pub enum Type {
     /// JSON string.
     Text,
-    /// JSON number, exact up to 64-bit integers.
+    /// JSON number that is whole, exact up to 64 bits.
     Integer,
     /// JSON number.
     Real,

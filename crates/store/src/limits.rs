@@ -49,6 +49,10 @@ pub struct Limits {
     pub page_cache_kib: u32,
     /// How much of a tenant's file may be mapped, in bytes (1 TiB).
     pub map_bytes: u64,
+    /// Sessions of a PostgreSQL database that one server opens at most, over all tenants (32).
+    pub database_sessions: usize,
+    /// Writes of one tenant that run at once on PostgreSQL (16); others wait in its queue.
+    pub tenant_writers: usize,
     /// Size of the write-ahead log at which it is written back, in bytes (64 MiB).
     pub log_bytes: u64,
     /// Records that the text index may be behind before writes wait for it (20,000).
@@ -85,6 +89,8 @@ impl Default for Limits {
             readers: 16,
             page_cache_kib: 8 << 10,
             map_bytes: 1 << 40,
+            database_sessions: 32,
+            tenant_writers: 16,
             log_bytes: 64 << 20,
             text_lag_records: 20_000,
             cached_callers: 10_000,

@@ -4,7 +4,9 @@
 use std::sync::Arc;
 
 use crate::classes::{ClassSet, Classes};
-use crate::session::{Cell, Session};
+use crate::document::storable;
+use crate::postgres::schema as postgres;
+use crate::session::{Cell, Flavour, Session};
 use crate::view::State;
 use crate::{Arity, Column, End, Expr, Kind, Path, Result, Type, Value, text};
 
@@ -251,8 +253,13 @@ impl Compiler<'_, '_> {
             }
             Expr::Text(query) => {
                 self.has_text = true;
-                let n = self.bind(Cell::Text(text::match_text(query)));
-                Some(text::condition(self.kind, n))
+                let flavour = self.session.flavour();
+                let text = text::match_text(flavour, query);
+                if text.is_empty() || self.kind.text == crate::Text::None {
+                    return Ok(Some("FALSE".to_owned()));
+                }
+                let n = self.bind(Cell::Text(text));
+                Some(text::condition(flavour, self.kind, n))
             }
             Expr::Exists(_) | Expr::Regex(..) | Expr::Element(..) | Expr::Size(..) => None,
         })
@@ -306,7 +313,14 @@ impl Compiler<'_, '_> {
             }
             None => return None,
         };
-        Some(column.condition(self.kind, logic, |name| {
+        if let (Place::Many(many), Flavour::Postgres) = (&column, flavour) {
+            let name = many.name;
+            return Some(match (one, many.ty) {
+                (false, _) => format!("r.\"{name}\" && ?{n}"),
+                (true, ty) => format!("r.\"{name}\" @> ARRAY[?{n}::{}]", postgres::type_name(ty)),
+            });
+        }
+        Some(column.condition(flavour, self.kind, logic, |name| {
             if one { format!("{name} = ?{n}") } else { flavour.in_set(name, n) }
         }))
     }
@@ -320,8 +334,9 @@ impl Compiler<'_, '_> {
                 End::Included(value) => (value, including),
                 End::Excluded(value) => (value, excluding),
             };
+            let (value, operator) = &whole_end(column.ty(), value, operator);
             match cell(value, column.ty()) {
-                Some(cell) => ends.push((operator, self.bind(cell))),
+                Some(cell) => ends.push((*operator, self.bind(cell))),
                 None if matches!(value, Value::Null | Value::Json(_) | Value::Instant(_)) => return None,
                 None => return Some("FALSE".to_owned()),
             }
@@ -329,7 +344,7 @@ impl Compiler<'_, '_> {
         if ends.is_empty() {
             return None;
         }
-        Some(column.condition(self.kind, logic, |name| {
+        Some(column.condition(self.session.flavour(), self.kind, logic, |name| {
             let parts: Vec<String> =
                 ends.iter().map(|(operator, n)| format!("{name} {operator} ?{n}")).collect();
             parts.join(" AND ")
@@ -343,9 +358,10 @@ impl Compiler<'_, '_> {
             Type::Instant => return None,
             Type::Integer | Type::Real | Type::Boolean => return Some("FALSE".to_owned()),
         }
+        let prefix = &storable(prefix);
         let low = self.bind(Cell::Text(prefix.to_owned()));
         let high = text_after(prefix).map(|it| self.bind(Cell::Text(it)));
-        Some(column.condition(self.kind, logic, |name| match high {
+        Some(column.condition(self.session.flavour(), self.kind, logic, |name| match high {
             Some(high) => format!("{name} >= ?{low} AND {name} < ?{high}"),
             None => format!("{name} >= ?{low}"),
         }))
@@ -379,12 +395,22 @@ impl Place {
     }
 
     /// The SQL in which `test` is applied to the column's name.
-    fn condition(&self, kind: &Kind, logic: Logic, test: impl Fn(&str) -> String) -> String {
+    fn condition(
+        &self,
+        flavour: Flavour,
+        kind: &Kind,
+        logic: Logic,
+        test: impl Fn(&str) -> String,
+    ) -> String {
         match self {
             Self::Id => test("r.id"),
             Self::One(column) => {
                 let sql = test(&format!("r.\"{}\"", column.name));
                 if logic == Logic::Strict { format!("({sql}) IS TRUE") } else { sql }
+            }
+            Self::Many(column) if flavour == Flavour::Postgres => {
+                let test = test("x.value");
+                format!("EXISTS (SELECT 1 FROM unnest(r.\"{}\") x (value) WHERE {test})", column.name)
             }
             Self::Many(column) => {
                 let table = many_table(kind, column);
@@ -402,13 +428,31 @@ pub(crate) fn many_table(kind: &Kind, column: &Column) -> String {
 /// The cell that a column of type `ty` would hold for `value`; `None` when no such column can equal it.
 fn cell(value: &Value, ty: Type) -> Option<Cell> {
     match (ty, value) {
-        (Type::Text, Value::Text(text)) => Some(Cell::Text(text.clone())),
+        (Type::Text, Value::Text(text)) => Some(Cell::Text(storable(text))),
         (Type::Integer | Type::Real, Value::Integer(number)) => Some(Cell::Int(*number)),
-        (Type::Integer | Type::Real, Value::Real(number)) => Some(Cell::Real(*number)),
+        (Type::Integer, Value::Real(number)) => match Cell::number(*number) {
+            whole @ Cell::Int(_) => Some(whole),
+            _ => None,
+        },
+        (Type::Real, Value::Real(number)) => Some(Cell::number(*number)),
         (Type::Boolean, Value::Boolean(it)) => Some(Cell::Int(i64::from(*it))),
         (Type::Instant, Value::Instant(ms)) => Some(Cell::Int(*ms)),
         (Type::Instant, Value::Text(text)) => crate::eval::instant_ms(text).map(Cell::Int),
         _ => None,
+    }
+}
+
+/// The end of a range over whole numbers that means what `value` means: more than 2.5 is 3 and more.
+fn whole_end(ty: Type, value: &Value, operator: &'static str) -> (Value, &'static str) {
+    match (ty, value) {
+        (Type::Integer, Value::Real(number)) if matches!(Cell::number(*number), Cell::Real(_)) => {
+            if operator.starts_with('>') {
+                (Value::Integer(number.ceil() as i64), ">=")
+            } else {
+                (Value::Integer(number.floor() as i64), "<=")
+            }
+        }
+        _ => (value.clone(), operator),
     }
 }
 

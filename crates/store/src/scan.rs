@@ -10,7 +10,7 @@ use crate::counters::{ALL_CLASSES, RECORDS};
 use crate::document::{count as count_values, day_text};
 use crate::eval::{sort_order, value_at};
 use crate::plan::{Plan, many_table};
-use crate::session::{Cell, Row};
+use crate::session::{Cell, Flavour, Row};
 use crate::view::State;
 use crate::{
     Arity, Counts, Direction, End, Expr, FacetCount, Kind, Order, Path, Query, Result, StoreError, Type, View,
@@ -160,10 +160,10 @@ impl Scan {
         lead: &Lead,
     ) -> Result<Vec<i64>> {
         let sql = match lead {
-            Lead::Merged(index) => self.merged_sql(index, order),
+            Lead::Merged(index) => self.merged_sql(view, index, order),
             _ => self.plain_sql(view, lead, order),
         };
-        let window = self.window_sql();
+        let window = self.window_sql(view);
         view.session.all(&format!("{sql}{window}"), &self.plan.values, |row| row.int(0))
     }
 
@@ -178,11 +178,20 @@ impl Scan {
             Lead::Engine | Lead::Many => condition,
             _ => condition.replace("r.key IN (", "+r.key IN ("),
         };
-        format!("SELECT r.key FROM \"k_{}\" r{hint}{condition}{}", self.kind.name, order_sql("r.", order))
+        format!("SELECT r.key FROM \"k_{}\" r{hint}{condition}{}", self.kind.name, order_sql(view, "r.", order))
     }
 
     /// Each class's sorted list up to the window, merged.
-    fn merged_sql(&mut self, index: &str, order: &[(&'static str, Direction)]) -> String {
+    fn merged_sql(
+        &mut self,
+        view: &View<'_>,
+        index: &str,
+        order: &[(&'static str, Direction)],
+    ) -> String {
+        let hint = match view.session.flavour() {
+            Flavour::Sqlite => format!(" INDEXED BY \"{index}\""),
+            Flavour::Postgres => String::new(),
+        };
         let numbers = self.plan.classes.as_ref().map(|set| set.numbers.clone()).unwrap_or_default();
         let want = self.query.skip + self.query.limit.unwrap_or(0);
         let n_want = self.plan.bind(want.into());
@@ -197,22 +206,25 @@ impl Scan {
         for number in numbers {
             let n = self.plan.bind(number.into());
             parts.push(format!(
-                "SELECT * FROM (SELECT r.key AS key{columns} FROM \"k_{}\" r INDEXED BY \"{index}\" \
-                 WHERE r.class = ?{n}{conditions}{} LIMIT ?{n_want})",
+                "SELECT * FROM (SELECT r.key AS key{columns} FROM \"k_{}\" r{hint} \
+                 WHERE r.class = ?{n}{conditions}{} LIMIT ?{n_want}) c{n}",
                 self.kind.name,
-                order_sql("r.", order)
+                order_sql(view, "r.", order)
             ));
         }
-        format!("SELECT p.key FROM ({}) p{}", parts.join(" UNION ALL "), order_sql("p.", order))
+        format!("SELECT p.key FROM ({}) p{}", parts.join(" UNION ALL "), order_sql(view, "p.", order))
     }
 
-    fn window_sql(&mut self) -> String {
+    fn window_sql(&mut self, view: &View<'_>) -> String {
         let Some(limit) = self.query.limit else {
-            return if self.query.skip == 0 {
-                String::new()
-            } else {
-                format!(" LIMIT -1 OFFSET ?{}", self.plan.bind(self.query.skip.into()))
+            if self.query.skip == 0 {
+                return String::new();
+            }
+            let all = match view.session.flavour() {
+                Flavour::Sqlite => " LIMIT -1",
+                Flavour::Postgres => "",
             };
+            return format!("{all} OFFSET ?{}", self.plan.bind(self.query.skip.into()));
         };
         let n = self.plan.bind(limit.into());
         if self.query.skip == 0 {
@@ -229,7 +241,8 @@ impl Scan {
     ) -> Result<Vec<i64>> {
         let (skip, limit) = (self.query.skip, self.query.limit.unwrap_or(u64::MAX));
         let (mut n_found, mut keys) = (0, Vec::new());
-        self.each_remaining(view, &order_sql("r.", order), |key, _| {
+        let order = order_sql(view, "r.", order);
+        self.each_remaining(view, &order, |key, _| {
             n_found += 1;
             if skip < n_found {
                 keys.push(key);
@@ -306,7 +319,9 @@ impl Scan {
         let leaves = &self.plan.leaves;
         let decided: String = leaves.iter().map(|leaf| format!(", ({}) IS TRUE", leaf.sql)).collect();
         let sql = format!(
-            "SELECT r.key, b.body{decided} FROM \"k_{name}\" r JOIN \"b_{name}\" b ON b.key = r.key{condition}{order}"
+            "SELECT r.key, {}{decided} FROM {}{condition}{order}",
+            view.session.flavour().body(),
+            view.session.flavour().rows_with_bodies(name)
         );
         view.session.rows(&sql, &self.plan.values, |row| {
             let body = parse(&row, 1)?;
@@ -364,12 +379,14 @@ impl Scan {
         let mut values: Vec<Cell> = vec![self.kind.name.into(), facet.into()];
         let sql = match &self.plan.classes {
             None => format!(
-                "SELECT value, n FROM facet WHERE kind = ?1 AND facet = ?2 AND class = {ALL_CLASSES} ORDER BY value DESC"
+                "SELECT value, CAST(sum(n) AS bigint) FROM facet WHERE kind = ?1 AND facet = ?2 AND class = {ALL_CLASSES} \
+                 GROUP BY value HAVING sum(n) <> 0 ORDER BY value DESC"
             ),
             Some(set) => {
                 values.push(Cell::Ints(set.numbers.clone()));
                 format!(
-                    "SELECT value, sum(n) FROM facet WHERE kind = ?1 AND facet = ?2 AND {} GROUP BY value ORDER BY value DESC",
+                    "SELECT value, CAST(sum(n) AS bigint) FROM facet WHERE kind = ?1 AND facet = ?2 AND {} \
+                     GROUP BY value HAVING sum(n) <> 0 ORDER BY value DESC",
                     view.session.flavour().in_set("class", 3)
                 )
             }
@@ -400,10 +417,15 @@ impl Scan {
             }
             (Arity::Many, Counts::Values) => (
                 "x.value".to_owned(),
-                format!(
-                    "{} x JOIN \"k_{table}\" r ON r.key = x.key{condition}",
-                    many_table(self.kind, column)
-                ),
+                match view.session.flavour() {
+                    Flavour::Sqlite => {
+                        let many = many_table(self.kind, column);
+                        format!("{many} x JOIN \"k_{table}\" r ON r.key = x.key{condition}")
+                    }
+                    Flavour::Postgres => {
+                        format!("\"k_{table}\" r CROSS JOIN unnest(r.\"{}\") x (value){condition}", column.name)
+                    }
+                },
             ),
             _ => {
                 self.plan.values.truncate(n_values);
@@ -455,6 +477,9 @@ impl Scan {
     fn choose_lead(&mut self, view: &mut View<'_>, order: &[(&'static str, Direction)]) -> Result<Lead> {
         if view.state == State::Open || order.len() > 1 || self.plan.has_text {
             return Ok(Lead::Engine);
+        }
+        if view.session.flavour() == Flavour::Postgres {
+            return Ok(self.merged_lead(order).unwrap_or(Lead::Engine));
         }
         let n_all = self.n_records(view, &[ALL_CLASSES])?;
         let has_ids = self.plan.conditions.iter().any(|it| it.starts_with("r.id "));
@@ -511,6 +536,14 @@ impl Scan {
         Ok(best.1)
     }
 
+    /// The lists of a few classes, where they are sorted as asked: what no planner does by itself.
+    fn merged_lead(&self, order: &[(&'static str, Direction)]) -> Option<Lead> {
+        let set = self.plan.classes.as_ref()?;
+        let [(column, _)] = order else { return None };
+        let is_few = (2..=MERGED_CLASSES).contains(&set.numbers.len()) && self.query.limit.is_some();
+        if is_few { index_on(self.kind, &["class", column]).map(Lead::Merged) } else { None }
+    }
+
     /// For each top-level equality: the share of records that satisfy it, and the index that leads to them.
     fn equal_shares(&mut self, view: &mut View<'_>, n_all: f64) -> Result<Vec<(f64, Option<Lead>)>> {
         let mut list = Vec::new();
@@ -546,7 +579,7 @@ impl Scan {
 
     fn n_records(&self, view: &mut View<'_>, classes: &[i64]) -> Result<u64> {
         let sql = format!(
-            "SELECT sum(n) FROM facet WHERE kind = ?1 AND facet = '{RECORDS}' AND {}",
+            "SELECT CAST(sum(n) AS bigint) FROM facet WHERE kind = ?1 AND facet = '{RECORDS}' AND {}",
             view.session.flavour().in_set("class", 2)
         );
         let values = [self.kind.name.into(), Cell::Ints(classes.to_vec())];
@@ -571,7 +604,7 @@ fn index_on(kind: &Kind, columns: &[&str]) -> Option<String> {
 }
 
 /// The sort, ties in insertion order in the direction of the last column.
-fn order_sql(alias: &str, order: &[(&'static str, Direction)]) -> String {
+fn order_sql(view: &View<'_>, alias: &str, order: &[(&'static str, Direction)]) -> String {
     let mut parts: Vec<String> = Vec::new();
     let mut last = "ASC";
     for (name, direction) in order {
@@ -579,7 +612,8 @@ fn order_sql(alias: &str, order: &[(&'static str, Direction)]) -> String {
             Direction::Ascending => "ASC",
             Direction::Descending => "DESC",
         };
-        parts.push(format!("{alias}\"{name}\" {last}"));
+        let absent = view.session.flavour().absent_is_smallest(*direction);
+        parts.push(format!("{alias}\"{name}\" {last}{absent}"));
     }
     parts.push(format!("{alias}key {last}"));
     format!(" ORDER BY {}", parts.join(", "))

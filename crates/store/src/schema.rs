@@ -7,7 +7,7 @@
 use crate::counters::Counters;
 use crate::document::Taken;
 use crate::plan::many_table;
-use crate::session::Session;
+use crate::session::{Flavour, Session};
 use crate::statements::KindStatements;
 use crate::txn::{Head, ensure_class, write_references, write_row};
 use crate::{Arity, Index, Kind, Result, StoreError, Text, Type, Uniqueness};
@@ -78,7 +78,11 @@ pub(crate) fn index_name(kind: &Kind, index: &Index) -> String {
 }
 
 /// Makes the declared indexes; those that exist stay.
-pub(crate) fn create_indexes(session: &mut Session<'_>, kind: &Kind) -> Result<()> {
+pub(crate) fn create_indexes(session: &mut Session<'_>, kind: &'static Kind) -> Result<()> {
+    if let Session::Postgres(postgres) = session {
+        postgres.unbounded()?;
+        return crate::postgres::schema::create_indexes(session, kind);
+    }
     for index in kind.indexes {
         let unique = match index.uniqueness {
             Uniqueness::Unique => "UNIQUE ",
@@ -97,7 +101,10 @@ pub(crate) fn create_indexes(session: &mut Session<'_>, kind: &Kind) -> Result<(
 }
 
 /// Takes the declared indexes away, for a bulk load.
-pub(crate) fn drop_indexes(session: &mut Session<'_>, kind: &Kind) -> Result<()> {
+pub(crate) fn drop_indexes(session: &mut Session<'_>, kind: &'static Kind) -> Result<()> {
+    if session.flavour() == Flavour::Postgres {
+        return crate::postgres::schema::drop_indexes(session, kind);
+    }
     for index in kind.indexes {
         session.batch(&format!("DROP INDEX IF EXISTS \"{}\"", index_name(kind, index)))?;
     }

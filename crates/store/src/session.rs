@@ -10,6 +10,7 @@ use std::rc::Rc;
 use bytes::Bytes;
 use rusqlite::types::{ToSqlOutput, Value as SqliteValue, ValueRef};
 
+use crate::postgres::{self, PgSession};
 use crate::{Result, StoreError};
 
 /// A bound value.
@@ -116,6 +117,8 @@ impl Cell {
 pub(crate) enum Flavour {
     /// The embedded engine.
     Sqlite,
+    /// PostgreSQL.
+    Postgres,
 }
 
 impl Flavour {
@@ -123,6 +126,32 @@ impl Flavour {
     pub(crate) fn in_set(self, column: &str, n: usize) -> String {
         match self {
             Self::Sqlite => format!("{column} IN rarray(?{n})"),
+            Self::Postgres => format!("{column} = ANY(?{n})"),
+        }
+    }
+
+    /// What to select from to have a kind's rows as `r` and their bodies.
+    pub(crate) fn rows_with_bodies(self, kind: &str) -> String {
+        match self {
+            Self::Sqlite => format!("\"k_{kind}\" r JOIN \"b_{kind}\" b ON b.key = r.key"),
+            Self::Postgres => format!("\"k_{kind}\" r"),
+        }
+    }
+
+    /// The body's name there.
+    pub(crate) fn body(self) -> &'static str {
+        match self {
+            Self::Sqlite => "b.body",
+            Self::Postgres => "r.body",
+        }
+    }
+
+    /// What makes absent values the smallest in a sort.
+    pub(crate) fn absent_is_smallest(self, direction: crate::Direction) -> &'static str {
+        match (self, direction) {
+            (Self::Sqlite, _) => "",
+            (Self::Postgres, crate::Direction::Ascending) => " NULLS FIRST",
+            (Self::Postgres, crate::Direction::Descending) => " NULLS LAST",
         }
     }
 }
@@ -131,18 +160,23 @@ impl Flavour {
 pub(crate) enum Session<'a> {
     /// The embedded engine.
     Sqlite(&'a rusqlite::Connection),
+    /// PostgreSQL.
+    Postgres(&'a mut PgSession),
 }
 
 /// A row of an answer; columns count from 0.
 pub(crate) enum Row<'a, 'b> {
     /// The embedded engine.
     Sqlite(&'a rusqlite::Row<'b>),
+    /// PostgreSQL.
+    Postgres(&'a tokio_postgres::Row),
 }
 
 impl Row<'_, '_> {
     pub(crate) fn int(&self, column: usize) -> Result<i64> {
         match self {
             Self::Sqlite(row) => Ok(row.get(column)?),
+            Self::Postgres(row) => postgres::get(row, column),
         }
     }
 
@@ -150,18 +184,21 @@ impl Row<'_, '_> {
     pub(crate) fn flag(&self, column: usize) -> Result<bool> {
         match self {
             Self::Sqlite(row) => Ok(row.get(column)?),
+            Self::Postgres(row) => postgres::get(row, column),
         }
     }
 
     pub(crate) fn optional_int(&self, column: usize) -> Result<Option<i64>> {
         match self {
             Self::Sqlite(row) => Ok(row.get(column)?),
+            Self::Postgres(row) => postgres::get(row, column),
         }
     }
 
     pub(crate) fn text(&self, column: usize) -> Result<String> {
         match self {
             Self::Sqlite(row) => Ok(row.get(column)?),
+            Self::Postgres(row) => postgres::get(row, column),
         }
     }
 
@@ -170,6 +207,7 @@ impl Row<'_, '_> {
             Self::Sqlite(row) => {
                 Ok(Bytes::copy_from_slice(row.get_ref(column)?.as_bytes().map_err(from_sql_error)?))
             }
+            Self::Postgres(row) => Ok(Bytes::copy_from_slice(postgres::get(row, column)?)),
         }
     }
 
@@ -183,6 +221,7 @@ impl Row<'_, '_> {
                 ValueRef::Text(text) => Cell::Text(String::from_utf8_lossy(text).into_owned()),
                 ValueRef::Blob(bytes) => Cell::Blob(Bytes::copy_from_slice(bytes)),
             }),
+            Self::Postgres(row) => postgres::cell(row, column),
         }
     }
 }
@@ -195,6 +234,7 @@ impl Session<'_> {
     pub(crate) fn flavour(&self) -> Flavour {
         match self {
             Self::Sqlite(_) => Flavour::Sqlite,
+            Self::Postgres(_) => Flavour::Postgres,
         }
     }
 
@@ -203,6 +243,25 @@ impl Session<'_> {
         match self {
             Self::Sqlite(connection) => {
                 Ok(connection.prepare_cached(sql)?.execute(rusqlite::params_from_iter(values))?)
+            }
+            Self::Postgres(session) => session.execute(sql, values),
+        }
+    }
+
+    /// Inserts a row and gives its key.
+    pub(crate) fn insert(&mut self, sql: &str, values: &[Cell]) -> Result<i64> {
+        match self {
+            Self::Sqlite(connection) => {
+                connection.prepare_cached(sql)?.execute(rusqlite::params_from_iter(values))?;
+                Ok(connection.last_insert_rowid())
+            }
+            Self::Postgres(session) => {
+                let mut key = None;
+                session.rows(sql, values, |row| {
+                    key = Some(row.int(0)?);
+                    Ok(ControlFlow::Break(()))
+                })?;
+                key.ok_or_else(|| StoreError::Damaged("no key was given".into()))
             }
         }
     }
@@ -215,6 +274,7 @@ impl Session<'_> {
         mut visit: impl FnMut(Row<'_, '_>) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
         match self {
+            Self::Postgres(session) => session.rows(sql, values, visit),
             Self::Sqlite(connection) => {
                 let mut statement = connection.prepare_cached(sql)?;
                 let mut rows = statement.query(rusqlite::params_from_iter(values))?;
@@ -262,6 +322,7 @@ impl Session<'_> {
     pub(crate) fn batch(&mut self, sql: &str) -> Result<()> {
         match self {
             Self::Sqlite(connection) => Ok(connection.execute_batch(sql)?),
+            Self::Postgres(session) => session.batch(sql),
         }
     }
 }

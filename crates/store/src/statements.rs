@@ -9,9 +9,11 @@ use crate::{Arity, Column, Kind, Result, StoreError};
 /// The statements of all kinds of a tenant.
 pub(crate) struct Statements(HashMap<&'static str, KindStatements>);
 
-/// The statements of one kind.
+/// The statements of one kind. What they bind is said for the embedded engine; in the other a record is one
+/// row, and [`crate::postgres::records`] says what its statements bind.
 pub(crate) struct KindStatements {
-    /// Narrow row: key or NULL, id, version, sequence, class, columns, list and its length; gives the key.
+    /// Narrow row: key or NULL, id, version, sequence, class, columns, list and its length.
+    /// No `RETURNING`: the embedded engine would copy every page it touches, to undo the statement alone.
     pub(crate) insert_row: String,
     /// Body: key, bytes.
     pub(crate) insert_body: String,
@@ -29,7 +31,7 @@ pub(crate) struct KindStatements {
     pub(crate) by_id: String,
     /// Whole records: set of ids.
     pub(crate) by_ids: String,
-    /// Whole record: key.
+    /// Whole record: key; in PostgreSQL whole records: set of keys.
     pub(crate) by_key: String,
     /// 1 when the id is there.
     pub(crate) has: String,
@@ -58,6 +60,13 @@ impl Statements {
 
 impl KindStatements {
     pub(crate) fn of(flavour: Flavour, kind: &'static Kind) -> Self {
+        match flavour {
+            Flavour::Sqlite => Self::of_sqlite(kind),
+            Flavour::Postgres => crate::postgres::records::statements(kind),
+        }
+    }
+
+    fn of_sqlite(kind: &'static Kind) -> Self {
         let name = kind.name;
         let record = |condition: &str| record_sql(kind, condition);
         let many = |sql: &dyn Fn(&str) -> String| -> Vec<String> {
@@ -76,7 +85,7 @@ impl KindStatements {
             delete_row: format!("DELETE FROM \"k_{name}\" WHERE key = ?1"),
             delete_body: format!("DELETE FROM \"b_{name}\" WHERE key = ?1"),
             by_id: record("r.id = ?1"),
-            by_ids: record(&flavour.in_set("r.id", 1)),
+            by_ids: record(&Flavour::Sqlite.in_set("r.id", 1)),
             by_key: record("r.key = ?1"),
             has: format!("SELECT 1 FROM \"k_{name}\" r WHERE r.id = ?1"),
             insert_many: many(&|table| format!("INSERT INTO {table} (value, key) VALUES (?1, ?2)")),
@@ -121,7 +130,7 @@ fn insert_row(kind: &'static Kind) -> String {
         n_values += 2;
     }
     let marks: Vec<String> = (1..=n_values).map(|n| format!("?{n}")).collect();
-    format!("INSERT INTO \"k_{}\" ({names}) VALUES ({}) RETURNING key", kind.name, marks.join(", "))
+    format!("INSERT INTO \"k_{}\" ({names}) VALUES ({})", kind.name, marks.join(", "))
 }
 
 /// `list` names the column of the list when the statement sets it too.

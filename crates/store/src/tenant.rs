@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{Semaphore, oneshot};
 
+use crate::postgres::Postgres;
 use crate::sqlite::Sqlite;
 
 use crate::{Result, StoreError, Txn, View, check, text};
@@ -47,6 +48,8 @@ pub(crate) struct Inner {
 pub(crate) enum Engine {
     /// A file of its own.
     Sqlite(Sqlite),
+    /// A schema of a database.
+    Postgres(Postgres),
 }
 
 /// For reads that look at everything because an operator asked for it.
@@ -60,8 +63,10 @@ impl Tenant {
 
     /// The bounds it was opened with.
     pub fn limits(&self) -> &crate::Limits {
-        let Engine::Sqlite(engine) = &self.0.engine;
-        engine.limits()
+        match &self.0.engine {
+            Engine::Sqlite(engine) => engine.limits(),
+            Engine::Postgres(engine) => engine.limits(),
+        }
     }
 
     /// Runs a closure on a snapshot. It may run again when the snapshot turns out not to serve.
@@ -74,12 +79,13 @@ impl Tenant {
         R: Send + 'static,
         E: From<StoreError> + Send + 'static,
     {
-        if weight == Weight::Point {
-            return self.read_blocking(closure);
+        let timeout = Duration::from_millis(self.0.read_timeout_ms);
+        if weight == Weight::Point && matches!(self.0.engine, Engine::Sqlite(_)) {
+            return self.read_for(weight, timeout, closure);
         }
         let _permit = self.0.scans.acquire().await.map_err(|_| StoreError::Closed)?;
         let tenant = self.clone();
-        tokio::task::spawn_blocking(move || tenant.read_blocking(&mut closure))
+        tokio::task::spawn_blocking(move || tenant.read_for(weight, timeout, &mut closure))
             .await
             .unwrap_or_else(|_| Err(StoreError::Panicked.into()))
     }
@@ -89,15 +95,25 @@ impl Tenant {
         &self,
         mut closure: impl FnMut(&mut View<'_>) -> Result<R, E>,
     ) -> Result<R, E> {
-        self.read_for(Duration::from_millis(self.0.read_timeout_ms), &mut closure)
+        self.read_for(Weight::Scan, Duration::from_millis(self.0.read_timeout_ms), &mut closure)
     }
 
     fn read_for<R, E: From<StoreError>>(
         &self,
+        weight: Weight,
         timeout: Duration,
         mut closure: impl FnMut(&mut View<'_>) -> Result<R, E>,
     ) -> Result<R, E> {
-        let Engine::Sqlite(engine) = &self.0.engine;
+        let engine = match &self.0.engine {
+            Engine::Sqlite(engine) => engine,
+            // A session blocks its thread while the database works: others of the runtime take over.
+            Engine::Postgres(engine) => {
+                return match tokio::runtime::Handle::try_current() {
+                    Ok(_) => tokio::task::block_in_place(|| engine.read(weight, timeout, closure)),
+                    Err(_) => engine.read(weight, timeout, closure),
+                };
+            }
+        };
         loop {
             let mut behind = None;
             let result = engine.read(timeout, |view| {
@@ -126,8 +142,11 @@ impl Tenant {
     {
         let (answer, receiver) = oneshot::channel();
         let give = move |result| answer.send(result).is_ok();
-        let Engine::Sqlite(engine) = &self.0.engine;
-        engine.submit(Write::job(closure, give)).map_err(|(_, error)| error)?;
+        let job = Write::job(closure, give);
+        match &self.0.engine {
+            Engine::Sqlite(engine) => engine.submit(job).map_err(|(_, error)| error)?,
+            Engine::Postgres(engine) => engine.submit(job)?,
+        }
         receiver.await.unwrap_or_else(|_| Err(StoreError::Closed.into()))
     }
 
@@ -142,8 +161,11 @@ impl Tenant {
     {
         let (answer, receiver) = mpsc::sync_channel(1);
         let give = move |result| answer.send(result).is_ok();
-        let Engine::Sqlite(engine) = &self.0.engine;
-        engine.submit_waiting(Write::job(closure, give))?;
+        let job = Write::job(closure, give);
+        match &self.0.engine {
+            Engine::Sqlite(engine) => engine.submit_waiting(job)?,
+            Engine::Postgres(engine) => engine.submit_waiting(job)?,
+        }
         let result: Result<(R, WriteTimes), E> =
             receiver.recv().unwrap_or_else(|_| Err(StoreError::Closed.into()));
         result.map(|(result, _)| result)
@@ -151,26 +173,32 @@ impl Tenant {
 
     /// Copies the last committed state into the file `to`, which must not exist, while reads and writes go on.
     pub fn backup(&self, to: &Path) -> Result<()> {
-        let Engine::Sqlite(engine) = &self.0.engine;
-        engine.backup(to)
+        match &self.0.engine {
+            Engine::Sqlite(engine) => engine.backup(to),
+            Engine::Postgres(_) => Err(StoreError::Query(
+                "a tenant in PostgreSQL is backed up with the database's own tools (pg_dump, pg_basebackup)".to_owned(),
+            )),
+        }
     }
 
     /// Compares every index, count and reference with the bodies; gives what does not agree.
     pub fn check(&self) -> Result<Vec<String>> {
-        self.read_for(UNBOUNDED, check::findings)
+        self.read_for(Weight::Scan, UNBOUNDED, check::findings)
     }
 
     /// Figures for monitoring.
     pub fn statistics(&self) -> TenantStats {
-        let Engine::Sqlite(engine) = &self.0.engine;
-        let it = engine.statistics();
+        let (it, n_idle_readers) = match &self.0.engine {
+            Engine::Sqlite(engine) => (engine.statistics(), engine.n_idle_readers()),
+            Engine::Postgres(engine) => (engine.statistics(), engine.n_idle_readers()),
+        };
         TenantStats {
             name: self.0.name.clone(),
             queue_depth: it.queue_depth.load(Ordering::Relaxed),
             n_batches: it.batches.load(Ordering::Relaxed),
             n_writes: it.writes.load(Ordering::Relaxed),
             commit_us: it.commit_us.load(Ordering::Relaxed),
-            n_idle_readers: engine.n_idle_readers(),
+            n_idle_readers,
         }
     }
 

@@ -3,24 +3,31 @@
 //! It follows the sequence of changes in batches instead of riding in each transaction: a batch of a
 //! thousand records is indexed several times faster than a thousand records one by one. A search never
 //! misses what is committed: it lets the index catch up first ([`StoreError::TextBehind`]).
+//!
+//! So it is in the embedded engine. In PostgreSQL the words are a column of the record, written with it.
 
 use crate::document::searched_text;
-use crate::session::Session;
+use crate::postgres::words;
+use crate::session::{Flavour, Session};
 use crate::{Kind, Result, StoreError, Text, TextQuery, View};
 
 /// Records indexed in one step.
 pub(crate) const STEP_RECORDS: u32 = 1_000;
 
-/// The SQL condition that a record's text satisfies the query bound to parameter `n`.
-pub(crate) fn condition(kind: &Kind, n: usize) -> String {
-    if kind.text == Text::None {
-        return "FALSE".to_owned();
+/// The SQL condition that a record's text satisfies the query bound to parameter `n`, for a kind with text.
+pub(crate) fn condition(flavour: Flavour, kind: &Kind, n: usize) -> String {
+    if flavour == Flavour::Postgres {
+        return format!("r.words @@ to_tsquery('pinakes', ?{n})");
     }
     format!("r.key IN (SELECT t.rowid FROM \"t_{0}\" t WHERE \"t_{0}\" MATCH ?{n})", kind.name)
 }
 
 /// The query in the index's own language; every word is quoted, so nothing in it is an operator.
-pub(crate) fn match_text(query: &TextQuery) -> String {
+/// Empty when it can find nothing.
+pub(crate) fn match_text(flavour: Flavour, query: &TextQuery) -> String {
+    if flavour == Flavour::Postgres {
+        return words::query(query);
+    }
     let quoted = |word: &String| format!("\"{}\"", word.replace('"', "\"\"").replace('\0', " "));
     let phrases: Vec<String> = query.phrases.iter().map(quoted).collect();
     let words: Vec<String> = query.words.iter().map(quoted).collect();
@@ -46,7 +53,7 @@ pub(crate) fn require_current(view: &mut View<'_>, kind: &'static Kind) -> Resul
 
 /// How many records wait to be indexed, counted up to `most`.
 pub(crate) fn lag(session: &mut Session<'_>, kind: &Kind, most: u64) -> Result<u64> {
-    if kind.text == Text::None {
+    if kind.text == Text::None || session.flavour() == Flavour::Postgres {
         return Ok(0);
     }
     let sql = format!(
@@ -67,7 +74,7 @@ pub(crate) enum Progress {
 
 /// Indexes up to [`STEP_RECORDS`] records that wait.
 pub(crate) fn step(session: &mut Session<'_>, kind: &'static Kind) -> Result<Progress> {
-    if kind.text == Text::None {
+    if kind.text == Text::None || session.flavour() == Flavour::Postgres {
         return Ok(Progress::Current);
     }
     let name = kind.name;
@@ -78,9 +85,8 @@ pub(crate) fn step(session: &mut Session<'_>, kind: &'static Kind) -> Result<Pro
     let rows = session.all(&waiting, &[], |row| Ok((row.int(0)?, row.int(1)?, row.bytes(2)?)))?;
     let Some(last) = rows.last().map(|row| row.1) else { return Ok(Progress::Current) };
     for (key, _, body) in &rows {
-        let body = serde_json::from_slice(body)
+        let text = searched_text(kind, body)
             .map_err(|error| StoreError::Damaged(format!("{name}: body of row {key}: {error}")))?;
-        let text = searched_text(kind, &body).unwrap_or_default();
         forget(session, kind, *key)?;
         let insert = format!("INSERT INTO \"t_{name}\" (rowid, text) VALUES (?1, ?2)");
         session.execute(&insert, &[(*key).into(), text.as_str().into()])?;
@@ -92,7 +98,7 @@ pub(crate) fn step(session: &mut Session<'_>, kind: &'static Kind) -> Result<Pro
 
 /// What of the index does not agree with the records.
 pub(crate) fn check(view: &mut View<'_>, kind: &Kind) -> Result<Vec<String>> {
-    if kind.text == Text::None {
+    if kind.text == Text::None || view.session.flavour() == Flavour::Postgres {
         return Ok(Vec::new());
     }
     let name = kind.name;
@@ -120,7 +126,7 @@ pub(crate) fn check(view: &mut View<'_>, kind: &Kind) -> Result<Vec<String>> {
 
 /// Takes a record out of the index.
 pub(crate) fn forget(session: &mut Session<'_>, kind: &Kind, key: i64) -> Result<()> {
-    if kind.text != Text::None {
+    if kind.text != Text::None && session.flavour() == Flavour::Sqlite {
         session.execute(&format!("DELETE FROM \"t_{}\" WHERE rowid = ?1", kind.name), &[key.into()])?;
     }
     Ok(())

@@ -7,10 +7,11 @@ use serde_json::Value as Json;
 
 use crate::counters::Counters;
 use crate::document::Taken;
+use crate::postgres::records;
 use crate::schema;
-use crate::session::{Cell, Session};
+use crate::session::{Cell, Flavour, Session};
 use crate::statements::{KindStatements, one_columns};
-use crate::{Class, Document, Kind, ListId, Record, Result, StoreError, View, text};
+use crate::{Class, Document, Kind, ListId, Record, Result, StoreError, Uniqueness, View, text};
 
 /// Numbers that a tenant gives out in order.
 #[derive(Debug, Default, Clone, Copy)]
@@ -68,9 +69,12 @@ impl Txn<'_> {
     /// Makes a record from a document that was prepared outside the transaction.
     pub fn insert_document(&mut self, document: &Document) -> Result<Written> {
         let kind = document.kind;
-        let sequence = self.next_sequence();
         let taken = &document.taken;
         self.ensure_class(kind, taken)?;
+        if self.view.session.flavour() == Flavour::Postgres {
+            return self.insert_row(document);
+        }
+        let sequence = self.next_sequence();
         let statements = self.view.statements(kind)?;
         let session = &mut self.view.session;
         let head = Head {
@@ -93,7 +97,75 @@ impl Txn<'_> {
     ///
     /// Errors: an id, or a value of a unique index, is taken; nothing of the transaction is kept then.
     pub fn insert_documents(&mut self, documents: &[Document]) -> Result<()> {
+        if self.view.session.flavour() == Flavour::Postgres {
+            return documents.chunk_by(|a, b| std::ptr::eq(a.kind, b.kind)).try_for_each(|it| self.insert_rows(it));
+        }
         documents.iter().try_for_each(|document| self.insert_document(document).map(|_| ()))
+    }
+
+    /// One record, in the engine where it is one row.
+    fn insert_row(&mut self, document: &Document) -> Result<Written> {
+        let kind = document.kind;
+        let statements = self.view.statements(kind)?;
+        let placed = match &mut self.view.session {
+            Session::Postgres(session) => records::insert_record(session, statements, document, None)?,
+            Session::Sqlite(_) => None,
+        };
+        let Some(placed) = placed else { return Err(self.taken_value(document, None)?) };
+        self.adopt(document)?;
+        self.count_in(document);
+        Ok(written(placed, document))
+    }
+
+    /// Many records of one kind, in the engine where each is one row.
+    fn insert_rows(&mut self, documents: &[Document]) -> Result<()> {
+        let Some(first) = documents.first() else { return Ok(()) };
+        for document in documents {
+            self.ensure_class(document.kind, &document.taken)?;
+        }
+        let statements = self.view.statements(first.kind)?;
+        let placed = match &mut self.view.session {
+            Session::Postgres(session) => records::insert_records(session, statements, documents, &[])?,
+            Session::Sqlite(_) => Vec::new(),
+        };
+        for (document, placed) in documents.iter().zip(placed) {
+            if placed.is_none() {
+                return Err(self.taken_value(document, None)?);
+            }
+            self.adopt(document)?;
+            self.count_in(document);
+        }
+        Ok(())
+    }
+
+    fn count_in(&mut self, document: &Document) {
+        self.counters.count(document.kind, &document.taken, 1);
+        self.counters.note_change(document.kind);
+        self.n_bytes += document.body.len();
+    }
+
+    /// Which value of a document another record has; `own` is the document's own key.
+    fn taken_value(&mut self, document: &Document, own: Option<i64>) -> Result<StoreError> {
+        let kind = document.kind;
+        if own.is_none() && self.has(kind, &document.id)? {
+            return Ok(StoreError::Duplicate { kind: kind.name, column: "id", value: document.id.clone() });
+        }
+        for index in kind.indexes.iter().filter(|it| it.uniqueness == Uniqueness::Unique) {
+            let mut values = vec![own.unwrap_or(i64::MIN).into()];
+            let mut conditions = String::new();
+            for name in index.columns {
+                let place = one_columns(kind).position(|it| it.name == *name);
+                let cell = place.map_or(Cell::Int(document.taken.class.0), |it| document.taken.cells[it].clone());
+                values.push(cell);
+                conditions.push_str(&format!(" AND \"{name}\" = ?{}", values.len()));
+            }
+            let sql = format!("SELECT 1 FROM \"k_{}\" WHERE key <> ?1{conditions}", kind.name);
+            let is_taken = self.view.session.first(&sql, &values, |_| Ok(()))?.is_some();
+            if let (true, Some(column), Some(value)) = (is_taken, index.columns.last(), values.pop()) {
+                return Ok(StoreError::Duplicate { kind: kind.name, column, value: shown(value) });
+            }
+        }
+        Ok(StoreError::Conflict(format!("{} {:?} was written by another", kind.name, document.id)))
     }
 
     /// Replaces the body of a record.
@@ -111,12 +183,15 @@ impl Txn<'_> {
         };
         let before = Taken::from(kind, &old.json()?);
         let taken = &document.taken;
-        let sequence = self.next_sequence();
         self.ensure_class(kind, taken)?;
         let brings_list = document.list.map(|(list, _)| list).filter(|it| old.list != Some(*it));
         if let (Some(_), Some(list)) = (brings_list, old.list) {
             self.drop_list(kind, list)?;
         }
+        if self.view.session.flavour() == Flavour::Postgres {
+            return self.update_row(document, &old, &before, brings_list.is_some());
+        }
+        let sequence = self.next_sequence();
         let statements = self.view.statements(kind)?;
         let session = &mut self.view.session;
         let version = old.version + 1;
@@ -138,6 +213,40 @@ impl Txn<'_> {
         Ok(Written { version, sequence, class: taken.class })
     }
 
+    /// The same in the engine where a record is one row.
+    fn update_row(
+        &mut self,
+        document: &Document,
+        old: &Record,
+        before: &Taken,
+        brings_list: bool,
+    ) -> Result<Written> {
+        let (kind, taken) = (document.kind, &document.taken);
+        let statements = self.view.statements(kind)?;
+        let Session::Postgres(session) = &mut self.view.session else { return Err(StoreError::Closed) };
+        let placed = match records::update_record(session, statements, document, old.key) {
+            Err(StoreError::Postgres { code, .. }) if code == UNIQUE_VIOLATION => {
+                return Err(self.taken_value(document, Some(old.key))?);
+            }
+            result => result?,
+        };
+        let session = &mut self.view.session;
+        if before.identifiers != taken.identifiers || before.links != taken.links {
+            drop_references(session, statements, kind, old.key, &document.id, before)?;
+            write_references(session, statements, kind, old.key, &document.id, taken)?;
+        }
+        if brings_list {
+            self.adopt(document)?;
+        }
+        if before.counted != taken.counted || before.class != taken.class {
+            self.counters.count(kind, before, -1);
+            self.counters.count(kind, taken, 1);
+        }
+        self.counters.note_change(kind);
+        self.n_bytes += document.body.len();
+        Ok(written(placed, document))
+    }
+
     /// Makes the record, or replaces its body.
     pub fn put(&mut self, kind: &'static Kind, id: &str, body: &Json) -> Result<Written> {
         if self.has(kind, id)? { self.update(kind, id, body) } else { self.insert(kind, id, body) }
@@ -147,11 +256,17 @@ impl Txn<'_> {
     pub fn delete(&mut self, kind: &'static Kind, id: &str) -> Result<Option<Record>> {
         let Some(old) = self.get(kind, id)? else { return Ok(None) };
         let before = Taken::from(kind, &old.json()?);
-        let sequence = self.next_sequence();
         if let Some(list) = old.list {
             self.drop_list(kind, list)?;
         }
         let statements = self.view.statements(kind)?;
+        if self.view.session.flavour() == Flavour::Postgres {
+            self.view.session.execute(&statements.delete_row, &[old.key.into(), id.into()])?;
+            self.counters.count(kind, &before, -1);
+            self.counters.note_change(kind);
+            return Ok(Some(old));
+        }
+        let sequence = self.next_sequence();
         let session = &mut self.view.session;
         drop_references(session, statements, kind, old.key, id, &before)?;
         text::forget(session, kind, old.key)?;
@@ -166,8 +281,7 @@ impl Txn<'_> {
     /// A new list of members, not yet any record's: it goes away when the server stops before a document
     /// takes it over with [`Document::with_list`].
     pub fn new_list(&mut self, kind: &Kind) -> Result<ListId> {
-        self.numbers.list += 1;
-        let list = ListId(self.numbers.list.cast_signed());
+        let list = ListId(self.next_list()?);
         let sql = "INSERT INTO staging (kind, list) VALUES (?1, ?2)";
         self.view.session.execute(sql, &[kind.name.into(), list.0.into()])?;
         Ok(list)
@@ -210,7 +324,7 @@ impl Txn<'_> {
     pub fn defer_indexes(&mut self, kind: &'static Kind) -> Result<bool> {
         let sql = format!("SELECT 1 FROM \"k_{}\" LIMIT 1", kind.name);
         let is_empty = self.view.session.first(&sql, &[], |_| Ok(()))?.is_none();
-        let has_unique = kind.indexes.iter().any(|it| it.uniqueness == crate::Uniqueness::Unique);
+        let has_unique = kind.indexes.iter().any(|it| it.uniqueness == Uniqueness::Unique);
         if is_empty && !has_unique {
             schema::drop_indexes(&mut self.view.session, kind)?;
         }
@@ -220,6 +334,15 @@ impl Txn<'_> {
     /// Makes the declared indexes that are not there.
     pub fn make_indexes(&mut self, kind: &'static Kind) -> Result<()> {
         schema::create_indexes(&mut self.view.session, kind)
+    }
+
+    fn next_list(&mut self) -> Result<i64> {
+        if self.view.session.flavour() == Flavour::Postgres {
+            let next = self.view.session.first("SELECT nextval('lists')", &[], |row| row.int(0))?;
+            return next.ok_or_else(|| StoreError::Damaged("no number for a list".into()));
+        }
+        self.numbers.list += 1;
+        Ok(self.numbers.list.cast_signed())
     }
 
     fn next_sequence(&mut self) -> u64 {
@@ -235,7 +358,10 @@ impl Txn<'_> {
         {
             return Ok(());
         }
-        ensure_class(&mut self.view.session, kind, taken)?;
+        match &self.view.shared.side {
+            Some(side) => side.ensure_class(&self.view.shared.classes, kind, taken)?,
+            None => ensure_class(&mut self.view.session, kind, taken)?,
+        }
         self.classes.insert(at);
         Ok(())
     }
@@ -317,10 +443,9 @@ pub(crate) fn write_row(
         let (list, n) = head.list.map_or((Cell::Null, 0), |(list, n)| (Cell::Int(list), n));
         values.extend([list, n.into()]);
     }
-    let written = session.first(&statements.insert_row, &values, |row| row.int(0));
-    written
-        .map_err(|error| duplicate(error, kind, head.id, taken))?
-        .ok_or_else(|| StoreError::Damaged("no key".into()))
+    session
+        .insert(&statements.insert_row, &values)
+        .map_err(|error| duplicate(error, kind, head.id, taken))
 }
 
 fn change_row(
@@ -354,7 +479,7 @@ pub(crate) fn write_references(
     id: &str,
     taken: &Taken,
 ) -> Result<()> {
-    for (column, value) in &taken.many {
+    for (column, value) in taken.many.iter().filter(|_| !statements.insert_many.is_empty()) {
         session.execute(&statements.insert_many[*column], &[value.clone(), key.into()])?;
     }
     for (scheme, value) in &taken.identifiers {
@@ -379,7 +504,7 @@ fn drop_references(
     id: &str,
     taken: &Taken,
 ) -> Result<()> {
-    for (column, value) in &taken.many {
+    for (column, value) in taken.many.iter().filter(|_| !statements.delete_many.is_empty()) {
         session.execute(&statements.delete_many[*column], &[value.clone(), key.into()])?;
     }
     for (scheme, value) in &taken.identifiers {
@@ -397,6 +522,27 @@ fn drop_references(
     Ok(())
 }
 
+/// PostgreSQL's code for a value that a unique index refuses.
+const UNIQUE_VIOLATION: &str = "23505";
+
+fn written(placed: records::Placed, document: &Document) -> Written {
+    Written {
+        version: placed.version.cast_unsigned(),
+        sequence: placed.sequence.cast_unsigned(),
+        class: document.taken.class,
+    }
+}
+
+/// A value for an error's text.
+fn shown(value: Cell) -> String {
+    match value {
+        Cell::Text(text) => text,
+        Cell::Int(number) => number.to_string(),
+        Cell::Real(number) => number.to_string(),
+        other => format!("{other:?}"),
+    }
+}
+
 /// Which value is taken, when an engine refuses a row for that reason.
 fn duplicate(error: StoreError, kind: &'static Kind, id: &str, taken: &Taken) -> StoreError {
     let StoreError::Sqlite(rusqlite::Error::SqliteFailure(failure, Some(message))) = &error else {
@@ -407,11 +553,8 @@ fn duplicate(error: StoreError, kind: &'static Kind, id: &str, taken: &Taken) ->
     }
     let column = message.rsplit('.').next().unwrap_or_default();
     match one_columns(kind).zip(&taken.cells).find(|(it, _)| it.name == column) {
-        Some((it, Cell::Text(value))) => {
-            StoreError::Duplicate { kind: kind.name, column: it.name, value: value.clone() }
-        }
         Some((it, value)) => {
-            StoreError::Duplicate { kind: kind.name, column: it.name, value: format!("{value:?}") }
+            StoreError::Duplicate { kind: kind.name, column: it.name, value: shown(value.clone()) }
         }
         None => StoreError::Duplicate { kind: kind.name, column: "id", value: id.to_owned() },
     }

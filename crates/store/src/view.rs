@@ -7,8 +7,10 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 
 use crate::classes::Classes;
+use crate::counters::CHANGES;
+use crate::postgres::Side;
 use crate::scan::Scan;
-use crate::session::{Cell, Row, Session};
+use crate::session::{Cell, Flavour, Row, Session};
 use crate::statements::{KindStatements, Statements};
 use crate::{Change, Class, Expr, FacetCount, Kind, Limits, Query, Record, Result, StoreError};
 
@@ -16,6 +18,9 @@ use crate::{Change, Class, Expr, FacetCount, Kind, Limits, Query, Record, Result
 const STEP_RECORDS: usize = 256;
 /// Keys held at once when a query asks for everything in insertion order.
 const STEP_KEYS: u64 = 16_384;
+
+/// Changes below this number are all visible: no transaction that may still commit has a smaller one.
+const HORIZON: &str = "pg_snapshot_xmin(pg_current_snapshot())::text::bigint";
 
 /// Whether what a session sees is committed, or a transaction's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +36,8 @@ pub(crate) struct Shared {
     pub(crate) kinds: &'static [&'static Kind],
     pub(crate) statements: Statements,
     pub(crate) classes: Classes,
+    /// The session that stores classes, in the engine that has one.
+    pub(crate) side: Option<Side>,
     pub(crate) limits: Limits,
 }
 
@@ -208,8 +215,12 @@ impl<'a> View<'a> {
         self.session.all(sql, &values, |row| Ok((row.text(0)?, row.text(1)?)))
     }
 
-    /// The number of the tenant's last change.
+    /// A number such that [`View::changes`] after it gives what comes after this snapshot.
     pub fn sequence(&mut self) -> Result<u64> {
+        if self.session.flavour() == Flavour::Postgres {
+            let sql = format!("SELECT {HORIZON} - 1");
+            return Ok(self.session.first(&sql, &[], |row| row.int(0))?.unwrap_or(0).cast_unsigned());
+        }
         let mut last = 0;
         for kind in self.shared.kinds {
             last = last.max(self.kind_sequence(kind)?);
@@ -217,8 +228,14 @@ impl<'a> View<'a> {
         Ok(last)
     }
 
-    /// The number of the last change of any record of `kind`, deletions included.
+    /// A number that grows with every change of any record of `kind`, deletions included: equal numbers mean
+    /// equal records. In the embedded engine it is the number of the last change.
     pub fn kind_sequence(&mut self, kind: &Kind) -> Result<u64> {
+        if self.session.flavour() == Flavour::Postgres {
+            let sql = "SELECT CAST(sum(n) AS bigint) FROM facet WHERE kind = ?1 AND facet = ?2 AND class = 0 AND value = ''";
+            let n = self.session.first(sql, &[kind.name.into(), CHANGES.into()], |row| row.optional_int(0))?;
+            return Ok(n.flatten().unwrap_or(0).cast_unsigned());
+        }
         let sql = format!(
             "SELECT max(coalesce((SELECT max(sequence) FROM \"k_{0}\"), 0), \
                         coalesce((SELECT max(sequence) FROM tombstone WHERE kind = '{0}'), 0))",
@@ -227,14 +244,18 @@ impl<'a> View<'a> {
         Ok(self.session.first(&sql, &[], |row| row.int(0))?.unwrap_or(0).cast_unsigned())
     }
 
-    /// Changes after number `after`, oldest first, at most `limit`.
+    /// Changes after number `after`, oldest first: at most `limit`, and the rest of those that have the last
+    /// one's number. Where several servers write, changes are given once no older one can come any more.
     pub fn changes(&mut self, after: u64, limit: u32) -> Result<Vec<Change>> {
         let mut list = Vec::new();
+        let window = match self.session.flavour() {
+            Flavour::Sqlite => "ORDER BY sequence LIMIT ?2".to_owned(),
+            Flavour::Postgres => {
+                format!("AND sequence < {HORIZON} ORDER BY sequence FETCH FIRST ?2 ROWS WITH TIES")
+            }
+        };
         for kind in self.shared.kinds {
-            let sql = format!(
-                "SELECT sequence, id FROM \"k_{}\" WHERE ?1 < sequence ORDER BY sequence LIMIT ?2",
-                kind.name
-            );
+            let sql = format!("SELECT sequence, id FROM \"k_{}\" WHERE ?1 < sequence {window}", kind.name);
             list.extend(self.session.all(&sql, &[after.into(), u64::from(limit).into()], |row| {
                 Ok(Change {
                     sequence: row.int(0)?.cast_unsigned(),
@@ -244,8 +265,8 @@ impl<'a> View<'a> {
                 })
             })?);
         }
-        let sql = "SELECT sequence, kind, id FROM tombstone WHERE ?1 < sequence ORDER BY sequence LIMIT ?2";
-        list.extend(self.session.all(sql, &[after.into(), u64::from(limit).into()], |row| {
+        let sql = format!("SELECT sequence, kind, id FROM tombstone WHERE ?1 < sequence {window}");
+        list.extend(self.session.all(&sql, &[after.into(), u64::from(limit).into()], |row| {
             Ok(Change {
                 sequence: row.int(0)?.cast_unsigned(),
                 kind: row.text(1)?,
@@ -253,8 +274,9 @@ impl<'a> View<'a> {
                 deleted: true,
             })
         })?);
-        list.sort_unstable_by_key(|it| it.sequence);
-        list.truncate(limit as usize);
+        list.sort_by_key(|it| it.sequence);
+        let last = (limit as usize).checked_sub(1).and_then(|place| list.get(place)).map(|it| it.sequence);
+        list.retain(|it| limit != 0 && last.is_none_or(|last| it.sequence <= last));
         Ok(list)
     }
 
@@ -267,6 +289,11 @@ impl<'a> View<'a> {
     pub(crate) fn by_keys(&mut self, kind: &'static Kind, keys: &[i64]) -> Result<Vec<Record>> {
         let sql = &self.statements(kind)?.by_key;
         let has_list = kind.members.is_some();
+        if self.session.flavour() == Flavour::Postgres {
+            let found = self.session.all(sql, &[Cell::Ints(keys.to_vec())], |row| record(&row, has_list))?;
+            let mut by_key: HashMap<i64, Record> = found.into_iter().map(|it| (it.key, it)).collect();
+            return Ok(keys.iter().filter_map(|key| by_key.remove(key)).collect());
+        }
         let mut list = Vec::with_capacity(keys.len());
         for key in keys {
             list.extend(self.session.first(sql, &[(*key).into()], |row| record(&row, has_list))?);

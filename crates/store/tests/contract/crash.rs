@@ -46,10 +46,13 @@ fn acknowledged_writes_survive_a_kill() {
 }
 
 fn start(location: &Location, round: u64) -> Child {
-    let Location::Folder(folder) = location;
+    let place = match location {
+        Location::Folder(folder) => folder.display().to_string(),
+        Location::Postgres(url) => url.clone(),
+    };
     Command::new(std::env::current_exe().expect("this program"))
         .args(["--exact", "crash::server", "--nocapture", "--test-threads=1"])
-        .env(PLACE, folder)
+        .env(PLACE, place)
         .env(ROUND, round.to_string())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -60,15 +63,17 @@ fn start(location: &Location, round: u64) -> Child {
 /// Not a test of its own: the server of the test above.
 #[test]
 fn server() {
-    let Some(folder) = std::env::var_os(PLACE) else { return };
+    let Ok(place) = std::env::var(PLACE) else { return };
+    let location =
+        if place.starts_with("postgres") { Location::Postgres(place) } else { Location::Folder(place.into()) };
     let round: u64 = std::env::var(ROUND).ok().and_then(|it| it.parse().ok()).expect("a round");
     let limits = Limits { log_bytes: 256 << 10, ..Limits::default() };
-    let catalogue = Catalogue::open(Location::Folder(folder.into()), ALL, limits).expect("a catalogue");
+    let catalogue = Catalogue::open(location, ALL, limits).expect("a catalogue");
     let tenant = catalogue.tenant_or_new("t").expect("a tenant");
     std::thread::scope(|scope| {
         for writer in 0..WRITERS {
             let tenant = &tenant;
-            scope.spawn(move || (0..).for_each(|n| write_some(tenant, &format!("{round}-{writer}-{n}"), n)));
+            scope.spawn(move || (0..u64::MAX).for_each(|n| write_some(tenant, &format!("{round}-{writer}-{n}"), n)));
         }
     });
 }

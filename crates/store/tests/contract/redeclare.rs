@@ -65,12 +65,14 @@ fn everything_follows_the_declaration() {
             txn.delete(&BEFORE, "7").map(|_| ())
         });
         assert_eq!(ids(&tenant, &BEFORE, Expr::Is("tags".into(), "t1".into())).len(), 699);
-        let sequence = read(&tenant, |view| view.sequence());
+        let sequence = read(&tenant, |view| view.get(&BEFORE, "9")).expect("it").sequence;
+        let seen = read(&tenant, |view| view.kind_sequence(&BEFORE));
         drop(tenant);
 
         let tenant = place.tenant(SECOND);
         assert_eq!(tenant.check().expect("a check"), Vec::<String>::new(), "{}", place.engine);
-        assert_eq!(read(&tenant, |view| view.sequence()), sequence);
+        assert_eq!(read(&tenant, |view| view.get(&AFTER, "9")).expect("it").sequence, sequence);
+        assert!(seen <= read(&tenant, |view| view.kind_sequence(&AFTER)));
         assert_eq!(ids(&tenant, &AFTER, Expr::Is("size".into(), 2_i64.into())).len(), 419);
         assert_eq!(ids(&tenant, &AFTER, Expr::Is("tags".into(), "t1".into())).len(), 699);
         assert_eq!(ids(&tenant, &AFTER, Expr::Is("owner".into(), 3_i64.into())).len(), 524);

@@ -1,0 +1,263 @@
+//! The engine for many servers: one schema per tenant in a PostgreSQL database.
+//!
+//! Servers keep nothing of their own: any number run against one database. A write closure runs in one
+//! serializable transaction and runs again when it lost against another (after a few times one at a time), so
+//! it means what it means in the embedded engine. Counts lie in rows that only one session changes and are
+//! added up when read. A read closure sees one snapshot; one that needs a single statement costs a single
+//! round trip. Sessions are bounded over all tenants.
+
+mod cells;
+mod pool;
+pub(crate) mod records;
+pub(crate) mod schema;
+mod session;
+mod side;
+pub(crate) mod words;
+mod writers;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio_postgres::Config;
+
+pub(crate) use cells::{cell, get};
+use pool::Pool;
+pub(crate) use session::PgSession;
+pub(crate) use side::Side;
+use writers::Writers;
+
+use crate::session::Session;
+use crate::tenant::{Job, Statistics};
+use crate::view::{Shared, State};
+use crate::{Limits, Result, StoreError, TenantInfo, View};
+
+/// Between the catalogue's name and the tenant's in a schema's name.
+const SEPARATOR: char = ':';
+/// Catalogue of a URL that names none.
+const CATALOGUE: &str = "pinakes";
+/// Longest schema name of the engine, in bytes.
+const SCHEMA_BYTES: usize = 63;
+/// Adds a class: kind, class, fields. Its row follows those committed before; the caller holds the lock.
+pub(crate) const ADD_CLASS: &str = "INSERT INTO class (kind, class, row, fields) \
+     SELECT ?1, ?2, (SELECT coalesce(max(row), 0) + 1 FROM class), ?3 ON CONFLICT (kind, class) DO NOTHING";
+
+/// A database, and which of its schemas are ours.
+pub(crate) struct Cluster {
+    pool: Arc<Pool>,
+    catalogue: String,
+}
+
+/// One tenant's schema, open.
+pub(crate) struct Postgres {
+    pool: Arc<Pool>,
+    schema: String,
+    shared: Arc<Shared>,
+    statistics: Arc<Statistics>,
+    writers: Writers,
+}
+
+impl Cluster {
+    /// `url` as libpq takes it, several hosts and `target_session_attrs` included; `catalogue=name` among its
+    /// parameters keeps the schemas of several installations in one database apart.
+    ///
+    /// Errors: the URL cannot be read.
+    pub(crate) fn new(url: &str, limits: &Limits) -> Result<Self> {
+        let (url, catalogue) = without_catalogue(url);
+        let mut config: Config = url.parse().map_err(|error| {
+            StoreError::Query(format!("database URL: {error}; expected postgres://user:password@host:port/database"))
+        })?;
+        if config.get_connect_timeout().is_none() {
+            config.connect_timeout(Duration::from_secs(5));
+        }
+        config.tcp_user_timeout(Duration::from_secs(15)).keepalives_idle(Duration::from_secs(30));
+        if config.get_application_name().is_none() {
+            config.application_name("pinakes");
+        }
+        Ok(Self { pool: Arc::new(Pool::new(config, limits)), catalogue })
+    }
+
+    /// The tenants, by name.
+    pub(crate) fn tenants(&self) -> Result<Vec<TenantInfo>> {
+        self.with_public(|session| {
+            let prefix = format!("{}{SEPARATOR}", self.catalogue);
+            let sql = "SELECT nspname::text, coalesce(obj_description(oid, 'pg_namespace'), '') FROM pg_namespace \
+                       WHERE starts_with(nspname::text, ?1) ORDER BY nspname::text COLLATE \"C\"";
+            session.all(sql, &[prefix.as_str().into()], |row| {
+                let name = row.text(0)?.trim_start_matches(&prefix).to_owned();
+                Ok(TenantInfo { name, description: row.text(1)? })
+            })
+        })
+    }
+
+    pub(crate) fn exists(&self, tenant: &str) -> Result<bool> {
+        let schema = self.schema(tenant)?;
+        self.with_public(|session| {
+            let sql = "SELECT 1 FROM pg_namespace WHERE nspname = ?1::text::name";
+            Ok(session.first(sql, &[schema.as_str().into()], |_| Ok(()))?.is_some())
+        })
+    }
+
+    /// Makes the schema. Errors: it is there.
+    pub(crate) fn create(&self, tenant: &str, description: &str) -> Result<()> {
+        let schema = self.schema(tenant)?;
+        let made = self.with_public(|session| {
+            let comment = description.replace('\'', "''").replace('\0', " ");
+            session.batch(&format!(
+                "BEGIN; CREATE SCHEMA \"{schema}\"; SET LOCAL standard_conforming_strings = on; \
+                 COMMENT ON SCHEMA \"{schema}\" IS '{comment}'; COMMIT"
+            ))
+        });
+        match made {
+            Err(StoreError::Postgres { code, .. }) if code == "42P06" || code == "23505" => {
+                Err(StoreError::TenantExists(tenant.to_owned()))
+            }
+            other => other,
+        }
+    }
+
+    pub(crate) fn delete(&self, tenant: &str) -> Result<()> {
+        let schema = self.schema(tenant)?;
+        self.pool.close(&schema);
+        self.with_public(|session| session.batch(&format!("DROP SCHEMA \"{schema}\" CASCADE")))
+    }
+
+    fn schema(&self, tenant: &str) -> Result<String> {
+        let schema = format!("{}{SEPARATOR}{tenant}", self.catalogue);
+        if SCHEMA_BYTES < schema.len() {
+            return Err(StoreError::TenantName(tenant.to_owned()));
+        }
+        Ok(schema)
+    }
+
+    /// What is asked of the database as a whole; a session that ends in an error is not used again.
+    fn with_public<T>(&self, ask: impl FnOnce(&mut Session<'_>) -> Result<T>) -> Result<T> {
+        let mut pg = self.pool.take("public")?;
+        let result = ask(&mut Session::Postgres(&mut pg));
+        pg.is_broken |= matches!(&result, Err(error) if !matches!(error, StoreError::Postgres { .. }));
+        if result.is_err() && !pg.is_broken {
+            pg.batch("ROLLBACK")?;
+        }
+        self.pool.give_back(pg);
+        result
+    }
+
+    /// Opens a tenant: brings its tables to the declared kinds.
+    pub(crate) fn open(&self, tenant: &str, shared: impl FnOnce(Side) -> Shared) -> Result<Postgres> {
+        let schema = self.schema(tenant)?;
+        let shared = Arc::new(shared(Side::new(self.pool.clone(), &schema)));
+        if let Some(side) = &shared.side {
+            side.open(shared.kinds)?;
+        }
+        let statistics = Arc::new(Statistics::default());
+        let writers = Writers::new(self.pool.clone(), schema.clone(), shared.clone(), statistics.clone());
+        Ok(Postgres { pool: self.pool.clone(), schema, shared, statistics, writers })
+    }
+}
+
+/// Takes `catalogue=name` out of the parameters of a URL.
+fn without_catalogue(url: &str) -> (String, String) {
+    let Some((place, parameters)) = url.split_once('?') else { return (url.to_owned(), CATALOGUE.to_owned()) };
+    let mut catalogue = CATALOGUE.to_owned();
+    let kept: Vec<&str> = parameters
+        .split('&')
+        .filter(|parameter| match parameter.strip_prefix("catalogue=") {
+            Some(name) => {
+                catalogue = name.to_owned();
+                false
+            }
+            None => true,
+        })
+        .collect();
+    if kept.is_empty() { (place.to_owned(), catalogue) } else { (format!("{place}?{}", kept.join("&")), catalogue) }
+}
+
+/// How a read sees the database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sight {
+    /// One statement, which needs no snapshot of its own.
+    OneStatement,
+    /// Any number of statements over one snapshot.
+    Snapshot,
+}
+
+impl Postgres {
+    /// Runs a closure on a snapshot, for `timeout` at most. One that promises few records is tried without
+    /// a transaction first, and runs again when it asks for a second statement.
+    pub(crate) fn read<R, E: From<StoreError>>(
+        &self,
+        weight: crate::Weight,
+        timeout: Duration,
+        mut closure: impl FnMut(&mut View<'_>) -> std::result::Result<R, E>,
+    ) -> std::result::Result<R, E> {
+        let mut sight = match weight {
+            crate::Weight::Point => Sight::OneStatement,
+            crate::Weight::Scan => Sight::Snapshot,
+        };
+        let deadline = Instant::now() + timeout;
+        let mut may_reconnect = true;
+        loop {
+            let mut session = self.pool.take(&self.schema)?;
+            match sight {
+                Sight::OneStatement => session.expect_one(deadline),
+                Sight::Snapshot => {
+                    session.begin("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", Some(deadline));
+                    if Duration::from_millis(self.shared.limits.read_timeout_ms) < timeout {
+                        session.begin(
+                            "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = 0",
+                            None,
+                        );
+                        session.wait_long();
+                    }
+                }
+            }
+            let result = closure(&mut View {
+                session: Session::Postgres(&mut session),
+                state: State::Committed,
+                shared: &self.shared,
+                behind: None,
+            });
+            session.end();
+            let (is_broken, wants_snapshot) = (session.is_broken, session.wants_snapshot);
+            self.pool.give_back(session);
+            if wants_snapshot && !is_broken {
+                sight = Sight::Snapshot;
+            } else if is_broken && result.is_err() && may_reconnect && Instant::now() < deadline {
+                // Reads go on when the server behind the session is gone and another has taken over.
+                may_reconnect = false;
+            } else {
+                return result;
+            }
+        }
+    }
+
+    /// The bounds it was opened with.
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.shared.limits
+    }
+
+    /// Puts a write into the queue.
+    pub(crate) fn submit(&self, job: Box<dyn Job>) -> Result<()> {
+        self.writers.submit(job)
+    }
+
+    /// Puts a write into the queue, waiting for room.
+    pub(crate) fn submit_waiting(&self, job: Box<dyn Job>) -> Result<()> {
+        self.writers.submit_waiting(job)
+    }
+
+    pub(crate) fn statistics(&self) -> &Statistics {
+        &self.statistics
+    }
+
+    pub(crate) fn n_idle_readers(&self) -> usize {
+        self.pool.n_idle(&self.schema)
+    }
+}
+
+impl Drop for Postgres {
+    /// Finishes what waits in the queue, then closes the sessions.
+    fn drop(&mut self) {
+        self.writers.close();
+        self.pool.close(&self.schema);
+    }
+}

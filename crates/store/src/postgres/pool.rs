@@ -1,0 +1,165 @@
+//! Sessions of a database, shared by all tenants: a bounded number, each of one tenant's schema.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio_postgres::Config;
+
+use super::session::PgSession;
+use crate::{Limits, Result, StoreError};
+
+/// How long a caller waits for a session before it is told to come back.
+const WAIT: Duration = Duration::from_secs(10);
+/// How long a lost connection is tried anew, so that a failover passes unnoticed.
+const RECONNECT: Duration = Duration::from_secs(20);
+/// Shortest bound on a statement: making the first tables takes longer than the shortest read should.
+const FEWEST: Duration = Duration::from_secs(1);
+/// Pause between two attempts to connect.
+const PAUSE: Duration = Duration::from_millis(200);
+/// Rows of counts that sessions share out among themselves, over all servers.
+const SLOTS: i64 = 4_096;
+/// First half of the advisory locks that hold the slots.
+const SLOT_LOCK: i32 = 0x7069_6e61;
+
+/// A database and the sessions open to it.
+pub(crate) struct Pool {
+    config: Config,
+    statement_timeout: Duration,
+    n_most: usize,
+    state: Mutex<State>,
+    changed: Condvar,
+    n_waiting: AtomicUsize,
+}
+
+#[derive(Default)]
+struct State {
+    idle: Vec<PgSession>,
+    n_open: usize,
+}
+
+impl Pool {
+    pub(super) fn new(config: Config, limits: &Limits) -> Self {
+        Self {
+            config,
+            statement_timeout: Duration::from_millis(limits.read_timeout_ms).max(FEWEST),
+            n_most: limits.database_sessions.max(2),
+            state: Mutex::default(),
+            changed: Condvar::new(),
+            n_waiting: AtomicUsize::new(0),
+        }
+    }
+
+    /// A session of its own, outside the bound, for one schema.
+    pub(super) fn connect(&self, schema: &str) -> Result<PgSession> {
+        let mut config = self.config.clone();
+        let options = format!(
+            "{} -c search_path=\"{}\" -c synchronous_commit=on -c statement_timeout={} -c lock_timeout={} \
+             -c idle_in_transaction_session_timeout=60000",
+            config.get_options().unwrap_or_default(),
+            schema,
+            self.statement_timeout.as_millis(),
+            WAIT.as_millis()
+        );
+        config.options(&options);
+        let until = Instant::now() + RECONNECT;
+        loop {
+            match PgSession::connect(&config, schema, self.statement_timeout) {
+                Ok(mut session) => {
+                    session.slot = take_slot(&mut session)?;
+                    return Ok(session);
+                }
+                Err(StoreError::Unavailable(reason)) if is_passing(&reason) && Instant::now() < until => {
+                    tracing::warn!(reason, "no connection to the database; trying again");
+                    std::thread::sleep(PAUSE);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// A session of one schema. Errors: none came free in time; the database does not answer.
+    pub(super) fn take(&self, schema: &str) -> Result<PgSession> {
+        let until = Instant::now() + WAIT;
+        let mut state = self.lock();
+        loop {
+            if let Some(place) = state.idle.iter().rposition(|it| it.schema == schema) {
+                return Ok(state.idle.swap_remove(place));
+            }
+            if self.n_most <= state.n_open && !state.idle.is_empty() {
+                // The one that has waited longest makes room.
+                drop(state.idle.remove(0));
+                state.n_open -= 1;
+            }
+            if state.n_open < self.n_most {
+                state.n_open += 1;
+                drop(state);
+                return self.connect(schema).inspect_err(|_| self.forget());
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(StoreError::Busy { depth: self.n_waiting.load(Ordering::Relaxed), retry_after_s: 1 });
+            }
+            self.n_waiting.fetch_add(1, Ordering::Relaxed);
+            state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+            self.n_waiting.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Takes a session back; a broken one is closed.
+    pub(super) fn give_back(&self, session: PgSession) {
+        if session.is_broken {
+            drop(session);
+            // After a restart or a failover the others are as dead as this one.
+            let idle = std::mem::take(&mut self.lock().idle);
+            let n_closed = idle.len();
+            drop(idle);
+            self.lock().n_open -= n_closed + 1;
+            self.changed.notify_all();
+            return;
+        }
+        self.lock().idle.push(session);
+        self.changed.notify_one();
+    }
+
+    /// Closes the idle sessions of a schema.
+    pub(super) fn close(&self, schema: &str) {
+        let mut state = self.lock();
+        let n_before = state.idle.len();
+        state.idle.retain(|it| it.schema != schema);
+        state.n_open -= n_before - state.idle.len();
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    pub(super) fn n_idle(&self, schema: &str) -> usize {
+        self.lock().idle.iter().filter(|it| it.schema == schema).count()
+    }
+
+    fn forget(&self) {
+        self.lock().n_open -= 1;
+        self.changed.notify_one();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether waiting may help: a wrong password stays wrong.
+fn is_passing(reason: &str) -> bool {
+    !["28P01", "28000", "3D000"].iter().any(|code| reason.contains(code))
+}
+
+/// The first slot that no other session holds, held until this one ends.
+fn take_slot(session: &mut PgSession) -> Result<i64> {
+    let sql = format!(
+        "SELECT n::bigint FROM generate_series(0, {SLOTS} - 1) n WHERE pg_try_advisory_lock({SLOT_LOCK}, n) LIMIT 1"
+    );
+    let mut slot = None;
+    session.rows(&sql, &[], |row| {
+        slot = Some(row.int(0)?);
+        Ok(std::ops::ControlFlow::Break(()))
+    })?;
+    slot.ok_or_else(|| StoreError::Unavailable(format!("more than {SLOTS} sessions use this database")))
+}

@@ -1,0 +1,290 @@
+//! The statements by which records are written: one for a record, whatever it has.
+//!
+//! A record is one row: its columns, its lists of values as arrays under GIN indexes, its body, its words as a
+//! `tsvector`. Its identifiers and links are rows of tables that all kinds share, written by the same
+//! statement. The row's only unique key is the id, so that an engine which distributes tables over machines
+//! can do so by id; kinds with unique indexes of their own stay on one machine.
+
+use crate::document::{Document, Taken, searched_text};
+use crate::session::{Cell, Row};
+use crate::statements::{KindStatements, one_columns};
+use crate::{Arity, Column, Kind, Result, StoreError, Text, Type, Uniqueness};
+
+use super::session::PgSession;
+
+/// The sequence number of a change: that of its transaction. Followers see changes up to the oldest
+/// transaction under way, so none comes late.
+const SEQUENCE: &str = "pg_current_xact_id()::text::bigint";
+
+/// A record as written: version, sequence number.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Placed {
+    pub(crate) version: i64,
+    pub(crate) sequence: i64,
+}
+
+/// What a record keeps from before, when it is not new.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Kept {
+    pub(crate) key: i64,
+    pub(crate) version: i64,
+    pub(crate) sequence: i64,
+}
+
+/// The statements of a kind in this engine.
+pub(crate) fn statements(kind: &'static Kind) -> KindStatements {
+    let name = kind.name;
+    let record = |condition: &str| {
+        let list = if kind.members.is_some() { ", r.list, r.n_members" } else { "" };
+        format!(
+            "SELECT r.key, r.id, r.version, r.sequence, r.class, r.body{list} FROM \"k_{name}\" r WHERE {condition}"
+        )
+    };
+    KindStatements {
+        insert_row: insert(kind),
+        insert_body: String::new(),
+        update_row: update(kind, ""),
+        update_row_and_list: update(kind, "list"),
+        update_body: String::new(),
+        delete_row: delete(kind),
+        delete_body: String::new(),
+        by_id: record("r.id = ?1"),
+        by_ids: record("r.id = ANY(?1)"),
+        by_key: record("r.key = ANY(?1)"),
+        has: format!("SELECT 1 FROM \"k_{name}\" r WHERE r.id = ?1"),
+        insert_many: Vec::new(),
+        delete_many: Vec::new(),
+        insert_members: format!("INSERT INTO \"m_{name}\" (list, position, n, body) VALUES (?1, ?2, ?3, ?4)"),
+        members: format!(
+            "SELECT position, n, body FROM \"m_{name}\" WHERE list = ?1 AND ?2 < position + n AND position >= \
+             coalesce((SELECT max(position) FROM \"m_{name}\" WHERE list = ?1 AND position <= ?2), 0) \
+             ORDER BY position"
+        ),
+        delete_members: format!("DELETE FROM \"m_{name}\" WHERE list = ?1"),
+    }
+}
+
+/// The columns of a kind that hold lists of values.
+pub(super) fn many_columns(kind: &'static Kind) -> impl Iterator<Item = (usize, &'static Column)> {
+    kind.columns.iter().enumerate().filter(|(_, it)| it.arity == Arity::Many)
+}
+
+/// Numbers of parameters, given out in order.
+struct Marks(usize);
+
+impl Marks {
+    fn next(&mut self) -> String {
+        self.0 += 1;
+        format!("?{}", self.0)
+    }
+}
+
+fn words(mark: &str) -> String {
+    format!("to_tsvector('pinakes', {mark})")
+}
+
+/// Key or NULL, id, version, sequence or NULL, class, columns, lists of values, list and length, body, words,
+/// then identifiers and links. Gives nothing when the id or a unique value is taken.
+fn insert(kind: &'static Kind) -> String {
+    let name = kind.name;
+    let mut marks = Marks(0);
+    let mut names = vec!["key", "id", "version", "sequence", "class"].into_iter().map(str::to_owned).collect::<Vec<_>>();
+    let mut values = vec![
+        format!("coalesce({}, nextval('keys'))", marks.next()),
+        marks.next(),
+        marks.next(),
+        format!("coalesce({}, {SEQUENCE})", marks.next()),
+        marks.next(),
+    ];
+    for column in one_columns(kind).chain(many_columns(kind).map(|it| it.1)) {
+        names.push(format!("\"{}\"", column.name));
+        values.push(marks.next());
+    }
+    if kind.members.is_some() {
+        names.extend(["list".to_owned(), "n_members".to_owned()]);
+        values.extend([marks.next(), marks.next()]);
+    }
+    names.push("body".to_owned());
+    values.push(marks.next());
+    if kind.text != Text::None {
+        names.push("words".to_owned());
+        values.push(words(&marks.next()));
+    }
+    let mut parts = vec![format!(
+        "r AS (INSERT INTO \"k_{name}\" ({}) VALUES ({}) ON CONFLICT DO NOTHING RETURNING version, sequence)",
+        names.join(", "),
+        values.join(", ")
+    )];
+    if !kind.identifiers.is_empty() {
+        let (scheme, value) = (marks.next(), marks.next());
+        parts.push(format!(
+            "i AS (INSERT INTO identifier (scheme, value, kind, id) SELECT u.scheme, u.value, '{name}', ?2 \
+             FROM r, unnest({scheme}::text[], {value}::text[]) u (scheme, value))"
+        ));
+    }
+    if !kind.links.is_empty() {
+        let (relation, to, target) = (marks.next(), marks.next(), marks.next());
+        parts.push(format!(
+            "l AS (INSERT INTO link (to_kind, target, relation, kind, id) SELECT u.to_kind, u.target, u.relation, '{name}', ?2 \
+             FROM r, unnest({relation}::text[], {to}::text[], {target}::text[]) u (relation, to_kind, target))"
+        ));
+    }
+    format!("WITH {} SELECT version, sequence FROM r", parts.join(", "))
+}
+
+/// Key, class, columns, lists of values, with `list` list and length, body, words.
+fn update(kind: &'static Kind, list: &str) -> String {
+    let mut marks = Marks(1);
+    let mut sets = vec!["version = version + 1".to_owned(), format!("sequence = {SEQUENCE}")];
+    sets.push(format!("class = {}", marks.next()));
+    for column in one_columns(kind).chain(many_columns(kind).map(|it| it.1)) {
+        sets.push(format!("\"{}\" = {}", column.name, marks.next()));
+    }
+    if !list.is_empty() {
+        sets.extend([format!("list = {}", marks.next()), format!("n_members = {}", marks.next())]);
+    }
+    sets.push(format!("body = {}", marks.next()));
+    if kind.text != Text::None {
+        sets.push(format!("words = {}", words(&marks.next())));
+    }
+    format!("UPDATE \"k_{}\" SET {} WHERE key = ?1 RETURNING version, sequence", kind.name, sets.join(", "))
+}
+
+/// Key, id.
+fn delete(kind: &'static Kind) -> String {
+    let name = kind.name;
+    let mut parts = vec![format!("r AS (DELETE FROM \"k_{name}\" WHERE key = ?1 RETURNING key)")];
+    if !kind.identifiers.is_empty() {
+        parts.push(format!("i AS (DELETE FROM identifier WHERE kind = '{name}' AND id = ?2)"));
+    }
+    if !kind.links.is_empty() {
+        parts.push(format!("l AS (DELETE FROM link WHERE kind = '{name}' AND id = ?2)"));
+    }
+    format!(
+        "WITH {} INSERT INTO tombstone (sequence, kind, id) SELECT {SEQUENCE}, '{name}', ?2 FROM r",
+        parts.join(", ")
+    )
+}
+
+/// Inserts a record; `None` when its id, or a unique value, is taken.
+pub(crate) fn insert_record(
+    session: &mut PgSession,
+    statements: &KindStatements,
+    document: &Document,
+    kept: Option<Kept>,
+) -> Result<Option<Placed>> {
+    let mut placed = None;
+    session.rows(&statements.insert_row, &insert_values(document, kept), |row| {
+        placed = Some(place(&row)?);
+        Ok(std::ops::ControlFlow::Break(()))
+    })?;
+    Ok(placed)
+}
+
+/// Inserts many records in one flight; for each `None` when its id, or a unique value, is taken.
+pub(crate) fn insert_records(
+    session: &mut PgSession,
+    statements: &KindStatements,
+    documents: &[Document],
+    kept: &[Option<Kept>],
+) -> Result<Vec<Option<Placed>>> {
+    let lists: Vec<Vec<Cell>> = documents
+        .iter()
+        .enumerate()
+        .map(|(index, document)| insert_values(document, kept.get(index).copied().flatten()))
+        .collect();
+    session.many(&statements.insert_row, &lists, |row| place(&row))
+}
+
+fn place(row: &Row<'_, '_>) -> Result<Placed> {
+    Ok(Placed { version: row.int(0)?, sequence: row.int(1)? })
+}
+
+fn insert_values(document: &Document, kept: Option<Kept>) -> Vec<Cell> {
+    let (kind, taken) = (document.kind, &document.taken);
+    let mut values = vec![
+        kept.map_or(Cell::Null, |it| Cell::Int(it.key)),
+        document.id.as_str().into(),
+        kept.map_or(1, |it| it.version).into(),
+        kept.map_or(Cell::Null, |it| Cell::Int(it.sequence)),
+        taken.class.0.into(),
+    ];
+    push_columns(kind, taken, &mut values);
+    if kind.members.is_some() {
+        push_list(document, &mut values);
+    }
+    push_body(document, &mut values);
+    let texts = |list: Vec<&str>| Cell::Set(list.into_iter().map(Cell::from).collect());
+    if !kind.identifiers.is_empty() {
+        values.push(texts(taken.identifiers.iter().map(|it| it.0).collect()));
+        values.push(texts(taken.identifiers.iter().map(|it| it.1.as_str()).collect()));
+    }
+    if !kind.links.is_empty() {
+        values.push(texts(taken.links.iter().map(|it| it.0).collect()));
+        values.push(texts(taken.links.iter().map(|it| it.1).collect()));
+        values.push(texts(taken.links.iter().map(|it| it.2.as_str()).collect()));
+    }
+    values
+}
+
+/// Replaces a record's row. Errors: a unique value is taken (code 23505).
+pub(crate) fn update_record(
+    session: &mut PgSession,
+    statements: &KindStatements,
+    document: &Document,
+    key: i64,
+) -> Result<Placed> {
+    let mut values = vec![key.into(), document.taken.class.0.into()];
+    push_columns(document.kind, &document.taken, &mut values);
+    let sql = if document.list.is_some() {
+        push_list(document, &mut values);
+        &statements.update_row_and_list
+    } else {
+        &statements.update_row
+    };
+    push_body(document, &mut values);
+    let has_unique = document.kind.indexes.iter().any(|it| it.uniqueness == Uniqueness::Unique);
+    let mut placed = None;
+    let mut visit = |row: Row<'_, '_>| {
+        placed = Some(place(&row)?);
+        Ok(std::ops::ControlFlow::Break(()))
+    };
+    if has_unique {
+        session.guarded(sql, &values, &mut visit)?;
+    } else {
+        session.rows(sql, &values, &mut visit)?;
+    }
+    placed.ok_or_else(|| StoreError::Missing { kind: document.kind.name, id: document.id.clone() })
+}
+
+fn push_columns(kind: &'static Kind, taken: &Taken, values: &mut Vec<Cell>) {
+    values.extend(taken.cells.iter().cloned());
+    for (index, _) in many_columns(kind) {
+        let list = taken.many.iter().filter(|it| it.0 == index).map(|it| it.1.clone());
+        values.push(Cell::Set(list.collect()));
+    }
+}
+
+fn push_list(document: &Document, values: &mut Vec<Cell>) {
+    let list = document.list.map(|(list, n)| (Cell::Int(list.0), n));
+    let (list, n) = list.unwrap_or((Cell::Null, 0));
+    values.extend([list, n.into()]);
+}
+
+fn push_body(document: &Document, values: &mut Vec<Cell>) {
+    values.push(Cell::Blob(document.body.clone()));
+    if document.kind.text != Text::None {
+        // The body was written by us: what cannot be read again has no words.
+        let text = searched_text(document.kind, &document.body).unwrap_or_default();
+        values.push(Cell::Text(super::words::folded(&text)));
+    }
+}
+
+/// The type of a column's values.
+pub(crate) fn type_name(ty: Type) -> &'static str {
+    match ty {
+        Type::Text => "text",
+        Type::Integer | Type::Boolean | Type::Instant => "bigint",
+        Type::Real => "double precision",
+    }
+}

@@ -1,0 +1,464 @@
+//! One connection to PostgreSQL, driven by the thread that uses it.
+//!
+//! The store's closures are synchronous, so a session blocks: it polls the connection and the answer
+//! together on a runtime of its own, and no other thread is woken on the way. A transaction begins in the
+//! same flight as its first statement, and the statement that writes the counts flies with the commit: a
+//! statement costs one round trip, a transaction none of its own.
+
+use std::collections::HashMap;
+use std::future::poll_fn;
+use std::ops::ControlFlow;
+use std::pin::pin;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use futures_util::TryStreamExt;
+use futures_util::future::join;
+use tokio::runtime::Runtime;
+use tokio_postgres::error::SqlState;
+use tokio_postgres::tls::NoTlsStream;
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{Client, Config, Connection, NoTls, Socket, Statement};
+
+use crate::session::{Cell, Row};
+use crate::{Result, StoreError};
+
+/// Prepared statements kept per session.
+const STATEMENTS: usize = 512;
+/// How long after the server's own bound a session still waits for an answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a migration or an index may take.
+const UNBOUNDED: Duration = Duration::from_secs(30 * 24 * 3600);
+
+/// What a session is in the middle of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// No transaction: each statement stands alone.
+    Autocommit,
+    /// One statement may stand alone; a second needs the snapshot of the first.
+    OneStatement,
+    /// That statement was run.
+    OneStatementRun,
+    /// A transaction will begin with the next statement.
+    Due(&'static str),
+    /// A transaction is under way.
+    Begun,
+}
+
+/// A connection and its prepared statements.
+pub(crate) struct PgSession {
+    runtime: Runtime,
+    client: Client,
+    connection: Connection<Socket, NoTlsStream>,
+    statements: HashMap<String, Statement>,
+    phase: Phase,
+    /// When the closure under way must be done.
+    deadline: Option<Instant>,
+    /// How long an answer is waited for.
+    waiting: Duration,
+    /// The same, of a new transaction.
+    usual_waiting: Duration,
+    /// Which rows of the counts are this session's own.
+    pub(crate) slot: i64,
+    /// The schema that it works in.
+    pub(super) schema: String,
+    /// Whether the transaction under way lost against another and must run again.
+    pub(super) is_conflict: bool,
+    /// Whether a statement of the transaction under way failed: it can only be undone.
+    pub(super) is_failed: bool,
+    /// Whether a closure that promised one statement asked for more.
+    pub(super) wants_snapshot: bool,
+    /// Whether the connection is of no more use.
+    pub(super) is_broken: bool,
+}
+
+impl PgSession {
+    /// Connects. Errors: no server answers in time, or refuses.
+    pub(super) fn connect(config: &Config, schema: &str, statement_timeout: Duration) -> Result<Self> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|source| StoreError::Io { path: "runtime of a database session".into(), source })?;
+        let waiting = config.get_connect_timeout().copied().unwrap_or(PATIENCE) + PATIENCE;
+        let connected = runtime.block_on(async { tokio::time::timeout(waiting, config.connect(NoTls)).await });
+        let (client, connection) = match connected {
+            Ok(connected) => connected.map_err(StoreError::from)?,
+            Err(_) => return Err(StoreError::Unavailable("the database did not answer in time".into())),
+        };
+        Ok(Self {
+            runtime,
+            client,
+            connection,
+            statements: HashMap::new(),
+            phase: Phase::Autocommit,
+            deadline: None,
+            waiting: statement_timeout.saturating_add(PATIENCE),
+            usual_waiting: statement_timeout.saturating_add(PATIENCE),
+            slot: 0,
+            schema: schema.to_owned(),
+            is_conflict: false,
+            is_failed: false,
+            wants_snapshot: false,
+            is_broken: false,
+        })
+    }
+
+    /// Promises that one statement follows.
+    pub(super) fn expect_one(&mut self, deadline: Instant) {
+        self.start(Phase::OneStatement, Some(deadline));
+    }
+
+    /// A transaction begins with the next statement.
+    pub(super) fn begin(&mut self, begin: &'static str, deadline: Option<Instant>) {
+        self.start(Phase::Due(begin), deadline);
+    }
+
+    /// Each statement stands alone.
+    pub(super) fn begin_none(&mut self) {
+        self.start(Phase::Autocommit, None);
+    }
+
+    /// Waits for answers as long as they take, until the next transaction.
+    pub(super) fn wait_long(&mut self) {
+        self.waiting = UNBOUNDED;
+    }
+
+    fn start(&mut self, phase: Phase, deadline: Option<Instant>) {
+        self.phase = phase;
+        self.deadline = deadline;
+        self.waiting = self.usual_waiting;
+        (self.is_conflict, self.is_failed, self.wants_snapshot) = (false, false, false);
+    }
+
+    /// Ends a transaction of reads, or undoes one; waits for nothing.
+    pub(super) fn end(&mut self) {
+        if self.phase == Phase::Begun {
+            let Self { runtime, client, connection, .. } = self;
+            let mut rollback = pin!(client.batch_execute("ROLLBACK"));
+            let is_broken = runtime.block_on(poll_fn(|context| {
+                let answered = rollback.as_mut().poll(context);
+                let is_closed = drive(connection, context).is_some();
+                Poll::Ready(is_closed || matches!(answered, Poll::Ready(Err(_))))
+            }));
+            self.is_broken |= is_broken;
+        }
+        self.phase = Phase::Autocommit;
+        self.deadline = None;
+    }
+
+    /// Commits, after a last statement that flies with the commit.
+    ///
+    /// Errors: [`StoreError::Conflict`] when it must run again; [`StoreError::Uncertain`] when the connection
+    /// was lost in the middle of the commit.
+    pub(crate) fn commit(&mut self, last: Option<(&str, &[Cell])>) -> Result<()> {
+        match self.phase {
+            Phase::Begun => {}
+            Phase::Due(_) if last.is_some() => {}
+            _ => {
+                self.phase = Phase::Autocommit;
+                return Ok(());
+            }
+        }
+        let committed = match last {
+            Some((sql, values)) => self.commit_with(sql, values),
+            None => self.wait(|client| client.batch_execute("COMMIT")),
+        };
+        self.phase = Phase::Autocommit;
+        self.deadline = None;
+        committed.map_err(|error| match error {
+            StoreError::Unavailable(reason) => StoreError::Uncertain(reason),
+            other => other,
+        })
+    }
+
+    /// When the last statement fails, the commit behind it undoes the transaction.
+    fn commit_with(&mut self, sql: &str, values: &[Cell]) -> Result<()> {
+        let statement = self.prepare(sql)?;
+        self.begin_now()?;
+        self.wait(async |client| {
+            let parameters: Vec<&(dyn ToSql + Sync)> = values.iter().map(|it| it as &(dyn ToSql + Sync)).collect();
+            let (last, committed) =
+                join(client.execute(&statement, &parameters), client.batch_execute("COMMIT")).await;
+            last?;
+            committed
+        })
+    }
+
+    /// Runs a statement whose failure leaves the transaction as it was.
+    pub(crate) fn guarded(
+        &mut self,
+        sql: &str,
+        values: &[Cell],
+        visit: impl FnMut(Row<'_, '_>) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
+        self.batch("SAVEPOINT guarded")?;
+        let result = self.rows(sql, values, visit);
+        let is_refusal = matches!(&result, Err(StoreError::Postgres { .. }));
+        if is_refusal && !self.is_conflict && !self.is_broken {
+            self.is_failed = false;
+            self.batch("ROLLBACK TO guarded; RELEASE guarded")?;
+        } else if result.is_ok() {
+            self.batch("RELEASE guarded")?;
+        }
+        result
+    }
+
+    /// Lifts the bounds on how long the transaction under way, or the session, may work.
+    pub(crate) fn unbounded(&mut self) -> Result<()> {
+        self.deadline = None;
+        self.waiting = UNBOUNDED;
+        match self.phase {
+            Phase::Autocommit => self.batch("SET statement_timeout = 0; SET lock_timeout = 0"),
+            _ => self.batch("SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0"),
+        }
+    }
+
+    /// Runs statements without values.
+    pub(crate) fn batch(&mut self, sql: &str) -> Result<()> {
+        self.enter()?;
+        self.begin_now()?;
+        self.wait(|client| client.batch_execute(sql))
+    }
+
+    /// Runs a statement, gives the number of rows it changed.
+    pub(crate) fn execute(&mut self, sql: &str, values: &[Cell]) -> Result<usize> {
+        let mut n = 0;
+        let changed = self.run(sql, values, |_| {
+            n += 1;
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(changed.map_or(n, |changed| usize::try_from(changed).unwrap_or(usize::MAX)))
+    }
+
+    /// Runs a query and hands each row to `visit` until it breaks.
+    pub(crate) fn rows(
+        &mut self,
+        sql: &str,
+        values: &[Cell],
+        visit: impl FnMut(Row<'_, '_>) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
+        self.run(sql, values, visit).map(|_| ())
+    }
+
+    fn run(
+        &mut self,
+        sql: &str,
+        values: &[Cell],
+        mut visit: impl FnMut(Row<'_, '_>) -> Result<ControlFlow<()>>,
+    ) -> Result<Option<u64>> {
+        self.enter()?;
+        let statement = self.prepare(sql)?;
+        let begin = match self.phase {
+            Phase::Due(begin) => Some(begin),
+            _ => None,
+        };
+        let mut refused = None;
+        let result = self.wait(async |client| {
+            let parameters: Vec<&(dyn ToSql + Sync)> = values.iter().map(|it| it as &(dyn ToSql + Sync)).collect();
+            let query = client.query_raw(&statement, parameters);
+            let rows = match begin {
+                Some(begin) => {
+                    let (begun, rows) = join(client.batch_execute(begin), query).await;
+                    begun?;
+                    rows
+                }
+                None => query.await,
+            };
+            let mut rows = pin!(rows?);
+            while let Some(row) = rows.try_next().await? {
+                match visit(Row::Postgres(&row)) {
+                    Ok(ControlFlow::Continue(())) => {}
+                    Ok(ControlFlow::Break(())) => return Ok(None),
+                    Err(error) => {
+                        refused = Some(error);
+                        return Ok(None);
+                    }
+                }
+            }
+            Ok(rows.rows_affected())
+        });
+        if begin.is_some() {
+            self.phase = Phase::Begun;
+        }
+        match refused {
+            Some(error) => Err(error),
+            None => result,
+        }
+    }
+
+    /// Runs one statement for each of many lists of values, in one flight; gives the rows of each.
+    pub(crate) fn many<T>(
+        &mut self,
+        sql: &str,
+        lists: &[Vec<Cell>],
+        mut make: impl FnMut(Row<'_, '_>) -> Result<T>,
+    ) -> Result<Vec<Option<T>>> {
+        self.enter()?;
+        let statement = self.prepare(sql)?;
+        self.begin_now()?;
+        let answers = self.wait(async |client| {
+            let flights = lists.iter().map(|values| {
+                let parameters: Vec<&(dyn ToSql + Sync)> =
+                    values.iter().map(|it| it as &(dyn ToSql + Sync)).collect();
+                let statement = &statement;
+                async move { client.query_opt(statement, &parameters).await }
+            });
+            futures_util::future::try_join_all(flights).await
+        })?;
+        answers.iter().map(|row| row.as_ref().map(|row| make(Row::Postgres(row))).transpose()).collect()
+    }
+
+    /// Looks whether another statement may run, and changes the phase.
+    fn enter(&mut self) -> Result<()> {
+        if self.is_broken {
+            return Err(StoreError::Unavailable("the connection was lost".into()));
+        }
+        if self.deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+            return Err(StoreError::TooLong);
+        }
+        match self.phase {
+            Phase::OneStatement => self.phase = Phase::OneStatementRun,
+            Phase::OneStatementRun => {
+                self.wants_snapshot = true;
+                return Err(StoreError::Conflict("the read needs a snapshot".into()));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn begin_now(&mut self) -> Result<()> {
+        if let Phase::Due(begin) = self.phase {
+            self.wait(|client| client.batch_execute(begin))?;
+            self.phase = Phase::Begun;
+        }
+        Ok(())
+    }
+
+    fn prepare(&mut self, sql: &str) -> Result<Statement> {
+        if let Some(statement) = self.statements.get(sql) {
+            return Ok(statement.clone());
+        }
+        let text = numbered(sql);
+        let statement = self.wait(|client| client.prepare(&text))?;
+        if STATEMENTS <= self.statements.len() {
+            self.statements.clear();
+        }
+        self.statements.insert(sql.to_owned(), statement.clone());
+        Ok(statement)
+    }
+
+    /// Polls the connection and `ask`'s answer until it is there.
+    fn wait<'s, T, F>(&'s mut self, ask: impl FnOnce(&'s Client) -> F) -> Result<T>
+    where
+        F: Future<Output = std::result::Result<T, tokio_postgres::Error>> + 's,
+        T: 's,
+    {
+        let Self { runtime, client, connection, waiting, is_broken, is_conflict, is_failed, phase, .. } = self;
+        let waiting = *waiting;
+        let mut answer = pin!(ask(client));
+        let both = poll_fn(|context| {
+            if let Poll::Ready(answer) = answer.as_mut().poll(context) {
+                return Poll::Ready(Some(answer));
+            }
+            match drive(connection, context) {
+                Some(ended) => match (answer.as_mut().poll(context), ended) {
+                    (Poll::Ready(answer), _) => Poll::Ready(Some(answer)),
+                    (Poll::Pending, Some(error)) => Poll::Ready(Some(Err(error))),
+                    (Poll::Pending, None) => Poll::Ready(None),
+                },
+                None => match answer.as_mut().poll(context) {
+                    Poll::Ready(answer) => Poll::Ready(Some(answer)),
+                    Poll::Pending => Poll::Pending,
+                },
+            }
+        });
+        let outcome = runtime.block_on(async { tokio::time::timeout(waiting, both).await });
+        let error = match outcome {
+            Ok(Some(Ok(value))) => return Ok(value),
+            Ok(Some(Err(error))) => {
+                if error.code().is_none() || error.is_closed() {
+                    *is_broken = true;
+                }
+                StoreError::from(error)
+            }
+            Ok(None) => {
+                *is_broken = true;
+                StoreError::Unavailable("the database closed the connection".into())
+            }
+            Err(_) => {
+                *is_broken = true;
+                StoreError::Unavailable("the database did not answer in time".into())
+            }
+        };
+        *is_conflict |= matches!(error, StoreError::Conflict(_));
+        *is_failed |= matches!(phase, Phase::Begun | Phase::Due(_));
+        Err(error)
+    }
+}
+
+/// Lets the connection send and receive; `Some` when it has ended, with the error it ended in.
+fn drive(
+    connection: &mut Connection<Socket, NoTlsStream>,
+    context: &mut Context<'_>,
+) -> Option<Option<tokio_postgres::Error>> {
+    loop {
+        match connection.poll_message(context) {
+            Poll::Ready(Some(Ok(_notice))) => {}
+            Poll::Ready(Some(Err(error))) => return Some(Some(error)),
+            Poll::Ready(None) => return Some(None),
+            Poll::Pending => return None,
+        }
+    }
+}
+
+/// The statement with this engine's parameters: `?3` is `$3`. The store's statements hold no `?` else.
+fn numbered(sql: &str) -> String {
+    sql.replace('?', "$")
+}
+
+impl From<tokio_postgres::Error> for StoreError {
+    fn from(error: tokio_postgres::Error) -> Self {
+        let Some(found) = error.as_db_error() else {
+            return Self::Unavailable(chain(&error));
+        };
+        let code = found.code();
+        if *code == SqlState::T_R_SERIALIZATION_FAILURE || *code == SqlState::T_R_DEADLOCK_DETECTED {
+            return Self::Conflict(found.message().to_owned());
+        }
+        if *code == SqlState::QUERY_CANCELED {
+            return Self::TooLong;
+        }
+        if *code == SqlState::DISK_FULL {
+            return Self::Full("the database".into());
+        }
+        match code.code().get(..2) {
+            // Connection, resources, the operator's intervention; a standby that takes no writes.
+            Some("08" | "53" | "57" | "28") => Self::Unavailable(described(found)),
+            Some("25") if *code == SqlState::READ_ONLY_SQL_TRANSACTION => Self::Unavailable(described(found)),
+            Some("XX") => Self::Damaged(described(found)),
+            _ => Self::Postgres { code: code.code().to_owned(), message: described(found) },
+        }
+    }
+}
+
+fn described(error: &tokio_postgres::error::DbError) -> String {
+    let mut text = format!("{} ({})", error.message(), error.code().code());
+    for more in [error.detail(), error.hint()].into_iter().flatten() {
+        text.push_str("; ");
+        text.push_str(more);
+    }
+    text
+}
+
+/// An error with what caused it.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut at = error.source();
+    while let Some(cause) = at {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        at = cause.source();
+    }
+    text
+}
