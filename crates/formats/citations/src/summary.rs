@@ -73,7 +73,7 @@ pub struct Summary {
     pub n_inferred: u64,
     /// Statements that contradict the dates.
     pub n_exceptions: u64,
-    /// OMIDs, and `PubMed` numbers.
+    /// OMIDs.
     pub n_omids: u64,
     /// `PubMed` numbers.
     pub n_pmids: u64,
