@@ -64,8 +64,14 @@ pub(crate) fn routes() -> Router<Scicat> {
     Router::new()
         .merge(routes_of("/api/v3/publisheddata", Api::V3))
         .merge(routes_of("/api/v4/publisheddata", Api::V4))
-        .route("/api/v3/publisheddata/{id}/resync", post(|a, b, c, d, e| change(a, b, c, d, e, Api::V3)))
-        .route("/api/v4/publisheddata/{id}/resync", post(|a, b, c, d, e| change(a, b, c, d, e, Api::V4)))
+        .route(
+            "/api/v3/publisheddata/{id}/resync",
+            post(|a, b, c, d, e, f| change(a, b, c, d, e, f, Api::V3)),
+        )
+        .route(
+            "/api/v4/publisheddata/{id}/resync",
+            post(|a, b, c, d, e, f| change(a, b, c, d, e, f, Api::V4)),
+        )
         .route("/api/v4/publisheddata/config", get(config))
         .route("/api/v4/publisheddata/{id}/publish", post(publication::publish))
         .route("/api/v4/publisheddata/{id}/amend", post(publication::amend))
@@ -82,7 +88,7 @@ fn routes_of(base: &str, api: Api) -> Router<Scicat> {
         .route(
             &format!("{base}/{{id}}"),
             get(move |a, b, c, d| by_id(a, b, c, d, api))
-                .patch(move |a, b, c, d, e| change(a, b, c, d, e, api))
+                .patch(move |a, b, c, d, e, f| change(a, b, c, d, e, f, api))
                 .delete(move |a, b, c| delete(a, b, c, api)),
         )
         .route(&format!("{base}/{{id}}/register"), post(move |a, b, c| publication::register(a, b, c, api)))
@@ -272,11 +278,12 @@ fn table(api: Api) -> &'static crate::validate::Dto {
 }
 
 /// `PATCH`, and `POST /{id}/resync`, which corrects a publication that is registered already. Order of the checks:
-/// anonymous, missing 404, table 400, caller 403.
+/// anonymous, missing 404, table 400, caller 403, and in v4 400 for a `PATCH` of what is registered.
 async fn change(
     app: State<Scicat>,
     asker: Asker,
     Path(id): Path<String>,
+    method: http::Method,
     headers: HeaderMap,
     body: Body,
     api: Api,
@@ -297,6 +304,11 @@ async fn change(
             resource::require_sound(&faults)?;
             let mut publication = object(&record)?;
             require_editor(&rights, &publication)?;
+            let is_registered = resource::text(&publication, "status") == status::REGISTERED;
+            if is_registered && api == Api::V4 && method == http::Method::PATCH {
+                let message = "Registered published data cannot be changed; amend it first";
+                return Err(ScicatError::bad_request(message));
+            }
             forms::apply(&mut publication, &changes, api);
             stamp(&mut publication, &username, &now);
             resource::update(txn, &PUBLISHED_DATA, &id, publication)

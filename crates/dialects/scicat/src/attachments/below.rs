@@ -232,6 +232,7 @@ async fn change(
             keep_identity(attachment);
             attachment.extend(kept);
             changes.retain(|_, value| !value.is_null());
+            dto::V3.fill_defaults(&mut changes);
         }
         resource::apply(attachment, &changes);
         Ok(())

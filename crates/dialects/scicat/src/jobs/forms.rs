@@ -9,6 +9,8 @@
 
 use serde_json::{Map, Value};
 
+use crate::resource::normalise_dates;
+
 /// Fields of v3 and where v4 keeps them.
 const NAMES: [(&str, &str); 6] = [
     ("id", "_id"),
@@ -104,6 +106,7 @@ pub(crate) fn v4_of_create(mut body: Map<String, Value>) -> Map<String, Value> {
         Some(Value::Object(params)) => params,
         _ => Map::new(),
     };
+    normalise_dates(&mut body, &["executionTime"]);
     for name in LIFTED {
         if let Some(value) = body.shift_remove(name).filter(|it| !it.is_null()) {
             params.insert(name.to_owned(), value);
@@ -116,6 +119,7 @@ pub(crate) fn v4_of_create(mut body: Map<String, Value>) -> Map<String, Value> {
 
 /// A checked body of v3's update in the form of v4. v3 has one text for what v4 tells apart.
 pub(super) fn v4_of_update(mut body: Map<String, Value>) -> Map<String, Value> {
+    normalise_dates(&mut body, &["executionTime"]);
     if let Some(status) = body.shift_remove("jobStatusMessage") {
         body.insert("statusCode".to_owned(), status.clone());
         body.insert("statusMessage".to_owned(), status);
