@@ -337,7 +337,8 @@ async fn delete(_: State<Scicat>, asker: Asker, Path(id): Path<String>, api: Api
             let record = txn.get(&PUBLISHED_DATA, &id)?.ok_or_else(|| absent(&id))?;
             let publication = object(&record)?;
             let is_private = resource::text(&publication, "status") == status::PRIVATE;
-            if !rights.may_delete && !(is_private && require_editor(&rights, &publication).is_ok()) {
+            let may_withdraw = is_private && require_editor(&rights, &publication).is_ok();
+            if !rights.may_delete && !may_withdraw {
                 return Err(ScicatError::forbidden_resource());
             }
             txn.delete(&PUBLISHED_DATA, &id)?;

@@ -7,7 +7,7 @@ use axum::routing::get;
 use http::StatusCode;
 use pinakes_accounts::Caller;
 use pinakes_http::answer;
-use pinakes_store::{Direction, Expr, Kind, StoreError, Value as Condition, View, Weight, matches};
+use pinakes_store::{Direction, Expr, Kind, Order, StoreError, Value as Condition, View, Weight, matches};
 use serde_json::{Map, Value, json};
 
 use crate::app::{Asker, QueryText, Scicat};
@@ -15,6 +15,7 @@ use crate::datasets::DATASET;
 use crate::datasets::METADATA_KEYS;
 use crate::error::{Answer, ScicatError};
 use crate::filter::Filter;
+use crate::resource::text;
 use crate::samples::SAMPLE;
 use crate::strict;
 
@@ -77,28 +78,35 @@ fn as_count(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
 
-/// The rows that satisfy a filter, sorted as it says; by key where it says nothing of use.
+/// The rows that satisfy a filter, sorted as it says.
 async fn selected(asker: &Asker, filter: &Filter) -> Result<Vec<Map<String, Value>>, ScicatError> {
     let (visible, caller) = (asker.rights.visible(), asker.caller().clone());
     let rows = asker.db.read(Weight::Scan, move |view| rows(view, &visible, &caller)).await;
     let mut rows = rows.map_err(|error: StoreError| ScicatError::from(error))?;
     rows.retain(|row| matches(&filter.condition, &Value::Object(row.clone())));
-    rows.sort_by_cached_key(|row| crate::resource::text(row, "key").to_owned());
-    if let [order] = filter.window.order.as_slice()
-        && let [field] = order.path.as_steps()
-    {
-        match field.as_str() {
-            "usageCount" => rows.sort_by_key(|row| row.get("usageCount").and_then(Value::as_u64)),
-            field => rows.sort_by_cached_key(|row| crate::resource::text(row, field).to_owned()),
-        }
-        if order.direction == Direction::Descending && order.path.is_dotted("createdAt") {
-            return Ok(rows);
-        }
-        if order.direction == Direction::Descending {
-            rows.reverse();
-        }
-    }
+    sort(&mut rows, &filter.window.order);
     Ok(rows)
+}
+
+/// Sorts by one field, and by key within it. Keys have no times: a sort by these, which is what v4 does when
+/// nothing is said, leaves them by key.
+fn sort(rows: &mut [Map<String, Value>], order: &[Order]) {
+    rows.sort_by_cached_key(|row| text(row, "key").to_owned());
+    let Some((field, direction)) =
+        order.first().and_then(|it| Some((it.path.as_steps().first()?, it.direction)))
+    else {
+        return;
+    };
+    match field.as_str() {
+        "usageCount" => rows.sort_by_key(|row| row.get("usageCount").and_then(Value::as_u64)),
+        "key" | "_id" | "id" | "sourceType" => {
+            rows.sort_by_cached_key(|row| text(row, field).to_owned());
+        }
+        _ => return,
+    }
+    if direction == Direction::Descending {
+        rows.reverse();
+    }
 }
 
 /// A row for each key of each source.
