@@ -1,0 +1,83 @@
+//! What every handler starts from: the server's parts, the graph of this moment, the maps.
+
+use std::sync::Arc;
+
+use http::HeaderMap;
+use pinakes_citations::Graph;
+use pinakes_http::{Context, Db, Refusal};
+use pinakes_store::Kind;
+
+use crate::error::MountError;
+use crate::extra_ids::ExtraIds;
+use crate::graph_file::GraphFile;
+use crate::id_maps::IdMaps;
+use crate::settings::Settings;
+use crate::statistics::Statistics;
+
+/// The dialect's state: cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Labe {
+    /// The server's shared parts.
+    pub(crate) context: Context,
+    /// The dialect's own.
+    pub(crate) parts: Arc<Parts>,
+}
+
+/// What the dialect keeps while it runs.
+pub(crate) struct Parts {
+    pub(crate) settings: Settings,
+    pub(crate) statistics: Statistics,
+    graph: Option<GraphFile>,
+    extra: ExtraIds,
+    public_kinds: Vec<&'static Kind>,
+}
+
+impl Parts {
+    /// Opens what the settings name.
+    pub(crate) fn open(settings: Settings) -> Result<Self, MountError> {
+        let graph = match settings.graph.as_os_str().is_empty() {
+            true => None,
+            false => Some(GraphFile::open(&settings.graph, settings.graph_check_ms)?),
+        };
+        let extra = match settings.ids.as_os_str().is_empty() {
+            true => ExtraIds::default(),
+            false => ExtraIds::read(&settings.ids, settings.ids_rows)?,
+        };
+        let public_kinds = public_kinds(&settings)?;
+        Ok(Self { settings, statistics: Statistics::new(), graph, extra, public_kinds })
+    }
+
+    /// The maps, with the graph that a request began with.
+    pub(crate) fn maps<'a>(&'a self, graph: Option<&'a Graph>) -> IdMaps<'a> {
+        IdMaps {
+            graph,
+            extra: &self.extra,
+            catalogue: self.settings.catalogue_ids,
+            public_kinds: &self.public_kinds,
+        }
+    }
+}
+
+impl Labe {
+    /// The graph to answer from.
+    pub(crate) fn graph(&self) -> Option<Arc<Graph>> {
+        let now_ms = self.context.clock().now_ms();
+        self.parts.graph.as_ref().map(|file| file.current(now_ms))
+    }
+
+    /// The tenant's data.
+    pub(crate) fn db(&self, headers: &HeaderMap) -> Result<Db, Refusal> {
+        self.context.db(headers)
+    }
+}
+
+fn public_kinds(settings: &Settings) -> Result<Vec<&'static Kind>, MountError> {
+    let find = |name: &String| {
+        let found = settings.kinds.iter().copied().find(|kind| kind.name == name);
+        found.ok_or_else(|| MountError::UnknownKind {
+            name: name.clone(),
+            known: settings.kinds.iter().map(|kind| kind.name).collect::<Vec<_>>().join(", "),
+        })
+    };
+    settings.public_kinds.iter().map(find).collect()
+}

@@ -1,0 +1,349 @@
+//! The citation document of a record, written piece by piece as it is found: a hub's never lies in memory as a
+//! whole.
+//!
+//! ```json
+//! {"id":"…","doi":"…","citing":[…],"cited":[…],"unmatched":{"citing":[…],"cited":[…]},"extra":{…}}
+//! ```
+//!
+//! `citing` are the documents of works that the record cites, `cited` those of works that cite it; a work that is both
+//! stands in `citing` only. Four bytes are kept for each neighbour, and up to 64 documents. Order: works by DOI, records of a work in the order of the maps. With a filter,
+//! documents that the institution does not hold move, whole, to the end of `unmatched`.
+
+use std::time::{Duration, Instant};
+
+use pinakes_citations::Graph;
+use pinakes_store::{Record, StoreError, View};
+
+use crate::error::LabeError;
+use crate::holder::Holder;
+use crate::id_maps::{Holding, IdMaps, Mapped};
+use crate::json_text;
+use crate::kinds::DOCUMENT;
+
+/// Documents read in one step.
+const STEP: usize = 64;
+/// Up to here documents that move to `unmatched` are kept for it, in bytes; beyond, they are read again.
+const KEPT_BYTES: usize = 1 << 20;
+
+/// Why writing stopped.
+pub(crate) enum Stop {
+    /// Nobody takes the rest.
+    Gone,
+    /// Something is wrong.
+    Failed(LabeError),
+}
+
+impl From<LabeError> for Stop {
+    fn from(error: LabeError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl From<StoreError> for Stop {
+    fn from(error: StoreError) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+/// Takes bytes of the answer.
+pub(crate) type Output<'o> = dyn FnMut(&[u8]) -> Result<(), Stop> + 'o;
+
+/// What is asked for.
+#[derive(Debug, Clone)]
+pub(crate) struct Question {
+    /// The record.
+    pub(crate) id: String,
+    /// Its DOI as the map spells it.
+    pub(crate) spelled: String,
+    /// Its DOI in the graph.
+    pub(crate) number: u32,
+    /// Whose holdings count.
+    pub(crate) institution: Option<String>,
+    /// When the request came.
+    pub(crate) started: Instant,
+}
+
+impl Question {
+    /// Of a mapped id; `None` if its DOI has neither citations nor references.
+    pub(crate) fn of(
+        graph: &Graph,
+        id: &str,
+        mapped: Mapped,
+        institution: Option<String>,
+        started: Instant,
+    ) -> Option<Self> {
+        let number = mapped.number?;
+        let question = Self { id: id.to_owned(), spelled: mapped.spelled, number, institution, started };
+        (0 < question.n_neighbours(graph)).then_some(question)
+    }
+
+    /// Citations and references together.
+    pub(crate) fn n_neighbours(&self, graph: &Graph) -> usize {
+        graph.references(self.number).len() + graph.citations(self.number).len()
+    }
+}
+
+/// What was read for an answer, for the statistics.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Reads {
+    /// Reading documents.
+    pub(crate) documents: Duration,
+}
+
+/// Writes the document that answers `question`.
+pub(crate) fn write(
+    view: &mut View<'_>,
+    maps: IdMaps<'_>,
+    graph: &Graph,
+    question: &Question,
+    out: &mut Output<'_>,
+) -> Result<Reads, Stop> {
+    let references: Vec<u32> = graph.references(question.number).collect();
+    let holder = question.institution.as_deref().map(Holder::new);
+    let mut writing =
+        Writing { view, maps, graph, question, references, holder, out, reads: Reads::default() };
+    writing.document()?;
+    Ok(writing.reads)
+}
+
+struct Writing<'a, 'v, 'o> {
+    view: &'a mut View<'v>,
+    maps: IdMaps<'a>,
+    graph: &'a Graph,
+    question: &'a Question,
+    /// Rising.
+    references: Vec<u32>,
+    holder: Option<Holder<'a>>,
+    out: &'a mut Output<'o>,
+    reads: Reads,
+}
+
+/// One of the two directions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Citing,
+    Cited,
+}
+
+/// What is known of a side after its documents are written.
+#[derive(Default)]
+struct Rest {
+    n_matched: u64,
+    /// Works without a record.
+    unmatched: Vec<u32>,
+    moved: Moved,
+}
+
+/// Documents that nobody holds who counts, joined by commas.
+#[derive(Default)]
+struct Moved {
+    n: u64,
+    kept: String,
+    is_over: bool,
+}
+
+/// Which documents a walk is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Held {
+    Yes,
+    No,
+}
+
+impl Writing<'_, '_, '_> {
+    fn document(&mut self) -> Result<(), Stop> {
+        let mut head = String::from("{\"id\":");
+        json_text::push_string(&self.question.id, &mut head);
+        head.push_str(",\"doi\":");
+        json_text::push_string(&self.question.spelled, &mut head);
+        (self.out)(head.as_bytes())?;
+        let citing = self.matched(Side::Citing)?;
+        let cited = self.matched(Side::Cited)?;
+        (self.out)(b",\"unmatched\":{")?;
+        self.unmatched(Side::Citing, &citing, "")?;
+        let has_citing = !citing.unmatched.is_empty() || 0 < citing.moved.n;
+        self.unmatched(Side::Cited, &cited, if has_citing { "," } else { "" })?;
+        let tail = self.tail(&citing, &cited);
+        (self.out)(tail.as_bytes())
+    }
+
+    /// Writes the documents of a side, if there are any.
+    fn matched(&mut self, side: Side) -> Result<Rest, Stop> {
+        let mut rest = Rest::default();
+        self.walk(side, Held::Yes, &mut rest)?;
+        if 0 < rest.n_matched {
+            (self.out)(b"]")?;
+        }
+        Ok(rest)
+    }
+
+    /// Writes what of a side has no document, and then what has moved.
+    fn unmatched(&mut self, side: Side, rest: &Rest, before: &str) -> Result<(), Stop> {
+        if rest.unmatched.is_empty() && rest.moved.n == 0 {
+            return Ok(());
+        }
+        (self.out)(format!("{before}\"{}\":[", name(side)).as_bytes())?;
+        let mut entry = String::new();
+        for (place, number) in rest.unmatched.iter().enumerate() {
+            entry.clear();
+            entry.push_str(if place == 0 { "{\"doi_str_mv\":" } else { ",{\"doi_str_mv\":" });
+            json_text::push_string(&self.graph.doi(*number).unwrap_or_default(), &mut entry);
+            entry.push('}');
+            (self.out)(entry.as_bytes())?;
+        }
+        if 0 < rest.moved.n && !rest.unmatched.is_empty() {
+            (self.out)(b",")?;
+        }
+        if rest.moved.is_over {
+            self.walk(side, Held::No, &mut Rest::default())?;
+        } else {
+            (self.out)(rest.moved.kept.as_bytes())?;
+        }
+        (self.out)(b"]")
+    }
+
+    fn tail(&self, citing: &Rest, cited: &Rest) -> String {
+        let n_unmatched = |rest: &Rest| rest.unmatched.len() as u64 + rest.moved.n;
+        let mut tail = format!(
+            "}},\"extra\":{{\"unmatched_citing_count\":{},\"unmatched_cited_count\":{},\"citing_count\":{},\
+             \"cited_count\":{},\"cached\":false,\"took\":{:.9}",
+            n_unmatched(citing),
+            n_unmatched(cited),
+            citing.n_matched,
+            cited.n_matched,
+            self.question.started.elapsed().as_secs_f64()
+        );
+        if let Some(isil) = &self.question.institution {
+            tail.push_str(",\"institution\":");
+            json_text::push_string(isil, &mut tail);
+        }
+        tail.push_str("}}\n");
+        tail
+    }
+
+    /// Goes through the works of a side and writes the documents that are held, or those that are not.
+    fn walk(&mut self, side: Side, held: Held, rest: &mut Rest) -> Result<(), Stop> {
+        let mut waiting = Vec::new();
+        for number in self.works(side) {
+            let n_waiting = waiting.len();
+            self.maps.holdings_of_number(self.view, number, &mut waiting)?;
+            if waiting.len() == n_waiting {
+                rest.unmatched.push(number);
+            }
+            while STEP <= waiting.len() {
+                let later = waiting.split_off(STEP);
+                self.step(std::mem::replace(&mut waiting, later), side, held, rest)?;
+            }
+        }
+        self.step(waiting, side, held, rest)
+    }
+
+    /// The works of a side, rising.
+    fn works(&self, side: Side) -> Vec<u32> {
+        match side {
+            Side::Citing => self.references.clone(),
+            Side::Cited => {
+                let citations = self.graph.citations(self.question.number);
+                citations.filter(|it| self.references.binary_search(it).is_err()).collect()
+            }
+        }
+    }
+
+    /// Reads and writes the documents of some records, in their order.
+    fn step(&mut self, records: Vec<Holding>, side: Side, held: Held, rest: &mut Rest) -> Result<(), Stop> {
+        if records.is_empty() {
+            return Ok(());
+        }
+        let begun = Instant::now();
+        let ids: Vec<String> = records.iter().filter(|it| it.is_document()).map(|it| it.id.clone()).collect();
+        let mut documents = self.view.get_many(&DOCUMENT, &ids)?.into_iter();
+        self.reads.documents += begun.elapsed();
+        for holding in records {
+            let document = match holding.is_document() {
+                true => documents.next().flatten(),
+                false => self.view.get(holding.kind, &holding.id)?,
+            };
+            if let Some(document) = document {
+                self.one(&holding, &document, side, held, rest)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn one(
+        &mut self,
+        holding: &Holding,
+        document: &Record,
+        side: Side,
+        held: Held,
+        rest: &mut Rest,
+    ) -> Result<(), Stop> {
+        let mut text = Vec::new();
+        // A record without a text is a mere mapping.
+        if !push_document(holding, document, &mut text) {
+            return Ok(());
+        }
+        if self.is_held(holding, document)? {
+            if held == Held::Yes {
+                rest.n_matched += 1;
+                let before =
+                    if rest.n_matched == 1 { format!(",\"{}\":[", name(side)) } else { ",".to_owned() };
+                (self.out)(before.as_bytes())?;
+                (self.out)(&text)?;
+            }
+            return Ok(());
+        }
+        rest.moved.n += 1;
+        match held {
+            Held::Yes => rest.moved.keep(&text),
+            Held::No => {
+                if 1 < rest.moved.n {
+                    (self.out)(b",")?;
+                }
+                (self.out)(&text)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn is_held(&mut self, holding: &Holding, document: &Record) -> Result<bool, LabeError> {
+        match &mut self.holder {
+            None => Ok(true),
+            // Records of other dialects state no institution.
+            Some(_) if !holding.is_document() => Ok(false),
+            Some(holder) => holder.holds(self.view, document),
+        }
+    }
+}
+
+impl Moved {
+    fn keep(&mut self, text: &[u8]) {
+        if self.is_over || KEPT_BYTES < self.kept.len() + text.len() {
+            self.is_over = true;
+            self.kept = String::new();
+            return;
+        }
+        if !self.kept.is_empty() {
+            self.kept.push(',');
+        }
+        self.kept.push_str(&String::from_utf8_lossy(text));
+    }
+}
+
+/// Appends a document as it is sent; `false` if the record has none.
+pub(crate) fn push_document(holding: &Holding, record: &Record, text: &mut Vec<u8>) -> bool {
+    if holding.is_document() {
+        return crate::envelope::push_text(&record.body, text);
+    }
+    let Ok(body) = str::from_utf8(&record.body) else { return false };
+    let mut escaped = String::with_capacity(body.len());
+    json_text::compact_into(body, &mut escaped);
+    text.extend_from_slice(escaped.as_bytes());
+    true
+}
+
+fn name(side: Side) -> &'static str {
+    match side {
+        Side::Citing => "citing",
+        Side::Cited => "cited",
+    }
+}

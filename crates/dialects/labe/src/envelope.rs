@@ -1,0 +1,109 @@
+//! A catalogue document as it is stored: `{"text":"…","institution":[…],"doi":"…","spelled":"…"}`.
+//!
+//! The store keeps bodies as parsed JSON, which would change long numbers, doubled keys and escapes of a document that
+//! must be sent as it came. So the document's text, compacted and escaped, is a string of the body, the first
+//! one; taking it out is a copy that drops backslashes. Beside it stands what is asked without reading the text:
+//! institutions (the record's class), the normalised DOI (an identifier), and the DOI's spelling if that differs.
+
+use pinakes_citations::Doi;
+use serde_json::{Map, Value};
+
+/// How every body with a text begins.
+const BEFORE_TEXT: &[u8] = b"{\"text\":\"";
+
+/// The body of a document.
+pub(crate) fn body(text: String, document: &Map<String, Value>) -> Value {
+    let mut body = Map::new();
+    body.insert("text".to_owned(), Value::String(text));
+    if let Some(institution) = institution(document) {
+        body.insert("institution".to_owned(), institution.clone());
+    }
+    if let Some((doi, spelled)) = first_doi(document) {
+        if doi.as_str() != spelled {
+            body.insert("spelled".to_owned(), Value::from(spelled));
+        }
+        body.insert("doi".to_owned(), Value::from(doi.as_str()));
+    }
+    Value::Object(body)
+}
+
+/// The list of institutions; the key in any case, the last one counts; `null` is none.
+fn institution(document: &Map<String, Value>) -> Option<&Value> {
+    let found = document.iter().rev().find(|(key, _)| key.eq_ignore_ascii_case("institution"));
+    found.map(|(_, value)| value).filter(|value| !value.is_null())
+}
+
+/// The first DOI of `doi_str_mv`, a list or a string, and how it is spelt there.
+fn first_doi(document: &Map<String, Value>) -> Option<(Doi, &str)> {
+    let values = match document.get("doi_str_mv")? {
+        Value::Array(list) => list.as_slice(),
+        single => std::slice::from_ref(single),
+    };
+    let texts = values.iter().filter_map(Value::as_str).map(str::trim);
+    texts.filter_map(|text| Some((Doi::parse_dirty(text).ok()?, text))).next()
+}
+
+/// Appends the text of a stored body; `false`, and nothing appended, if it has none.
+pub(crate) fn push_text(body: &[u8], out: &mut Vec<u8>) -> bool {
+    let Some(mut rest) = body.strip_prefix(BEFORE_TEXT) else { return false };
+    let start = out.len();
+    out.reserve(rest.len());
+    while let Some(at) = memchr::memchr2(b'"', b'\\', rest) {
+        out.extend_from_slice(&rest[..at]);
+        if rest[at] == b'"' {
+            return true;
+        }
+        // A compacted text has quotes and backslashes to escape, no control characters.
+        let Some(&escaped) = rest.get(at + 1).filter(|it| matches!(it, b'"' | b'\\')) else { break };
+        out.push(escaped);
+        rest = &rest[at + 2..];
+    }
+    out.truncate(start);
+    false
+}
+
+/// What a stored body says of the DOI: its normal form and its spelling.
+pub(crate) fn doi_of(body: &Value) -> Option<(String, String)> {
+    let doi = body.get("doi")?.as_str()?;
+    let spelled = body.get("spelled").and_then(Value::as_str).unwrap_or(doi);
+    Some((doi.to_owned(), spelled.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn stored(document: &Value) -> (String, Vec<u8>, Value) {
+        let text = crate::json_text::compact(document.to_string().as_bytes()).unwrap_or_default();
+        let body = body(text.clone(), document.as_object().unwrap_or(&Map::new()));
+        (text, serde_json::to_vec(&body).unwrap_or_default(), body)
+    }
+
+    #[test]
+    fn what_is_asked_stands_beside() {
+        let document =
+            serde_json::json!({"INSTITUTION": ["DE-14"], "doi_str_mv": ["no", " 10.1/A "], "id": "x"});
+        let (_, _, body) = stored(&document);
+        assert_eq!(body["institution"], serde_json::json!(["DE-14"]));
+        assert_eq!(doi_of(&body), Some(("10.1/a".to_owned(), "10.1/A".to_owned())));
+        assert_eq!(doi_of(&stored(&serde_json::json!({"doi_str_mv": []})).2), None);
+    }
+
+    proptest! {
+        #[test]
+        fn the_text_comes_back(value in "\\PC{0,30}[\"\\\\\n<]{0,4}") {
+            let (text, body, _) = stored(&serde_json::json!({"title": value}));
+            let mut out = b"x".to_vec();
+            prop_assert!(push_text(&body, &mut out));
+            prop_assert_eq!(&out[1..], text.as_bytes());
+        }
+
+        #[test]
+        fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), 0..40)) {
+            let body = [BEFORE_TEXT, &bytes].concat();
+            let _ = push_text(&body, &mut Vec::new());
+            prop_assert!(!push_text(&bytes, &mut Vec::new()) || bytes.starts_with(BEFORE_TEXT));
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! Catalogue documents from files: a JSON object a line with an `id`, or `id<TAB>object`, plain, gzip, zstd or zip.
+//!
+//! A [`Reader`] cuts a file into lines; [`prepare`] makes a record of a line, on any thread; [`load`] does all in
+//! turn and writes batches. A bad line is told of with file, line and reason, and left out. Records that are there
+//! already are replaced, or kept, as [`Existing`] says.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::sync::atomic::AtomicU64;
+
+use pinakes_citations::source::{self, SourceError};
+use pinakes_store::{Document, StoreError, Tenant};
+use serde_json::Value;
+
+use crate::kinds::DOCUMENT;
+use crate::{envelope, json_text};
+
+/// Longest line taken, in bytes (16 MiB).
+pub const LINE_LEN_MAX_BYTES: usize = 16 << 20;
+/// Records written in one transaction at most.
+const BATCH_RECORDS: usize = 1_000;
+/// Bytes written in one transaction, about (8 MiB).
+const BATCH_BYTES: usize = 8 << 20;
+
+/// What happens to documents that are there already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Existing {
+    /// They stay as they are.
+    Keep,
+    /// They become what the file says.
+    Replace,
+}
+
+/// What a load did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Loaded {
+    /// Documents made.
+    pub n_made: u64,
+    /// Documents replaced.
+    pub n_replaced: u64,
+    /// Documents that were there already and stayed.
+    pub n_kept: u64,
+    /// Lines left out.
+    pub n_bad: u64,
+}
+
+/// A line that is no document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BadLine {
+    /// The file; members of an archive as `dump.zip!part`.
+    pub file: String,
+    /// Line in it, from 1.
+    pub line: u64,
+    /// What is wrong.
+    pub reason: LineFault,
+}
+
+impl std::fmt::Display for BadLine {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "{}:{}: {}", self.file, self.line, self.reason)
+    }
+}
+
+/// What is wrong with a line.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LineFault {
+    /// Longer than [`LINE_LEN_MAX_BYTES`].
+    #[error("line skipped: it is longer than {LINE_LEN_MAX_BYTES} bytes; is the file JSON lines?")]
+    TooLong,
+    /// Not JSON.
+    #[error("line skipped: not JSON ({0}); expected one object a line, or id, tab, object")]
+    NotJson(String),
+    /// JSON, but no object.
+    #[error("line skipped: the document is {found}, expected an object")]
+    NotAnObject {
+        /// What it is.
+        found: &'static str,
+    },
+    /// No id.
+    #[error("line skipped: there is no string `id`; give one, or write the line as id, tab, object")]
+    NoId,
+    /// An id that cannot be one.
+    #[error("line skipped: {0}")]
+    Id(String),
+}
+
+/// Why a load stopped. What was written before stays.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError {
+    /// The file cannot be read.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// The store refused or failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Makes a record of a line.
+///
+/// The text is kept as `labed` would send it; `institution`, and the first DOI in `doi_str_mv`, are taken out beside it.
+///
+/// # Errors
+/// Why it is no document.
+pub fn prepare(line: &[u8]) -> Result<Document, LineFault> {
+    let (id, text) = match line.first() {
+        Some(b'{' | b' ') | None => (None, line),
+        Some(_) => match memchr::memchr(b'\t', line) {
+            Some(tab) => (Some(&line[..tab]), &line[tab + 1..]),
+            None => (None, line),
+        },
+    };
+    let text = json_text::compact(text).map_err(|error| LineFault::NotJson(error.to_string()))?;
+    let value: Value = serde_json::from_str(&text).map_err(|error| LineFault::NotJson(error.to_string()))?;
+    let Value::Object(document) = &value else {
+        return Err(LineFault::NotAnObject { found: name_of(&value) });
+    };
+    let id = match id {
+        Some(id) => str::from_utf8(id).map_err(|_| LineFault::Id("the id is not UTF-8".to_owned()))?,
+        None => document.get("id").and_then(Value::as_str).ok_or(LineFault::NoId)?,
+    };
+    if id.is_empty() {
+        return Err(LineFault::NoId);
+    }
+    let body = envelope::body(text, document);
+    Document::new(&DOCUMENT, id, &body).map_err(|error| LineFault::Id(error.to_string()))
+}
+
+/// Loads a file into a tenant, in batches; `tell` is told each bad line. Nothing but the batch is held in memory.
+///
+/// # Errors
+/// The file cannot be read; the store failed.
+pub fn load(
+    tenant: &Tenant,
+    path: &Path,
+    existing: Existing,
+    tell: &mut dyn FnMut(&BadLine),
+) -> Result<Loaded, ImportError> {
+    let mut loading = Loading { tenant, existing, batch: Vec::new(), n_bytes: 0, loaded: Loaded::default() };
+    let n_read = AtomicU64::new(0);
+    source::visit_members::<ImportError>(path, &std::env::temp_dir(), &n_read, &mut |member| {
+        let mut reader = Reader::new(BufReader::with_capacity(1 << 18, member.bytes));
+        let failed = |error| SourceError::Read { file: member.name.clone(), error };
+        while let Some((line, bytes)) = reader.next_line().map_err(failed)? {
+            match bytes.ok_or(LineFault::TooLong).and_then(prepare) {
+                Ok(document) => loading.add(document)?,
+                Err(reason) => {
+                    loading.loaded.n_bad += 1;
+                    tell(&BadLine { file: member.name.clone(), line, reason });
+                }
+            }
+        }
+        Ok(())
+    })?;
+    loading.write()?;
+    Ok(loading.loaded)
+}
+
+struct Loading<'a> {
+    tenant: &'a Tenant,
+    existing: Existing,
+    batch: Vec<Document>,
+    n_bytes: usize,
+    loaded: Loaded,
+}
+
+impl Loading<'_> {
+    fn add(&mut self, document: Document) -> Result<(), StoreError> {
+        self.n_bytes += document.body().len();
+        self.batch.push(document);
+        if BATCH_RECORDS <= self.batch.len() || BATCH_BYTES <= self.n_bytes { self.write() } else { Ok(()) }
+    }
+
+    fn write(&mut self) -> Result<(), StoreError> {
+        let batch = std::mem::take(&mut self.batch);
+        self.n_bytes = 0;
+        let existing = self.existing;
+        let written = self.tenant.write_blocking(move |txn| {
+            let mut written = Loaded::default();
+            for document in &batch {
+                match (txn.has(&DOCUMENT, document.id())?, existing) {
+                    (false, _) => {
+                        txn.insert_document(document)?;
+                        written.n_made += 1;
+                    }
+                    (true, Existing::Replace) => {
+                        txn.update_document(document)?;
+                        written.n_replaced += 1;
+                    }
+                    (true, Existing::Keep) => written.n_kept += 1,
+                }
+            }
+            Ok::<_, StoreError>(written)
+        })?;
+        self.loaded.n_made += written.n_made;
+        self.loaded.n_replaced += written.n_replaced;
+        self.loaded.n_kept += written.n_kept;
+        Ok(())
+    }
+}
+
+/// Cuts a stream into lines, of which none is held beyond the longest one taken.
+pub struct Reader<R> {
+    source: R,
+    line: Vec<u8>,
+    n_lines: u64,
+}
+
+impl<R: BufRead> Reader<R> {
+    /// Of a plain stream.
+    pub fn new(source: R) -> Self {
+        Self { source, line: Vec::new(), n_lines: 0 }
+    }
+
+    /// The next line that is not empty: its number, from 1, and its bytes without the line end, `None` if it is too
+    /// long. `None` at the end; a last line needs no line end.
+    ///
+    /// # Errors
+    /// What the stream fails with.
+    #[expect(clippy::type_complexity, reason = "a line with its number, or that it is too long")]
+    pub fn next_line(&mut self) -> std::io::Result<Option<(u64, Option<&[u8]>)>> {
+        loop {
+            self.line.clear();
+            let Some(is_whole) = self.fill()? else { return Ok(None) };
+            self.n_lines += 1;
+            if !is_whole {
+                return Ok(Some((self.n_lines, None)));
+            }
+            if !self.line.trim_ascii().is_empty() {
+                break;
+            }
+        }
+        let line = self.line.as_slice();
+        Ok(Some((self.n_lines, Some(line.strip_suffix(b"\r").unwrap_or(line)))))
+    }
+
+    /// Reads to the line's end; whether the line is held as a whole. `None` at the end of the stream.
+    fn fill(&mut self) -> std::io::Result<Option<bool>> {
+        let (mut is_whole, mut is_begun) = (true, false);
+        loop {
+            let buffer = self.source.fill_buf()?;
+            if buffer.is_empty() {
+                return Ok(is_begun.then_some(is_whole));
+            }
+            is_begun = true;
+            let end = memchr::memchr(b'\n', buffer);
+            let part = &buffer[..end.unwrap_or(buffer.len())];
+            is_whole = is_whole && self.line.len() + part.len() <= LINE_LEN_MAX_BYTES;
+            if is_whole {
+                self.line.extend_from_slice(part);
+            }
+            let n_used = end.map_or(buffer.len(), |end| end + 1);
+            self.source.consume(n_used);
+            if end.is_some() {
+                return Ok(Some(is_whole));
+            }
+        }
+    }
+}
+
+fn name_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}

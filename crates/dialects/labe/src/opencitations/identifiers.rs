@@ -1,0 +1,122 @@
+//! How works are named in paths.
+
+use pinakes_citations::oci::{self, OciWork};
+use pinakes_citations::{Doi, Graph, Omid};
+
+/// Forms of the index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Version {
+    /// Bare DOIs.
+    V1,
+    /// Identifiers with their scheme.
+    V2,
+}
+
+/// A work as a path names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum WorkId {
+    /// A DOI, normalised; `None` for one that is in no dump.
+    Doi(Option<String>),
+    /// A `PubMed` number.
+    Pmid(u64),
+    /// An OMID.
+    Omid(Omid),
+    /// Of a scheme that the graph does not know.
+    Other,
+}
+
+impl WorkId {
+    /// Reads the identifier of an operation of the index; `None` if it does not fit the operation's pattern.
+    pub(crate) fn of_index(version: Version, text: &str) -> Option<Self> {
+        let lower = text.to_lowercase();
+        match version {
+            Version::V1 => of_doi(&lower),
+            Version::V2 => match Self::of_meta(&lower)? {
+                Self::Other => None,
+                known => Some(known),
+            },
+        }
+    }
+
+    /// Reads an identifier of the metadata; `None` if it has no scheme that OpenCitations knows.
+    pub(crate) fn of_meta(text: &str) -> Option<Self> {
+        let (scheme, value) = text.split_once(':')?;
+        match scheme {
+            "doi" => of_doi(&value.to_lowercase()),
+            "pmid" => value.parse().ok().filter(|_| !value.starts_with('+')).map(Self::Pmid),
+            "omid" => Omid::from_digits(value.strip_prefix("br/")?.as_bytes()).map(Self::Omid),
+            "issn" | "isbn" | "openalex" | "pmcid" if !value.is_empty() => Some(Self::Other),
+            _ => None,
+        }
+    }
+
+    /// The work in the graph.
+    pub(crate) fn number(&self, graph: &Graph) -> Option<u32> {
+        match self {
+            Self::Doi(doi) => graph.number_of(doi.as_deref()?),
+            Self::Pmid(pmid) => graph.number_of_pmid(*pmid),
+            Self::Omid(omid) => graph.number_of_omid(*omid),
+            Self::Other => None,
+        }
+    }
+}
+
+fn of_doi(lower: &str) -> Option<WorkId> {
+    let is_doi = lower.strip_prefix("10.").is_some_and(|rest| !rest.is_empty());
+    is_doi.then(|| WorkId::Doi(Doi::parse(lower).ok().map(|doi| doi.as_str().to_owned())))
+}
+
+/// Whether a text is an OCI as a version writes it: v2 takes `oci:` in front too.
+pub(crate) fn is_oci(version: Version, text: &str) -> bool {
+    let bare = match version {
+        Version::V1 => text,
+        Version::V2 => text.strip_prefix("oci:").unwrap_or(text),
+    };
+    let is_digits = |side: &str| !side.is_empty() && side.bytes().all(|it| it.is_ascii_digit());
+    bare.split_once('-').is_some_and(|(citing, cited)| is_digits(citing) && is_digits(cited))
+}
+
+/// Both ends of an OCI in the graph.
+pub(crate) fn ends_of_oci(graph: &Graph, text: &str) -> Option<(u32, u32)> {
+    let (citing, cited) = oci::decode(text).ok()?;
+    let number = |work: OciWork| match work {
+        OciWork::Doi { doi, .. } => graph.number_of(&doi),
+        OciWork::Omid(omid) => graph.number_of_omid(omid),
+    };
+    Some((number(citing)?, number(cited)?))
+}
+
+/// All identifiers of a work, separated by spaces, the OMID first.
+pub(crate) fn all_of(graph: &Graph, number: u32) -> String {
+    let omid = graph.omid(number).map(|it| it.to_string());
+    let doi = graph.doi(number).map(|it| format!("doi:{it}"));
+    let pmid = graph.pmid(number).map(|it| format!("pmid:{it}"));
+    [omid, doi, pmid].into_iter().flatten().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn identifiers_fit_their_version() {
+        let doi = |text: &str| Some(WorkId::Doi(Some(text.to_owned())));
+        for (version, text, expected) in [
+            (Version::V1, "10.1/A", doi("10.1/a")),
+            (Version::V1, "doi:10.1/a", None),
+            (Version::V1, "10.", None),
+            (Version::V1, "10.nonsense", Some(WorkId::Doi(None))),
+            (Version::V2, "doi:10.1/a", doi("10.1/a")),
+            (Version::V2, "10.1/a", None),
+            (Version::V2, "pmid:42", Some(WorkId::Pmid(42))),
+            (Version::V2, "pmid:x", None),
+            (Version::V2, "omid:br/0612", None),
+            (Version::V2, "omid:br/06101801781", Omid::from_digits(b"06101801781").map(WorkId::Omid)),
+            (Version::V2, "issn:0138-9130", None),
+        ] {
+            assert_eq!(WorkId::of_index(version, text), expected, "{version:?} {text}");
+        }
+        assert!(is_oci(Version::V1, "020-020") && !is_oci(Version::V1, "oci:020-020"));
+        assert!(is_oci(Version::V2, "oci:020-020") && !is_oci(Version::V2, "02-0-20"));
+    }
+}

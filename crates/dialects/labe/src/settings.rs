@@ -1,0 +1,68 @@
+//! The dialect's settings: the `[labe]` table of `pinakes.toml`.
+
+use std::path::PathBuf;
+
+use pinakes_store::Kind;
+use serde::Deserialize;
+
+/// Settings of the dialect.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// The citation graph, made by `pinakes citations build`. Empty for none: then nothing has citations.
+    pub graph: PathBuf,
+    /// Table of local ids and DOIs beside the one in the graph: `id<TAB>DOI` a line, plain, gzip or zstd. Empty for
+    /// none. It is held in memory.
+    pub ids: PathBuf,
+    /// Whether the DOIs that the records carry themselves count: `use` or `ignore`. With a graph that was built with
+    /// the whole table of ids, `ignore` saves a look-up for each neighbour.
+    pub catalogue_ids: CatalogueIds,
+    /// Kinds of other dialects whose records count as held by their DOIs, and are shown **to everybody**, e.g.
+    /// `scicat_published_data`.
+    pub public_kinds: Vec<String>,
+    /// How often the graph's file is looked at for a new one, in milliseconds (1 s).
+    pub graph_check_ms: u64,
+    /// Most rows of the table `ids` (10,000,000). Beyond: an error at the start.
+    pub ids_rows: usize,
+    /// Citations and references together up to which an answer is made at once (256); longer ones are streamed by a
+    /// reading thread.
+    pub inline_neighbours: usize,
+    /// Most rows of one answer of the OpenCitations API (200,000); rows beyond are left out.
+    pub rows: usize,
+    /// Rows of a page when `page` is asked for without `page_size` (100).
+    pub page_rows: usize,
+    /// Most works asked for at once in `metadata` (100). Beyond: 404, as for any other bad id.
+    pub metadata_works: usize,
+    /// Every kind that the server knows, among which `public_kinds` are found. Not in the file: whoever mounts the
+    /// dialect sets it.
+    #[serde(skip)]
+    pub kinds: &'static [&'static Kind],
+}
+
+/// Whether the DOIs that records carry themselves count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CatalogueIds {
+    /// They do, behind those of the graph and the table.
+    Use,
+    /// Only the graph and the table count.
+    Ignore,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            graph: PathBuf::new(),
+            ids: PathBuf::new(),
+            catalogue_ids: CatalogueIds::Use,
+            public_kinds: Vec::new(),
+            graph_check_ms: 1_000,
+            ids_rows: 10_000_000,
+            inline_neighbours: 256,
+            rows: 200_000,
+            page_rows: 100,
+            metadata_works: 100,
+            kinds: &[],
+        }
+    }
+}
