@@ -126,7 +126,8 @@ impl IdMaps<'_> {
         Ok(())
     }
 
-    fn doi_in_tables(&self, id: &str) -> Option<Mapped> {
+    /// The DOI of a local id by the graph's table or the one beside it.
+    pub(crate) fn doi_in_tables(&self, id: &str) -> Option<Mapped> {
         if let Some(graph) = self.graph
             && let Some(local) = graph.local_id_number(id.as_bytes())
             && let Some(number) = graph.doi_of_local_id(local)

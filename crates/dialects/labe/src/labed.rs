@@ -16,6 +16,7 @@ use pinakes_store::Weight;
 use crate::app::Labe;
 use crate::citation::{self, Question, Stop};
 use crate::error::{LabeError, page_not_found};
+use crate::id_maps::Mapped;
 use crate::isil;
 use crate::path::{self, Slashes};
 use crate::statistics::Part;
@@ -89,18 +90,27 @@ async fn by_id(
     let id = path::rest(&uri, "/id/").ok_or(LabeError::UnknownId)?;
     let db = app.db(&headers)?;
     let graph = app.graph();
-    let (asked, state, own_graph) = (id.clone(), app.clone(), graph.clone());
-    let mapped = db
-        .read(Weight::Point, move |view| state.parts.maps(own_graph.as_deref()).doi_of(view, &asked))
-        .await
-        .map_err(LabeError::from)?
-        .ok_or(LabeError::UnknownId)?;
+    let mapped = mapped(&app, &db, graph.clone(), &id).await?.ok_or(LabeError::UnknownId)?;
     app.parts.statistics.note_part(Part::LookUp, started.elapsed());
     let Some(graph) = graph else { return Ok(no_edges()) };
     let Some(question) = Question::of(&graph, &id, mapped, institution, started) else {
         return Ok(no_edges());
     };
     document(app, &db, graph, question).await
+}
+
+/// The DOI of an id. Ids of the tables, by far the most, cost no read of the store.
+async fn mapped(
+    app: &Labe,
+    db: &Db,
+    graph: Option<Arc<Graph>>,
+    id: &str,
+) -> Result<Option<Mapped>, LabeError> {
+    if let Some(mapped) = app.parts.maps(graph.as_deref()).doi_in_tables(id) {
+        return Ok(Some(mapped));
+    }
+    let (app, id) = (app.clone(), id.to_owned());
+    db.read(Weight::Point, move |view| Ok(app.parts.maps(graph.as_deref()).doi_of(view, &id)?)).await
 }
 
 /// The document: at once, or as a stream if there are many neighbours.

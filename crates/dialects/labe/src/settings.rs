@@ -17,8 +17,8 @@ pub struct Settings {
     /// Whether the DOIs that the records carry themselves count: `use` or `ignore`. With a graph that was built with
     /// the whole table of ids, `ignore` saves a look-up for each neighbour.
     pub catalogue_ids: CatalogueIds,
-    /// Kinds of other dialects whose records count as held by their DOIs, and are shown **to everybody**, e.g.
-    /// `scicat_published_data`.
+    /// Kinds of other dialects whose records count as held by their DOIs. All of them are shown **to everybody**,
+    /// whoever may see them in their own dialect.
     pub public_kinds: Vec<String>,
     /// How often the graph's file is looked at for a new one, in milliseconds (1 s).
     pub graph_check_ms: u64,

@@ -1,7 +1,9 @@
 //! The dialect behind the shell, over a real socket: recorded answers, a plain model, imports and swaps.
 
 mod golden;
+mod hubs;
 mod imports;
 mod model;
+mod public_kinds;
 mod server;
 mod swap;

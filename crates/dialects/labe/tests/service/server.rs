@@ -10,8 +10,8 @@ use pinakes_accounts::{Accounts, Clock, Entropy, Secret};
 use pinakes_citations::{BuildOptions, Observer, Problem, Progress, build};
 use pinakes_http::{Context, Drained, Shell, TenantChoice};
 use pinakes_labe::import::{self, Existing, Loaded};
-use pinakes_labe::{KINDS, Settings};
-use pinakes_store::{Catalogue, Limits, Location};
+use pinakes_labe::{DOCUMENT, Settings};
+use pinakes_store::{Catalogue, Identifier, Kind, Limits, Location};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
@@ -22,6 +22,11 @@ pub(crate) type Failure = Box<dyn Error + Send + Sync>;
 
 /// Longest wait of a test for anything.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A kind of another dialect, whose records have DOIs.
+pub(crate) static THING: Kind =
+    Kind { identifiers: &[Identifier { scheme: "doi", path: "about.doi" }], ..Kind::named("toy_thing") };
+static KINDS: &[&Kind] = &[&DOCUMENT, &THING];
 
 /// What is served.
 #[derive(Debug, Clone, Default)]
