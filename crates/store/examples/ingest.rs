@@ -1,4 +1,4 @@
-//! How fast records go in and come out: `cargo run --release -p pinakes-store --example ingest -- FOLDER [RECORDS]`.
+//! How fast records go in and come out: `cargo run --release -p pinakes-store --example ingest -- sqlite:FOLDER [RECORDS]`.
 //!
 //! Writes documents of 2 KB in bulk with the indexes made afterwards, documents of 2 KB and of 8 KB one by one
 //! from 64 callers (each durable when its call returns), then reads records by id. The place is given as the
@@ -160,9 +160,9 @@ async fn reads(tenant: &Tenant, n_records: u64, n_reads: u64) -> Result<(), Stor
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     tracing_subscriber::fmt().with_target(false).without_time().init();
     let mut arguments = std::env::args().skip(1);
-    let place = arguments.next().ok_or("give a folder")?;
+    let place = arguments.next().ok_or("give a place, sqlite:FOLDER or postgres://…")?;
     let n_records: u64 = arguments.next().map_or(Ok(200_000), |it| it.parse())?;
-    let catalogue = Catalogue::open(Location::Folder(place.into()), KINDS, Limits::default())?;
+    let catalogue = Catalogue::open(place.parse::<Location>()?, KINDS, Limits::default())?;
     let tenant = catalogue.tenant_or_new("ingest")?;
     let loaded = tenant.clone();
     tokio::task::spawn_blocking(move || bulk(&loaded, n_records)).await??;

@@ -23,8 +23,26 @@ pub enum Location {
     Folder(PathBuf),
     /// A PostgreSQL database with one schema per tenant, as libpq writes its URL: several hosts and
     /// `target_session_attrs` are understood. `catalogue=name` among its parameters keeps the tenants of
-    /// several installations in one database apart.
+    /// several installations in one database apart. Calls that are not asynchronous themselves may block; on
+    /// the threads of an asynchronous runtime they need one with several threads.
     Postgres(String),
+}
+
+impl std::str::FromStr for Location {
+    type Err = StoreError;
+
+    /// `sqlite:FOLDER` or `postgres://…`.
+    fn from_str(text: &str) -> Result<Self> {
+        if let Some(folder) = text.strip_prefix("sqlite:") {
+            return Ok(Self::Folder(folder.into()));
+        }
+        if text.starts_with("postgres://") || text.starts_with("postgresql://") {
+            return Ok(Self::Postgres(text.to_owned()));
+        }
+        Err(StoreError::Query(format!(
+            "{text:?} is no place for records; expected sqlite:FOLDER or postgres://user:password@host:port/database"
+        )))
+    }
 }
 
 /// A tenant, as it is listed.

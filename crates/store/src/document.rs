@@ -161,10 +161,14 @@ pub(crate) fn day_text(ms: i64) -> Option<String> {
 /// The class of the object of class fields: 63 bits of its FNV-1a hash, so that every server comes to
 /// the same number without asking. 0 stands for all classes together and is never given.
 pub(crate) fn class_of(class_text: &str) -> Class {
-    let hash = class_text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
-    Class((hash >> 1).max(1).cast_signed())
+    Class((fnv(class_text.as_bytes(), 0) >> 1).max(1).cast_signed())
+}
+
+/// FNV-1a, begun with a hash of what came before (0 for nothing).
+pub(crate) fn fnv(bytes: &[u8], before: u64) -> u64 {
+    bytes.iter().fold(before ^ 0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    })
 }
 
 fn class_text(kind: &Kind, body: &Json) -> String {

@@ -27,6 +27,7 @@
 mod catalogue;
 mod check;
 mod classes;
+mod copy;
 mod counters;
 mod document;
 mod error;
@@ -49,6 +50,7 @@ mod txn;
 mod view;
 
 pub use catalogue::{Catalogue, Location, TenantInfo};
+pub use copy::{Copied, CopyProgress, copy_catalogue, copy_tenant};
 pub use document::Document;
 pub use error::{Result, StoreError};
 pub use eval::matches;

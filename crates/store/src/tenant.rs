@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{Semaphore, oneshot};
 
-use crate::postgres::Postgres;
+use crate::postgres::{Postgres, aside};
 use crate::sqlite::Sqlite;
 
 use crate::{Result, StoreError, Txn, View, check, text};
@@ -106,13 +106,7 @@ impl Tenant {
     ) -> Result<R, E> {
         let engine = match &self.0.engine {
             Engine::Sqlite(engine) => engine,
-            // A session blocks its thread while the database works: others of the runtime take over.
-            Engine::Postgres(engine) => {
-                return match tokio::runtime::Handle::try_current() {
-                    Ok(_) => tokio::task::block_in_place(|| engine.read(weight, timeout, closure)),
-                    Err(_) => engine.read(weight, timeout, closure),
-                };
-            }
+            Engine::Postgres(engine) => return aside(|| engine.read(weight, timeout, closure)),
         };
         loop {
             let mut behind = None;

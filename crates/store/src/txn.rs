@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 
 use crate::counters::Counters;
 use crate::document::Taken;
-use crate::postgres::records;
+use crate::postgres::records::{self, Kept};
 use crate::schema;
 use crate::session::{Cell, Flavour, Session};
 use crate::statements::{KindStatements, one_columns};
@@ -74,13 +74,19 @@ impl Txn<'_> {
         if self.view.session.flavour() == Flavour::Postgres {
             return self.insert_row(document);
         }
+        self.insert_narrow(document, 1)
+    }
+
+    /// One record, in the engine where it is a narrow row and a body.
+    fn insert_narrow(&mut self, document: &Document, version: u64) -> Result<Written> {
+        let (kind, taken) = (document.kind, &document.taken);
         let sequence = self.next_sequence();
         let statements = self.view.statements(kind)?;
         let session = &mut self.view.session;
         let head = Head {
             key: None,
             id: &document.id,
-            version: 1,
+            version: version.cast_signed(),
             sequence: sequence.cast_signed(),
             list: document.list.map(|(list, n)| (list.0, n.cast_signed())),
         };
@@ -90,7 +96,39 @@ impl Txn<'_> {
         self.adopt(document)?;
         self.counters.count(kind, taken, 1);
         self.n_bytes += document.body.len();
-        Ok(Written { version: 1, sequence, class: taken.class })
+        Ok(Written { version, sequence, class: taken.class })
+    }
+
+    /// Makes records of one kind that had a version elsewhere.
+    pub(crate) fn insert_stored(&mut self, documents: &[(Document, u64)]) -> Result<()> {
+        if self.view.session.flavour() == Flavour::Postgres {
+            let (list, kept): (Vec<_>, Vec<_>) = documents
+                .iter()
+                .map(|(document, version)| {
+                    (document, Some(Kept { key: None, version: version.cast_signed(), sequence: None }))
+                })
+                .unzip();
+            return self.insert_rows(&list, &kept);
+        }
+        for (document, version) in documents {
+            self.ensure_class(document.kind, &document.taken)?;
+            self.insert_narrow(document, *version)?;
+        }
+        Ok(())
+    }
+
+    /// Leaves the tombstone of a record that was deleted elsewhere.
+    pub(crate) fn note_deletion(&mut self, kind: &str, id: &str) -> Result<()> {
+        if self.view.session.flavour() == Flavour::Postgres {
+            let sql = format!(
+                "INSERT INTO tombstone (sequence, kind, id) VALUES ({}, ?1, ?2) ON CONFLICT DO NOTHING",
+                records::SEQUENCE
+            );
+            return self.view.session.execute(&sql, &[kind.into(), id.into()]).map(|_| ());
+        }
+        let sequence = self.next_sequence();
+        let sql = "INSERT INTO tombstone (sequence, kind, id) VALUES (?1, ?2, ?3)";
+        self.view.session.execute(sql, &[sequence.into(), kind.into(), id.into()]).map(|_| ())
     }
 
     /// Makes many records: what an engine can do together, it does together.
@@ -98,7 +136,8 @@ impl Txn<'_> {
     /// Errors: an id, or a value of a unique index, is taken; nothing of the transaction is kept then.
     pub fn insert_documents(&mut self, documents: &[Document]) -> Result<()> {
         if self.view.session.flavour() == Flavour::Postgres {
-            return documents.chunk_by(|a, b| std::ptr::eq(a.kind, b.kind)).try_for_each(|it| self.insert_rows(it));
+            let of_kind = documents.chunk_by(|a, b| std::ptr::eq(a.kind, b.kind));
+            return of_kind.map(|it| it.iter().collect::<Vec<_>>()).try_for_each(|it| self.insert_rows(&it, &[]));
         }
         documents.iter().try_for_each(|document| self.insert_document(document).map(|_| ()))
     }
@@ -118,14 +157,14 @@ impl Txn<'_> {
     }
 
     /// Many records of one kind, in the engine where each is one row.
-    fn insert_rows(&mut self, documents: &[Document]) -> Result<()> {
+    fn insert_rows(&mut self, documents: &[&Document], kept: &[Option<Kept>]) -> Result<()> {
         let Some(first) = documents.first() else { return Ok(()) };
         for document in documents {
             self.ensure_class(document.kind, &document.taken)?;
         }
         let statements = self.view.statements(first.kind)?;
         let placed = match &mut self.view.session {
-            Session::Postgres(session) => records::insert_records(session, statements, documents, &[])?,
+            Session::Postgres(session) => records::insert_records(session, statements, documents, kept)?,
             Session::Sqlite(_) => Vec::new(),
         };
         for (document, placed) in documents.iter().zip(placed) {

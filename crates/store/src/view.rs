@@ -280,6 +280,21 @@ impl<'a> View<'a> {
         Ok(list)
     }
 
+    /// Deletions after number `after` in a tenant that nobody writes to: at most `limit`, and the rest of those
+    /// that have the last one's number.
+    pub(crate) fn deletions(&mut self, after: u64, limit: u32) -> Result<Vec<Change>> {
+        let window = match self.session.flavour() {
+            Flavour::Sqlite => "LIMIT ?2",
+            Flavour::Postgres => "FETCH FIRST ?2 ROWS WITH TIES",
+        };
+        let sql =
+            format!("SELECT sequence, kind, id FROM tombstone WHERE ?1 < sequence ORDER BY sequence {window}");
+        self.session.all(&sql, &[after.into(), u64::from(limit).into()], |row| {
+            let (sequence, kind, id) = (row.int(0)?.cast_unsigned(), row.text(1)?, row.text(2)?);
+            Ok(Change { sequence, kind, id, deleted: true })
+        })
+    }
+
     /// The kind whose text index refused a search, to be brought up to date before the closure runs again.
     pub(crate) fn take_behind(&mut self) -> Option<&'static Kind> {
         self.behind.take()

@@ -22,7 +22,7 @@ use tokio_postgres::Config;
 
 pub(crate) use cells::{cell, get};
 use pool::Pool;
-pub(crate) use session::PgSession;
+pub(crate) use session::{PgSession, aside};
 pub(crate) use side::Side;
 use writers::Writers;
 

@@ -14,7 +14,7 @@ use super::session::PgSession;
 
 /// The sequence number of a change: that of its transaction. Followers see changes up to the oldest
 /// transaction under way, so none comes late.
-const SEQUENCE: &str = "pg_current_xact_id()::text::bigint";
+pub(crate) const SEQUENCE: &str = "pg_current_xact_id()::text::bigint";
 
 /// A record as written: version, sequence number.
 #[derive(Debug, Clone, Copy)]
@@ -26,9 +26,11 @@ pub(crate) struct Placed {
 /// What a record keeps from before, when it is not new.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Kept {
-    pub(crate) key: i64,
+    /// `None` for a new one.
+    pub(crate) key: Option<i64>,
     pub(crate) version: i64,
-    pub(crate) sequence: i64,
+    /// `None` for that of the transaction.
+    pub(crate) sequence: Option<i64>,
 }
 
 /// The statements of a kind in this engine.
@@ -185,7 +187,7 @@ pub(crate) fn insert_record(
 pub(crate) fn insert_records(
     session: &mut PgSession,
     statements: &KindStatements,
-    documents: &[Document],
+    documents: &[&Document],
     kept: &[Option<Kept>],
 ) -> Result<Vec<Option<Placed>>> {
     let lists: Vec<Vec<Cell>> = documents
@@ -203,10 +205,10 @@ fn place(row: &Row<'_, '_>) -> Result<Placed> {
 fn insert_values(document: &Document, kept: Option<Kept>) -> Vec<Cell> {
     let (kind, taken) = (document.kind, &document.taken);
     let mut values = vec![
-        kept.map_or(Cell::Null, |it| Cell::Int(it.key)),
+        kept.and_then(|it| it.key).map_or(Cell::Null, Cell::Int),
         document.id.as_str().into(),
         kept.map_or(1, |it| it.version).into(),
-        kept.map_or(Cell::Null, |it| Cell::Int(it.sequence)),
+        kept.and_then(|it| it.sequence).map_or(Cell::Null, Cell::Int),
         taken.class.0.into(),
     ];
     push_columns(kind, taken, &mut values);

@@ -259,14 +259,15 @@ fn refill(session: &mut Session<'_>, kind: &'static Kind) -> Result<()> {
     let mut last = i64::MIN;
     loop {
         let rows = session.all(&sql, &[last.into()], |row| {
-            let kept = Kept { key: row.int(0)?, version: row.int(2)?, sequence: row.int(3)? };
+            let (key, version, sequence) = (row.int(0)?, row.int(2)?, row.int(3)?);
+            let kept = Kept { key: Some(key), version, sequence: Some(sequence) };
             let list = row.optional_int(5)?.map(|list| (crate::ListId(list), row.int(6).unwrap_or(0).cast_unsigned()));
-            Ok((kept, row.text(1)?, row.bytes(4)?, list))
+            Ok((key, kept, row.text(1)?, row.bytes(4)?, list))
         })?;
         let Some(end) = rows.last() else { break };
-        last = end.0.key;
+        last = end.0;
         let (mut documents, mut kept) = (Vec::new(), Vec::new());
-        for (head, id, bytes, list) in rows {
+        for (_, head, id, bytes, list) in rows {
             let mut document = Document::stored(kind, id, bytes)?;
             document.list = list;
             ensure_class(session, kind, &document)?;
@@ -275,7 +276,7 @@ fn refill(session: &mut Session<'_>, kind: &'static Kind) -> Result<()> {
             kept.push(Some(head));
         }
         if let Session::Postgres(pg) = session {
-            insert_records(pg, &statements, &documents, &kept)?;
+            insert_records(pg, &statements, &documents.iter().collect::<Vec<_>>(), &kept)?;
         }
     }
     counters.flush(session)

@@ -80,7 +80,8 @@ impl PgSession {
             .build()
             .map_err(|source| StoreError::Io { path: "runtime of a database session".into(), source })?;
         let waiting = config.get_connect_timeout().copied().unwrap_or(PATIENCE) + PATIENCE;
-        let connected = runtime.block_on(async { tokio::time::timeout(waiting, config.connect(NoTls)).await });
+        let connect = async { tokio::time::timeout(waiting, config.connect(NoTls)).await };
+        let connected = aside(|| runtime.block_on(connect));
         let (client, connection) = match connected {
             Ok(connected) => connected.map_err(StoreError::from)?,
             Err(_) => return Err(StoreError::Unavailable("the database did not answer in time".into())),
@@ -135,11 +136,12 @@ impl PgSession {
         if self.phase == Phase::Begun {
             let Self { runtime, client, connection, .. } = self;
             let mut rollback = pin!(client.batch_execute("ROLLBACK"));
-            let is_broken = runtime.block_on(poll_fn(|context| {
+            let sent = poll_fn(|context| {
                 let answered = rollback.as_mut().poll(context);
                 let is_closed = drive(connection, context).is_some();
                 Poll::Ready(is_closed || matches!(answered, Poll::Ready(Err(_))))
-            }));
+            });
+            let is_broken = aside(|| runtime.block_on(sent));
             self.is_broken |= is_broken;
         }
         self.phase = Phase::Autocommit;
@@ -373,7 +375,7 @@ impl PgSession {
                 },
             }
         });
-        let outcome = runtime.block_on(async { tokio::time::timeout(waiting, both).await });
+        let outcome = aside(|| runtime.block_on(async { tokio::time::timeout(waiting, both).await }));
         let error = match outcome {
             Ok(Some(Ok(value))) => return Ok(value),
             Ok(Some(Err(error))) => {
@@ -395,6 +397,14 @@ impl PgSession {
         *is_failed |= matches!(phase, Phase::Begun | Phase::Due(_));
         Err(error)
     }
+}
+
+/// Runs what blocks. On a thread of an asynchronous runtime, others take over its tasks meanwhile; a runtime of
+/// one thread has no others, and must not come here but through its blocking threads.
+pub(crate) fn aside<T>(block: impl FnOnce() -> T) -> T {
+    use tokio::runtime::{Handle, RuntimeFlavor};
+    let has_others = Handle::try_current().is_ok_and(|it| it.runtime_flavor() != RuntimeFlavor::CurrentThread);
+    if has_others { tokio::task::block_in_place(block) } else { block() }
 }
 
 /// Lets the connection send and receive; `Some` when it has ended, with the error it ended in.

@@ -96,15 +96,15 @@ fn what_cannot_be_is_refused() {
 
 /// The changes after a number, once there are `n`: a database gives them when no older one can come any more,
 /// and other tests write to it too.
-fn changes(tenant: &Tenant, after: u64, n: usize) -> Vec<Change> {
+pub(crate) fn changes(tenant: &Tenant, after: u64, n: usize) -> Vec<Change> {
     for _ in 0..10_000 {
-        let found = read(tenant, |view| view.changes(after, 1_000));
+        let found = read(tenant, |view| view.changes(after, 10_000));
         if found.len() == n {
             return found;
         }
         std::thread::yield_now();
     }
-    read(tenant, |view| view.changes(after, 1_000))
+    read(tenant, |view| view.changes(after, 10_000))
 }
 
 #[test]
@@ -128,6 +128,7 @@ fn changes_are_followed() {
         let rest = changes(tenant, last, 1);
         assert_eq!(rest.iter().map(|it| (it.id.as_str(), it.deleted)).collect::<Vec<_>>(), [("other", true)]);
         let last = read(tenant, |view| view.sequence());
+        changes(tenant, 0, 3);
         let first = read(tenant, |view| view.changes(0, 1));
         assert_eq!(first.len(), 1);
         let rest = read(tenant, |view| view.changes(first[0].sequence, 100));

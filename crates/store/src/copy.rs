@@ -1,0 +1,256 @@
+//! Copies tenants from one catalogue to another, whichever engines they are: `pinakes move`.
+//!
+//! Records go over in pages, in insertion order, each page with the mark of how far it reaches in one
+//! transaction of the target: a copy that stops goes on where its last page ended. Versions stay; sequence
+//! numbers are the target's own, so followers begin anew. At the end both sides are read and compared.
+//! Nobody may write to the source meanwhile: what differs is found, not mended.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use crate::document::fnv;
+use crate::{Catalogue, Document, Expr, Kind, ListId, Query, Record, Result, StoreError, Tenant, Txn, View};
+
+/// Records of a page at most.
+const PAGE_RECORDS: u64 = 500;
+/// Bytes of bodies after which a page ends.
+const PAGE_BYTES: usize = 8 << 20;
+/// Deletions copied in one transaction.
+const PAGE_DELETIONS: u32 = 1_000;
+/// Begins the names of marks in the target's `meta`.
+const MARK: &str = "copied:";
+/// Name of the mark for deletions.
+const DELETIONS: &str = "copied deletions";
+
+/// What was copied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Copied {
+    /// Records, members of lists not counted.
+    pub n_records: u64,
+    /// Bytes of their bodies.
+    pub n_bytes: u64,
+}
+
+/// How far a copy is: given after each page.
+#[derive(Debug, Clone, Copy)]
+pub struct CopyProgress<'a> {
+    /// The tenant.
+    pub tenant: &'a str,
+    /// The kind under way.
+    pub kind: &'static str,
+    /// What this run has copied of the kind.
+    pub copied: Copied,
+    /// Records of the kind in the source.
+    pub n_records: u64,
+}
+
+/// Copies every tenant. Tenants that are not in the target are made.
+///
+/// Errors: a tenant of the target holds records that are no copy under way; the sides differ at the end.
+pub fn copy_catalogue(
+    from: &Catalogue,
+    to: &Catalogue,
+    report: &mut dyn FnMut(CopyProgress<'_>),
+) -> Result<Copied> {
+    let mut sum = Copied::default();
+    for info in from.tenants()? {
+        let target = match to.tenant(&info.name) {
+            Err(StoreError::UnknownTenant(_)) => to.create_tenant(&info.name, &info.description)?,
+            other => other?,
+        };
+        let copied = copy_tenant(&from.tenant(&info.name)?, &target, report)?;
+        sum.n_records += copied.n_records;
+        sum.n_bytes += copied.n_bytes;
+    }
+    Ok(sum)
+}
+
+/// Copies one tenant; both must be open with the same kinds.
+///
+/// Errors: the target holds records that are no copy under way; the sides differ at the end.
+pub fn copy_tenant(
+    from: &Tenant,
+    to: &Tenant,
+    report: &mut dyn FnMut(CopyProgress<'_>),
+) -> Result<Copied> {
+    let kinds = from.read_blocking(|view| Ok::<_, StoreError>(view.shared.kinds))?;
+    for kind in kinds {
+        refuse_foreign(to, kind)?;
+    }
+    copy_deletions(from, to)?;
+    let mut sum = Copied::default();
+    for kind in kinds {
+        let copied = copy_kind(from, to, kind, report)?;
+        sum.n_records += copied.n_records;
+        sum.n_bytes += copied.n_bytes;
+    }
+    for kind in kinds {
+        compare(from, to, kind)?;
+    }
+    to.write_blocking(|txn| txn.view.session.execute("DELETE FROM meta WHERE name LIKE 'copied%'", &[]))?;
+    Ok(sum)
+}
+
+/// Refuses a target that has records of `kind` which no copy has begun to write.
+fn refuse_foreign(to: &Tenant, kind: &'static Kind) -> Result<()> {
+    let name = mark_name(kind);
+    let (mark, n) =
+        to.read_blocking(|view| Ok::<_, StoreError>((mark(view, &name)?, view.count(kind, &Expr::All)?)))?;
+    if mark.is_none() && n != 0 {
+        return Err(StoreError::Query(format!(
+            "tenant {:?} of the target holds {n} records of {} already; copy into an empty one",
+            to.name(),
+            kind.name
+        )));
+    }
+    Ok(())
+}
+
+fn copy_deletions(from: &Tenant, to: &Tenant) -> Result<()> {
+    let mut after = to.read_blocking(|view| mark(view, DELETIONS))?.unwrap_or(0).cast_unsigned();
+    loop {
+        let page = Arc::new(from.read_blocking(|view| view.deletions(after, PAGE_DELETIONS))?);
+        let Some(last) = page.last() else { return Ok(()) };
+        after = last.sequence;
+        to.write_blocking(move |txn| {
+            for deletion in page.iter() {
+                txn.note_deletion(&deletion.kind, &deletion.id)?;
+            }
+            set_mark(txn, DELETIONS, after.cast_signed())
+        })?;
+    }
+}
+
+fn copy_kind(
+    from: &Tenant,
+    to: &Tenant,
+    kind: &'static Kind,
+    report: &mut dyn FnMut(CopyProgress<'_>),
+) -> Result<Copied> {
+    let name = mark_name(kind);
+    let n_records = from.read_blocking(|view| view.count(kind, &Expr::All))?;
+    let mut after = to.read_blocking(|view| mark(view, &name))?;
+    if after.is_none() && n_records != 0 {
+        to.write_blocking(move |txn| txn.defer_indexes(kind))?;
+    }
+    let mut copied = Copied::default();
+    loop {
+        let page = from.read_blocking(|view| read_page(view, kind, after))?;
+        let Some(last) = page.last() else { break };
+        let end = last.key;
+        after = Some(end);
+        copied.n_records += page.len() as u64;
+        copied.n_bytes += page.iter().map(|it| it.body.len() as u64).sum::<u64>();
+        let documents = page
+            .into_iter()
+            .map(|record| Ok((copy_record(from, to, kind, &record)?, record.version)))
+            .collect::<Result<Vec<_>>>()?;
+        let (documents, name) = (Arc::new(documents), name.clone());
+        to.write_blocking(move |txn| {
+            txn.insert_stored(&documents)?;
+            set_mark(txn, &name, end)
+        })?;
+        report(CopyProgress { tenant: from.name(), kind: kind.name, copied, n_records });
+    }
+    to.write_blocking(move |txn| txn.make_indexes(kind))?;
+    Ok(copied)
+}
+
+fn read_page(view: &mut View<'_>, kind: &'static Kind, after: Option<i64>) -> Result<Vec<Record>> {
+    let query = Query { after, ..Query::filter(Expr::All).window(0, PAGE_RECORDS) };
+    let (mut page, mut n_bytes) = (Vec::new(), 0);
+    view.for_each(kind, &query, |record| {
+        n_bytes += record.body.len();
+        page.push(record);
+        if PAGE_BYTES <= n_bytes { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
+    Ok(page)
+}
+
+/// The document to insert; its members are staged in the target, chunk by chunk.
+fn copy_record(from: &Tenant, to: &Tenant, kind: &'static Kind, record: &Record) -> Result<Document> {
+    let document = Document::stored(kind, record.id.clone(), record.body.clone())?;
+    if record.list.is_none() {
+        return Ok(document);
+    }
+    let list = to.write_blocking(move |txn| txn.new_list(kind))?;
+    let mut next = 0;
+    while let Some((position, n, chunk)) = next_chunk(from, kind, record, next)? {
+        to.write_blocking(move |txn| txn.append_members(kind, list, position, n, chunk.clone()))?;
+        next = position + u64::from(n);
+    }
+    Ok(document.with_list(ListId(list.0), record.n_members))
+}
+
+/// The chunk of a list that begins at `position` or behind it.
+fn next_chunk(
+    from: &Tenant,
+    kind: &'static Kind,
+    record: &Record,
+    position: u64,
+) -> Result<Option<(u64, u32, bytes::Bytes)>> {
+    from.read_blocking(|view| {
+        let mut found = None;
+        view.members(kind, record, position, |at, n, chunk| {
+            found = Some((at, n, bytes::Bytes::copy_from_slice(chunk)));
+            ControlFlow::Break(())
+        })?;
+        Ok(found)
+    })
+}
+
+/// Number of records and the sum of their hashes, which no order changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Sum {
+    n_records: u64,
+    hash: u64,
+}
+
+fn compare(from: &Tenant, to: &Tenant, kind: &'static Kind) -> Result<()> {
+    let (source, target) = (sum_of(from, kind)?, sum_of(to, kind)?);
+    if source == target {
+        return Ok(());
+    }
+    Err(StoreError::Damaged(format!(
+        "the copy of {} in tenant {:?} differs: the source has {} records (checksum {:016x}), the target {} ({:016x}); \
+         was the source written to meanwhile?",
+        kind.name,
+        from.name(),
+        source.n_records,
+        source.hash,
+        target.n_records,
+        target.hash
+    )))
+}
+
+fn sum_of(tenant: &Tenant, kind: &'static Kind) -> Result<Sum> {
+    let (mut sum, mut after) = (Sum::default(), None);
+    loop {
+        let page = tenant.read_blocking(|view| read_page(view, kind, after))?;
+        let Some(last) = page.last() else { return Ok(sum) };
+        after = Some(last.key);
+        for record in &page {
+            let mut hash = fnv(record.id.as_bytes(), fnv(&record.body, record.version));
+            let mut next = 0;
+            while let Some((position, n, chunk)) = next_chunk(tenant, kind, record, next)? {
+                hash = fnv(&chunk, hash ^ position);
+                next = position + u64::from(n);
+            }
+            sum.hash = sum.hash.wrapping_add(hash);
+            sum.n_records += 1;
+        }
+    }
+}
+
+fn mark_name(kind: &Kind) -> String {
+    format!("{MARK}{}", kind.name)
+}
+
+fn mark(view: &mut View<'_>, name: &str) -> Result<Option<i64>> {
+    view.session.first("SELECT value FROM meta WHERE name = ?1", &[name.into()], |row| row.int(0))
+}
+
+fn set_mark(txn: &mut Txn<'_>, name: &str, value: i64) -> Result<()> {
+    let sql = "INSERT INTO meta (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = excluded.value";
+    txn.view.session.execute(sql, &[name.into(), value.into()]).map(|_| ())
+}
