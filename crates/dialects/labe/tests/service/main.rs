@@ -5,5 +5,6 @@ mod hubs;
 mod imports;
 mod model;
 mod public_kinds;
+mod real_files;
 mod server;
 mod swap;
