@@ -8,7 +8,7 @@ use pinakes_accounts::{Accounts, Clock, Entropy, Secret, Settings};
 use pinakes_http::Context;
 use pinakes_store::{Catalogue, Kind, Location};
 
-use crate::config::Config;
+use crate::config::{Config, Misuse};
 
 /// Every kind of every dialect.
 static KINDS: LazyLock<Vec<&'static Kind>> =
@@ -40,7 +40,7 @@ impl House {
         let entropy = Entropy::System;
         let secret = match config.accounts.secret.as_str() {
             "" => Secret::load_or_create(data, &entropy)?,
-            text => Secret::from_text(text)?,
+            text => Secret::from_text(text).map_err(|error| Misuse(error.to_string()))?,
         };
         let everyone = config.accounts.everyone.clone();
         let settings = Settings { secret, everyone, clock: Clock::System, entropy };

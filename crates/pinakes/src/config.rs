@@ -6,7 +6,6 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
 use pinakes_http::{AccessLog, TenantChoice};
 use pinakes_store::Limits;
 use serde::Deserialize;
@@ -100,7 +99,7 @@ impl Config {
 
     fn read(path: &Path) -> anyhow::Result<Self> {
         let text = std::fs::read_to_string(path)
-            .with_context(|| format!("the configuration {} cannot be read", path.display()))?;
+            .map_err(|error| Misuse(format!("the configuration {} cannot be read: {error}", path.display())))?;
         toml::from_str(&text).map_err(|error| {
             let reason = error.to_string();
             let advice = "`pinakes config` prints every key with its default";

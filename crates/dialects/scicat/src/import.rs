@@ -133,7 +133,7 @@ impl Importer {
     }
 
     /// The record without its files, and those.
-    fn parse(&self, record: &[u8]) -> Result<(Map<String, Value>, blocks::Files), String> {
+    fn parse(&self, record: &[u8]) -> Result<(Map<String, Value>, blocks::Files<'_>), String> {
         let mut files = blocks::Files::new(&self.app);
         let rest = match memchr::memmem::find(record, br#""dataFileList""#) {
             Some(_) => blocks::split(record, &mut files)?,

@@ -25,7 +25,7 @@ const SHRINK_LIMIT_PERCENT: u8 = 5;
 
 /// Makes the citation graph from dumps, replaces it by a new release, looks into it.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     #[command(subcommand)]
     command: Command,
 }
@@ -98,7 +98,7 @@ struct LookupArgs {
 ///
 /// # Errors
 /// What the input, the disk or the graph file is at fault for, with what to do.
-pub fn run(args: Args) -> anyhow::Result<()> {
+pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     let mut out = BufWriter::new(io::stdout().lock());
     match args.command {
         Command::Build(args) => build(&args, &mut out)?,

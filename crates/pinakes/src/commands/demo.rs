@@ -72,8 +72,8 @@ const ACCOUNTS: [Account; 4] = [
 #[command(after_long_help = "\
 Examples:
   pinakes demo
-  pinakes demo --listen 127.0.0.1:0             a free port, which is printed
-  pinakes demo --data my-catalogue              keep it; `pinakes serve --data my-catalogue` goes on with it")]
+  pinakes demo --listen 127.0.0.1:0         a free port, which is printed
+  pinakes demo --data my-catalogue          keep it: `pinakes serve` goes on with it")]
 pub(crate) struct Args {
     /// Where to listen; port 0 picks a free one
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:3000")]

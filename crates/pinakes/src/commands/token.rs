@@ -88,6 +88,10 @@ fn create(args: CreateArgs) -> anyhow::Result<ExitCode> {
         let groups = user.groups.join(", ");
         bail!(Misuse(format!("{} is not in the group {group:?}, only in: {groups}", args.user)));
     }
+    if of_user(&tenant, &user.id)?.iter().any(|it| it.name == args.name) {
+        let advice = "choose another --name, or remove that one";
+        bail!("{} has a token named {:?} already; {advice}", args.user, args.name);
+    }
     let new = NewToken {
         user: user.id,
         name: args.name,

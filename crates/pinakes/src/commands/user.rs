@@ -27,7 +27,9 @@ pub(crate) struct Args {
 enum Command {
     Add(AddArgs),
     List(ListArgs),
+    /// Gives a user a new password, asked for as `add` does; tokens stay valid
     Password(NameArgs),
+    /// Removes a user with its API tokens
     Remove(NameArgs),
     Import(ImportArgs),
 }
@@ -70,7 +72,7 @@ struct ListArgs {
     place: TenantPlace,
 }
 
-/// Names a user.
+// What it does stands at the subcommands that take it.
 #[derive(Debug, clap::Args)]
 struct NameArgs {
     #[command(flatten)]

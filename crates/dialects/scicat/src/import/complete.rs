@@ -5,6 +5,7 @@
 use serde_json::{Map, Value, json};
 
 use super::Importer;
+use crate::blocks::whole_number;
 use crate::datasets::create::DATES;
 use crate::datasets::{lifecycle, seal};
 use crate::dto::dataset::{name_of_folder, trim_source_folder};
@@ -66,6 +67,7 @@ pub(super) fn dataset(importer: &Importer, body: &mut Body) -> Result<String, St
     }
     super::Sort::Dataset.table().fill_defaults(body);
     normalise_dates(body, &DATES);
+    make_whole(body, &["size", "packedSize", "numberOfFiles", "numberOfFilesArchived"]);
     enrich(body, "scientificMetadata");
     body.entry("classification").or_insert_with(|| policies::classification(&Value::Null).into());
     complete_lifecycle(importer, body);
@@ -94,6 +96,7 @@ pub(super) fn block(importer: &Importer, body: &mut Body) -> Result<String, Stri
     }
     body.shift_remove("dataset");
     without_nulls(body, &Dto { fields: &[] });
+    make_whole(body, &["size", "packedSize"]);
     sign(importer, body);
     Ok(id)
 }
@@ -272,6 +275,17 @@ fn text(body: &Body, name: &str) -> Option<String> {
 fn without_nulls(body: &mut Body, table: &Dto) {
     let is_default = |name: &str| table.field(name).is_some_and(|it| it.default == Some(Default::Null));
     body.retain(|name, value| !value.is_null() || is_default(name));
+}
+
+/// MongoDB knows no whole numbers beyond 2^31 but as doubles: 1173381773872.0 is written as JavaScript would.
+fn make_whole(body: &mut Body, names: &[&str]) {
+    for name in names {
+        if let Some(value) = body.get_mut(*name)
+            && let Some(number) = value.as_f64().filter(|_| value.is_f64())
+        {
+            *value = whole_number(number);
+        }
+    }
 }
 
 fn enrich(body: &mut Body, name: &str) {

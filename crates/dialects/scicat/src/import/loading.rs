@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use pinakes_store::{Document, Expr, StoreError, Tenant, Txn, Value as Condition};
+use pinakes_store::{Document, Expr, Kind, StoreError, Tenant, Txn, Value as Condition};
 use serde_json::{Map, Value};
 
 use super::{Existing, ImportError, Importer, Prepared, Sort};
@@ -132,7 +132,7 @@ fn write_batch(
         let fate = if record.sort.has_files() {
             write_block(txn, record, existing, &mut touched)?
         } else {
-            write_document(txn, &record.document, existing)?
+            write_document(txn, &record.document, record.sort.kind(), existing)?
         };
         let counts = match fate {
             Fate::New => &mut written.n_new,
@@ -154,13 +154,19 @@ fn write_batch(
     Ok(written)
 }
 
-fn write_document(txn: &mut Txn<'_>, document: &Document, existing: Existing) -> Result<Fate, ImportError> {
-    match (txn.insert_document(document), existing) {
-        (Ok(_), _) => Ok(Fate::New),
-        (Err(StoreError::Duplicate { column: "id", .. }), Existing::Keep) => Ok(Fate::Kept),
-        (Err(StoreError::Duplicate { column: "id", .. }), Existing::Replace) => replace(txn, document),
-        (Err(refused @ StoreError::Duplicate { .. }), _) => Ok(Fate::Refused(refused.to_string())),
-        (Err(error), _) => Err(error.into()),
+fn write_document(txn: &mut Txn<'_>, document: &Document, kind: &'static Kind, existing: Existing) -> Result<Fate, ImportError> {
+    let refused = match txn.insert_document(document) {
+        Ok(_) => return Ok(Fate::New),
+        Err(refused @ StoreError::Duplicate { .. }) => refused,
+        Err(error) => return Err(error.into()),
+    };
+    // A record that is there already may be told by its id, or by another value that is unique.
+    if !txn.has(kind, document.id())? {
+        return Ok(Fate::Refused(refused.to_string()));
+    }
+    match existing {
+        Existing::Keep => Ok(Fate::Kept),
+        Existing::Replace => replace(txn, document),
     }
 }
 
@@ -192,7 +198,7 @@ fn write_block(
     let document = record.document.clone().with_list(list, n_files);
     let fate = match &stored {
         Some(_) => replace(txn, &document)?,
-        None => write_document(txn, &document, Existing::Keep)?,
+        None => write_document(txn, &document, kind, Existing::Keep)?,
     };
     if let Fate::Refused(_) = fate {
         txn.discard_list(kind, list)?;

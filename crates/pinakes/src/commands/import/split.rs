@@ -217,11 +217,13 @@ struct Cut {
     is_nested: bool,
     is_text: bool,
     is_escaped: bool,
+    /// Whether a byte of it was seen: a value has one at least, and be it a stray bracket.
+    is_begun: bool,
 }
 
 impl Cut {
     fn nested() -> Self {
-        Self { depth: 0, is_nested: true, is_text: false, is_escaped: false }
+        Self { depth: 0, is_nested: true, is_text: false, is_escaped: false, is_begun: false }
     }
 
     fn plain() -> Self {
@@ -231,6 +233,7 @@ impl Cut {
     /// The number of bytes up to the end of the value, if it is in `bytes`, which follow what was seen before.
     fn end_in(&mut self, bytes: &[u8]) -> Option<usize> {
         for (index, byte) in bytes.iter().enumerate() {
+            let is_first = !std::mem::replace(&mut self.is_begun, true);
             match byte {
                 _ if self.is_escaped => self.is_escaped = false,
                 b'\\' if self.is_text => self.is_escaped = true,
@@ -242,7 +245,7 @@ impl Cut {
                     if self.is_nested && self.depth == 0 {
                         return Some(index + 1);
                     }
-                    if !self.is_nested {
+                    if !self.is_nested && !is_first {
                         return Some(index);
                     }
                 }
@@ -292,6 +295,7 @@ mod tests {
         check("[{\"a\":1},{\"b\":[{}]}\n,\n{\"c\":\"]}\\\"\"}]", &["1:{\"a\":1}", "1:{\"b\":[{}]}", "3:{\"c\":\"]}\\\"\"}"]);
         check("[\n1, \"x,y\",\n{}]", &["2:1", "2:\"x,y\"", "3:{}"]);
         check("[]", &[]);
+        check("}\n]}", &["1:}", "2:}"]);
     }
 
     #[test]
