@@ -133,12 +133,20 @@ mod tests {
         Ok(())
     }
 
+    #[test]
+    fn the_guide_shows_the_reference() -> Result<(), Box<dyn std::error::Error>> {
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/configuration.md");
+        let shown = std::fs::read_to_string(page)?;
+        assert!(shown.contains(REFERENCE), "docs/configuration.md differs from crates/pinakes/reference.toml");
+        Ok(())
+    }
+
     /// The keys that a table knows, from what it says about one that it does not know.
     fn keys_of(table: &str) -> Vec<String> {
         let text = format!("{}no_such_key = 1", if table.is_empty() { String::new() } else { format!("[{table}]\n") });
         let Err(error) = toml::from_str::<Config>(&text) else { return Vec::new() };
         let message = error.message().to_owned();
-        let (_, keys) = message.split_once("expected one of").unwrap_or((&message, &message));
+        let (_, keys) = message.split_once(", expected").unwrap_or((&message, &message));
         keys.split('`').skip(1).step_by(2).map(str::to_owned).collect()
     }
 

@@ -35,7 +35,7 @@ pub(crate) struct Splitter<R> {
     is_done: bool,
 }
 
-/// An input into which a line that was read to find out the form was put back.
+/// An input into which what was read to find out the form was put back.
 struct Ahead<R> {
     held: Vec<u8>,
     at: usize,
@@ -55,8 +55,9 @@ impl<R: BufRead> Ahead<R> {
         }
     }
 
-    fn put_back(&mut self, line: Vec<u8>) {
-        (self.held, self.at) = (line, 0);
+    fn put_back(&mut self, mut bytes: Vec<u8>) {
+        bytes.extend_from_slice(&self.held[self.at..]);
+        (self.held, self.at) = (bytes, 0);
     }
 }
 
@@ -102,8 +103,15 @@ impl<R: BufRead> Splitter<R> {
 
     fn skip_byte_order_mark(&mut self) -> io::Result<()> {
         const MARK: &[u8] = b"\xef\xbb\xbf";
-        if self.input.fill_buf()?.starts_with(MARK) {
-            self.input.consume(MARK.len());
+        let mut seen = Vec::with_capacity(MARK.len());
+        // A buffer may hold less than the mark.
+        while seen.len() < MARK.len() && seen == MARK[..seen.len()] {
+            let Some(byte) = self.input.fill_buf()?.first().copied() else { break };
+            self.input.consume(1);
+            seen.push(byte);
+        }
+        if seen != MARK {
+            self.input.put_back(seen);
         }
         Ok(())
     }
@@ -174,7 +182,10 @@ impl<R: BufRead> Splitter<R> {
             }
             let end = cut.end_in(buffer);
             let n = end.unwrap_or(buffer.len());
-            if self.limit_bytes < piece.record.len() + n {
+            let left = self.limit_bytes - piece.record.len();
+            if left < n {
+                piece.record.extend_from_slice(&buffer[..left]);
+                piece.record.extend_from_slice(&buffer[..self.limit_bytes - piece.record.len()]);
                 self.is_done = true;
                 piece.fault = Some(self.too_long());
                 return Ok(Some(piece));

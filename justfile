@@ -1,0 +1,25 @@
+# Shorthands. `.ci/run` is the truth; these call it.
+
+# What a change must pass.
+check:
+    .ci/run
+
+# The quick part of it.
+quick:
+    .ci/run fmt clippy
+
+# Tests of the workspace.
+test *arguments:
+    cargo test --workspace {{arguments}}
+
+# The published clients against a running server.
+clients *arguments:
+    tests/clients/run {{arguments}}
+
+# A catalogue full of sample records, on a free port.
+demo:
+    cargo run --release -- demo --listen 127.0.0.1:0
+
+# Rewrites the answers of golden tests; read the diff.
+bless package:
+    BLESS=1 cargo test --package {{package}}
