@@ -64,7 +64,12 @@ fn write(tenant: &Tenant, name: &str, for_seconds: u64) {
             });
         }
     });
-    tracing::info!(acknowledged = n_kept.into_inner(), refused = n_refused.into_inner(), longest_ms = longest_ms.into_inner(), "written");
+    tracing::info!(
+        acknowledged = n_kept.into_inner(),
+        refused = n_refused.into_inner(),
+        longest_ms = longest_ms.into_inner(),
+        "written"
+    );
 }
 
 fn verify(tenant: &Tenant) -> Result<(), Box<dyn std::error::Error>> {
@@ -78,7 +83,9 @@ fn verify(tenant: &Tenant) -> Result<(), Box<dyn std::error::Error>> {
         }
     }
     let mut findings = tenant.check()?;
-    for counter in tenant.read_blocking(|view| view.find(&COUNTER, &pinakes_store::Query::filter(pinakes_store::Expr::All)))? {
+    for counter in tenant
+        .read_blocking(|view| view.find(&COUNTER, &pinakes_store::Query::filter(pinakes_store::Expr::All)))?
+    {
         let of_writer = pinakes_store::Expr::Is("name".into(), counter.id.as_str().into());
         let n_there = tenant.read_blocking(|view| view.count(&EVENT, &of_writer))?;
         let counted = counter.json()?["n"].as_u64();

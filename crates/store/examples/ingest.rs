@@ -45,7 +45,12 @@ static DATASET: Kind = Kind {
         Index::on(&["class"]),
         Index::on(&["class", "made"]),
     ],
-    facets: &[Facet::values("type"), Facet::values("location"), Facet::values("keywords"), Facet::days("made")],
+    facets: &[
+        Facet::values("type"),
+        Facet::values("location"),
+        Facet::values("keywords"),
+        Facet::days("made"),
+    ],
     class_fields: &["ownerGroup", "accessGroups", "public"],
     ..Kind::named("dataset")
 };
@@ -92,7 +97,11 @@ fn id(n: u64) -> String {
 
 fn report(what: &str, n: u64, begun: Instant) {
     let seconds = begun.elapsed().as_secs_f64();
-    tracing::info!("{what}: {n} in {seconds:.2} s, {:.0}/s, {:.2} us each", n as f64 / seconds, seconds * 1e6 / n as f64);
+    tracing::info!(
+        "{what}: {n} in {seconds:.2} s, {:.0}/s, {:.2} us each",
+        n as f64 / seconds,
+        seconds * 1e6 / n as f64
+    );
 }
 
 /// Documents are made on one thread, written on the engine's, and the indexes come afterwards.
@@ -104,7 +113,8 @@ fn bulk(tenant: &Tenant, n_records: u64) -> Result<(), StoreError> {
         scope.spawn(move || {
             for first in (0..n_records).step_by(CHUNK as usize) {
                 let numbers = first..(first + CHUNK).min(n_records);
-                let made: Result<Vec<_>, _> = numbers.map(|n| Document::new(&DATASET, id(n), &body(n, 2_000))).collect();
+                let made: Result<Vec<_>, _> =
+                    numbers.map(|n| Document::new(&DATASET, id(n), &body(n, 2_000))).collect();
                 if !made.is_ok_and(|chunk| sender.send(chunk).is_ok()) {
                     return;
                 }
@@ -122,7 +132,13 @@ fn bulk(tenant: &Tenant, n_records: u64) -> Result<(), StoreError> {
 }
 
 /// One record per call, from many callers.
-async fn one_by_one(tenant: &Tenant, kind: &'static Kind, first: u64, n_records: u64, size_bytes: usize) -> Result<(), StoreError> {
+async fn one_by_one(
+    tenant: &Tenant,
+    kind: &'static Kind,
+    first: u64,
+    n_records: u64,
+    size_bytes: usize,
+) -> Result<(), StoreError> {
     let begun = Instant::now();
     let next = Arc::new(AtomicU64::new(first));
     let mut callers = Vec::new();

@@ -133,9 +133,10 @@ fn compare_row(
     if taken.class.0 != class {
         found.add(format!("{id:?}: class is {class}, the body says {}", taken.class.0));
     }
-    let lists = kind.columns.iter().enumerate().filter(|(_, it)| it.arity == Arity::Many).map(|(index, _)| {
-        Cell::Set(taken.many.iter().filter(|it| it.0 == index).map(|it| it.1.clone()).collect())
-    });
+    let lists =
+        kind.columns.iter().enumerate().filter(|(_, it)| it.arity == Arity::Many).map(|(index, _)| {
+            Cell::Set(taken.many.iter().filter(|it| it.0 == index).map(|it| it.1.clone()).collect())
+        });
     let cells = taken.cells.iter().cloned().chain(lists);
     for (index, (column, cell)) in columns.iter().zip(cells).enumerate() {
         let stored = row.cell(index + 4)?;
@@ -193,10 +194,17 @@ impl Totals {
     }
 }
 
-fn check_totals(view: &mut View<'_>, kind: &'static Kind, totals: Totals, found: &mut Findings) -> Result<()> {
+fn check_totals(
+    view: &mut View<'_>,
+    kind: &'static Kind,
+    totals: Totals,
+    found: &mut Findings,
+) -> Result<()> {
     check_counts(view, kind, totals.counts, found)?;
     let is_apart = view.session.flavour() == Flavour::Sqlite;
-    for (index, column) in kind.columns.iter().enumerate().filter(|(_, it)| is_apart && it.arity == Arity::Many) {
+    for (index, column) in
+        kind.columns.iter().enumerate().filter(|(_, it)| is_apart && it.arity == Arity::Many)
+    {
         let table = many_table(kind, column);
         let n = totals.n_many.get(&index).copied().unwrap_or(0);
         expect(view, &format!("SELECT count(*) FROM {table}"), n, &table, found)?;

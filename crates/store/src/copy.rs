@@ -68,11 +68,7 @@ pub fn copy_catalogue(
 /// Copies one tenant; both must be open with the same kinds.
 ///
 /// Errors: the target holds records that are no copy under way; the sides differ at the end.
-pub fn copy_tenant(
-    from: &Tenant,
-    to: &Tenant,
-    report: &mut dyn FnMut(CopyProgress<'_>),
-) -> Result<Copied> {
+pub fn copy_tenant(from: &Tenant, to: &Tenant, report: &mut dyn FnMut(CopyProgress<'_>)) -> Result<Copied> {
     let kinds = from.read_blocking(|view| Ok::<_, StoreError>(view.shared.kinds))?;
     for kind in kinds {
         refuse_foreign(to, kind)?;

@@ -115,7 +115,8 @@ type Difference = (&'static str, &'static str, i64, String, i64);
 
 /// The slot, then a list for each column.
 fn postgres_values(all: &[Difference], slot: i64) -> [Cell; 6] {
-    let texts = |text: fn(&Difference) -> &str| Cell::Set(all.iter().map(|it| Cell::from(text(it))).collect());
+    let texts =
+        |text: fn(&Difference) -> &str| Cell::Set(all.iter().map(|it| Cell::from(text(it))).collect());
     [
         slot.into(),
         texts(|it| it.0),

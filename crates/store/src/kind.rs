@@ -5,7 +5,8 @@ use serde_json::{Map, Value};
 use crate::{Path, Result, StoreError};
 
 /// Columns that every kind's table has.
-const OWN_COLUMNS: [&str; 9] = ["key", "id", "version", "sequence", "class", "list", "n_members", "body", "words"];
+const OWN_COLUMNS: [&str; 9] =
+    ["key", "id", "version", "sequence", "class", "list", "n_members", "body", "words"];
 
 /// A kind of record. Declared once as a `static`; its name is unique over all dialects.
 #[derive(Debug)]
@@ -92,7 +93,10 @@ impl Kind {
         for (index, column) in self.columns.iter().enumerate() {
             let same = |name: &str| name.eq_ignore_ascii_case(column.name);
             if OWN_COLUMNS.iter().any(|name| same(name)) {
-                return refuse(format!("column {:?} has a name that the store uses; give another", column.name));
+                return refuse(format!(
+                    "column {:?} has a name that the store uses; give another",
+                    column.name
+                ));
             }
             if self.columns[..index].iter().any(|it| same(it.name)) {
                 return refuse(format!("column {:?} is declared twice", column.name));

@@ -13,8 +13,8 @@ use crate::plan::{Plan, many_table};
 use crate::session::{Cell, Flavour, Row};
 use crate::view::State;
 use crate::{
-    Arity, Counts, Direction, End, Expr, FacetCount, Kind, Order, Path, Query, Result, StoreError, Type, View,
-    eval, text,
+    Arity, Counts, Direction, End, Expr, FacetCount, Kind, Order, Path, Query, Result, StoreError, Type,
+    View, eval, text,
 };
 
 /// Below so many records, the engine's own choice is as good as any.
@@ -178,16 +178,15 @@ impl Scan {
             Lead::Engine | Lead::Many => condition,
             _ => condition.replace("r.key IN (", "+r.key IN ("),
         };
-        format!("SELECT r.key FROM \"k_{}\" r{hint}{condition}{}", self.kind.name, order_sql(view, "r.", order))
+        format!(
+            "SELECT r.key FROM \"k_{}\" r{hint}{condition}{}",
+            self.kind.name,
+            order_sql(view, "r.", order)
+        )
     }
 
     /// Each class's sorted list up to the window, merged.
-    fn merged_sql(
-        &mut self,
-        view: &View<'_>,
-        index: &str,
-        order: &[(&'static str, Direction)],
-    ) -> String {
+    fn merged_sql(&mut self, view: &View<'_>, index: &str, order: &[(&'static str, Direction)]) -> String {
         let hint = match view.session.flavour() {
             Flavour::Sqlite => format!(" INDEXED BY \"{index}\""),
             Flavour::Postgres => String::new(),
@@ -423,7 +422,10 @@ impl Scan {
                         format!("{many} x JOIN \"k_{table}\" r ON r.key = x.key{condition}")
                     }
                     Flavour::Postgres => {
-                        format!("\"k_{table}\" r CROSS JOIN unnest(r.\"{}\") x (value){condition}", column.name)
+                        format!(
+                            "\"k_{table}\" r CROSS JOIN unnest(r.\"{}\") x (value){condition}",
+                            column.name
+                        )
                     }
                 },
             ),

@@ -36,7 +36,11 @@ impl Cell {
     /// A number, whole when it is and 64 bits hold it.
     pub(crate) fn number(number: f64) -> Self {
         const WHOLE: f64 = 9_007_199_254_740_992.0;
-        if number.fract() == 0.0 && number.abs() <= WHOLE { Self::Int(number as i64) } else { Self::Real(number) }
+        if number.fract() == 0.0 && number.abs() <= WHOLE {
+            Self::Int(number as i64)
+        } else {
+            Self::Real(number)
+        }
     }
 
     /// An order of all cells, to find doubles by.

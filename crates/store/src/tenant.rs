@@ -2,8 +2,8 @@
 
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::{Arc, mpsc};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{Semaphore, oneshot};
@@ -170,7 +170,8 @@ impl Tenant {
         match &self.0.engine {
             Engine::Sqlite(engine) => engine.backup(to),
             Engine::Postgres(_) => Err(StoreError::Query(
-                "a tenant in PostgreSQL is backed up with the database's own tools (pg_dump, pg_basebackup)".to_owned(),
+                "a tenant in PostgreSQL is backed up with the database's own tools (pg_dump, pg_basebackup)"
+                    .to_owned(),
             )),
         }
     }

@@ -113,7 +113,9 @@ pub(crate) fn check(view: &mut View<'_>, kind: &Kind) -> Result<Vec<String>> {
         ),
         (
             "texts of no record in the text index",
-            format!("SELECT count(*) FROM \"t_{name}_docsize\" WHERE id NOT IN (SELECT key FROM \"k_{name}\")"),
+            format!(
+                "SELECT count(*) FROM \"t_{name}_docsize\" WHERE id NOT IN (SELECT key FROM \"k_{name}\")"
+            ),
         ),
     ] {
         let n = view.session.first(&sql, &[], |row| row.int(0))?.unwrap_or(0);

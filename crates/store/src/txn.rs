@@ -137,7 +137,9 @@ impl Txn<'_> {
     pub fn insert_documents(&mut self, documents: &[Document]) -> Result<()> {
         if self.view.session.flavour() == Flavour::Postgres {
             let of_kind = documents.chunk_by(|a, b| std::ptr::eq(a.kind, b.kind));
-            return of_kind.map(|it| it.iter().collect::<Vec<_>>()).try_for_each(|it| self.insert_rows(&it, &[]));
+            return of_kind
+                .map(|it| it.iter().collect::<Vec<_>>())
+                .try_for_each(|it| self.insert_rows(&it, &[]));
         }
         documents.iter().try_for_each(|document| self.insert_document(document).map(|_| ()))
     }
@@ -194,7 +196,8 @@ impl Txn<'_> {
             let mut conditions = String::new();
             for name in index.columns {
                 let place = one_columns(kind).position(|it| it.name == *name);
-                let cell = place.map_or(Cell::Int(document.taken.class.0), |it| document.taken.cells[it].clone());
+                let cell =
+                    place.map_or(Cell::Int(document.taken.class.0), |it| document.taken.cells[it].clone());
                 values.push(cell);
                 conditions.push_str(&format!(" AND \"{name}\" = ?{}", values.len()));
             }
@@ -482,9 +485,7 @@ pub(crate) fn write_row(
         let (list, n) = head.list.map_or((Cell::Null, 0), |(list, n)| (Cell::Int(list), n));
         values.extend([list, n.into()]);
     }
-    session
-        .insert(&statements.insert_row, &values)
-        .map_err(|error| duplicate(error, kind, head.id, taken))
+    session.insert(&statements.insert_row, &values).map_err(|error| duplicate(error, kind, head.id, taken))
 }
 
 fn change_row(

@@ -233,7 +233,8 @@ impl<'a> View<'a> {
     pub fn kind_sequence(&mut self, kind: &Kind) -> Result<u64> {
         if self.session.flavour() == Flavour::Postgres {
             let sql = "SELECT CAST(sum(n) AS bigint) FROM facet WHERE kind = ?1 AND facet = ?2 AND class = 0 AND value = ''";
-            let n = self.session.first(sql, &[kind.name.into(), CHANGES.into()], |row| row.optional_int(0))?;
+            let n =
+                self.session.first(sql, &[kind.name.into(), CHANGES.into()], |row| row.optional_int(0))?;
             return Ok(n.flatten().unwrap_or(0).cast_unsigned());
         }
         let sql = format!(
@@ -287,8 +288,9 @@ impl<'a> View<'a> {
             Flavour::Sqlite => "LIMIT ?2",
             Flavour::Postgres => "FETCH FIRST ?2 ROWS WITH TIES",
         };
-        let sql =
-            format!("SELECT sequence, kind, id FROM tombstone WHERE ?1 < sequence ORDER BY sequence {window}");
+        let sql = format!(
+            "SELECT sequence, kind, id FROM tombstone WHERE ?1 < sequence ORDER BY sequence {window}"
+        );
         self.session.all(&sql, &[after.into(), u64::from(limit).into()], |row| {
             let (sequence, kind, id) = (row.int(0)?.cast_unsigned(), row.text(1)?, row.text(2)?);
             Ok(Change { sequence, kind, id, deleted: true })

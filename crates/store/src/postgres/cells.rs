@@ -10,7 +10,11 @@ use crate::session::Cell;
 use crate::{Result, StoreError};
 
 impl ToSql for Cell {
-    fn to_sql(&self, ty: &Type, out: &mut BytesMut) -> std::result::Result<IsNull, Box<dyn Error + Sync + Send>> {
+    fn to_sql(
+        &self,
+        ty: &Type,
+        out: &mut BytesMut,
+    ) -> std::result::Result<IsNull, Box<dyn Error + Sync + Send>> {
         match self {
             Self::Null => Ok(IsNull::Yes),
             Self::Int(number) if *ty == Type::FLOAT8 => (*number as f64).to_sql(ty, out),
@@ -31,7 +35,11 @@ impl ToSql for Cell {
     to_sql_checked!();
 }
 
-fn set_to_sql(list: &[Cell], ty: &Type, out: &mut BytesMut) -> std::result::Result<IsNull, Box<dyn Error + Sync + Send>> {
+fn set_to_sql(
+    list: &[Cell],
+    ty: &Type,
+    out: &mut BytesMut,
+) -> std::result::Result<IsNull, Box<dyn Error + Sync + Send>> {
     let Kind::Array(of) = ty.kind() else { return Err(format!("a set cannot be bound as {ty}").into()) };
     if *of == Type::INT8 {
         let whole = |cell: &Cell| if let Cell::Int(number) = cell { Some(*number) } else { None };

@@ -64,7 +64,9 @@ impl Cluster {
     pub(crate) fn new(url: &str, limits: &Limits) -> Result<Self> {
         let (url, catalogue) = without_catalogue(url);
         let mut config: Config = url.parse().map_err(|error| {
-            StoreError::Query(format!("database URL: {error}; expected postgres://user:password@host:port/database"))
+            StoreError::Query(format!(
+                "database URL: {error}; expected postgres://user:password@host:port/database"
+            ))
         })?;
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(Duration::from_secs(5));
@@ -156,7 +158,9 @@ impl Cluster {
 
 /// Takes `catalogue=name` out of the parameters of a URL.
 fn without_catalogue(url: &str) -> (String, String) {
-    let Some((place, parameters)) = url.split_once('?') else { return (url.to_owned(), CATALOGUE.to_owned()) };
+    let Some((place, parameters)) = url.split_once('?') else {
+        return (url.to_owned(), CATALOGUE.to_owned());
+    };
     let mut catalogue = CATALOGUE.to_owned();
     let kept: Vec<&str> = parameters
         .split('&')
@@ -168,7 +172,11 @@ fn without_catalogue(url: &str) -> (String, String) {
             None => true,
         })
         .collect();
-    if kept.is_empty() { (place.to_owned(), catalogue) } else { (format!("{place}?{}", kept.join("&")), catalogue) }
+    if kept.is_empty() {
+        (place.to_owned(), catalogue)
+    } else {
+        (format!("{place}?{}", kept.join("&")), catalogue)
+    }
 }
 
 /// How a read sees the database.

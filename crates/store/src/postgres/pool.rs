@@ -98,7 +98,10 @@ impl Pool {
             }
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return Err(StoreError::Busy { depth: self.n_waiting.load(Ordering::Relaxed), retry_after_s: 1 });
+                return Err(StoreError::Busy {
+                    depth: self.n_waiting.load(Ordering::Relaxed),
+                    retry_after_s: 1,
+                });
             }
             self.n_waiting.fetch_add(1, Ordering::Relaxed);
             state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;

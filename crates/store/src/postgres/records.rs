@@ -90,7 +90,8 @@ fn words(mark: &str) -> String {
 fn insert(kind: &'static Kind) -> String {
     let name = kind.name;
     let mut marks = Marks(0);
-    let mut names = vec!["key", "id", "version", "sequence", "class"].into_iter().map(str::to_owned).collect::<Vec<_>>();
+    let mut names =
+        vec!["key", "id", "version", "sequence", "class"].into_iter().map(str::to_owned).collect::<Vec<_>>();
     let mut values = vec![
         format!("coalesce({}, nextval('keys'))", marks.next()),
         marks.next(),

@@ -69,7 +69,13 @@ fn apply_in(pg: &mut PgSession, kinds: &[&'static Kind], sweep: Sweep) -> Result
     pg.batch("SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || '/migration', 0))")?;
     let place = format!("schema {}", pg.schema);
     let mut session = Session::Postgres(pg);
-    let is_new = session.first("SELECT 1 FROM pg_tables WHERE schemaname = current_schema() AND tablename = 'meta'", &[], |_| Ok(()))?.is_none();
+    let is_new = session
+        .first(
+            "SELECT 1 FROM pg_tables WHERE schemaname = current_schema() AND tablename = 'meta'",
+            &[],
+            |_| Ok(()),
+        )?
+        .is_none();
     if is_new {
         session.batch(BASE)?;
         session.batch(SEARCH)?;
@@ -116,7 +122,10 @@ fn sweep_lists(session: &mut Session<'_>, which: &str) -> Result<()> {
     let left = session.all(&sql, &[], |row| Ok((row.text(0)?, row.int(1)?)))?;
     for (kind, list) in left {
         session.execute(&format!("DELETE FROM \"m_{kind}\" WHERE list = ?1"), &[list.into()])?;
-        session.execute("DELETE FROM staging WHERE kind = ?1 AND list = ?2", &[kind.as_str().into(), list.into()])?;
+        session.execute(
+            "DELETE FROM staging WHERE kind = ?1 AND list = ?2",
+            &[kind.as_str().into(), list.into()],
+        )?;
     }
     Ok(())
 }
@@ -128,7 +137,12 @@ fn create_table(session: &mut Session<'_>, kind: &'static Kind) -> Result<()> {
         columns.push_str(&format!(", \"{}\" {}{}", column.name, type_name(column.ty), collation(column)));
     }
     for (_, column) in many_columns(kind) {
-        columns.push_str(&format!(", \"{}\" {}[]{} NOT NULL", column.name, type_name(column.ty), collation(column)));
+        columns.push_str(&format!(
+            ", \"{}\" {}[]{} NOT NULL",
+            column.name,
+            type_name(column.ty),
+            collation(column)
+        ));
     }
     if kind.members.is_some() {
         columns.push_str(", list bigint, n_members bigint NOT NULL DEFAULT 0");
@@ -190,17 +204,27 @@ fn indexes(kind: &'static Kind) -> Vec<(String, String)> {
     }
     for (_, column) in many_columns(kind) {
         let name = short(&format!("x_{}_{}", kind.name, column.name));
-        list.push((name, format!("CREATE INDEX IF NOT EXISTS \"{{name}}\" ON \"k_{}\" USING gin (\"{}\")", kind.name, column.name)));
+        list.push((
+            name,
+            format!(
+                "CREATE INDEX IF NOT EXISTS \"{{name}}\" ON \"k_{}\" USING gin (\"{}\")",
+                kind.name, column.name
+            ),
+        ));
     }
     if kind.text != Text::None {
         let name = short(&format!("t_{}", kind.name));
-        list.push((name, format!("CREATE INDEX IF NOT EXISTS \"{{name}}\" ON \"k_{}\" USING gin (words)", kind.name)));
+        list.push((
+            name,
+            format!("CREATE INDEX IF NOT EXISTS \"{{name}}\" ON \"k_{}\" USING gin (words)", kind.name),
+        ));
     }
     list
 }
 
 fn ordered(kind: &Kind, index: &Index) -> String {
-    let mut columns: Vec<String> = index.columns.iter().map(|name| format!("\"{name}\" NULLS FIRST")).collect();
+    let mut columns: Vec<String> =
+        index.columns.iter().map(|name| format!("\"{name}\" NULLS FIRST")).collect();
     let unique = match index.uniqueness {
         Uniqueness::Unique => "UNIQUE ",
         Uniqueness::Shared => {
@@ -228,7 +252,10 @@ fn remake(session: &mut Session<'_>, kind: &'static Kind) -> Result<()> {
     for index in old.iter().filter(|it| **it != key && !it.ends_with("_id")) {
         session.batch(&format!("DROP INDEX IF EXISTS \"{index}\""))?;
     }
-    session.batch(&format!("ALTER INDEX \"{key}\" RENAME TO \"old_key_{}\"", crate::document::class_of(name).0))?;
+    session.batch(&format!(
+        "ALTER INDEX \"{key}\" RENAME TO \"old_key_{}\"",
+        crate::document::class_of(name).0
+    ))?;
     for sql in [
         "DELETE FROM facet WHERE kind = ?1 AND facet <> '*'",
         "DELETE FROM identifier WHERE kind = ?1",
@@ -250,7 +277,11 @@ fn refill(session: &mut Session<'_>, kind: &'static Kind) -> Result<()> {
     let name = kind.name;
     let sql = "SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass(?1) AND attname = 'list' AND NOT attisdropped";
     let had_list = session.first(sql, &[format!("\"old_{name}\"").as_str().into()], |_| Ok(()))?.is_some();
-    let list = if had_list && kind.members.is_some() { ", o.list, o.n_members" } else { ", NULL::bigint, 0::bigint" };
+    let list = if had_list && kind.members.is_some() {
+        ", o.list, o.n_members"
+    } else {
+        ", NULL::bigint, 0::bigint"
+    };
     let sql = format!(
         "SELECT o.key, o.id, o.version, o.sequence, o.body{list} FROM \"old_{name}\" o WHERE ?1 < o.key ORDER BY o.key LIMIT {STEP_ROWS}"
     );
@@ -261,7 +292,9 @@ fn refill(session: &mut Session<'_>, kind: &'static Kind) -> Result<()> {
         let rows = session.all(&sql, &[last.into()], |row| {
             let (key, version, sequence) = (row.int(0)?, row.int(2)?, row.int(3)?);
             let kept = Kept { key: Some(key), version, sequence: Some(sequence) };
-            let list = row.optional_int(5)?.map(|list| (crate::ListId(list), row.int(6).unwrap_or(0).cast_unsigned()));
+            let list = row
+                .optional_int(5)?
+                .map(|list| (crate::ListId(list), row.int(6).unwrap_or(0).cast_unsigned()));
             Ok((key, kept, row.text(1)?, row.bytes(4)?, list))
         })?;
         let Some(end) = rows.last() else { break };

@@ -45,9 +45,37 @@ enum Phase {
     Begun,
 }
 
+/// The runtime that a session polls on.
+struct Driver(Option<Runtime>);
+
+impl Driver {
+    fn new() -> Result<Self> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let failed = |source| StoreError::Io { path: "runtime of a database session".into(), source };
+        runtime.map(|it| Self(Some(it))).map_err(failed)
+    }
+
+    /// Errors: the session is being dropped.
+    fn block_on<F: Future>(&self, future: F) -> Result<F::Output> {
+        match &self.0 {
+            Some(runtime) => Ok(aside(|| runtime.block_on(future))),
+            None => Err(StoreError::Closed),
+        }
+    }
+}
+
+impl Drop for Driver {
+    /// Does not wait, so that a session may end on a thread of another runtime.
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
 /// A connection and its prepared statements.
 pub(crate) struct PgSession {
-    runtime: Runtime,
+    runtime: Driver,
     client: Client,
     connection: Connection<Socket, NoTlsStream>,
     statements: HashMap<String, Statement>,
@@ -75,13 +103,10 @@ pub(crate) struct PgSession {
 impl PgSession {
     /// Connects. Errors: no server answers in time, or refuses.
     pub(super) fn connect(config: &Config, schema: &str, statement_timeout: Duration) -> Result<Self> {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(|source| StoreError::Io { path: "runtime of a database session".into(), source })?;
+        let runtime = Driver::new()?;
         let waiting = config.get_connect_timeout().copied().unwrap_or(PATIENCE) + PATIENCE;
         let connect = async { tokio::time::timeout(waiting, config.connect(NoTls)).await };
-        let connected = aside(|| runtime.block_on(connect));
+        let connected = runtime.block_on(connect)?;
         let (client, connection) = match connected {
             Ok(connected) => connected.map_err(StoreError::from)?,
             Err(_) => return Err(StoreError::Unavailable("the database did not answer in time".into())),
@@ -141,7 +166,7 @@ impl PgSession {
                 let is_closed = drive(connection, context).is_some();
                 Poll::Ready(is_closed || matches!(answered, Poll::Ready(Err(_))))
             });
-            let is_broken = aside(|| runtime.block_on(sent));
+            let is_broken = runtime.block_on(sent).unwrap_or(true);
             self.is_broken |= is_broken;
         }
         self.phase = Phase::Autocommit;
@@ -178,7 +203,8 @@ impl PgSession {
         let statement = self.prepare(sql)?;
         self.begin_now()?;
         self.wait(async |client| {
-            let parameters: Vec<&(dyn ToSql + Sync)> = values.iter().map(|it| it as &(dyn ToSql + Sync)).collect();
+            let parameters: Vec<&(dyn ToSql + Sync)> =
+                values.iter().map(|it| it as &(dyn ToSql + Sync)).collect();
             let (last, committed) =
                 join(client.execute(&statement, &parameters), client.batch_execute("COMMIT")).await;
             last?;
@@ -256,7 +282,8 @@ impl PgSession {
         };
         let mut refused = None;
         let result = self.wait(async |client| {
-            let parameters: Vec<&(dyn ToSql + Sync)> = values.iter().map(|it| it as &(dyn ToSql + Sync)).collect();
+            let parameters: Vec<&(dyn ToSql + Sync)> =
+                values.iter().map(|it| it as &(dyn ToSql + Sync)).collect();
             let query = client.query_raw(&statement, parameters);
             let rows = match begin {
                 Some(begin) => {
@@ -356,7 +383,8 @@ impl PgSession {
         F: Future<Output = std::result::Result<T, tokio_postgres::Error>> + 's,
         T: 's,
     {
-        let Self { runtime, client, connection, waiting, is_broken, is_conflict, is_failed, phase, .. } = self;
+        let Self { runtime, client, connection, waiting, is_broken, is_conflict, is_failed, phase, .. } =
+            self;
         let waiting = *waiting;
         let mut answer = pin!(ask(client));
         let both = poll_fn(|context| {
@@ -375,7 +403,7 @@ impl PgSession {
                 },
             }
         });
-        let outcome = aside(|| runtime.block_on(async { tokio::time::timeout(waiting, both).await }));
+        let outcome = runtime.block_on(async { tokio::time::timeout(waiting, both).await })?;
         let error = match outcome {
             Ok(Some(Ok(value))) => return Ok(value),
             Ok(Some(Err(error))) => {
@@ -403,7 +431,8 @@ impl PgSession {
 /// one thread has no others, and must not come here but through its blocking threads.
 pub(crate) fn aside<T>(block: impl FnOnce() -> T) -> T {
     use tokio::runtime::{Handle, RuntimeFlavor};
-    let has_others = Handle::try_current().is_ok_and(|it| it.runtime_flavor() != RuntimeFlavor::CurrentThread);
+    let has_others =
+        Handle::try_current().is_ok_and(|it| it.runtime_flavor() != RuntimeFlavor::CurrentThread);
     if has_others { tokio::task::block_in_place(block) } else { block() }
 }
 

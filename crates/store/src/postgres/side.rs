@@ -57,17 +57,22 @@ impl Side {
         }
         if !classes.is_committed(kind, number) {
             session.begin("BEGIN", None);
-            session.batch("SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || '/classes', 0))")?;
+            session
+                .batch("SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || '/classes', 0))")?;
             let values = [kind.name.into(), number.0.into(), taken.class_text.as_str().into()];
             session.commit(Some((super::ADD_CLASS, &values)))?;
             classes.read(&mut Session::Postgres(session), kind)?;
         }
         let stored = classes.fields(&mut Session::Postgres(session), State::Committed, kind, number)?;
-        let is_same = serde_json::from_str::<serde_json::Value>(&taken.class_text).is_ok_and(|own| own == *stored);
+        let is_same =
+            serde_json::from_str::<serde_json::Value>(&taken.class_text).is_ok_and(|own| own == *stored);
         if is_same {
             return Ok(());
         }
-        Err(StoreError::Damaged(format!("{}: {} and {stored} have one class number", kind.name, taken.class_text)))
+        Err(StoreError::Damaged(format!(
+            "{}: {} and {stored} have one class number",
+            kind.name, taken.class_text
+        )))
     }
 }
 

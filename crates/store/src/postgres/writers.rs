@@ -43,7 +43,12 @@ struct Queue {
 }
 
 impl Writers {
-    pub(super) fn new(pool: Arc<Pool>, schema: String, shared: Arc<Shared>, statistics: Arc<Statistics>) -> Self {
+    pub(super) fn new(
+        pool: Arc<Pool>,
+        schema: String,
+        shared: Arc<Shared>,
+        statistics: Arc<Statistics>,
+    ) -> Self {
         let state = Mutex::default();
         Self(Arc::new(Inner { pool, schema, shared, statistics, state, changed: Condvar::new() }))
     }
@@ -77,7 +82,8 @@ impl Writers {
         state.jobs.push_back(job);
         if state.n_idle < state.jobs.len() && state.n_threads < self.0.shared.limits.tenant_writers {
             let inner = self.0.clone();
-            let spawned = std::thread::Builder::new().name("store-writer".to_owned()).spawn(move || inner.work());
+            let spawned =
+                std::thread::Builder::new().name("store-writer".to_owned()).spawn(move || inner.work());
             match spawned {
                 Ok(_) => state.n_threads += 1,
                 Err(source) if state.n_threads == 0 => {

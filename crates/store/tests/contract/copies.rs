@@ -10,7 +10,9 @@ use crate::kinds::{ALL, ITEM, PLAIN, USER};
 fn fill(tenant: &Tenant) {
     let list = write(tenant, |txn| txn.new_list(&ITEM));
     for position in 0..3_u64 {
-        write(tenant, move |txn| txn.append_members(&ITEM, list, position * 2, 2, Bytes::from_static(b"1,2")));
+        write(tenant, move |txn| {
+            txn.append_members(&ITEM, list, position * 2, 2, Bytes::from_static(b"1,2"))
+        });
     }
     write(tenant, move |txn| {
         for n in 0..1_200 {
@@ -32,7 +34,8 @@ fn look(source: &Tenant, target: &Tenant) {
     assert_eq!(target.check().expect("a check"), Vec::<String>::new());
     let all = Query::filter(pinakes_store::Expr::All);
     for kind in ALL {
-        let (from, to) = (read(source, |view| view.find(kind, &all)), read(target, |view| view.find(kind, &all)));
+        let (from, to) =
+            (read(source, |view| view.find(kind, &all)), read(target, |view| view.find(kind, &all)));
         let head = |it: &pinakes_store::Record| (it.id.clone(), it.version, it.body.clone(), it.n_members);
         assert_eq!(from.iter().map(head).collect::<Vec<_>>(), to.iter().map(head).collect::<Vec<_>>());
     }

@@ -64,8 +64,11 @@ fn start(location: &Location, round: u64) -> Child {
 #[test]
 fn server() {
     let Ok(place) = std::env::var(PLACE) else { return };
-    let location =
-        if place.starts_with("postgres") { Location::Postgres(place) } else { Location::Folder(place.into()) };
+    let location = if place.starts_with("postgres") {
+        Location::Postgres(place)
+    } else {
+        Location::Folder(place.into())
+    };
     let round: u64 = std::env::var(ROUND).ok().and_then(|it| it.parse().ok()).expect("a round");
     let limits = Limits { log_bytes: 256 << 10, ..Limits::default() };
     let catalogue = Catalogue::open(location, ALL, limits).expect("a catalogue");
@@ -73,7 +76,9 @@ fn server() {
     std::thread::scope(|scope| {
         for writer in 0..WRITERS {
             let tenant = &tenant;
-            scope.spawn(move || (0..u64::MAX).for_each(|n| write_some(tenant, &format!("{round}-{writer}-{n}"), n)));
+            scope.spawn(move || {
+                (0..u64::MAX).for_each(|n| write_some(tenant, &format!("{round}-{writer}-{n}"), n))
+            });
         }
     });
 }
@@ -144,7 +149,11 @@ fn look(tenant: &Tenant, acknowledged: &HashSet<String>, engine: &str) {
     }
     assert!(parts.values().all(|it| *it == 2), "{engine}: half a pair");
     let counter = plain.iter().find(|it| it.id == "counter").map(|it| it.json().expect("JSON"));
-    assert_eq!(counter.map_or(0, |it: Json| it["n"].as_u64().unwrap_or(0)), n_children, "{engine}: the counter");
+    assert_eq!(
+        counter.map_or(0, |it: Json| it["n"].as_u64().unwrap_or(0)),
+        n_children,
+        "{engine}: the counter"
+    );
     let lost: Vec<_> = acknowledged.iter().filter(|it| !parts.contains_key(*it)).collect();
     assert!(lost.is_empty(), "{engine}: acknowledged and lost: {lost:?}");
 }

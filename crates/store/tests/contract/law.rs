@@ -52,7 +52,8 @@ fn body(n: u64) -> Json {
     maybe(&mut draw, "place", value);
     let value = Json::from((0..draw(4)).map(|_| json!(format!("k{}", draw(30)))).collect::<Vec<_>>());
     maybe(&mut draw, "keywords", value);
-    let value = Json::from((0..draw(3)).map(|_| json!({"number": draw(50), "x": draw(3)})).collect::<Vec<_>>());
+    let value =
+        Json::from((0..draw(3)).map(|_| json!({"number": draw(50), "x": draw(3)})).collect::<Vec<_>>());
     maybe(&mut draw, "runs", value);
     let value = json!(format!("g{}", draw(12)));
     maybe(&mut draw, "group", value);
@@ -130,7 +131,16 @@ fn instant_value() -> impl Strategy<Value = Value> {
 fn place_and_value() -> impl Strategy<Value = (&'static str, Value)> {
     let texts = prop::sample::select(vec!["name", "keywords", "group", "shared", "free", "size", "free.b"]);
     let numbers = prop::sample::select(vec![
-        "size", "mass", "place.depth", "runs.number", "runs.x", "free", "free.a", "free.b", "meta.common", "name",
+        "size",
+        "mass",
+        "place.depth",
+        "runs.number",
+        "runs.x",
+        "free",
+        "free.a",
+        "free.b",
+        "meta.common",
+        "name",
     ]);
     prop_oneof![
         4 => (texts, text_value()),
@@ -287,7 +297,13 @@ fn check(query: &Query) -> Result<(), TestCaseError> {
         let facets = tenant.read_blocking(|view| view.facets(&ITEM, &query.filter, &FACETS));
         let facets = facets.map_err(|error| TestCaseError::fail(format!("{}: {error}", place.engine)))?;
         for (facet, found) in FACETS.iter().zip(facets) {
-            prop_assert_eq!(found, expected_facet(world, &query.filter, facet), "{}: {}", place.engine, facet);
+            prop_assert_eq!(
+                found,
+                expected_facet(world, &query.filter, facet),
+                "{}: {}",
+                place.engine,
+                facet
+            );
         }
     }
     Ok(())
@@ -315,7 +331,11 @@ fn every_lead_gives_the_same() {
         Expr::Is("name".into(), "n7".into()),
         Expr::And(vec![Expr::Is("name".into(), "n7".into()), group(2)]),
         Expr::Is("keywords".into(), "k3".into()),
-        Expr::And(vec![Expr::Is("keywords".into(), "k3".into()), group(2), Expr::Is("open".into(), true.into())]),
+        Expr::And(vec![
+            Expr::Is("keywords".into(), "k3".into()),
+            group(2),
+            Expr::Is("open".into(), true.into()),
+        ]),
         Expr::Range("size".into(), End::Included(10_i64.into()), End::Open),
         Expr::In("size".into(), vec![1_i64.into(), 2_i64.into(), 3_i64.into()]),
         Expr::Is("mass".into(), 2_i64.into()),

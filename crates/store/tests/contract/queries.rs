@@ -122,14 +122,8 @@ fn conditions() -> Vec<(Expr, &'static str)> {
         // Any path.
         (is("free.list.a", 3_i64), "0"),
         (Expr::And(vec![is("free.list.a", 1_i64), is("free.list.b", 4_i64)]), "0"),
-        (
-            Expr::Element("free.list".into(), Box::new(Expr::And(vec![is("a", 1_i64), is("b", 4_i64)]))),
-            "",
-        ),
-        (
-            Expr::Element("free.list".into(), Box::new(Expr::And(vec![is("a", 1_i64), is("b", 2_i64)]))),
-            "0",
-        ),
+        (Expr::Element("free.list".into(), Box::new(Expr::And(vec![is("a", 1_i64), is("b", 4_i64)]))), ""),
+        (Expr::Element("free.list".into(), Box::new(Expr::And(vec![is("a", 1_i64), is("b", 2_i64)]))), "0"),
         (is("free.n", Value::Null), "01234"),
         (Expr::Exists("free.n".into()), "0"),
         (is("free", 2_i64), "2"),
@@ -199,7 +193,8 @@ fn pages_follow_each_other() {
             }
             assert_eq!(pages, whole);
         }
-        let sorted = Query { after: Some(1), ..Query::filter(Expr::All).sorted("name", Direction::Ascending) };
+        let sorted =
+            Query { after: Some(1), ..Query::filter(Expr::All).sorted("name", Direction::Ascending) };
         assert!(tenant.read_blocking(|view| view.find(&ITEM, &sorted)).is_err());
     });
 }

@@ -38,7 +38,8 @@ fn a_record_lives_through_its_versions() {
 #[test]
 fn the_body_comes_back_byte_for_byte() {
     on_each(ALL, |tenant| {
-        let body = json!({"z": 1, "a": "nul \u{0} tab \t", "big": u64::MAX, "e": 1e300, "n": null, "": {"": []}});
+        let body =
+            json!({"z": 1, "a": "nul \u{0} tab \t", "big": u64::MAX, "e": 1e300, "n": null, "": {"": []}});
         let document = Document::new(&PLAIN, "x", &body).expect("a document");
         let bytes = document.body().clone();
         write(tenant, move |txn| txn.insert_document(&document));
@@ -50,9 +51,7 @@ fn the_body_comes_back_byte_for_byte() {
 fn many_are_read_in_the_order_asked() {
     on_each(ALL, |tenant| {
         write(tenant, |txn| {
-            (0..300).try_for_each(|n| {
-                txn.insert(&PLAIN, &format!("r{n}"), &json!({"n": n})).map(|_| ())
-            })
+            (0..300).try_for_each(|n| txn.insert(&PLAIN, &format!("r{n}"), &json!({"n": n})).map(|_| ()))
         });
         let ids: Vec<String> = ["r7", "none", "r299", "r7"].map(str::to_owned).into();
         let found = read(tenant, |view| view.get_many(&PLAIN, &ids));
@@ -69,14 +68,23 @@ fn what_cannot_be_is_refused() {
         write(tenant, |txn| txn.insert(&USER, "u3", &json!({})));
         write(tenant, |txn| txn.insert(&USER, "u4", &json!({"username": null})));
         let same_id = refused(tenant, |txn| txn.insert(&USER, "u1", &json!({})));
-        assert!(matches!(&same_id, StoreError::Duplicate { kind: "user", column: "id", value } if value == "u1"), "{same_id}");
+        assert!(
+            matches!(&same_id, StoreError::Duplicate { kind: "user", column: "id", value } if value == "u1"),
+            "{same_id}"
+        );
         let same_name = refused(tenant, |txn| txn.insert(&USER, "u9", &json!({"username": "ada"})));
-        assert!(matches!(&same_name, StoreError::Duplicate { column: "username", value, .. } if value == "ada"), "{same_name}");
+        assert!(
+            matches!(&same_name, StoreError::Duplicate { column: "username", value, .. } if value == "ada"),
+            "{same_name}"
+        );
         let same_badge = refused(tenant, |txn| txn.update(&USER, "u2", &json!({"badge": 7})));
         assert!(matches!(&same_badge, StoreError::Duplicate { column: "badge", .. }), "{same_badge}");
         let missing = refused(tenant, |txn| txn.update(&USER, "nobody", &json!({})));
         assert!(matches!(&missing, StoreError::Missing { kind: "user", id } if id == "nobody"), "{missing}");
-        assert!(matches!(refused(tenant, |txn| txn.insert(&PLAIN, "a\0b", &json!({}))), StoreError::Query(_)));
+        assert!(matches!(
+            refused(tenant, |txn| txn.insert(&PLAIN, "a\0b", &json!({}))),
+            StoreError::Query(_)
+        ));
         // A refusal inside a closure that goes on leaves the rest of the closure's work.
         let both = write(tenant, |txn| {
             let first = txn.insert(&USER, "u5", &json!({"username": "ada"})).is_err();
@@ -147,7 +155,10 @@ fn identifiers_and_links_lead_to_records() {
             txn.insert(&ITEM, "c3", &json!({"parents": ["p", "p"]})).map(|_| ())
         });
         let at = |scheme: &'static str, value: &'static str| {
-            read(tenant, |view| view.by_identifier(scheme, value)).into_iter().map(|it| it.1).collect::<Vec<_>>()
+            read(tenant, |view| view.by_identifier(scheme, value))
+                .into_iter()
+                .map(|it| it.1)
+                .collect::<Vec<_>>()
         };
         assert_eq!(at("doi", "10.1/a"), ["c1", "p"]);
         assert_eq!(at("doi", "10.1/A"), ["p"]);

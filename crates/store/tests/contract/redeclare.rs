@@ -102,7 +102,8 @@ fn members_can_be_declared_later() {
         let tenant = place.tenant(FIRST);
         let list = write(&tenant, |txn| txn.new_list(&BEFORE));
         write(&tenant, move |txn| txn.append_members(&BEFORE, list, 0, 1, bytes::Bytes::from_static(b"1")));
-        let document = Document::new(&BEFORE, "a", &json!({"name": "x"})).expect("a document").with_list(list, 1);
+        let document =
+            Document::new(&BEFORE, "a", &json!({"name": "x"})).expect("a document").with_list(list, 1);
         write(&tenant, move |txn| txn.update_document(&document));
         assert_eq!(tenant.check().expect("a check"), Vec::<String>::new(), "{}", place.engine);
     }

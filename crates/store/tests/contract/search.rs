@@ -46,7 +46,10 @@ fn phrases_and_exclusions() {
         let phrase = |it: &str| TextQuery { phrases: vec![it.to_owned()], ..TextQuery::default() };
         assert_eq!(found(tenant, phrase("growing crystal")), ["c"]);
         assert_eq!(found(tenant, phrase("crystal growing")), ["b"]);
-        assert_eq!(found(tenant, TextQuery { without: vec!["growing".into()], ..words(&["crystal"]) }), ["a"]);
+        assert_eq!(
+            found(tenant, TextQuery { without: vec!["growing".into()], ..words(&["crystal"]) }),
+            ["a"]
+        );
         let both = TextQuery { phrases: vec!["x-ray".into(), "lattice".into()], ..TextQuery::default() };
         assert_eq!(found(tenant, both), ["c"]);
         let mixed = TextQuery { without: vec!["lattice".into()], ..phrase("growing") };
@@ -58,9 +61,14 @@ fn phrases_and_exclusions() {
 fn nothing_in_a_word_is_an_operator() {
     on_each(ALL, |tenant| {
         fill(tenant);
-        for word in ["\"", "(", "*", "a AND", "NOT", "'", ":", "\0", "a\0b", "\\", "&", "|", "!", "<->", "%", ""] {
+        for word in
+            ["\"", "(", "*", "a AND", "NOT", "'", ":", "\0", "a\0b", "\\", "&", "|", "!", "<->", "%", ""]
+        {
             found(tenant, words(&[word]));
-            found(tenant, TextQuery { phrases: vec![word.into()], without: vec![word.into()], ..words(&["x"]) });
+            found(
+                tenant,
+                TextQuery { phrases: vec![word.into()], without: vec![word.into()], ..words(&["x"]) },
+            );
         }
         assert_eq!(found(tenant, words(&["\"quoted\""])), ["d"]);
     });

@@ -84,6 +84,40 @@ fn many_threads_open_one_tenant_once() {
 }
 
 #[test]
+fn servers_that_start_at_once_make_the_tables_once() {
+    for place in engines().into_iter().filter(|it| it.engine == "postgresql") {
+        std::thread::scope(|scope| {
+            for n in 0..10 {
+                let place = &place;
+                scope.spawn(move || {
+                    let tenant = place.tenant(ALL);
+                    write(&tenant, move |txn| txn.insert(&PLAIN, &n.to_string(), &json!({})));
+                });
+            }
+        });
+        let tenant = place.tenant(ALL);
+        assert_eq!(read(&tenant, |view| view.count(&PLAIN, &Expr::All)), 10);
+        assert_eq!(tenant.check().expect("a check"), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn what_is_no_database_is_named() {
+    let open = |url: &str| {
+        let limits = Limits::default();
+        let place = url.parse::<pinakes_store::Location>()?;
+        Catalogue::open(place, ALL, limits)?.tenant("t").map(|_| ())
+    };
+    assert!(matches!(open("mysql://x"), Err(StoreError::Query(_))));
+    assert!(matches!(open("postgres://x:notaport/"), Err(StoreError::Query(_))));
+    if let Ok(url) = std::env::var("PINAKES_TEST_POSTGRES") {
+        let other = url.rsplit_once('/').map_or(url.clone(), |it| format!("{}/no_such_database", it.0));
+        let error = open(&other).expect_err("a refusal");
+        assert!(matches!(&error, StoreError::Unavailable(_) | StoreError::Postgres { .. }), "{error}");
+    }
+}
+
+#[test]
 fn two_processes_share_a_tenant() {
     for place in engines() {
         let (server, command) = (place.tenant(ALL), place.tenant(ALL));
@@ -129,7 +163,8 @@ fn a_backup_is_a_whole_state() {
         result.expect("a backup");
     });
     assert!(matches!(tenant.backup(&to.join("tenants/t.sqlite")), Err(StoreError::Io { .. })), "it is there");
-    let copies = Catalogue::open(pinakes_store::Location::Folder(to), ALL, Limits::default()).expect("copies");
+    let copies =
+        Catalogue::open(pinakes_store::Location::Folder(to), ALL, Limits::default()).expect("copies");
     let copy = copies.tenant("t").expect("the copy");
     let n = read(&copy, |view| view.count(&PLAIN, &Expr::All));
     assert!(20 <= n && n % 2 == 0, "{n}");
@@ -151,7 +186,8 @@ fn a_newer_format_is_refused() {
 fn a_file_that_is_none_of_ours_is_refused() {
     let place = sqlite();
     drop(place.tenant(ALL));
-    std::fs::write(place.file("t"), b"this is not a database, but long enough to look at".repeat(100)).expect("a file");
+    std::fs::write(place.file("t"), b"this is not a database, but long enough to look at".repeat(100))
+        .expect("a file");
     for end in ["-wal", "-shm"] {
         std::fs::remove_file(format!("{}{end}", place.file("t").display())).ok();
     }

@@ -48,7 +48,11 @@ fn a_panicking_closure_leaves_nothing() {
 fn a_transaction_reads_its_own_writes() {
     on_each(ALL, |tenant| {
         write(tenant, |txn| {
-            txn.insert(&ITEM, "a", &json!({"name": "x", "group": "g1", "keywords": ["k"], "note": "Wagons"}))?;
+            txn.insert(
+                &ITEM,
+                "a",
+                &json!({"name": "x", "group": "g1", "keywords": ["k"], "note": "Wagons"}),
+            )?;
             txn.insert(&ITEM, "b", &json!({"name": "y", "group": "g2"}))?;
             assert_eq!(txn.count(&ITEM, &Expr::All)?, 2);
             assert_eq!(txn.count(&ITEM, &Expr::Is("group".into(), "g1".into()))?, 1);
@@ -151,10 +155,15 @@ fn a_read_that_runs_too_long_is_stopped() {
         write(&tenant, |txn| {
             (0..3000).try_for_each(|n| txn.insert(&PLAIN, &n.to_string(), &json!({"n": n})).map(|_| ()))
         });
-        let all = Expr::Range("n".into(), pinakes_store::End::Included(Value::Integer(1)), pinakes_store::End::Open);
+        let all = Expr::Range(
+            "n".into(),
+            pinakes_store::End::Included(Value::Integer(1)),
+            pinakes_store::End::Open,
+        );
         let mut n_stopped = 0;
         for _ in 0..50 {
-            match tenant.read_blocking(|view| (0..20).try_for_each(|_| view.count(&PLAIN, &all).map(|_| ()))) {
+            match tenant.read_blocking(|view| (0..20).try_for_each(|_| view.count(&PLAIN, &all).map(|_| ())))
+            {
                 Err(StoreError::TooLong) => n_stopped += 1,
                 Ok(()) => {}
                 Err(error) => panic!("{}: {error}", place.engine),
@@ -169,7 +178,8 @@ fn a_read_that_runs_too_long_is_stopped() {
 #[test]
 fn reads_in_a_runtime_search_text() {
     on_each(ALL, |tenant| {
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().expect("a runtime");
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().expect("a runtime");
         let text = pinakes_store::TextQuery { words: vec!["wagon".into()], ..Default::default() };
         let query = Query::filter(Expr::Text(text));
         runtime.block_on(async {
