@@ -98,8 +98,9 @@ impl Config {
     }
 
     fn read(path: &Path) -> anyhow::Result<Self> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| Misuse(format!("the configuration {} cannot be read: {error}", path.display())))?;
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            Misuse(format!("the configuration {} cannot be read: {error}", path.display()))
+        })?;
         toml::from_str(&text).map_err(|error| {
             let reason = error.to_string();
             let advice = "`pinakes config` prints every key with its default";
@@ -137,13 +138,19 @@ mod tests {
     fn the_guide_shows_the_reference() -> Result<(), Box<dyn std::error::Error>> {
         let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/configuration.md");
         let shown = std::fs::read_to_string(page)?;
-        assert!(shown.contains(REFERENCE), "docs/configuration.md differs from crates/pinakes/reference.toml");
+        assert!(
+            shown.contains(REFERENCE),
+            "docs/configuration.md differs from crates/pinakes/reference.toml"
+        );
         Ok(())
     }
 
     /// The keys that a table knows, from what it says about one that it does not know.
     fn keys_of(table: &str) -> Vec<String> {
-        let text = format!("{}no_such_key = 1", if table.is_empty() { String::new() } else { format!("[{table}]\n") });
+        let text = format!(
+            "{}no_such_key = 1",
+            if table.is_empty() { String::new() } else { format!("[{table}]\n") }
+        );
         let Err(error) = toml::from_str::<Config>(&text) else { return Vec::new() };
         let message = error.message().to_owned();
         let (_, keys) = message.split_once(", expected").unwrap_or((&message, &message));

@@ -17,6 +17,10 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
+/// JSON is many small allocations, made on one thread and freed on another.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let cli = cli::Cli::parse();
     match commands::run(cli.command) {

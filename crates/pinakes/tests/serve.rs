@@ -73,7 +73,11 @@ fn it_serves_and_stops_at_sigterm_and_sigint() -> Outcome {
         assert!(server.get("/api/v3/testing/Dataset")?.starts_with("HTTP/1.1 404"));
         let (printed, code) = server.stop(signal)?;
         assert_eq!(code, Some(0), "{printed}");
-        for part in ["scicat   /api/v3 /api/v4 /explorer-json", "/metrics", "stopped; all answers under way were finished"] {
+        for part in [
+            "scicat   /api/v3 /api/v4 /explorer-json",
+            "/metrics",
+            "stopped; all answers under way were finished",
+        ] {
             assert!(printed.contains(part), "{part:?} in {printed}");
         }
     }
@@ -90,7 +94,10 @@ fn a_busy_address_is_told() -> Outcome {
         .output()?;
     assert_eq!(refused.status.code(), Some(1));
     let error = String::from_utf8(refused.stderr)?;
-    assert!(error.contains(&format!("{address} cannot be listened on; choose another with --listen")), "{error}");
+    assert!(
+        error.contains(&format!("{address} cannot be listened on; choose another with --listen")),
+        "{error}"
+    );
     Ok(())
 }
 

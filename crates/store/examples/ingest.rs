@@ -162,13 +162,24 @@ async fn one_by_one(
     Ok(())
 }
 
-async fn reads(tenant: &Tenant, n_records: u64, n_reads: u64) -> Result<(), StoreError> {
+/// Reads by id, from one caller and from many.
+async fn reads(tenant: &Tenant, n_records: u64, n_reads: u64, n_callers: u64) -> Result<(), StoreError> {
     let begun = Instant::now();
-    for read in 0..n_reads {
-        let id = id(read.wrapping_mul(7_919) % n_records);
-        tenant.read(Weight::Point, move |view| view.get(&DATASET, &id)).await?;
+    let mut callers = Vec::new();
+    for caller in 0..n_callers {
+        let tenant = tenant.clone();
+        callers.push(tokio::spawn(async move {
+            for read in 0..n_reads / n_callers {
+                let id = id((caller + read * n_callers).wrapping_mul(7_919) % n_records);
+                tenant.read(Weight::Point, move |view| view.get(&DATASET, &id)).await?;
+            }
+            Ok::<(), StoreError>(())
+        }));
     }
-    report("reads by id", n_reads, begun);
+    for caller in callers {
+        caller.await.unwrap_or(Err(StoreError::Panicked))?;
+    }
+    report(&format!("reads by id, {n_callers} callers"), n_reads, begun);
     Ok(())
 }
 
@@ -182,7 +193,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let tenant = catalogue.tenant_or_new("ingest")?;
     let loaded = tenant.clone();
     tokio::task::spawn_blocking(move || bulk(&loaded, n_records)).await??;
-    reads(&tenant, n_records, n_records).await?;
+    reads(&tenant, n_records, n_records, 1).await?;
+    reads(&tenant, n_records, n_records, 16).await?;
     one_by_one(&tenant, &DATASET, n_records, n_records / 4, 2_000).await?;
     one_by_one(&tenant, &DATASET, 2 * n_records, n_records / 4, 8_000).await?;
     one_by_one(&tenant, &SEARCHED, 0, n_records / 10, 2_000).await?;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::FromRequestParts;
 use bytes::Bytes;
-use http::request::Parts;
 use http::HeaderMap;
+use http::request::Parts;
 use pinakes_accounts::Caller;
 use pinakes_http::body::{self, JsonCategory};
 use pinakes_http::{Asking, Context, Db, Stage, stages};
@@ -66,7 +66,9 @@ impl Scicat {
         match body::parse_json(bytes, self.context.limits()) {
             Ok(Value::Object(map)) => Ok(map),
             Ok(_) => Err(ScicatError::bad_request("the body must be a JSON object")),
-            Err(fault) if fault.category == JsonCategory::Depth => Err(ScicatError::bad_request(fault.to_string())),
+            Err(fault) if fault.category == JsonCategory::Depth => {
+                Err(ScicatError::bad_request(fault.to_string()))
+            }
             Err(_) => Err(ScicatError::bad_request(json_fault(bytes))),
         }
     }
@@ -140,7 +142,10 @@ impl QueryText {
 
     /// All values of a name, also written `name[]` or `name[0]`.
     pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
-        self.0.iter().filter(move |(it, _)| it.split('[').next() == Some(name)).map(|(_, value)| value.as_str())
+        self.0
+            .iter()
+            .filter(move |(it, _)| it.split('[').next() == Some(name))
+            .map(|(_, value)| value.as_str())
     }
 }
 

@@ -35,7 +35,9 @@ async fn login(app: State<Scicat>, asker: Asker, headers: HeaderMap, body: Body)
     let refused = || ScicatError::bare(StatusCode::UNAUTHORIZED);
     let body = app.object(&headers, body).await?;
     let text = |name: &str| body.get(name).and_then(Value::as_str);
-    let (Some(username), Some(password)) = (text("username"), text("password")) else { return Err(refused()) };
+    let (Some(username), Some(password)) = (text("username"), text("password")) else {
+        return Err(refused());
+    };
     let password = Password::new(password).map_err(|_| refused())?;
     let accounts = app.context.accounts();
     let user = match accounts.log_in(asker.db.tenant(), username, password).await? {

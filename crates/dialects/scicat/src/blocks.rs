@@ -21,7 +21,7 @@ use crate::validate::Dto;
 pub(crate) const FILES: &str = "dataFileList";
 
 /// Lists of the original files of a dataset.
-pub static ORIG_DATABLOCK: Kind = Kind {
+pub(crate) static ORIG_DATABLOCK: Kind = Kind {
     id_path: Some("_id"),
     columns: &[
         Column::one("datasetId", Type::Text),
@@ -39,7 +39,7 @@ pub static ORIG_DATABLOCK: Kind = Kind {
 };
 
 /// Archived packages of a dataset.
-pub static DATABLOCK: Kind = Kind {
+pub(crate) static DATABLOCK: Kind = Kind {
     id_path: Some("_id"),
     columns: &[
         Column::one("datasetId", Type::Text),
@@ -99,7 +99,11 @@ pub(crate) fn routes() -> Router<Scicat> {
 }
 
 /// A block with its files as one JSON object.
-pub(crate) fn whole(view: &mut View<'_>, kind: &'static Kind, record: &Record) -> Result<Map<String, Value>, ScicatError> {
+pub(crate) fn whole(
+    view: &mut View<'_>,
+    kind: &'static Kind,
+    record: &Record,
+) -> Result<Map<String, Value>, ScicatError> {
     let mut body = object(record)?;
     if kind.members.is_none() {
         return Ok(body);
@@ -135,7 +139,13 @@ pub(crate) fn follow(block: &mut Value, dataset: &Value) {
 }
 
 /// Changes the dataset's sums by a difference. A dataset that is gone has no sums.
-fn add_to_dataset(txn: &mut Txn<'_>, sort: &Sort, pid: &str, size: f64, n_files: i64) -> Result<(), ScicatError> {
+fn add_to_dataset(
+    txn: &mut Txn<'_>,
+    sort: &Sort,
+    pid: &str,
+    size: f64,
+    n_files: i64,
+) -> Result<(), ScicatError> {
     let Some(record) = txn.get(&DATASET, pid)? else { return Ok(()) };
     let mut dataset = object(&record)?;
     for (field, difference) in [(sort.size.1, size), (sort.n_files, n_files as f64)] {

@@ -61,19 +61,17 @@ fn check_blocks(
 
 fn sums_by_dataset(view: &mut View<'_>, kind: &'static Kind) -> Result<BTreeMap<String, Sums>, StoreError> {
     let (mut all, mut damage) = (BTreeMap::<String, Sums>::new(), None);
-    view.for_each(kind, &Query::filter(Expr::All), |block| {
-        match block.json() {
-            Ok(body) => {
-                let pid = body.get("datasetId").and_then(Value::as_str).unwrap_or_default();
-                let sums = all.entry(pid.to_owned()).or_default();
-                sums.n_files += block.n_members;
-                sums.n_blocks += 1;
-                ControlFlow::Continue(())
-            }
-            Err(error) => {
-                damage = Some(error);
-                ControlFlow::Break(())
-            }
+    view.for_each(kind, &Query::filter(Expr::All), |block| match block.json() {
+        Ok(body) => {
+            let pid = body.get("datasetId").and_then(Value::as_str).unwrap_or_default();
+            let sums = all.entry(pid.to_owned()).or_default();
+            sums.n_files += block.n_members;
+            sums.n_blocks += 1;
+            ControlFlow::Continue(())
+        }
+        Err(error) => {
+            damage = Some(error);
+            ControlFlow::Break(())
         }
     })?;
     damage.map_or(Ok(all), Err)

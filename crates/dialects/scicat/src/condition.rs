@@ -33,9 +33,16 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn object(&self, condition: &Map<String, Json>, at: &[String], depth: usize) -> Result<Expr, ScicatError> {
+    fn object(
+        &self,
+        condition: &Map<String, Json>,
+        at: &[String],
+        depth: usize,
+    ) -> Result<Expr, ScicatError> {
         if depth == 0 {
-            return Err(ScicatError::bad_request(format!("the filter is nested deeper than {MAX_DEPTH} levels")));
+            return Err(ScicatError::bad_request(format!(
+                "the filter is nested deeper than {MAX_DEPTH} levels"
+            )));
         }
         let mut parts = Vec::with_capacity(condition.len());
         for (name, value) in condition {
@@ -52,9 +59,9 @@ impl Reader<'_> {
             "$nor" => Ok(Expr::Not(Box::new(Expr::Or(self.list(name, value, at, depth)?)))),
             "and" if is_word => Ok(Expr::And(self.list(name, value, at, depth)?)),
             "or" if is_word => Ok(Expr::Or(self.list(name, value, at, depth)?)),
-            "$expr" | "$where" | "$jsonSchema" | "$comment" | "$text" => {
-                Err(ScicatError::bad_request(format!("the operator {name} is not supported; use field conditions")))
-            }
+            "$expr" | "$where" | "$jsonSchema" | "$comment" | "$text" => Err(ScicatError::bad_request(
+                format!("the operator {name} is not supported; use field conditions"),
+            )),
             operator if operator.starts_with('$') => {
                 Err(ScicatError::bad_request(format!("unknown top level operator: {operator}")))
             }
@@ -68,10 +75,13 @@ impl Reader<'_> {
 
     fn list(&self, name: &str, value: &Json, at: &[String], depth: usize) -> Result<Vec<Expr>, ScicatError> {
         let items = value.as_array().filter(|it| !it.is_empty());
-        let items = items.ok_or_else(|| ScicatError::bad_request(format!("{name} must be a nonempty array")))?;
+        let items =
+            items.ok_or_else(|| ScicatError::bad_request(format!("{name} must be a nonempty array")))?;
         let part = |it: &Json| match it {
             Json::Object(map) => self.object(map, at, depth),
-            other => Err(ScicatError::bad_request(format!("{name} entries need to be full objects, found {other}"))),
+            other => Err(ScicatError::bad_request(format!(
+                "{name} entries need to be full objects, found {other}"
+            ))),
         };
         items.iter().map(part).collect()
     }
@@ -79,7 +89,9 @@ impl Reader<'_> {
     fn field(&self, steps: &[String], value: &Json, depth: usize) -> Result<Expr, ScicatError> {
         let path = Path::steps(steps.iter().cloned());
         match value {
-            Json::Object(operators) if self.has_operators(operators) => self.operators(&path, operators, depth),
+            Json::Object(operators) if self.has_operators(operators) => {
+                self.operators(&path, operators, depth)
+            }
             other => self.equal(&path, other),
         }
     }
@@ -89,7 +101,12 @@ impl Reader<'_> {
         map.keys().any(|name| name.starts_with('$') || is_word(name))
     }
 
-    fn operators(&self, path: &Path, operators: &Map<String, Json>, depth: usize) -> Result<Expr, ScicatError> {
+    fn operators(
+        &self,
+        path: &Path,
+        operators: &Map<String, Json>,
+        depth: usize,
+    ) -> Result<Expr, ScicatError> {
         let mut parts = Vec::new();
         for (name, value) in operators {
             let canonical = match name.as_str() {
@@ -157,7 +174,10 @@ impl Reader<'_> {
     fn any_of(&self, name: &str, path: &Path, value: &Json) -> Result<Expr, ScicatError> {
         let Json::Array(items) = value else { return Err(wrong(name, "a list", value)) };
         if MAX_VALUES < items.len() {
-            return Err(ScicatError::bad_request(format!("{name} holds {} values, at most {MAX_VALUES}", items.len())));
+            return Err(ScicatError::bad_request(format!(
+                "{name} holds {} values, at most {MAX_VALUES}",
+                items.len()
+            )));
         }
         let (mut values, mut others) = (Vec::with_capacity(items.len()), Vec::new());
         for item in items {
@@ -214,7 +234,8 @@ impl Reader<'_> {
     /// for dates, and, where no type is declared, either.
     fn values(&self, path: &Path, value: &Json) -> Vec<Value> {
         let Json::String(text) = value else { return vec![plain(value)] };
-        let ty = if self.kind.is_id(path) { Some(Type::Text) } else { self.kind.column_of(path).map(|it| it.ty) };
+        let ty =
+            if self.kind.is_id(path) { Some(Type::Text) } else { self.kind.column_of(path).map(|it| it.ty) };
         let instant = || begins_like_date(text).then(|| dates::parse_ms(text)).flatten().map(Value::Instant);
         match ty {
             Some(Type::Instant) => vec![instant().unwrap_or_else(|| Value::Text(text.clone()))],
@@ -257,7 +278,12 @@ pub fn pattern(path: &Path, text: &Json, flags: Option<&Json>) -> Result<Expr, S
 fn begins_like_date(text: &str) -> bool {
     let bytes = text.as_bytes();
     let is_digits = |range: std::ops::Range<usize>| bytes[range].iter().all(u8::is_ascii_digit);
-    10 <= bytes.len() && is_digits(0..4) && bytes[4] == b'-' && is_digits(5..7) && bytes[7] == b'-' && is_digits(8..10)
+    10 <= bytes.len()
+        && is_digits(0..4)
+        && bytes[4] == b'-'
+        && is_digits(5..7)
+        && bytes[7] == b'-'
+        && is_digits(8..10)
 }
 
 fn not(expr: Expr) -> Expr {

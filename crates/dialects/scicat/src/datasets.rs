@@ -19,7 +19,7 @@ use crate::fullquery::Search;
 use crate::scientific::{self, KeyList};
 
 /// Datasets by pid.
-pub static DATASET: Kind = Kind {
+pub(crate) static DATASET: Kind = Kind {
     id_path: Some("pid"),
     columns: &[
         Column::one("type", Type::Text),

@@ -96,7 +96,8 @@ impl ScicatError {
 
     /// E3: `{"message","statusCode"}` with the status's own words.
     pub fn bare(status: StatusCode) -> Self {
-        let body = json!({"message": status.canonical_reason().unwrap_or("Error"), "statusCode": status.as_u16()});
+        let body =
+            json!({"message": status.canonical_reason().unwrap_or("Error"), "statusCode": status.as_u16()});
         Self::Said { status, body }
     }
 

@@ -69,7 +69,11 @@ impl Filter {
 /// The text of the filter of a request: from the query or, for old clients, from a header of that name.
 ///
 /// Errors: 400 in shape E2 when both are there.
-pub fn text<'a>(name: &str, query: &'a QueryText, headers: &'a HeaderMap) -> Result<Option<&'a str>, ScicatError> {
+pub fn text<'a>(
+    name: &str,
+    query: &'a QueryText,
+    headers: &'a HeaderMap,
+) -> Result<Option<&'a str>, ScicatError> {
     let in_query = query.get(name).filter(|it| !it.is_empty());
     let in_headers = headers.get(name).and_then(|it| it.to_str().ok()).filter(|it| !it.is_empty());
     if in_query.is_some() && in_headers.is_some() {
@@ -96,12 +100,16 @@ pub fn from_value(value: &Value, kind: &Kind) -> Result<Filter, ScicatError> {
     let filter = match value {
         Value::Object(map) => map,
         Value::Null => &empty,
-        other => return Err(ScicatError::bad_request(format!("the filter must be an object, found {other}"))),
+        other => {
+            return Err(ScicatError::bad_request(format!("the filter must be an object, found {other}")));
+        }
     };
     let condition = match filter.get("where") {
         None | Some(Value::Null) => Expr::All,
         Some(Value::Object(map)) => condition::parse(&with_new_names(map, kind), kind, Language::LoopBack)?,
-        Some(other) => return Err(ScicatError::bad_request(format!("where must be an object, found {other}"))),
+        Some(other) => {
+            return Err(ScicatError::bad_request(format!("where must be an object, found {other}")));
+        }
     };
     Ok(Filter {
         condition,
@@ -139,9 +147,12 @@ pub fn window(limits: Option<&Value>, kind: &Kind) -> Result<Window, ScicatError
         None | Some(Value::Null) => return Ok(Window::default()),
         Some(Value::Object(map)) => map,
         Some(Value::Array(_)) => &empty,
-        Some(other) => return Err(ScicatError::bad_request(format!("limits must be an object, found {other}"))),
+        Some(other) => {
+            return Err(ScicatError::bad_request(format!("limits must be an object, found {other}")));
+        }
     };
-    let limit = number(limits, "limit")?.map_or(DEFAULT_LIMIT, |it| if it == 0 { LIMIT_FOR_ZERO } else { it });
+    let limit =
+        number(limits, "limit")?.map_or(DEFAULT_LIMIT, |it| if it == 0 { LIMIT_FOR_ZERO } else { it });
     let order = match limits.get("order") {
         None | Some(Value::Null) => Vec::new(),
         Some(Value::String(text)) => order(text, kind),
@@ -196,7 +207,9 @@ fn includes(include: Option<&Value>) -> Result<Vec<Include>, ScicatError> {
             }
             _ => Err(ScicatError::bad_request("an include needs a relation")),
         },
-        other => Err(ScicatError::bad_request(format!("an include must be a name or an object, found {other}"))),
+        other => {
+            Err(ScicatError::bad_request(format!("an include must be a name or an object, found {other}")))
+        }
     };
     match include {
         None | Some(Value::Null) => Ok(Vec::new()),

@@ -49,22 +49,30 @@ fn access(fields: &Map<String, Json>, rights: &Rights) -> Expr {
     if rights.sees_all() || asks_published { Expr::All } else { rights.in_own_groups() }
 }
 
-fn member(name: &str, value: &Json, search: &Search, units: &mut Vec<(String, String)>) -> Result<Expr, ScicatError> {
+fn member(
+    name: &str,
+    value: &Json,
+    search: &Search,
+    units: &mut Vec<(String, String)>,
+) -> Result<Expr, ScicatError> {
     match name {
         "text" => Ok(match value.as_str().map(str::trim) {
             Some(text) if !text.is_empty() => Expr::Text(words(text)),
             _ => Expr::All,
         }),
         "mode" => match value {
-            Json::Object(map) => condition::parse(&renamed(map, search.kind), search.kind, Language::LoopBack),
+            Json::Object(map) => {
+                condition::parse(&renamed(map, search.kind), search.kind, Language::LoopBack)
+            }
             Json::Null => Ok(Expr::All),
             other => Err(ScicatError::bad_request(format!("mode must be an object, found {other}"))),
         },
         "userGroups" => Ok(match groups(value) {
             // Asking for groups narrows what the caller may see anyway; it never widens it.
-            Some(groups) => {
-                Expr::Or(vec![Expr::In("ownerGroup".into(), groups.clone()), Expr::In("accessGroups".into(), groups)])
-            }
+            Some(groups) => Expr::Or(vec![
+                Expr::In("ownerGroup".into(), groups.clone()),
+                Expr::In("accessGroups".into(), groups),
+            ]),
             None => Expr::All,
         }),
         "isPublished" => match value {
@@ -108,7 +116,8 @@ fn field(name: &str, value: &Json, kind: &Kind) -> Result<Expr, ScicatError> {
         Json::Object(map) if map.contains_key("begin") || map.contains_key("end") => period(&path, map),
         Json::Object(map) if map.contains_key("min") || map.contains_key("max") => Ok(span(&path, map)),
         Json::Object(map) => {
-            let condition: Map<String, Json> = [(name.to_owned(), Json::Object(map.clone()))].into_iter().collect();
+            let condition: Map<String, Json> =
+                [(name.to_owned(), Json::Object(map.clone()))].into_iter().collect();
             condition::parse(&condition, kind, Language::LoopBack)
         }
         Json::String(text) if ty == Some(Type::Instant) => Ok(match dates::parse_ms(text) {
@@ -191,7 +200,15 @@ fn quantity(item: &Json, field: &str, units: &mut Vec<(String, String)>) -> Resu
     match (relation, unit) {
         ("EQUAL_TO_STRING", _) => Ok(places.any(&places.bare, |path| Expr::Is(path, plain(rhs)))),
         ("CONTAINS_STRING", _) => contains(&places, rhs),
-        ("EQUAL_TO_NUMERIC" | "GREATER_THAN" | "LESS_THAN" | "GREATER_THAN_OR_EQUAL" | "LESS_THAN_OR_EQUAL" | "RANGE", Some(unit)) => {
+        (
+            "EQUAL_TO_NUMERIC"
+            | "GREATER_THAN"
+            | "LESS_THAN"
+            | "GREATER_THAN_OR_EQUAL"
+            | "LESS_THAN_OR_EQUAL"
+            | "RANGE",
+            Some(unit),
+        ) => {
             units.push((lhs.to_owned(), unit.to_owned()));
             with_unit(&places, relation, rhs, unit)
         }
@@ -219,7 +236,8 @@ impl Places {
         if key.contains('.') {
             bases.push(std::iter::once(field).chain(key.split('.')).map(str::to_owned).collect());
         }
-        let below = |base: &Vec<String>, name: &str| Path::steps(base.iter().cloned().chain([name.to_owned()]));
+        let below =
+            |base: &Vec<String>, name: &str| Path::steps(base.iter().cloned().chain([name.to_owned()]));
         Self {
             bare: bases
                 .iter()
@@ -238,8 +256,11 @@ impl Places {
 fn contains(places: &Places, rhs: &Json) -> Result<Expr, ScicatError> {
     let Some(text) = rhs.as_str() else { return Ok(Expr::Nothing) };
     let literal: String = text.chars().flat_map(escaped).collect();
-    let parts: Result<Vec<Expr>, _> =
-        places.bare.iter().map(|path| condition::pattern(path, &Json::from(literal.as_str()), Some(&Json::from("i")))).collect();
+    let parts: Result<Vec<Expr>, _> = places
+        .bare
+        .iter()
+        .map(|path| condition::pattern(path, &Json::from(literal.as_str()), Some(&Json::from("i"))))
+        .collect();
     Ok(Expr::Or(parts?))
 }
 
@@ -280,9 +301,8 @@ fn compared(
             return Err(ScicatError::bad_request(format!("RANGE needs two numbers, found {rhs}")));
         };
         let (low, high) = (Value::Real(convert(low)), Value::Real(convert(high)));
-        return Ok(places.any(paths, |path| {
-            Expr::Range(path, End::Excluded(low.clone()), End::Excluded(high.clone()))
-        }));
+        return Ok(places
+            .any(paths, |path| Expr::Range(path, End::Excluded(low.clone()), End::Excluded(high.clone()))));
     }
     let value = match number(rhs) {
         Some(number) => Value::Real(convert(number)),

@@ -86,7 +86,12 @@ impl Prepared {
 impl Importer {
     /// With the site's settings. `username` goes into records that say nobody's; `sort` is what all records
     /// are, `None` for telling by the fields of each.
-    pub fn new(context: Context, settings: Settings, username: impl Into<String>, sort: Option<Sort>) -> Self {
+    pub fn new(
+        context: Context,
+        settings: Settings,
+        username: impl Into<String>,
+        sort: Option<Sort>,
+    ) -> Self {
         let app = Scicat { context, settings: settings.into() };
         Self { app, username: username.into(), sort }
     }
@@ -121,7 +126,8 @@ impl Importer {
             _ => Vec::new(),
         };
         let (owner_group, owner_email) = (text("ownerGroup"), text("ownerEmail"));
-        let document = Document::new(sort.kind(), id, &Value::Object(body)).map_err(|error| error.to_string())?;
+        let document =
+            Document::new(sort.kind(), id, &Value::Object(body)).map_err(|error| error.to_string())?;
         Ok(Prepared {
             sort,
             document,

@@ -98,7 +98,11 @@ impl ListSplitter {
         self.n_elements
     }
 
-    fn step<E: From<SplitError>>(&mut self, byte: u8, visit: &mut impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+    fn step<E: From<SplitError>>(
+        &mut self,
+        byte: u8,
+        visit: &mut impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
         let at_list_level = self.place == Place::Inside && self.depth == 2;
         if self.in_string {
             self.in_string = self.is_escaped || byte != b'"';
@@ -157,7 +161,11 @@ impl ListSplitter {
         self.keep(byte)
     }
 
-    fn close<E: From<SplitError>>(&mut self, byte: u8, visit: &mut impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+    fn close<E: From<SplitError>>(
+        &mut self,
+        byte: u8,
+        visit: &mut impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
         let Some(depth) = self.depth.checked_sub(1) else {
             return Err(SplitError::Unbalanced { found: char::from(byte), offset: self.offset }.into());
         };
@@ -178,7 +186,10 @@ impl ListSplitter {
         Ok(self.keep(byte)?)
     }
 
-    fn hand_out<E: From<SplitError>>(&mut self, visit: &mut impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+    fn hand_out<E: From<SplitError>>(
+        &mut self,
+        visit: &mut impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
         self.n_elements += 1;
         let result = visit(&self.element);
         self.element.clear();
@@ -218,7 +229,8 @@ mod tests {
 
     #[test]
     fn takes_only_the_list_of_that_name_at_the_top() {
-        let body = br#"{"a":{"list":[1]},"s":"\"list\":[9]","list":[ {"x":[1,2]} , "a,]b" ,3],"b":["list",1]}"#;
+        let body =
+            br#"{"a":{"list":[1]},"s":"\"list\":[9]","list":[ {"x":[1,2]} , "a,]b" ,3],"b":["list",1]}"#;
         let (elements, rest) = split(&[body]).unwrap();
         assert_eq!(elements, [r#"{"x":[1,2]}"#, r#""a,]b""#, "3"]);
         assert_eq!(rest, r#"{"a":{"list":[1]},"s":"\"list\":[9]","list":[],"b":["list",1]}"#);
@@ -226,7 +238,9 @@ mod tests {
 
     #[test]
     fn leaves_what_is_no_list() {
-        for body in [r#"{"list":null,"x":[1]}"#, r#"{"list":{"list":[1]}}"#, r#"{"list":"[1]"}"#, r#"[{"list":[1]}]"#] {
+        for body in
+            [r#"{"list":null,"x":[1]}"#, r#"{"list":{"list":[1]}}"#, r#"{"list":"[1]"}"#, r#"[{"list":[1]}]"#]
+        {
             assert_eq!(split(&[body.as_bytes()]).unwrap(), (Vec::new(), body.to_owned()));
         }
     }

@@ -23,7 +23,8 @@ impl Projection {
             Value::Null => Ok(Self::Everything),
             Value::Array(list) if list.is_empty() => Ok(Self::Everything),
             Value::Array(list) => {
-                let names: Option<Vec<String>> = list.iter().map(|it| it.as_str().map(str::to_owned)).collect();
+                let names: Option<Vec<String>> =
+                    list.iter().map(|it| it.as_str().map(str::to_owned)).collect();
                 names.map(Self::Only).ok_or_else(wrong_type)
             }
             Value::Object(map) if map.is_empty() => Ok(Self::Everything),
@@ -94,14 +95,19 @@ fn part_of(name: &str, value: Value, names: &[String]) -> Option<Value> {
     let keep = |mut map: Map<String, Value>| {
         map.retain(|key, _| below.iter().any(|it| it == key || it.split('.').next() == Some(key)));
         let parts = map.into_iter().filter_map(|(key, value)| {
-            if below.contains(&key) { Some((key, value)) } else { part_of(&key, value, &below).map(|it| (key, it)) }
+            if below.contains(&key) {
+                Some((key, value))
+            } else {
+                part_of(&key, value, &below).map(|it| (key, it))
+            }
         });
         Value::Object(parts.collect())
     };
     match value {
         Value::Object(map) => Some(keep(map)),
         Value::Array(list) => {
-            let maps = list.into_iter().filter_map(|it| if let Value::Object(map) = it { Some(map) } else { None });
+            let maps =
+                list.into_iter().filter_map(|it| if let Value::Object(map) = it { Some(map) } else { None });
             Some(Value::Array(maps.map(keep).collect()))
         }
         _ => None,

@@ -90,7 +90,11 @@ impl Rights {
     /// Whether the caller may read a record whose class fields are `class`.
     pub fn may_read(&self, class: &Json) -> bool {
         let is_published = class.get("isPublished").and_then(Json::as_bool) == Some(true);
-        is_published || self.sees_all() || self.owns(class) || self.has_access(class) || self.is_shared_with(class)
+        is_published
+            || self.sees_all()
+            || self.owns(class)
+            || self.has_access(class)
+            || self.is_shared_with(class)
     }
 
     fn has_access(&self, class: &Json) -> bool {
@@ -150,7 +154,8 @@ impl Rights {
 
     /// Whether the caller's role allows to write any sample at all.
     pub fn has_sample_role(&self, settings: &Settings) -> bool {
-        self.of_keeper(&settings.sample_privileged_groups).is_admin || self.caller.is_in_any(&settings.sample_groups)
+        self.of_keeper(&settings.sample_privileged_groups).is_admin
+            || self.caller.is_in_any(&settings.sample_groups)
     }
 
     /// Whether the caller may write samples of `owner_group`.

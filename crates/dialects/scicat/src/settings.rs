@@ -194,7 +194,10 @@ impl Settings {
     /// Replaces what the environment sets, by SciCat's names. `variable` looks one up.
     ///
     /// Errors: a variable that does not fit, or names a file that cannot be used.
-    pub fn with_environment(mut self, variable: impl Fn(&str) -> Option<String>) -> Result<Self, SettingsError> {
+    pub fn with_environment(
+        mut self,
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, SettingsError> {
         let text = |name: &str| variable(name).filter(|it| !it.trim().is_empty());
         for (name, field) in self.texts() {
             if let Some(value) = text(name) {
@@ -203,12 +206,14 @@ impl Settings {
         }
         for (name, field) in self.lists() {
             if let Some(value) = text(name) {
-                *field = value.split(',').map(|it| it.trim().to_owned()).filter(|it| !it.is_empty()).collect();
+                *field =
+                    value.split(',').map(|it| it.trim().to_owned()).filter(|it| !it.is_empty()).collect();
             }
         }
         for (name, field) in self.numbers() {
             if let Some(value) = text(name) {
-                let failed = || SettingsError::Variable { name, found: value.clone(), expected: "a whole number" };
+                let failed =
+                    || SettingsError::Variable { name, found: value.clone(), expected: "a whole number" };
                 *field = value.trim().parse().map_err(|_| failed())?;
             }
         }

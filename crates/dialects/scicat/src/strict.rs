@@ -17,8 +17,8 @@ const DEFAULT_LIMIT: u64 = 10;
 const TOP_KEYS: [&str; 4] = ["where", "include", "fields", "limits"];
 const LIMIT_KEYS: [&str; 3] = ["limit", "skip", "sort"];
 const OPERATORS: [&str; 16] = [
-    "$in", "$nin", "$or", "$and", "$nor", "$eq", "$ne", "$gt", "$gte", "$lt", "$lte", "$not", "$exists", "$regex",
-    "$options", "$match",
+    "$in", "$nin", "$or", "$and", "$nor", "$eq", "$ne", "$gt", "$gte", "$lt", "$lte", "$not", "$exists",
+    "$regex", "$options", "$match",
 ];
 
 /// Reads the filter of a v4 request over `kind`, whose fields are `known_fields`.
@@ -39,7 +39,9 @@ pub fn parse(query: &QueryText, kind: &Kind, known_fields: &[&str]) -> Result<Fi
             check_names(map, known_fields, "where")?;
             condition::parse(map, kind, Language::Mongo)?
         }
-        Some(other) => return Err(ScicatError::bad_request(format!("where must be an object, found {other}"))),
+        Some(other) => {
+            return Err(ScicatError::bad_request(format!("where must be an object, found {other}")));
+        }
     };
     let fields = filter.get("fields").unwrap_or(&Value::Null);
     check_fields(fields, known_fields)?;
@@ -124,7 +126,9 @@ fn includes(include: Option<&Value>, query: &QueryText) -> Result<Vec<Include>, 
                 scope: map.get("scope").cloned(),
             }),
             other => {
-                return Err(ScicatError::bad_request(format!("an include must be a name or an object, found {other}")));
+                return Err(ScicatError::bad_request(format!(
+                    "an include must be a name or an object, found {other}"
+                )));
             }
         }
     }
@@ -137,7 +141,9 @@ fn window(limits: Option<&Value>, known_fields: &[&str]) -> Result<Window, Scica
     let limits = match limits {
         None | Some(Value::Null) => &empty,
         Some(Value::Object(map)) => map,
-        Some(other) => return Err(ScicatError::bad_request(format!("limits must be an object, found {other}"))),
+        Some(other) => {
+            return Err(ScicatError::bad_request(format!("limits must be an object, found {other}")));
+        }
     };
     refuse_others(limits, &LIMIT_KEYS, "limits.")?;
     let limit = match number(limits, "limit")? {
@@ -145,11 +151,15 @@ fn window(limits: Option<&Value>, known_fields: &[&str]) -> Result<Window, Scica
         Some(limit) => limit,
     };
     let order = match limits.get("sort") {
-        None | Some(Value::Null) => vec![Order { path: Path::dotted("createdAt"), direction: Direction::Descending }],
+        None | Some(Value::Null) => {
+            vec![Order { path: Path::dotted("createdAt"), direction: Direction::Descending }]
+        }
         Some(Value::Object(map)) => {
             map.iter().map(|(name, it)| sort(name, it, known_fields)).collect::<Result<_, _>>()?
         }
-        Some(other) => return Err(ScicatError::bad_request(format!("limits.sort must be an object, found {other}"))),
+        Some(other) => {
+            return Err(ScicatError::bad_request(format!("limits.sort must be an object, found {other}")));
+        }
     };
     Ok(Window { skip: number(limits, "skip")?.unwrap_or(0), limit, order })
 }
@@ -164,7 +174,9 @@ fn sort(name: &str, direction: &Value, known_fields: &[&str]) -> Result<Order, S
         Value::Number(number) if number.as_i64() == Some(1) => Direction::Ascending,
         Value::Number(number) if number.as_i64() == Some(-1) => Direction::Descending,
         other => {
-            return Err(ScicatError::bad_request(format!("limits.sort.{name} must be asc or desc, found {other}")));
+            return Err(ScicatError::bad_request(format!(
+                "limits.sort.{name} must be asc or desc, found {other}"
+            )));
         }
     };
     Ok(Order { path: Path::dotted(name), direction })

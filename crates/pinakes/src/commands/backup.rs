@@ -66,7 +66,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         // What was begun is of no use; the error that ended it is the one to tell.
         let _ = fs::remove_dir_all(&aside);
     });
-    let manifest = copied.with_context(|| format!("the backup into {shown} failed, nothing of it is kept"))?;
+    let manifest =
+        copied.with_context(|| format!("the backup into {shown} failed, nothing of it is kept"))?;
     fs::rename(&aside, &args.to).with_context(|| format!("the backup cannot be put at {shown}"))?;
     let bytes = manifest.tenants.iter().map(|it| it.bytes).sum();
     let tenants = counted(manifest.tenants.len() as u64, "tenant");
@@ -89,7 +90,8 @@ pub(crate) fn require_empty(folder: &Path) -> anyhow::Result<()> {
 
 /// A new folder beside `target`, to be renamed when it is complete.
 pub(crate) fn aside(target: &Path) -> anyhow::Result<PathBuf> {
-    let name = target.file_name().ok_or_else(|| Misuse(format!("{} is no folder's name", target.display())))?;
+    let name =
+        target.file_name().ok_or_else(|| Misuse(format!("{} is no folder's name", target.display())))?;
     let mut name = name.to_owned();
     name.push(format!(".{}.part", std::process::id()));
     let aside = target.with_file_name(name);

@@ -99,7 +99,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         }
         None => {
             let made = tempfile::Builder::new().prefix("pinakes-demo-").tempdir();
-            let folder = made.map_err(|error| Misuse(format!("no temporary folder: {error}; name one with --data")))?;
+            let folder =
+                made.map_err(|error| Misuse(format!("no temporary folder: {error}; name one with --data")))?;
             config.server.data = folder.path().to_owned();
             Some(folder)
         }

@@ -118,7 +118,8 @@ impl Source {
     /// Opens a file, or standard input for `-`.
     fn open(path: &Path) -> anyhow::Result<Self> {
         if path == Path::new("-") {
-            let input: Box<dyn BufRead + Send> = Box::new(BufReader::with_capacity(BUFFER_BYTES, io::stdin()));
+            let input: Box<dyn BufRead + Send> =
+                Box::new(BufReader::with_capacity(BUFFER_BYTES, io::stdin()));
             return Ok(Self { name: "standard input".into(), input, raw: None, n_bytes: None });
         }
         let file = File::open(path).with_context(|| format!("{} cannot be read", path.display()))?;
@@ -187,7 +188,9 @@ struct Rejects {
 impl Rejects {
     fn open(path: Option<&Path>) -> anyhow::Result<Self> {
         let create = |path: &Path| {
-            File::create(path).with_context(|| format!("{} cannot be written", path.display())).map(BufWriter::new)
+            File::create(path)
+                .with_context(|| format!("{} cannot be written", path.display()))
+                .map(BufWriter::new)
         };
         Ok(Self { file: path.map(create).transpose()?, n: 0 })
     }

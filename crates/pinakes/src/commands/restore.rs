@@ -88,7 +88,12 @@ fn check(mut config: Config, folder: &Path) -> anyhow::Result<()> {
     let house = open(config, Missing::Refuse)?;
     for info in house.catalogue.tenants()? {
         let found = findings(&house.catalogue.tenant(&info.name)?)?;
-        anyhow::ensure!(found.is_empty(), "tenant {} of the backup is not sound: {}", info.name, found.join("; "));
+        anyhow::ensure!(
+            found.is_empty(),
+            "tenant {} of the backup is not sound: {}",
+            info.name,
+            found.join("; ")
+        );
     }
     house.catalogue.close();
     Ok(())

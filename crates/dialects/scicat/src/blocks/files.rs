@@ -71,11 +71,8 @@ pub(super) fn blocks_with(
 ) -> Result<Vec<String>, ScicatError> {
     let (mut ids, mut n_found) = (Vec::new(), 0);
     for record in view.find(sort.kind, rows)? {
-        let mut is_found = false;
-        each_file(view, sort, &record, 0, of_file, &mut |_| {
-            is_found = true;
-            ControlFlow::Break(())
-        })?;
+        let is_found =
+            each_file(view, sort, &record, 0, of_file, &mut |_| ControlFlow::Break(()))?.is_break();
         n_found += u64::from(is_found);
         if is_found && skip < n_found {
             ids.push(record.id);
@@ -128,10 +125,12 @@ pub(super) async fn full_query(asker: Asker, query: QueryText, sort: &'static So
     let fields = object_parameter(&query, "fields")?;
     let (of_block, of_file) = split(&fields);
     let found = fullquery::parse(&of_block, &sort.search, &asker.rights)?;
-    let limits = query.get("limits").filter(|it| !it.is_empty()).map(|it| json_parameter("limits", it)).transpose()?;
+    let limits =
+        query.get("limits").filter(|it| !it.is_empty()).map(|it| json_parameter("limits", it)).transpose()?;
     let window = filter::window(limits.as_ref(), sort.kind)?;
     let mut blocks = Query::filter(found.condition);
-    blocks.order = window.order.into_iter().filter(|it| !it.path.as_steps().iter().any(|step| step == FILES)).collect();
+    blocks.order =
+        window.order.into_iter().filter(|it| !it.path.as_steps().iter().any(|step| step == FILES)).collect();
     answer_files(&asker, blocks, condition(&of_file)?, window.skip, window.limit, sort).await
 }
 
@@ -153,7 +152,14 @@ fn split_filter(query: &QueryText, sort: &'static Sort) -> Result<(Expr, Expr), 
     Ok((condition::parse(&of_block, sort.kind, Language::Mongo)?, condition(&of_file)?))
 }
 
-async fn answer_files(asker: &Asker, blocks: Query, of_file: Expr, skip: u64, limit: u64, sort: &'static Sort) -> Answer {
+async fn answer_files(
+    asker: &Asker,
+    blocks: Query,
+    of_file: Expr,
+    skip: u64,
+    limit: u64,
+    sort: &'static Sort,
+) -> Answer {
     let rows = asker
         .db
         .read(Weight::Scan, move |view| window_of_files(view, sort, &blocks, &of_file, skip, limit))
@@ -220,7 +226,12 @@ pub(super) async fn count_v4(asker: Asker, query: QueryText, sort: &'static Sort
     Ok(answer::json(StatusCode::OK, &json!({"count": count})))
 }
 
-async fn count_files(asker: &Asker, blocks: Expr, of_file: Expr, sort: &'static Sort) -> Result<u64, ScicatError> {
+async fn count_files(
+    asker: &Asker,
+    blocks: Expr,
+    of_file: Expr,
+    sort: &'static Sort,
+) -> Result<u64, ScicatError> {
     let is_unconditional = matches!(of_file, Expr::All);
     let counted = asker
         .db
@@ -231,11 +242,11 @@ async fn count_files(asker: &Asker, blocks: Expr, of_file: Expr, sort: &'static 
                     n += record.n_members;
                     continue;
                 }
-                let flow = each_file(view, sort, &record, 0, &of_file, &mut |_| {
+                let of_block = each_file(view, sort, &record, 0, &of_file, &mut |_| {
                     n += 1;
                     ControlFlow::Continue(())
                 })?;
-                debug_assert!(flow.is_continue(), "nothing stops the count");
+                debug_assert!(of_block.is_continue(), "nothing stops the count");
             }
             Ok(n)
         })

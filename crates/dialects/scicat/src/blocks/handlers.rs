@@ -32,12 +32,19 @@ pub(super) fn routes() -> Router<Scicat> {
         .merge(routes_of(&ORIG, "origdatablocks"))
         .merge(routes_of(&ARCHIVED, "datablocks"))
         .route("/api/v3/origdatablocks/isvalid", post(|a, b, c, d| is_valid(a, b, c, d, &ORIG, Api::V3)))
-        .route("/api/v3/datasets/{pid}/origdatablocks/isvalid", post(|a, b, Path(_): Path<String>, c, d| is_valid(a, b, c, d, &ORIG, Api::V3)))
+        .route(
+            "/api/v3/datasets/{pid}/origdatablocks/isvalid",
+            post(|a, b, Path(_): Path<String>, c, d| is_valid(a, b, c, d, &ORIG, Api::V3)),
+        )
         .route("/api/v3/origdatablocks/fullquery", get(|a, b, c| full_query(a, b, c, &ORIG)))
         .route("/api/v3/origdatablocks/fullquery/files", get(|b, c| files::full_query(b, c, &ORIG)))
         .route("/api/v3/origdatablocks/fullfacet", get(|b, c| files::full_facet(b, c, &ORIG)))
         .route("/api/v3/origdatablocks/fullfacet/files", get(|b, c| files::full_facet_files(b, c, &ORIG)))
-        .route("/api/v4/origdatablocks", get(|a, b, c| list_v4(a, b, c, &ORIG, Public::No)).post(|a, b, c, d| create(a, b, None, c, d, &ORIG, Api::V4)))
+        .route(
+            "/api/v4/origdatablocks",
+            get(|a, b, c| list_v4(a, b, c, &ORIG, Public::No))
+                .post(|a, b, c, d| create(a, b, None, c, d, &ORIG)),
+        )
         .route("/api/v4/origdatablocks/isvalid", post(|a, b, c, d| is_valid(a, b, c, d, &ORIG, Api::V4)))
         .route("/api/v4/origdatablocks/public", get(|a, b, c| list_v4(a, b, c, &ORIG, Public::Yes)))
         .route("/api/v4/origdatablocks/files", get(|b, c| files::list_v4(b, c, &ORIG, Public::No)))
@@ -45,11 +52,14 @@ pub(super) fn routes() -> Router<Scicat> {
         .route("/api/v4/origdatablocks/public/files", get(|b, c| files::list_v4(b, c, &ORIG, Public::Yes)))
         .route("/api/v4/origdatablocks/fullfacet", get(|b, c| files::full_facet(b, c, &ORIG)))
         .route("/api/v4/origdatablocks/fullfacet/files", get(|b, c| files::full_facet_files(b, c, &ORIG)))
-        .route("/api/v4/origdatablocks/public/{id}", get(|a, b, c| by_id(a, b, c, &ORIG, Api::V4, Public::Yes)))
+        .route(
+            "/api/v4/origdatablocks/public/{id}",
+            get(|a, b, c| by_id(a, b, c, &ORIG, Api::V4, Public::Yes)),
+        )
         .route(
             "/api/v4/origdatablocks/{id}",
             get(|a, b, c| by_id(a, b, c, &ORIG, Api::V4, Public::No))
-                .patch(|a, b, Path(id): Path<String>, d, e| patch(a, b, id, d, e, &ORIG, Api::V4))
+                .patch(|a, b, Path(id): Path<String>, d, e| patch(a, b, id, d, e, &ORIG))
                 .delete(|a, b, Path(id): Path<String>| delete(a, b, id, &ORIG)),
         )
 }
@@ -59,27 +69,33 @@ fn routes_of(sort: &'static Sort, name: &str) -> Router<Scicat> {
     Router::new()
         .route(
             &format!("/api/v3/{name}"),
-            get(move |a, b, c, d| list(a, b, c, d, sort)).post(move |a, b, c, d| create(a, b, None, c, d, sort, Api::V3)),
+            get(move |a, b, c, d| list(a, b, c, d, sort))
+                .post(move |a, b, c, d| create(a, b, None, c, d, sort)),
         )
         .route(&format!("/api/v3/{name}/count"), get(move |a, b, c, d| count(a, b, c, d, sort)))
         .route(
             &format!("/api/v3/{name}/{{id}}"),
             get(move |a, b, c| by_id(a, b, c, sort, Api::V3, Public::No))
-                .patch(move |a, b, Path(id): Path<String>, d, e| patch(a, b, id, d, e, sort, Api::V3))
+                .patch(move |a, b, Path(id): Path<String>, d, e| patch(a, b, id, d, e, sort))
                 .delete(move |a, b, Path(id): Path<String>| delete(a, b, id, sort)),
         )
         .route(
             &format!("/api/v3/datasets/{{pid}}/{name}"),
             get(move |a, b, c| list_of_dataset(a, b, c, sort))
-                .post(move |a, b, Path(pid): Path<String>, c, d| create(a, b, Some(pid), c, d, sort, Api::V3))
+                .post(move |a, b, Path(pid): Path<String>, c, d| create(a, b, Some(pid), c, d, sort))
                 .delete(move |a, b, c| delete_all(a, b, c, sort)),
         )
-        .route(&format!("/api/v3/datasets/{{pid}}/{name}/count"), get(move |a, b, c| count_of_dataset(a, b, c, sort)))
+        .route(
+            &format!("/api/v3/datasets/{{pid}}/{name}/count"),
+            get(move |a, b, c| count_of_dataset(a, b, c, sort)),
+        )
         .route(
             &format!("/api/v3/datasets/{{pid}}/{name}/{{id}}"),
-            get(move |a, b, Path((_, id)): Path<(String, String)>| by_id(a, b, Path(id), sort, Api::V3, Public::No))
-                .patch(move |a, b, Path((_, id)): Path<(String, String)>, d, e| patch(a, b, id, d, e, sort, Api::V3))
-                .delete(move |a, b, Path((_, id)): Path<(String, String)>| delete(a, b, id, sort)),
+            get(move |a, b, Path((_, id)): Path<(String, String)>| {
+                by_id(a, b, Path(id), sort, Api::V3, Public::No)
+            })
+            .patch(move |a, b, Path((_, id)): Path<(String, String)>, d, e| patch(a, b, id, d, e, sort))
+            .delete(move |a, b, Path((_, id)): Path<(String, String)>| delete(a, b, id, sort)),
         )
 }
 
@@ -102,7 +118,6 @@ async fn create(
     headers: HeaderMap,
     body: Body,
     sort: &'static Sort,
-    api: Api,
 ) -> Answer {
     if !asker.rights.has_create_role() {
         return Err(ScicatError::forbidden_resource());
@@ -117,7 +132,6 @@ async fn create(
             return Err(error);
         }
     };
-    let _ = api;
     answer_whole(&app, &asker, record, sort, StatusCode::CREATED).await
 }
 
@@ -141,7 +155,10 @@ async fn insert(
         .db
         .write(move |txn| {
             let dataset = txn.get(&DATASET, &pid)?.ok_or_else(|| {
-                ScicatError::not_found(format!("Dataset: {pid} not found for attaching an {}", sort.name.to_lowercase()))
+                ScicatError::not_found(format!(
+                    "Dataset: {pid} not found for attaching an {}",
+                    sort.name.to_lowercase()
+                ))
             })?;
             if !rights.may_add_to(&*txn.class(&DATASET, dataset.class)?) {
                 return Err(ScicatError::forbidden("Unauthorized to create this dataset"));
@@ -156,7 +173,14 @@ async fn insert(
 }
 
 /// A block as it is stored, without its files: who may see it is the dataset's to say.
-fn stored(head: &Map<String, Value>, id: &str, pid: &str, username: &str, now: &str, dataset: &Value) -> Value {
+fn stored(
+    head: &Map<String, Value>,
+    id: &str,
+    pid: &str,
+    username: &str,
+    now: &str,
+    dataset: &Value,
+) -> Value {
     let mut block = Map::with_capacity(head.len() + 12);
     block.insert("_id".to_owned(), id.into());
     block.insert("id".to_owned(), id.into());
@@ -166,7 +190,9 @@ fn stored(head: &Map<String, Value>, id: &str, pid: &str, username: &str, now: &
             block.insert(name.clone(), value.clone());
         }
     }
-    for (name, value) in [("createdBy", username), ("updatedBy", username), ("createdAt", now), ("updatedAt", now)] {
+    for (name, value) in
+        [("createdBy", username), ("updatedBy", username), ("createdAt", now), ("updatedAt", now)]
+    {
         block.insert(name.to_owned(), value.into());
     }
     block.insert("__v".to_owned(), 0.into());
@@ -177,9 +203,10 @@ fn stored(head: &Map<String, Value>, id: &str, pid: &str, username: &str, now: &
 
 fn duplicate(error: StoreError, sort: &Sort) -> ScicatError {
     match error {
-        StoreError::Duplicate { .. } => {
-            ScicatError::conflict(format!("A {} with this this unique key already exists!", sort.name.to_lowercase()))
-        }
+        StoreError::Duplicate { .. } => ScicatError::conflict(format!(
+            "A {} with this this unique key already exists!",
+            sort.name.to_lowercase()
+        )),
         other => other.into(),
     }
 }
@@ -192,7 +219,14 @@ fn text(body: &Map<String, Value>, name: &str) -> String {
     body.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-async fn is_valid(app: State<Scicat>, asker: Asker, headers: HeaderMap, body: Body, sort: &'static Sort, api: Api) -> Answer {
+async fn is_valid(
+    app: State<Scicat>,
+    asker: Asker,
+    headers: HeaderMap,
+    body: Body,
+    sort: &'static Sort,
+    api: Api,
+) -> Answer {
     if !asker.rights.has_create_role() {
         return Err(ScicatError::forbidden_resource());
     }
@@ -203,12 +237,24 @@ async fn is_valid(app: State<Scicat>, asker: Asker, headers: HeaderMap, body: Bo
     Ok(answer::json(StatusCode::OK, &json!({"valid": found.is_empty(), list: errors})))
 }
 
-async fn list(_: State<Scicat>, asker: Asker, query: QueryText, headers: HeaderMap, sort: &'static Sort) -> Answer {
+async fn list(
+    _: State<Scicat>,
+    asker: Asker,
+    query: QueryText,
+    headers: HeaderMap,
+    sort: &'static Sort,
+) -> Answer {
     let filter = filter::parse(filter::text("filter", &query, &headers)?, sort.kind)?;
     answer_list(&asker, &filter, asker.rights.visible(), sort).await
 }
 
-async fn list_v4(_: State<Scicat>, asker: Asker, query: QueryText, sort: &'static Sort, public: Public) -> Answer {
+async fn list_v4(
+    _: State<Scicat>,
+    asker: Asker,
+    query: QueryText,
+    sort: &'static Sort,
+    public: Public,
+) -> Answer {
     let visible = visible_v4(&asker, public)?;
     answer_list(&asker, &filter_v4(&query, sort)?, visible, sort).await
 }
@@ -228,9 +274,17 @@ pub(super) fn filter_v4(query: &QueryText, sort: &Sort) -> Result<Filter, Scicat
     strict::parse(query, sort.kind, &known)
 }
 
-async fn count(_: State<Scicat>, asker: Asker, query: QueryText, headers: HeaderMap, sort: &'static Sort) -> Answer {
+async fn count(
+    _: State<Scicat>,
+    asker: Asker,
+    query: QueryText,
+    headers: HeaderMap,
+    sort: &'static Sort,
+) -> Answer {
     let filter = match query.get("where") {
-        Some(condition) => filter::from_value(&json!({"where": json_parameter("where", condition)?}), sort.kind)?,
+        Some(condition) => {
+            filter::from_value(&json!({"where": json_parameter("where", condition)?}), sort.kind)?
+        }
         None => filter::parse(filter::text("filter", &query, &headers)?, sort.kind)?,
     };
     let condition = asker.rights.visible().and(filter.condition);
@@ -247,7 +301,8 @@ async fn full_query(app: State<Scicat>, asker: Asker, query: QueryText, sort: &'
     let fields = crate::datasets::read::object_parameter(&query, "fields")?;
     let (of_block, of_file) = files::split(&fields);
     let found = fullquery::parse(&of_block, &sort.search, &asker.rights)?;
-    let limits = query.get("limits").filter(|it| !it.is_empty()).map(|it| json_parameter("limits", it)).transpose()?;
+    let limits =
+        query.get("limits").filter(|it| !it.is_empty()).map(|it| json_parameter("limits", it)).transpose()?;
     let window = filter::window(limits.as_ref(), sort.kind)?;
     let mut rows = Query::filter(found.condition);
     rows.order = window.order;
@@ -268,17 +323,34 @@ async fn rows_of(app: &Scicat, asker: &Asker, query: Query, sort: &'static Sort)
     answer_rows(app, asker, query, sort).await
 }
 
-async fn list_of_dataset(app: State<Scicat>, asker: Asker, Path(pid): Path<String>, sort: &'static Sort) -> Answer {
+async fn list_of_dataset(
+    app: State<Scicat>,
+    asker: Asker,
+    Path(pid): Path<String>,
+    sort: &'static Sort,
+) -> Answer {
     crate::datasets::read::readable(&app, &asker, &pid).await?;
     answer_rows(&app, &asker, of_dataset(&pid), sort).await
 }
 
-async fn count_of_dataset(app: State<Scicat>, asker: Asker, Path(pid): Path<String>, sort: &'static Sort) -> Answer {
+async fn count_of_dataset(
+    app: State<Scicat>,
+    asker: Asker,
+    Path(pid): Path<String>,
+    sort: &'static Sort,
+) -> Answer {
     crate::datasets::read::readable(&app, &asker, &pid).await?;
     answer_count(&asker, of_dataset(&pid).filter, sort.kind).await
 }
 
-async fn by_id(app: State<Scicat>, asker: Asker, Path(id): Path<String>, sort: &'static Sort, api: Api, public: Public) -> Answer {
+async fn by_id(
+    app: State<Scicat>,
+    asker: Asker,
+    Path(id): Path<String>,
+    sort: &'static Sort,
+    api: Api,
+    public: Public,
+) -> Answer {
     if api == Api::V4 {
         visible_v4(&asker, public)?;
     }
@@ -307,7 +379,14 @@ async fn has(asker: &Asker, sort: &'static Sort, id: String) -> Result<bool, Sci
     found.map_err(|error: StoreError| error.into())
 }
 
-async fn patch(app: State<Scicat>, asker: Asker, id: String, headers: HeaderMap, body: Body, sort: &'static Sort, api: Api) -> Answer {
+async fn patch(
+    app: State<Scicat>,
+    asker: Asker,
+    id: String,
+    headers: HeaderMap,
+    body: Body,
+    sort: &'static Sort,
+) -> Answer {
     if !asker.rights.has_update_role() {
         return Err(ScicatError::forbidden_resource());
     }
@@ -320,7 +399,6 @@ async fn patch(app: State<Scicat>, asker: Asker, id: String, headers: HeaderMap,
             return Err(error);
         }
     };
-    let _ = api;
     answer_whole(&app, &asker, record, sort, StatusCode::OK).await
 }
 
@@ -333,7 +411,8 @@ async fn change(
     sort: &'static Sort,
 ) -> Result<Record, ScicatError> {
     let (rights, username, now) = (asker.rights.clone(), asker.username(), app.now());
-    let (mut changes, files, faults) = (received.head.clone(), received.files.clone(), received.faults.clone());
+    let (mut changes, files, faults) =
+        (received.head.clone(), received.files.clone(), received.faults.clone());
     let precondition = Precondition::of(headers);
     changes.shift_remove(FILES);
     asker
@@ -369,16 +448,25 @@ async fn change(
 }
 
 /// The parent dataset says who may change its blocks; an orphan's own fields do.
-fn require_parent(txn: &mut pinakes_store::Txn<'_>, rights: &Rights, block: &Record, sort: &Sort) -> Result<(), ScicatError> {
+fn require_parent(
+    txn: &mut pinakes_store::Txn<'_>,
+    rights: &Rights,
+    block: &Record,
+    sort: &Sort,
+) -> Result<(), ScicatError> {
     let pid = text(&object(block)?, "datasetId");
     let class = match txn.get(&DATASET, &pid)? {
         Some(dataset) => txn.class(&DATASET, dataset.class)?,
         None => txn.class(sort.kind, block.class)?,
     };
-    if rights.may_update(&class) { Ok(()) } else { Err(ScicatError::forbidden("Unauthorized to update this dataset")) }
+    if rights.may_update(&class) {
+        Ok(())
+    } else {
+        Err(ScicatError::forbidden("Unauthorized to update this dataset"))
+    }
 }
 
-async fn delete(app: State<Scicat>, asker: Asker, id: String, sort: &'static Sort) -> Answer {
+async fn delete(_: State<Scicat>, asker: Asker, id: String, sort: &'static Sort) -> Answer {
     if !asker.rights.may_delete {
         return Err(ScicatError::forbidden_resource());
     }
@@ -396,15 +484,13 @@ async fn delete(app: State<Scicat>, asker: Asker, id: String, sort: &'static Sor
             Ok((record, bytes))
         })
         .await?;
-    let _ = app;
     Ok(answer::stored_json(StatusCode::OK, if bytes.is_empty() { record.body } else { bytes.freeze() }))
 }
 
-async fn delete_all(app: State<Scicat>, asker: Asker, Path(pid): Path<String>, sort: &'static Sort) -> Answer {
+async fn delete_all(_: State<Scicat>, asker: Asker, Path(pid): Path<String>, sort: &'static Sort) -> Answer {
     if !asker.rights.may_delete {
         return Err(ScicatError::forbidden_resource());
     }
-    let _ = app;
     let count = asker
         .db
         .write(move |txn| {
@@ -445,7 +531,8 @@ async fn answer_list(asker: &Asker, filter: &Filter, visible: Expr, sort: &'stat
         .read(Weight::Scan, move |view| {
             let mut rows = Vec::new();
             for record in view.find(sort.kind, &query)? {
-                let mut row = if fields.shows(FILES) { whole(view, sort.kind, &record)? } else { object(&record)? };
+                let mut row =
+                    if fields.shows(FILES) { whole(view, sort.kind, &record)? } else { object(&record)? };
                 fields.apply(&mut row);
                 rows.push(row);
             }
@@ -480,7 +567,13 @@ async fn stream_rows(asker: &Asker, query: Query, sort: &'static Sort) -> Answer
 }
 
 /// One block with its files, streamed when they are many.
-async fn answer_whole(_: &Scicat, asker: &Asker, record: Record, sort: &'static Sort, status: StatusCode) -> Answer {
+async fn answer_whole(
+    _: &Scicat,
+    asker: &Asker,
+    record: Record,
+    sort: &'static Sort,
+    status: StatusCode,
+) -> Answer {
     let limits = asker.db.tenant().limits().clone();
     let body = asker
         .db
@@ -493,9 +586,15 @@ async fn answer_whole(_: &Scicat, asker: &Asker, record: Record, sort: &'static 
 }
 
 /// Writes a block with its files; false when nobody takes more.
-fn push_whole(view: &mut View<'_>, kind: &'static Kind, record: &Record, sink: &mut pinakes_http::Sink) -> Result<bool, StoreError> {
+fn push_whole(
+    view: &mut View<'_>,
+    kind: &'static Kind,
+    record: &Record,
+    sink: &mut pinakes_http::Sink,
+) -> Result<bool, StoreError> {
     let end = record.body.len().saturating_sub(1);
-    let mut is_taken = sink.push(&record.body[..end]).and_then(|()| sink.push(b",\"dataFileList\":[")).is_ok();
+    let mut is_taken =
+        sink.push(&record.body[..end]).and_then(|()| sink.push(b",\"dataFileList\":[")).is_ok();
     view.members(kind, record, 0, |first, _, chunk| {
         let comma: &[u8] = if first == 0 { b"" } else { b"," };
         is_taken = is_taken && sink.push(comma).and_then(|()| sink.push(chunk)).is_ok();

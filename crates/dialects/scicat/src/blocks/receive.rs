@@ -194,7 +194,11 @@ impl<'a> Packer<'a> {
         }
         let bytes = self.chunk.split().freeze();
         self.n_waiting_bytes += bytes.len();
-        self.files.chunks.push(Chunk { first: self.files.n - u64::from(self.n_in_chunk), n: self.n_in_chunk, bytes });
+        self.files.chunks.push(Chunk {
+            first: self.files.n - u64::from(self.n_in_chunk),
+            n: self.n_in_chunk,
+            bytes,
+        });
         self.n_in_chunk = 0;
     }
 
@@ -242,7 +246,12 @@ fn complete(app: &Scicat, file: &mut Map<String, Value>) {
 
 impl Files {
     /// The document with this list of files, written in the same transaction.
-    pub(super) fn join(&self, txn: &mut Txn<'_>, sort: &Sort, document: Document) -> Result<Document, StoreError> {
+    pub(super) fn join(
+        &self,
+        txn: &mut Txn<'_>,
+        sort: &Sort,
+        document: Document,
+    ) -> Result<Document, StoreError> {
         let list = match self.staged {
             Some(list) => list,
             None => txn.new_list(sort.kind)?,

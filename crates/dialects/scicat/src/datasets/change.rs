@@ -20,11 +20,23 @@ use crate::proposals;
 use crate::rights::Rights;
 use crate::validate::Form;
 
-pub(crate) async fn patch_v3(app: State<Scicat>, asker: Asker, Path(pid): Path<String>, headers: HeaderMap, body: Body) -> Answer {
+pub(crate) async fn patch_v3(
+    app: State<Scicat>,
+    asker: Asker,
+    Path(pid): Path<String>,
+    headers: HeaderMap,
+    body: Body,
+) -> Answer {
     patch(app.0, asker, pid, headers, body, Api::V3).await
 }
 
-pub(crate) async fn patch_v4(app: State<Scicat>, asker: Asker, Path(pid): Path<String>, headers: HeaderMap, body: Body) -> Answer {
+pub(crate) async fn patch_v4(
+    app: State<Scicat>,
+    asker: Asker,
+    Path(pid): Path<String>,
+    headers: HeaderMap,
+    body: Body,
+) -> Answer {
     patch(app.0, asker, pid, headers, body, Api::V4).await
 }
 
@@ -42,7 +54,9 @@ async fn patch(app: Scicat, asker: Asker, pid: String, headers: HeaderMap, body:
     }
     dto::trim_source_folder(&mut changes);
     let precondition = Precondition::of(&headers);
-    let is_merge = headers.get(CONTENT_TYPE).is_some_and(|it| it.as_bytes().starts_with(b"application/merge-patch+json"));
+    let is_merge = headers
+        .get(CONTENT_TYPE)
+        .is_some_and(|it| it.as_bytes().starts_with(b"application/merge-patch+json"));
     if changes.contains_key("datasetlifecycle") {
         super::lifecycle::complete(&app, &mut changes);
     }
@@ -71,11 +85,23 @@ async fn patch(app: Scicat, asker: Asker, pid: String, headers: HeaderMap, body:
     Ok(shown(&document, api))
 }
 
-pub(crate) async fn put_v3(app: State<Scicat>, asker: Asker, Path(pid): Path<String>, headers: HeaderMap, body: Body) -> Answer {
+pub(crate) async fn put_v3(
+    app: State<Scicat>,
+    asker: Asker,
+    Path(pid): Path<String>,
+    headers: HeaderMap,
+    body: Body,
+) -> Answer {
     replace(app.0, asker, pid, headers, body, Api::V3).await
 }
 
-pub(crate) async fn put_v4(app: State<Scicat>, asker: Asker, Path(pid): Path<String>, headers: HeaderMap, body: Body) -> Answer {
+pub(crate) async fn put_v4(
+    app: State<Scicat>,
+    asker: Asker,
+    Path(pid): Path<String>,
+    headers: HeaderMap,
+    body: Body,
+) -> Answer {
     replace(app.0, asker, pid, headers, body, Api::V4).await
 }
 
@@ -148,7 +174,8 @@ async fn delete(asker: Asker, pid: String, api: Api) -> Answer {
                     txn.delete(kind, &block.id)?;
                 }
             }
-            let attached = Query::filter(Expr::Is("relationships.targetId".into(), Condition::Text(pid.clone())));
+            let attached =
+                Query::filter(Expr::Is("relationships.targetId".into(), Condition::Text(pid.clone())));
             for attachment in txn.find(&ATTACHMENT, &attached)? {
                 crate::attachments::detach(txn, &attachment, &pid)?;
             }
@@ -220,7 +247,12 @@ fn apply(body: &mut Map<String, Value>, mut changes: Map<String, Value>) {
 }
 
 /// Stores a changed dataset; its blocks follow who may see it, proposals count it anew.
-pub(crate) fn save(txn: &mut Txn<'_>, pid: &str, before: &Record, mut body: Map<String, Value>) -> Result<Value, ScicatError> {
+pub(crate) fn save(
+    txn: &mut Txn<'_>,
+    pid: &str,
+    before: &Record,
+    mut body: Map<String, Value>,
+) -> Result<Value, ScicatError> {
     seal(&mut body);
     let body = Value::Object(body);
     let written = txn.update(&DATASET, pid, &body)?;
@@ -240,7 +272,11 @@ pub(crate) fn save(txn: &mut Txn<'_>, pid: &str, before: &Record, mut body: Map<
     Ok(body)
 }
 
-fn blocks_of(txn: &mut Txn<'_>, kind: &'static pinakes_store::Kind, pid: &str) -> Result<Vec<Record>, ScicatError> {
+fn blocks_of(
+    txn: &mut Txn<'_>,
+    kind: &'static pinakes_store::Kind,
+    pid: &str,
+) -> Result<Vec<Record>, ScicatError> {
     let of_dataset = Query::filter(Expr::Is("datasetId".into(), Condition::Text(pid.to_owned())));
     Ok(txn.find(kind, &of_dataset)?)
 }
@@ -254,7 +290,11 @@ async fn stored_type(asker: &Asker, pid: &str) -> Result<String, ScicatError> {
 
 pub(crate) fn require_owner(txn: &mut Txn<'_>, rights: &Rights, record: &Record) -> Result<(), ScicatError> {
     let class = txn.class(&DATASET, record.class)?;
-    if rights.may_update(&class) { Ok(()) } else { Err(ScicatError::forbidden("Unauthorized to update this dataset")) }
+    if rights.may_update(&class) {
+        Ok(())
+    } else {
+        Err(ScicatError::forbidden("Unauthorized to update this dataset"))
+    }
 }
 
 /// A stored body as an object; anything else is damage.
@@ -281,7 +321,13 @@ impl Precondition {
     }
 
     /// Refuses with 412 when the record changed since; `what` and `place` are the message's words.
-    pub(crate) fn check(self, what: &str, place: &str, id: &str, body: &Map<String, Value>) -> Result<(), ScicatError> {
+    pub(crate) fn check(
+        self,
+        what: &str,
+        place: &str,
+        id: &str,
+        body: &Map<String, Value>,
+    ) -> Result<(), ScicatError> {
         let Some(since_ms) = self.0 else { return Ok(()) };
         let updated_ms = body.get("updatedAt").and_then(Value::as_str).and_then(dates::parse_ms).unwrap_or(0);
         if updated_ms.div_euclid(1000) <= since_ms.div_euclid(1000) {
@@ -294,14 +340,21 @@ impl Precondition {
 }
 
 /// A patch that gives only one of value and unit of a stored quantity would leave a wrong one behind.
-fn refuse_half_quantities(pid: &str, body: &Map<String, Value>, changes: &Map<String, Value>) -> Result<(), ScicatError> {
+fn refuse_half_quantities(
+    pid: &str,
+    body: &Map<String, Value>,
+    changes: &Map<String, Value>,
+) -> Result<(), ScicatError> {
     let (Some(Value::Object(before)), Some(Value::Object(after))) =
         (body.get("scientificMetadata"), changes.get("scientificMetadata"))
     else {
         return Ok(());
     };
     for (key, change) in after {
-        let (Some(old), Some(change)) = (before.get(key).and_then(Value::as_object), change.as_object()) else { continue };
+        let (Some(old), Some(change)) = (before.get(key).and_then(Value::as_object), change.as_object())
+        else {
+            continue;
+        };
         let is_quantity = old.contains_key("value") && old.contains_key("unit");
         if is_quantity && change.contains_key("value") != change.contains_key("unit") {
             return Err(ScicatError::bad_request(format!(

@@ -54,9 +54,10 @@ async fn create(app: Scicat, asker: Asker, headers: &HeaderMap, body: Body, api:
     let bytes = document.body().clone();
     let written = asker.db.write(move |txn| insert(txn, &document, &owner_group, &policy)).await;
     match written {
-        Err(ScicatError::Refused(pinakes_http::Refusal::Store(StoreError::Duplicate { column: "id", .. }))) => {
-            Err(ScicatError::conflict(format!("A dataset with pid {pid} already exists!")))
-        }
+        Err(ScicatError::Refused(pinakes_http::Refusal::Store(StoreError::Duplicate {
+            column: "id",
+            ..
+        }))) => Err(ScicatError::conflict(format!("A dataset with pid {pid} already exists!"))),
         Err(error) => Err(error),
         Ok(()) => Ok(answer::stored_json(
             StatusCode::CREATED,
@@ -119,7 +120,9 @@ fn table_of(app: &Scicat, body: &Map<String, Value>, api: Api) -> Result<&'stati
     }
     let types = &app.settings.dataset_types;
     let kind = body.get("type").and_then(Value::as_str);
-    let is_known = kind.is_some_and(|it| it == "raw" || it == "derived" || types.is_empty() || types.iter().any(|known| known == it));
+    let is_known = kind.is_some_and(|it| {
+        it == "raw" || it == "derived" || types.is_empty() || types.iter().any(|known| known == it)
+    });
     if !is_known && (!types.is_empty() || kind.is_none()) {
         return Err(ScicatError::short(StatusCode::BAD_REQUEST, "Invalid dataset type!"));
     }
@@ -135,7 +138,13 @@ pub(crate) fn refused(faults: &[Fault], api: Api) -> ScicatError {
 }
 
 /// The body as it is stored: what the server sets, dates and quantities in their forms, v4's names, v3's tail.
-pub(crate) fn stored(app: &Scicat, asker: &Asker, body: Map<String, Value>, api: Api, policy: &Value) -> Map<String, Value> {
+pub(crate) fn stored(
+    app: &Scicat,
+    asker: &Asker,
+    body: Map<String, Value>,
+    api: Api,
+    policy: &Value,
+) -> Map<String, Value> {
     let table = match api {
         Api::V3 => dto::v3(body.get("type").and_then(Value::as_str).unwrap_or_default()),
         Api::V4 => dto::v4(),
@@ -154,7 +163,9 @@ pub(crate) fn stored(app: &Scicat, asker: &Asker, body: Map<String, Value>, api:
     stored.insert("classification".to_owned(), policies::classification(policy).into());
     super::lifecycle::complete(app, &mut stored);
     let username = asker.username();
-    for (name, value) in [("createdBy", &username), ("updatedBy", &username), ("createdAt", &now), ("updatedAt", &now)] {
+    for (name, value) in
+        [("createdBy", &username), ("updatedBy", &username), ("createdAt", &now), ("updatedAt", &now)]
+    {
         stored.insert(name.to_owned(), value.clone().into());
     }
     seal(&mut stored);
@@ -204,7 +215,12 @@ pub(crate) async fn is_valid_v3(app: State<Scicat>, asker: Asker, headers: Heade
     })
 }
 
-pub(crate) async fn is_valid_v4(app: State<Scicat>, asker: Asker, headers: HeaderMap, body: Body) -> Answer<Response> {
+pub(crate) async fn is_valid_v4(
+    app: State<Scicat>,
+    asker: Asker,
+    headers: HeaderMap,
+    body: Body,
+) -> Answer<Response> {
     if !asker.rights.has_create_role() {
         return Err(ScicatError::forbidden_resource());
     }

@@ -18,9 +18,17 @@ pub(crate) async fn full_facet(_: State<Scicat>, asker: Asker, query: QueryText)
 }
 
 /// `[{"type":[{"_id":"raw","count":3}],…,"all":[{"totalSets":4}]}]` for the facets that the request names.
-pub(crate) async fn answer_facets(asker: &Asker, query: &QueryText, kind: &'static Kind, condition: Expr) -> Answer {
-    let wanted: Vec<(String, String)> =
-        names(query)?.into_iter().filter(|name| kind.facet_named(name).is_some()).map(|name| (shown_name(&name), name)).collect();
+pub(crate) async fn answer_facets(
+    asker: &Asker,
+    query: &QueryText,
+    kind: &'static Kind,
+    condition: Expr,
+) -> Answer {
+    let wanted: Vec<(String, String)> = names(query)?
+        .into_iter()
+        .filter(|name| kind.facet_named(name).is_some())
+        .map(|name| (shown_name(&name), name))
+        .collect();
     let asked: Vec<String> = wanted.iter().map(|(_, facet)| facet.clone()).collect();
     let (counts, n_all) = asker
         .db
@@ -88,7 +96,8 @@ pub(crate) async fn answer_metadata_keys(
     condition: Expr,
 ) -> Answer {
     let wanted = fields.get("metadataKey").and_then(Value::as_str).unwrap_or_default().to_lowercase();
-    let counts = asker.db.read(Weight::Scan, move |view| view.facets(kind, &condition, &[METADATA_KEYS])).await;
+    let counts =
+        asker.db.read(Weight::Scan, move |view| view.facets(kind, &condition, &[METADATA_KEYS])).await;
     let counts = counts.map_err(|error: StoreError| ScicatError::from(error))?;
     let mut keys: Vec<String> = counts.into_iter().flatten().map(|it| it.value).collect();
     keys.retain(|key| key.to_lowercase().contains(&wanted));

@@ -14,7 +14,8 @@ use crate::rights::Rights;
 use crate::samples::SAMPLE;
 
 /// Every relation, in the order in which `all` puts them in.
-const RELATIONS: [&str; 6] = ["instruments", "proposals", "origdatablocks", "datablocks", "attachments", "samples"];
+const RELATIONS: [&str; 6] =
+    ["instruments", "proposals", "origdatablocks", "datablocks", "attachments", "samples"];
 
 /// The relations that are asked for, `all` spelled out.
 ///
@@ -31,7 +32,9 @@ pub(crate) fn resolve(include: &[Include]) -> Result<Vec<Include>, ScicatError> 
                 )));
             }
         };
-        list.extend(names.into_iter().map(|name| Include { relation: name.to_owned(), scope: it.scope.clone() }));
+        list.extend(
+            names.into_iter().map(|name| Include { relation: name.to_owned(), scope: it.scope.clone() }),
+        );
     }
     Ok(list)
 }
@@ -59,7 +62,11 @@ fn related(
     rights: &Rights,
 ) -> Result<Vec<Value>, ScicatError> {
     let (kind, condition) = relation(dataset, &include.relation);
-    let visible = if api == Api::V4 && kind.class_fields.contains(&"isPublished") { rights.visible() } else { Expr::All };
+    let visible = if api == Api::V4 && kind.class_fields.contains(&"isPublished") {
+        rights.visible()
+    } else {
+        Expr::All
+    };
     let scope = filter::from_value(include.scope.as_ref().unwrap_or(&Value::Null), kind)?;
     let mut query = scope.query(visible.and(condition));
     if include.scope.as_ref().and_then(|it| it.get("limits")).is_none() {

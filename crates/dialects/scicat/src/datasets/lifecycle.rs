@@ -25,7 +25,8 @@ pub(crate) fn complete(app: &Scicat, dataset: &mut Map<String, Value>) {
         _ => Map::new(),
     };
     let now_ms = app.context.clock().now_ms();
-    let later = |years: i64| Value::from(dates::format_ms(now_ms.saturating_add(years.saturating_mul(YEAR_MS))));
+    let later =
+        |years: i64| Value::from(dates::format_ms(now_ms.saturating_add(years.saturating_mul(YEAR_MS))));
     let mut lifecycle = Map::with_capacity(given.len() + 12);
     for (name, value) in [
         ("archivable", Value::Bool(true)),
@@ -50,7 +51,9 @@ pub(crate) fn complete(app: &Scicat, dataset: &mut Map<String, Value>) {
 fn merge(lifecycle: &mut Map<String, Value>, changes: Map<String, Value>) {
     for (name, value) in changes {
         let value = match value {
-            Value::String(text) if DATES.contains(&name.as_str()) => dates::normalise(&text).unwrap_or(text).into(),
+            Value::String(text) if DATES.contains(&name.as_str()) => {
+                dates::normalise(&text).unwrap_or(text).into()
+            }
             other => other,
         };
         lifecycle.insert(name, value);

@@ -55,7 +55,8 @@ pub(crate) async fn by_pid(
         return Ok(response);
     };
     let filter = filter::parse(Some(text), &DATASET)?;
-    let is_list_of_fields = serde_json::from_str::<Value>(text).is_ok_and(|it| it.get("fields").is_some_and(Value::is_array));
+    let is_list_of_fields =
+        serde_json::from_str::<Value>(text).is_ok_and(|it| it.get("fields").is_some_and(Value::is_array));
     let mut rows = shown(&asker, vec![record], &filter, Api::V3).await?;
     let mut row = rows.pop().unwrap_or_default();
     if !is_list_of_fields {
@@ -79,7 +80,9 @@ pub(crate) async fn find_one(_: State<Scicat>, asker: Asker, query: QueryText, h
 /// `GET /datasets/count?filter=` (also `where=`, as older clients write it).
 pub(crate) async fn count(_: State<Scicat>, asker: Asker, query: QueryText, headers: HeaderMap) -> Answer {
     let filter = match (filter::text("filter", &query, &headers)?, query.get("where")) {
-        (None, Some(condition)) => filter::from_value(&json!({"where": json_parameter("where", condition)?}), &DATASET)?,
+        (None, Some(condition)) => {
+            filter::from_value(&json!({"where": json_parameter("where", condition)?}), &DATASET)?
+        }
         (text, _) => filter::parse(text, &DATASET)?,
     };
     answer_count(&asker, asker.rights.visible().and(filter.condition)).await
@@ -89,14 +92,22 @@ pub(crate) async fn count(_: State<Scicat>, asker: Asker, query: QueryText, head
 pub(crate) async fn full_query(_: State<Scicat>, asker: Asker, query: QueryText) -> Answer {
     let fields = object_parameter(&query, "fields")?;
     let found = fullquery::parse(&fields, &SEARCH, &asker.rights)?;
-    let limits = query.get("limits").filter(|it| !it.is_empty()).map(|it| json_parameter("limits", it)).transpose()?;
+    let limits =
+        query.get("limits").filter(|it| !it.is_empty()).map(|it| json_parameter("limits", it)).transpose()?;
     let window = filter::window(limits.as_ref(), &DATASET)?;
-    let rows = Query { filter: found.condition, order: window.order, skip: window.skip, limit: Some(window.limit), after: None };
+    let rows = Query {
+        filter: found.condition,
+        order: window.order,
+        skip: window.skip,
+        limit: Some(window.limit),
+        after: None,
+    };
     let records = find(&asker, rows).await?;
     if found.units.is_empty() {
         return Ok(answer::json_array(StatusCode::OK, bodies(records, Api::V3)));
     }
-    let shown: Result<Vec<Value>, ScicatError> = records.iter().map(|it| in_units(it, &found.units)).collect();
+    let shown: Result<Vec<Value>, ScicatError> =
+        records.iter().map(|it| in_units(it, &found.units)).collect();
     Ok(answer::json(StatusCode::OK, &shown?))
 }
 
@@ -115,7 +126,10 @@ fn in_units(record: &Record, units: &[(String, String)]) -> Result<Value, Scicat
 pub(crate) async fn thumbnail(app: State<Scicat>, asker: Asker, Path(pid): Path<String>) -> Answer {
     readable(&app, &asker, &pid).await?;
     let attached = Expr::Is("relationships.targetId".into(), Condition::Text(pid));
-    let attachments = asker.db.read(Weight::Scan, move |view| view.find(&ATTACHMENT, &Query::filter(attached.clone()))).await?;
+    let attachments = asker
+        .db
+        .read(Weight::Scan, move |view| view.find(&ATTACHMENT, &Query::filter(attached.clone())))
+        .await?;
     for attachment in attachments {
         if let Some(thumbnail) = attachment.json()?.get("thumbnail").filter(|it| it.is_string()) {
             return Ok(answer::json(StatusCode::OK, &json!({"thumbnail": thumbnail})));
@@ -171,14 +185,21 @@ pub(crate) async fn answer_count(asker: &Asker, condition: Expr) -> Answer {
 }
 
 /// Rows with the fields and relations that a filter asks for.
-pub(crate) async fn shown(asker: &Asker, records: Vec<Record>, filter: &Filter, api: Api) -> Result<Vec<Map<String, Value>>, ScicatError> {
+pub(crate) async fn shown(
+    asker: &Asker,
+    records: Vec<Record>,
+    filter: &Filter,
+    api: Api,
+) -> Result<Vec<Map<String, Value>>, ScicatError> {
     let relations = include::resolve(&filter.include)?;
     let mut rows = Vec::with_capacity(records.len());
     for record in &records {
         let body = serde_json::from_slice(&api.bytes(&record.body));
         match body.map_err(|error| pinakes_store::StoreError::Damaged(format!("{:?}: {error}", record.id)))? {
             Value::Object(map) => rows.push(map),
-            _ => return Err(pinakes_store::StoreError::Damaged(format!("{:?} is no object", record.id)).into()),
+            _ => {
+                return Err(pinakes_store::StoreError::Damaged(format!("{:?} is no object", record.id)).into());
+            }
         }
     }
     if !relations.is_empty() {
@@ -205,7 +226,11 @@ fn project(row: &mut Map<String, Value>, filter: &Filter, relations: &[String]) 
         return;
     }
     let mut kept = Vec::new();
-    for name in relations.iter().map(String::as_str).chain(relations.iter().any(|it| it == "all").then_some("origdatablocks")) {
+    for name in relations
+        .iter()
+        .map(String::as_str)
+        .chain(relations.iter().any(|it| it == "all").then_some("origdatablocks"))
+    {
         if let Some(value) = row.shift_remove(name) {
             kept.push((name.to_owned(), value));
         }

@@ -16,8 +16,18 @@ use crate::projection::Projection;
 use crate::strict;
 
 /// Fields that a filter may name besides those that a create may.
-const SET_BY_SERVER: [&str; 10] =
-    ["_id", "id", "createdAt", "updatedAt", "createdBy", "updatedBy", "__v", "version", "history", "lifecycle"];
+const SET_BY_SERVER: [&str; 10] = [
+    "_id",
+    "id",
+    "createdAt",
+    "updatedAt",
+    "createdBy",
+    "updatedBy",
+    "__v",
+    "version",
+    "history",
+    "lifecycle",
+];
 
 fn filter(query: &QueryText) -> Result<Filter, ScicatError> {
     let mut known: Vec<&str> = dto::v4().fields.iter().map(|it| it.name).collect();
@@ -109,7 +119,12 @@ pub(crate) async fn by_pid(
 }
 
 /// The same without logging in: nothing at all for what is absent or private.
-pub(crate) async fn by_pid_public(_: State<Scicat>, asker: Asker, Path(pid): Path<String>, query: QueryText) -> Answer {
+pub(crate) async fn by_pid_public(
+    _: State<Scicat>,
+    asker: Asker,
+    Path(pid): Path<String>,
+    query: QueryText,
+) -> Answer {
     let filter = filter(&query)?;
     let record = asker
         .db

@@ -192,9 +192,10 @@ pub(super) fn job(importer: &Importer, body: &mut Body) -> Result<String, String
         *body = jobs::forms::v4_of_create(std::mem::take(body));
     }
     let settings = &app.settings;
-    for (name, default) in
-        [("statusCode", &settings.job_default_status_code), ("statusMessage", &settings.job_default_status_message)]
-    {
+    for (name, default) in [
+        ("statusCode", &settings.job_default_status_code),
+        ("statusMessage", &settings.job_default_status_message),
+    ] {
         body.entry(name).or_insert_with(|| default.as_str().into());
     }
     body.entry("accessGroups").or_insert_with(|| json!([]));
@@ -255,9 +256,9 @@ fn sign(importer: &Importer, body: &mut Body) {
 /// The id under the first of `names` that has one, which all of them get; a new one if there is none.
 fn identify(body: &mut Body, names: &[&str], new: impl FnOnce() -> String) -> String {
     let given = names.iter().find_map(|name| text(body, name)).or_else(|| text(body, "_id"));
-    let is_complete = given.as_deref().is_some_and(|id| {
-        names.iter().all(|name| body.get(*name).and_then(Value::as_str) == Some(id))
-    });
+    let is_complete = given
+        .as_deref()
+        .is_some_and(|id| names.iter().all(|name| body.get(*name).and_then(Value::as_str) == Some(id)));
     let id = given.unwrap_or_else(new);
     if !is_complete {
         let rest = std::mem::take(body);

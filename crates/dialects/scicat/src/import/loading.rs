@@ -154,7 +154,12 @@ fn write_batch(
     Ok(written)
 }
 
-fn write_document(txn: &mut Txn<'_>, document: &Document, kind: &'static Kind, existing: Existing) -> Result<Fate, ImportError> {
+fn write_document(
+    txn: &mut Txn<'_>,
+    document: &Document,
+    kind: &'static Kind,
+    existing: Existing,
+) -> Result<Fate, ImportError> {
     let refused = match txn.insert_document(document) {
         Ok(_) => return Ok(Fate::New),
         Err(refused @ StoreError::Duplicate { .. }) => refused,
@@ -211,7 +216,8 @@ fn write_block(
 }
 
 fn dataset_of(block: &[u8]) -> Result<Option<String>, ImportError> {
-    let block: Value = serde_json::from_slice(block).map_err(|error| ImportError::Damaged(error.to_string()))?;
+    let block: Value =
+        serde_json::from_slice(block).map_err(|error| ImportError::Damaged(error.to_string()))?;
     Ok(block.get("datasetId").and_then(Value::as_str).map(str::to_owned))
 }
 

@@ -56,16 +56,46 @@ struct Marks {
 /// Looked at in this order.
 const MARKS: [Marks; 13] = [
     Marks { sort: Sort::Datablock, with: &["archiveId"], one_of: &[], without: &["jobParams"] },
-    Marks { sort: Sort::OrigDatablock, with: &[FILES], one_of: &["datasetId", "rawDatasetId"], without: &["sourceFolder"] },
+    Marks {
+        sort: Sort::OrigDatablock,
+        with: &[FILES],
+        one_of: &["datasetId", "rawDatasetId"],
+        without: &["sourceFolder"],
+    },
     Marks { sort: Sort::Dataset, with: &["sourceFolder"], one_of: &[], without: &[] },
-    Marks { sort: Sort::Policy, with: &["ownerGroup"], one_of: &["tapeRedundancy", "autoArchive", "embargoPeriod"], without: &[] },
-    Marks { sort: Sort::Job, with: &[], one_of: &["jobParams", "jobStatusMessage", "emailJobInitiator"], without: &[] },
+    Marks {
+        sort: Sort::Policy,
+        with: &["ownerGroup"],
+        one_of: &["tapeRedundancy", "autoArchive", "embargoPeriod"],
+        without: &[],
+    },
+    Marks {
+        sort: Sort::Job,
+        with: &[],
+        one_of: &["jobParams", "jobStatusMessage", "emailJobInitiator"],
+        without: &[],
+    },
     Marks { sort: Sort::PublishedData, with: &["title"], one_of: &["pidArray", "datasetPids"], without: &[] },
     Marks { sort: Sort::Attachment, with: &["caption"], one_of: &[], without: &[] },
-    Marks { sort: Sort::Attachment, with: &["thumbnail"], one_of: &["relationships", "datasetId", "aid"], without: &[] },
+    Marks {
+        sort: Sort::Attachment,
+        with: &["thumbnail"],
+        one_of: &["relationships", "datasetId", "aid"],
+        without: &[],
+    },
     Marks { sort: Sort::Sample, with: &[], one_of: &["sampleCharacteristics", "sampleName"], without: &[] },
-    Marks { sort: Sort::Proposal, with: &["title"], one_of: &["MeasurementPeriodList", "email", "pi_email", "proposalId"], without: &[] },
-    Marks { sort: Sort::Instrument, with: &["name"], one_of: &["uniqueName", "customMetadata"], without: &[] },
+    Marks {
+        sort: Sort::Proposal,
+        with: &["title"],
+        one_of: &["MeasurementPeriodList", "email", "pi_email", "proposalId"],
+        without: &[],
+    },
+    Marks {
+        sort: Sort::Instrument,
+        with: &["name"],
+        one_of: &["uniqueName", "customMetadata"],
+        without: &[],
+    },
     Marks { sort: Sort::Dataset, with: &["type", "contactEmail"], one_of: &[], without: &[] },
     Marks { sort: Sort::Sample, with: &["sampleId", "ownerGroup"], one_of: &[], without: &[] },
 ];
@@ -150,7 +180,11 @@ impl Sort {
     }
 
     /// Gives a record what it lacks and brings it into the form in which it is stored. Gives its id.
-    pub(super) fn complete(self, importer: &Importer, body: &mut Map<String, Value>) -> Result<String, String> {
+    pub(super) fn complete(
+        self,
+        importer: &Importer,
+        body: &mut Map<String, Value>,
+    ) -> Result<String, String> {
         let complete = match self {
             Self::Dataset => complete::dataset,
             Self::OrigDatablock | Self::Datablock => complete::block,
@@ -201,7 +235,10 @@ mod tests {
     #[test]
     fn sorts_are_told_by_their_fields() {
         for (body, expected) in [
-            (json!({"pid": "a", "sourceFolder": "/d", "proposalId": "p", "sampleId": "s", "type": "raw"}), Some(Sort::Dataset)),
+            (
+                json!({"pid": "a", "sourceFolder": "/d", "proposalId": "p", "sampleId": "s", "type": "raw"}),
+                Some(Sort::Dataset),
+            ),
             (json!({"datasetId": "a", "size": 1, "dataFileList": []}), Some(Sort::OrigDatablock)),
             (json!({"datasetId": "a", "archiveId": "x", "dataFileList": []}), Some(Sort::Datablock)),
             (json!({"caption": "c", "datasetId": "a", "thumbnail": "data:"}), Some(Sort::Attachment)),

@@ -59,8 +59,10 @@ impl Totals {
     /// A line a sort, e.g. `dataset: 50 new, 2 there already`.
     pub(crate) fn lines(&self) -> Vec<String> {
         let parts_of = |counts: &[u64; 3]| {
-            let named = [(counts[NEW], "new"), (counts[REPLACED], "replaced"), (counts[KEPT], "there already")];
-            let parts = named.iter().filter(|it| 0 < it.0).map(|(n, what)| format!("{} {what}", thousands(*n)));
+            let named =
+                [(counts[NEW], "new"), (counts[REPLACED], "replaced"), (counts[KEPT], "there already")];
+            let parts =
+                named.iter().filter(|it| 0 < it.0).map(|(n, what)| format!("{} {what}", thousands(*n)));
             parts.collect::<Vec<_>>().join(", ")
         };
         self.by_sort.iter().map(|(sort, counts)| format!("{sort}: {}", parts_of(counts))).collect()
@@ -145,7 +147,8 @@ fn fill(batch: &mut RawBatch, splitter: &mut Splitter<impl std::io::BufRead>) ->
             }
             Ok(None) => return true,
             Err(error) => {
-                let place = format!("{} cannot be read beyond its record on line {}", batch.source, splitter.line());
+                let place =
+                    format!("{} cannot be read beyond its record on line {}", batch.source, splitter.line());
                 batch.failure = Some(anyhow::Error::new(error).context(place));
                 return true;
             }
