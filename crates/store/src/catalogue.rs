@@ -63,6 +63,7 @@ struct Everything {
     kinds: &'static [&'static Kind],
     limits: Limits,
     scans: Arc<Semaphore>,
+    points: Arc<Semaphore>,
     open: Mutex<HashMap<String, Arc<Slot>>>,
     clock: AtomicU64,
 }
@@ -147,6 +148,7 @@ impl Catalogue {
             place: Place::open(location, &limits)?,
             kinds,
             scans: Arc::new(Semaphore::new(limits.scans)),
+            points: Arc::new(Semaphore::new(limits.database_sessions)),
             limits,
             open: Mutex::default(),
             clock: AtomicU64::new(0),
@@ -291,8 +293,9 @@ impl Catalogue {
                 Engine::Postgres(cluster.open(name, |side| shared(Flavour::Postgres, Some(side)))?)
             }
         };
-        let (scans, read_timeout_ms) = (self.0.scans.clone(), self.0.limits.read_timeout_ms);
-        Ok(Tenant(Arc::new(Inner { name: name.to_owned(), engine, scans, read_timeout_ms })))
+        let (scans, points) = (self.0.scans.clone(), self.0.points.clone());
+        let read_timeout_ms = self.0.limits.read_timeout_ms;
+        Ok(Tenant(Arc::new(Inner { name: name.to_owned(), engine, scans, points, read_timeout_ms })))
     }
 
     /// Closes idle tenants beyond the bound; those in use stay open, however many they are.

@@ -123,18 +123,27 @@ impl Kind {
             format!("{}:{}:{counts}", facet.name, facet.path)
         });
         format!(
-            "id {:?}; columns {:?}; indexes {:?}; facets {:?}; classes {:?}; text {:?}; identifiers {:?}; links {:?}; members {:?}",
+            "id {:?}; columns {:?}; facets {:?}; classes {:?}; text {:?}; identifiers {:?}; links {:?}; members {:?}{INDEXES}{:?}",
             self.id_path,
             self.columns,
-            self.indexes,
             facets.collect::<Vec<_>>(),
             self.class_fields,
             self.text,
             self.identifiers,
             self.links,
-            self.members
+            self.members,
+            self.indexes
         )
     }
+}
+
+/// Begins the indexes in a declaration's text, which come last.
+const INDEXES: &str = "; indexes ";
+
+/// Whether two declarations differ in their indexes at most, so that no body need be read.
+pub(crate) fn differ_in_indexes_only(a: &str, b: &str) -> bool {
+    let before_indexes = |text: &str| text.rsplit_once(INDEXES).map(|it| it.0.to_owned());
+    before_indexes(a).is_some() && before_indexes(a) == before_indexes(b)
 }
 
 /// A field of the body kept beside it, for conditions and sorting.

@@ -6,6 +6,7 @@
 
 use crate::counters::Counters;
 use crate::document::Taken;
+use crate::kind::differ_in_indexes_only;
 use crate::plan::many_table;
 use crate::session::{Flavour, Session};
 use crate::statements::KindStatements;
@@ -52,6 +53,11 @@ pub(crate) fn apply(session: &mut Session<'_>, kinds: &[&'static Kind], place: &
         )?;
         match known {
             Some((declaration, _)) if declaration == kind.declaration() => continue,
+            Some((declaration, _)) if differ_in_indexes_only(&declaration, &kind.declaration()) => {
+                drop_made_indexes(session, kind)?;
+                create_fixed_indexes(session, kind)?;
+                create_indexes(session, kind)?;
+            }
             Some((_, tables)) => remake(session, kind, &tables)?,
             None => {
                 create_tables(session, kind)?;
@@ -130,10 +136,9 @@ fn create_tables(session: &mut Session<'_>, kind: &Kind) -> Result<()> {
     }
     session.batch(&format!(
         "CREATE TABLE \"k_{name}\" (key INTEGER PRIMARY KEY, id TEXT NOT NULL, version INTEGER NOT NULL, sequence INTEGER NOT NULL, class INTEGER NOT NULL{columns});
-         CREATE UNIQUE INDEX \"i_{name}_id\" ON \"k_{name}\" (id);
-         CREATE INDEX \"i_{name}_sequence\" ON \"k_{name}\" (sequence);
          CREATE TABLE IF NOT EXISTS \"b_{name}\" (key INTEGER PRIMARY KEY, body BLOB NOT NULL) STRICT"
     ))?;
+    create_fixed_indexes(session, kind)?;
     for table in many_tables(kind) {
         session.batch(&format!(
             "CREATE TABLE {table} (value ANY NOT NULL, key INTEGER NOT NULL, PRIMARY KEY (value, key)) WITHOUT ROWID, STRICT"
@@ -167,14 +172,7 @@ fn create_text(session: &mut Session<'_>, kind: &Kind) -> Result<()> {
 /// Classes stay: what a server knows of them never becomes untrue.
 fn remake(session: &mut Session<'_>, kind: &'static Kind, many_tables: &str) -> Result<()> {
     let name = kind.name;
-    let indexes = session.all(
-        "SELECT name FROM sqlite_master WHERE type = 'index' AND tbl_name = ?1 AND sql IS NOT NULL",
-        &[format!("k_{name}").as_str().into()],
-        |row| row.text(0),
-    )?;
-    for index in indexes {
-        session.batch(&format!("DROP INDEX \"{index}\""))?;
-    }
+    drop_made_indexes(session, kind)?;
     for table in many_tables.split_whitespace() {
         session.batch(&format!("DROP TABLE {table}"))?;
     }
@@ -193,6 +191,25 @@ fn remake(session: &mut Session<'_>, kind: &'static Kind, many_tables: &str) -> 
     refill(session, kind)?;
     session.batch(&format!("DROP TABLE \"old_{name}\""))?;
     create_indexes(session, kind)
+}
+
+/// Takes every index of a kind's table away, whoever declared it.
+fn drop_made_indexes(session: &mut Session<'_>, kind: &Kind) -> Result<()> {
+    let indexes = session.all(
+        "SELECT name FROM sqlite_master WHERE type = 'index' AND tbl_name = ?1 AND sql IS NOT NULL",
+        &[format!("k_{}", kind.name).as_str().into()],
+        |row| row.text(0),
+    )?;
+    indexes.iter().try_for_each(|index| session.batch(&format!("DROP INDEX \"{index}\"")))
+}
+
+/// The indexes that every kind has.
+fn create_fixed_indexes(session: &mut Session<'_>, kind: &Kind) -> Result<()> {
+    session.batch(&format!(
+        "CREATE UNIQUE INDEX \"i_{0}_id\" ON \"k_{0}\" (id);
+         CREATE INDEX \"i_{0}_sequence\" ON \"k_{0}\" (sequence)",
+        kind.name
+    ))
 }
 
 /// Rows taken over in one step of [`refill`].

@@ -16,7 +16,8 @@ use crate::{Result, StoreError, Txn, View, check, text};
 /// How much a read may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Weight {
-    /// A few records by id: runs where it is called, microseconds in the embedded engine.
+    /// A few records by id: runs where it is called, microseconds in the embedded engine. In PostgreSQL one that
+    /// needs a single statement costs a single round trip.
     Point,
     /// Lists, counts, facets: runs on a reading thread, of which a bounded number works at once.
     Scan,
@@ -41,6 +42,8 @@ pub(crate) struct Inner {
     pub(crate) name: String,
     pub(crate) engine: Engine,
     pub(crate) scans: Arc<Semaphore>,
+    /// Point reads that a database is asked for at once.
+    pub(crate) points: Arc<Semaphore>,
     pub(crate) read_timeout_ms: u64,
 }
 
@@ -83,7 +86,11 @@ impl Tenant {
         if weight == Weight::Point && matches!(self.0.engine, Engine::Sqlite(_)) {
             return self.read_for(weight, timeout, closure);
         }
-        let _permit = self.0.scans.acquire().await.map_err(|_| StoreError::Closed)?;
+        let permits = match weight {
+            Weight::Point => &self.0.points,
+            Weight::Scan => &self.0.scans,
+        };
+        let _permit = permits.acquire().await.map_err(|_| StoreError::Closed)?;
         let tenant = self.clone();
         tokio::task::spawn_blocking(move || tenant.read_for(weight, timeout, &mut closure))
             .await

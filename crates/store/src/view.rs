@@ -16,6 +16,8 @@ use crate::{Change, Class, Expr, FacetCount, Kind, Limits, Query, Record, Result
 
 /// Records read in one step when many are handed out.
 const STEP_RECORDS: usize = 256;
+/// Chunks of members that a database sends at once.
+pub(crate) const STEP_CHUNKS: u32 = 8;
 /// Keys held at once when a query asks for everything in insertion order.
 const STEP_KEYS: u64 = 16_384;
 
@@ -181,10 +183,22 @@ impl<'a> View<'a> {
     ) -> Result<()> {
         let Some(list) = record.list else { return Ok(()) };
         let sql = &self.statements(kind)?.members;
-        self.session.rows(sql, &[list.0.into(), from.into()], |row| {
-            let n = u32::try_from(row.int(1)?).unwrap_or(u32::MAX);
-            Ok(visit(row.int(0)?.cast_unsigned(), n, &row.bytes(2)?))
-        })
+        let (mut from, mut is_done) = (from, false);
+        while !is_done {
+            let mut n_chunks = 0;
+            self.session.rows(sql, &[list.0.into(), from.into()], |row| {
+                let (position, n) =
+                    (row.int(0)?.cast_unsigned(), u32::try_from(row.int(1)?).unwrap_or(u32::MAX));
+                n_chunks += 1;
+                from = position + u64::from(n);
+                let flow = visit(position, n, &row.bytes(2)?);
+                is_done = flow.is_break();
+                Ok(flow)
+            })?;
+            // The embedded engine gives chunk by chunk as they are asked for; the other sends what it is asked for.
+            is_done |= self.session.flavour() == Flavour::Sqlite || n_chunks < STEP_CHUNKS;
+        }
+        Ok(())
     }
 
     /// The records that carry an identifier: (kind, id).

@@ -8,6 +8,7 @@
 use crate::document::{Document, Taken, searched_text};
 use crate::session::{Cell, Row};
 use crate::statements::{KindStatements, one_columns};
+use crate::view::STEP_CHUNKS;
 use crate::{Arity, Column, Kind, Result, StoreError, Text, Type, Uniqueness};
 
 use super::session::PgSession;
@@ -60,7 +61,7 @@ pub(crate) fn statements(kind: &'static Kind) -> KindStatements {
         members: format!(
             "SELECT position, n, body FROM \"m_{name}\" WHERE list = ?1 AND ?2 < position + n AND position >= \
              coalesce((SELECT max(position) FROM \"m_{name}\" WHERE list = ?1 AND position <= ?2), 0) \
-             ORDER BY position"
+             ORDER BY position LIMIT {STEP_CHUNKS}"
         ),
         delete_members: format!("DELETE FROM \"m_{name}\" WHERE list = ?1"),
     }

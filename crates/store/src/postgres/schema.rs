@@ -8,6 +8,7 @@
 
 use crate::counters::Counters;
 use crate::document::Document;
+use crate::kind::differ_in_indexes_only;
 use crate::schema::{FORMAT, index_name};
 use crate::session::Session;
 use crate::statements::one_columns;
@@ -57,7 +58,10 @@ pub(super) fn apply(session: &mut PgSession, kinds: &[&'static Kind], sweep: Swe
     session.unbounded()?;
     let result = apply_in(session, kinds, sweep);
     match result {
-        Ok(()) => session.commit(None),
+        Ok(()) => {
+            session.commit(None)?;
+            bring_indexes(session, kinds)
+        }
         Err(error) => {
             session.end();
             Err(error)
@@ -90,6 +94,8 @@ fn apply_in(pg: &mut PgSession, kinds: &[&'static Kind], sweep: Sweep) -> Result
         let known = session.first(sql, &[kind.name.into()], |row| row.text(0))?;
         match known {
             Some(declaration) if declaration == kind.declaration() => continue,
+            // Indexes are made afterwards, beside readers and writers.
+            Some(declaration) if differ_in_indexes_only(&declaration, &kind.declaration()) => {}
             Some(_) => remake(&mut session, kind)?,
             None => {
                 create_table(&mut session, kind)?;
@@ -100,22 +106,50 @@ fn apply_in(pg: &mut PgSession, kinds: &[&'static Kind], sweep: Sweep) -> Result
                    ON CONFLICT (name) DO UPDATE SET declaration = excluded.declaration";
         session.execute(sql, &[kind.name.into(), kind.declaration().as_str().into()])?;
     }
-    for kind in kinds {
-        let sql = "SELECT count(*) FROM pg_indexes WHERE schemaname = current_schema() AND tablename = ?1";
-        let n = session.first(sql, &[format!("k_{}", kind.name).as_str().into()], |row| row.int(0))?;
-        if n.unwrap_or(0) < kind.indexes.len() as i64 + FIXED_INDEXES {
-            // A bulk load put them off and did not come back.
-            create_indexes(&mut session, kind)?;
-        }
-    }
     match sweep {
         Sweep::All => sweep_lists(&mut session, "TRUE"),
         Sweep::Keep => sweep_lists(&mut session, "since < now() - interval '1 day'"),
     }
 }
 
-/// Indexes of a kind's table that no declaration asks for: id, key, sequence.
-const FIXED_INDEXES: i64 = 3;
+/// Makes the declared indexes that are missing and drops those that no declaration asks for any more, while
+/// others read and write. One server does; others go on without.
+fn bring_indexes(pg: &mut PgSession, kinds: &[&'static Kind]) -> Result<()> {
+    pg.begin_none();
+    let lock = "SELECT CASE WHEN pg_try_advisory_lock(hashtextextended(current_schema() || '/indexes', 0)) THEN 1::bigint ELSE 0 END";
+    if Session::Postgres(pg).first(lock, &[], |row| row.int(0))? != Some(1) {
+        return Ok(());
+    }
+    pg.unbounded()?;
+    for kind in kinds {
+        bring_indexes_of(&mut Session::Postgres(pg), kind)?;
+    }
+    pg.begin_none();
+    pg.batch("RESET statement_timeout; RESET lock_timeout")?;
+    pg.batch("SELECT pg_advisory_unlock(hashtextextended(current_schema() || '/indexes', 0))")
+}
+
+fn bring_indexes_of(session: &mut Session<'_>, kind: &'static Kind) -> Result<()> {
+    let sql = "SELECT c.relname::text, CASE WHEN i.indisvalid THEN 1::bigint ELSE 0 END FROM pg_index i \
+               JOIN pg_class c ON c.oid = i.indexrelid WHERE i.indrelid = to_regclass(?1)";
+    let table = format!("\"k_{}\"", kind.name);
+    let found = session.all(sql, &[table.as_str().into()], |row| Ok((row.text(0)?, row.int(1)? == 1)))?;
+    let declared = indexes(kind);
+    let fixed = ["id", "key", "sequence"].map(|it| short(&format!("i_{}_{it}", kind.name)));
+    for (name, is_valid) in &found {
+        let is_wanted = fixed.contains(name) || declared.iter().any(|it| it.0 == *name);
+        if !is_wanted || !is_valid {
+            session.batch(&format!("DROP INDEX CONCURRENTLY IF EXISTS \"{name}\""))?;
+        }
+    }
+    for (name, definition) in declared {
+        if !found.contains(&(name.clone(), true)) {
+            let definition = definition.replace("{name}", &name).replace("INDEX IF", "INDEX CONCURRENTLY IF");
+            session.batch(&definition)?;
+        }
+    }
+    Ok(())
+}
 
 fn sweep_lists(session: &mut Session<'_>, which: &str) -> Result<()> {
     let sql = format!("SELECT kind, list FROM staging WHERE {which}");
@@ -200,7 +234,12 @@ pub(crate) fn drop_indexes(session: &mut Session<'_>, kind: &'static Kind) -> Re
 fn indexes(kind: &'static Kind) -> Vec<(String, String)> {
     let mut list = Vec::new();
     for index in kind.indexes {
-        list.push((short(&index_name(kind, index)), ordered(kind, index)));
+        let name = index_name(kind, index);
+        let name = match index.uniqueness {
+            Uniqueness::Unique => format!("u{name}"),
+            Uniqueness::Shared => name,
+        };
+        list.push((short(&name), ordered(kind, index)));
     }
     for (_, column) in many_columns(kind) {
         let name = short(&format!("x_{}_{}", kind.name, column.name));

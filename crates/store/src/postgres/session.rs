@@ -140,7 +140,7 @@ impl PgSession {
     }
 
     /// Each statement stands alone.
-    pub(super) fn begin_none(&mut self) {
+    pub(crate) fn begin_none(&mut self) {
         self.start(Phase::Autocommit, None);
     }
 

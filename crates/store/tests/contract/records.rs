@@ -1,6 +1,6 @@
 //! Records by id: made, read, changed, deleted; versions, sequence numbers, tombstones, changes.
 
-use pinakes_store::{Change, Document, StoreError, Tenant};
+use pinakes_store::{Change, Document, Expr, StoreError, Tenant};
 use serde_json::json;
 
 use crate::engines::{on_each, read, refused, write};
@@ -146,6 +146,51 @@ fn changes_are_followed() {
 }
 
 #[test]
+fn a_follower_misses_nothing() {
+    const WRITERS: usize = 4;
+    const WRITES: usize = 40;
+    on_each(ALL, |tenant| {
+        let mut seen = std::collections::HashSet::new();
+        let mut after = 0;
+        let mut follow = |limit| {
+            let page = read(tenant, |view| view.changes(after, limit));
+            if let Some(last) = page.last() {
+                assert!(page.iter().all(|it| after < it.sequence));
+                after = last.sequence;
+            }
+            seen.extend(page.into_iter().map(|it| it.id));
+            seen.len()
+        };
+        std::thread::scope(|scope| {
+            let writers: Vec<_> = (0..WRITERS)
+                .map(|writer| {
+                    scope.spawn(move || {
+                        for n in 0..WRITES {
+                            let id = format!("{writer}-{n}");
+                            // Writes of different length end in another order than they began.
+                            write(tenant, move |txn| {
+                                txn.insert(&PLAIN, &id, &json!({"n": n}))?;
+                                (0..writer).try_for_each(|_| txn.count(&PLAIN, &Expr::All).map(|_| ()))
+                            });
+                        }
+                    })
+                })
+                .collect();
+            while !writers.iter().all(|it| it.is_finished()) {
+                follow(7);
+            }
+        });
+        for _ in 0..100_000 {
+            if follow(1_000) == WRITERS * WRITES {
+                return;
+            }
+            std::thread::yield_now();
+        }
+        panic!("the follower missed changes");
+    });
+}
+
+#[test]
 fn identifiers_and_links_lead_to_records() {
     on_each(ALL, |tenant| {
         write(tenant, |txn| {
@@ -188,8 +233,8 @@ fn clear_leaves_tombstones() {
             })
         });
         assert_eq!(write(tenant, |txn| txn.clear(&ITEM)), 50);
-        assert_eq!(read(tenant, |view| view.count(&ITEM, &pinakes_store::Expr::All)), 0);
+        assert_eq!(read(tenant, |view| view.count(&ITEM, &Expr::All)), 0);
         assert_eq!(changes(tenant, 0, 50).len(), 50);
-        assert!(read(tenant, |view| view.facets(&ITEM, &pinakes_store::Expr::All, &["name"]))[0].is_empty());
+        assert!(read(tenant, |view| view.facets(&ITEM, &Expr::All, &["name"]))[0].is_empty());
     });
 }

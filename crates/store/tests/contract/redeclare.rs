@@ -93,6 +93,39 @@ fn everything_follows_the_declaration() {
     }
 }
 
+/// The first declaration with other indexes, one of them unique.
+static OTHER_INDEXES: Kind = Kind {
+    columns: BEFORE.columns,
+    indexes: &[Index::unique(&["name"]), Index::on(&["class", "name"])],
+    facets: BEFORE.facets,
+    class_fields: BEFORE.class_fields,
+    members: BEFORE.members,
+    ..Kind::named("thing")
+};
+static FOURTH: &[&Kind] = &[&OTHER_INDEXES];
+
+#[test]
+fn indexes_alone_can_change() {
+    for place in engines() {
+        let tenant = place.tenant(FIRST);
+        write(&tenant, |txn| {
+            (0..100).try_for_each(|n| {
+                let body = json!({"name": n.to_string(), "group": n % 3, "tags": ["a"]});
+                txn.insert(&BEFORE, &n.to_string(), &body).map(|_| ())
+            })
+        });
+        for (kinds, kind) in [(FOURTH, &OTHER_INDEXES), (FIRST, &BEFORE), (FOURTH, &OTHER_INDEXES)] {
+            let tenant = place.tenant(kinds);
+            assert_eq!(ids(&tenant, kind, Expr::Is("name".into(), "7".into())), ["7"], "{}", place.engine);
+            assert_eq!(tenant.check().expect("a check"), Vec::<String>::new());
+        }
+        let tenant = place.tenant(FOURTH);
+        let twice =
+            crate::engines::refused(&tenant, |txn| txn.insert(&OTHER_INDEXES, "x", &json!({"name": "7"})));
+        assert!(matches!(twice, pinakes_store::StoreError::Duplicate { column: "name", .. }), "{twice}");
+    }
+}
+
 #[test]
 fn members_can_be_declared_later() {
     for place in engines() {
