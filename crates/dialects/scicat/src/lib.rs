@@ -27,6 +27,7 @@ pub mod json_error;
 mod kinds;
 pub mod list_splitter;
 mod listing;
+mod openapi;
 mod policies;
 pub mod projection;
 mod proposals;

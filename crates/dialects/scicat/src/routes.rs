@@ -11,8 +11,8 @@ use crate::datasets::{change, create, facets, lifecycle, read, v4};
 use crate::error::{ScicatError, render};
 use crate::settings::Settings;
 use crate::{
-    attachments, auth, blocks, instruments, jobs, policies, proposals, published_data, samples, site,
-    testing, users,
+    attachments, auth, blocks, instruments, jobs, openapi, policies, proposals, published_data, samples,
+    site, testing, users,
 };
 
 /// The dialect as the shell serves it. `testing` adds the route that empties kinds.
@@ -32,12 +32,14 @@ pub fn mount(context: Context, settings: Settings, testing: testing::Testing) ->
         .merge(published_data::routes())
         .merge(users::routes())
         .merge(site::routes())
+        .merge(openapi::routes())
         .merge(testing::routes(testing))
         .fallback(not_found)
         .method_not_allowed_fallback(not_found)
         .with_state(app);
     Mount {
         path_rules: PathRules::default().words(WORDS).final_slash(FinalSlash::Drop),
+        openapi: openapi::document(),
         cors: Cors::Anyone,
         refuse: |refusal| render(&refusal),
         ..Mount::new("scicat", &["/api/v3", "/api/v4", "/explorer-json"], router)

@@ -198,7 +198,9 @@ pub(crate) async fn shown(
         match body.map_err(|error| pinakes_store::StoreError::Damaged(format!("{:?}: {error}", record.id)))? {
             Value::Object(map) => rows.push(map),
             _ => {
-                return Err(pinakes_store::StoreError::Damaged(format!("{:?} is no object", record.id)).into());
+                return Err(
+                    pinakes_store::StoreError::Damaged(format!("{:?} is no object", record.id)).into()
+                );
             }
         }
     }
