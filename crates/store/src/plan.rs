@@ -69,6 +69,8 @@ impl Plan {
         for conjunct in others {
             plan.note_for_estimates(kind, conjunct);
             match compiler.sql(conjunct, Logic::Filter)? {
+                // Conditions are joined by AND, which binds closer than OR.
+                Some(sql) if matches!(conjunct, Expr::Or(_)) => plan.conditions.push(format!("({sql})")),
                 Some(sql) => plan.conditions.push(sql),
                 None => residual.push(conjunct.clone()),
             }

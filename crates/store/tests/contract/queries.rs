@@ -119,6 +119,13 @@ fn conditions() -> Vec<(Expr, &'static str)> {
         (Expr::Or(vec![is("group", "g2"), is("name", "anna")]), "14"),
         (Expr::And(vec![is("group", "g1"), is("size", 3_i64), not(is("name", "ann"))]), "2"),
         (Expr::Exists("group".into()), "0124"),
+        (
+            Expr::And(vec![
+                Expr::Prefix("name".into(), "ann".into()),
+                Expr::Or(vec![is("size", 10_i64), is("mass", 1.5)]),
+            ]),
+            "0",
+        ),
         // Any path.
         (is("free.list.a", 3_i64), "0"),
         (Expr::And(vec![is("free.list.a", 1_i64), is("free.list.b", 4_i64)]), "0"),
