@@ -26,7 +26,7 @@ use crate::view::{Shared, State};
 use crate::{Class, Limits, Result, StoreError, Text, Txn, View, schema, text};
 
 /// Bytes of a database page: bodies of a few KB fit without overflow pages.
-const PAGE_BYTES: u32 = 8 << 10;
+const PAGE_BYTES: u32 = 16 << 10;
 /// How long a connection waits for a lock that another process holds.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 /// Prepared statements kept per connection.

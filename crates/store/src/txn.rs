@@ -342,8 +342,10 @@ impl Txn<'_> {
         self.n_bytes += chunk.len();
         let sql = &self.view.statements(kind)?.insert_members;
         let values = [list.0.into(), position.into(), i64::from(n).into(), Cell::Blob(chunk)];
-        self.view.session.execute(sql, &values)?;
-        Ok(())
+        if self.view.session.execute(sql, &values)? == 1 {
+            return Ok(());
+        }
+        Err(StoreError::Query(format!("{}: the list was discarded; write it anew", kind.name)))
     }
 
     /// Deletes a list that no record took over.

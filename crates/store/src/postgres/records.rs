@@ -57,7 +57,11 @@ pub(crate) fn statements(kind: &'static Kind) -> KindStatements {
         has: format!("SELECT 1 FROM \"k_{name}\" r WHERE r.id = ?1"),
         insert_many: Vec::new(),
         delete_many: Vec::new(),
-        insert_members: format!("INSERT INTO \"m_{name}\" (list, position, n, body) VALUES (?1, ?2, ?3, ?4)"),
+        // Only while the list is in the making: one that was swept meanwhile gets no more members.
+        insert_members: format!(
+            "INSERT INTO \"m_{name}\" (list, position, n, body) SELECT ?1::bigint, ?2::bigint, ?3::bigint, ?4::bytea \
+             FROM staging WHERE kind = '{name}' AND list = ?1 FOR KEY SHARE"
+        ),
         members: format!(
             "SELECT position, n, body FROM \"m_{name}\" WHERE list = ?1 AND ?2 < position + n AND position >= \
              coalesce((SELECT max(position) FROM \"m_{name}\" WHERE list = ?1 AND position <= ?2), 0) \

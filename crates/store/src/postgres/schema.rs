@@ -152,14 +152,11 @@ fn bring_indexes_of(session: &mut Session<'_>, kind: &'static Kind) -> Result<()
 }
 
 fn sweep_lists(session: &mut Session<'_>, which: &str) -> Result<()> {
-    let sql = format!("SELECT kind, list FROM staging WHERE {which}");
+    // First the mark, then the members: a write of a dead server may still end in taking the list over.
+    let sql = format!("DELETE FROM staging WHERE {which} RETURNING kind, list");
     let left = session.all(&sql, &[], |row| Ok((row.text(0)?, row.int(1)?)))?;
     for (kind, list) in left {
         session.execute(&format!("DELETE FROM \"m_{kind}\" WHERE list = ?1"), &[list.into()])?;
-        session.execute(
-            "DELETE FROM staging WHERE kind = ?1 AND list = ?2",
-            &[kind.as_str().into(), list.into()],
-        )?;
     }
     Ok(())
 }
