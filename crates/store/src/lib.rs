@@ -10,9 +10,10 @@
 //! use serde_json::json;
 //!
 //! static SAMPLE: Kind = Kind { columns: &[Column::one("mass", Type::Real)], ..Kind::named("sample") };
+//! static KINDS: &[&Kind] = &[&SAMPLE];
 //!
 //! let folder = tempfile::tempdir()?;
-//! let catalogue = Catalogue::open(Location::Folder(folder.path().into()), &[&SAMPLE], Limits::default())?;
+//! let catalogue = Catalogue::open(Location::Folder(folder.path().into()), KINDS, Limits::default())?;
 //! let tenant = catalogue.create_tenant("rcp1", "an institute")?;
 //! tenant.write_blocking(|txn| -> Result<(), StoreError> {
 //!     txn.insert(&SAMPLE, "s1", &json!({"mass": 2.5}))?;
