@@ -12,7 +12,7 @@ use crate::config::{Config, Misuse};
 
 /// Every kind of every dialect.
 static KINDS: LazyLock<Vec<&'static Kind>> =
-    LazyLock::new(|| [pinakes_accounts::KINDS, pinakes_scicat::KINDS].concat());
+    LazyLock::new(|| [pinakes_accounts::KINDS, pinakes_scicat::KINDS, pinakes_labe::KINDS].concat());
 
 /// A catalogue and its accounts, open.
 pub(crate) struct House {
@@ -34,8 +34,11 @@ impl House {
             .mode(0o700)
             .create(data)
             .with_context(|| format!("the folder {} cannot be made", data.display()))?;
-        let kinds: &'static [&'static Kind] = KINDS.as_slice();
-        let catalogue = Catalogue::open(Location::Folder(data.clone()), kinds, config.limits.clone())?;
+        let location = match config.server.database.as_str() {
+            "" => Location::Folder(data.clone()),
+            url => url.parse().map_err(|error| Misuse(format!("server.database: {error}")))?,
+        };
+        let catalogue = Catalogue::open(location, Self::kinds(), config.limits.clone())?;
         catalogue.tenant_or_new(&config.tenants.default)?;
         let entropy = Entropy::System;
         let secret = match config.accounts.secret.as_str() {
@@ -46,6 +49,11 @@ impl House {
         let settings = Settings { secret, everyone, clock: Clock::System, entropy };
         let accounts = Accounts::new(settings, &config.limits);
         Ok(Self { config, catalogue, accounts })
+    }
+
+    /// Every kind that the catalogue knows.
+    pub(crate) fn kinds() -> &'static [&'static Kind] {
+        KINDS.as_slice()
     }
 
     /// What the dialects work with.

@@ -32,6 +32,8 @@ pub(crate) struct Config {
     pub(crate) accounts: Accounts,
     /// The SciCat dialect.
     pub(crate) scicat: pinakes_scicat::Settings,
+    /// The labe dialect.
+    pub(crate) labe: pinakes_labe::Settings,
 }
 
 /// The table `[server]`.
@@ -42,6 +44,8 @@ pub(crate) struct Server {
     pub(crate) listen: SocketAddr,
     /// Folder of the catalogue.
     pub(crate) data: PathBuf,
+    /// URL of the database that keeps the records; empty: files in the folder do.
+    pub(crate) database: String,
     /// Threads that serve requests; 0 for one per core.
     pub(crate) threads: usize,
     /// What is logged to standard error.
@@ -67,6 +71,7 @@ impl Default for Server {
         Self {
             listen: SocketAddr::from(([127, 0, 0, 1], 3000)),
             data: PathBuf::from("pinakes-data"),
+            database: String::new(),
             threads: 0,
             log: "info".to_owned(),
             log_format: LogFormat::Text,
@@ -161,7 +166,7 @@ mod tests {
     fn the_reference_states_every_key() -> Result<(), Box<dyn std::error::Error>> {
         let stated: toml::Table = toml::from_str(REFERENCE)?;
         let tables = keys_of("");
-        assert_eq!(tables, ["server", "limits", "tenants", "accounts", "scicat"]);
+        assert_eq!(tables, ["server", "limits", "tenants", "accounts", "scicat", "labe"]);
         for table in tables {
             let keys = keys_of(&table);
             assert!(!keys.is_empty(), "no keys found for [{table}]");

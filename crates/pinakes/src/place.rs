@@ -19,6 +19,10 @@ pub(crate) struct Place {
     /// Folder of the catalogue [default: key server.data, else pinakes-data]
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
+    /// Database that keeps the records instead of files in the folder, as a postgres URL; one with a password
+    /// belongs into the key server.database, where other users do not see it
+    #[arg(long, value_name = "URL")]
+    pub(crate) database: Option<String>,
     /// File of settings; `pinakes config` prints one
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
@@ -49,6 +53,9 @@ impl Place {
         let mut config = Config::load(self.config.as_deref())?;
         if let Some(data) = &self.data {
             config.server.data.clone_from(data);
+        }
+        if let Some(database) = &self.database {
+            config.server.database.clone_from(database);
         }
         Ok(config)
     }

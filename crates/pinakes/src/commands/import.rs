@@ -3,6 +3,7 @@
 //! One thread reads and splits, others parse and check, this one writes; the queues between them are bounded
 //! in number and bytes, so memory is too. Batches are written in the order of the files.
 
+mod documents;
 mod pipeline;
 mod split;
 
@@ -34,6 +35,7 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum Command {
     Scicat(ScicatArgs),
+    Documents(documents::DocumentsArgs),
 }
 
 /// Loads SciCat's records: datasets, origdatablocks, datablocks, attachments, samples, proposals, instruments,
@@ -77,6 +79,7 @@ struct ScicatArgs {
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     match args.command {
         Command::Scicat(args) => import_scicat(&args),
+        Command::Documents(args) => documents::run(&args),
     }
 }
 

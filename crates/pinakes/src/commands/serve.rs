@@ -69,8 +69,10 @@ async fn serve_until_told(house: House, testing: Testing, notes: &[String]) -> a
     let (interrupted, terminated) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     let context = house.context();
     let House { config, catalogue, .. } = house;
+    let labe = pinakes_labe::Settings { kinds: House::kinds(), ..config.labe };
     let shell = Shell::new(context.clone())?
-        .mount(pinakes_scicat::mount(context, config.scicat, testing))
+        .mount(pinakes_scicat::mount(context.clone(), config.scicat, testing))
+        .mount(pinakes_labe::mount(context, labe)?)
         .access_log(config.server.access_log);
     let listener = listen(config.server.listen)?;
     let url = format!("http://{}", listener.local_addr()?);
@@ -119,6 +121,9 @@ fn announce(
     }
     say(format!("pinakes {} listens on {url}", env!("CARGO_PKG_VERSION")))?;
     say(format!("  data     {}", server.data.display()))?;
+    if !server.database.is_empty() {
+        say("  records  in the PostgreSQL database of server.database")?;
+    }
     for (dialect, bases) in shell.mounted() {
         say(format!("  {dialect:<8} {}", bases.join(" ")))?;
     }
