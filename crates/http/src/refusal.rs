@@ -147,9 +147,13 @@ pub fn status_of_store(error: &StoreError) -> StatusCode {
         StoreError::UnknownTenant(_) | StoreError::TenantName(_) | StoreError::Query(_) => {
             StatusCode::BAD_REQUEST
         }
-        StoreError::Busy { .. } | StoreError::Closed | StoreError::TextBehind(_) => {
-            StatusCode::SERVICE_UNAVAILABLE
-        }
+        StoreError::Busy { .. }
+        | StoreError::Closed
+        | StoreError::TextBehind(_)
+        | StoreError::Conflict(_)
+        | StoreError::Unavailable(_)
+        | StoreError::Uncertain(_)
+        | StoreError::TooLong => StatusCode::SERVICE_UNAVAILABLE,
         StoreError::Full(_) => StatusCode::INSUFFICIENT_STORAGE,
         _ => StatusCode::INTERNAL_SERVER_ERROR,
     }
@@ -159,7 +163,10 @@ pub fn status_of_store(error: &StoreError) -> StatusCode {
 pub fn retry_after_s(error: &StoreError) -> Option<u32> {
     match error {
         StoreError::Busy { retry_after_s, .. } => Some(*retry_after_s),
-        StoreError::Closed | StoreError::TextBehind(_) => Some(1),
+        StoreError::Closed
+        | StoreError::TextBehind(_)
+        | StoreError::Conflict(_)
+        | StoreError::Unavailable(_) => Some(1),
         _ => None,
     }
 }

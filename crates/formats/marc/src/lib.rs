@@ -36,7 +36,7 @@
 //! A bad record never stops the load. What is wrong is a [`Problem`] with the number of the record, the byte
 //! offset in the input, the field and a [`Fault`]; its [`Severity`] says whether all was read all the same
 //! ([`Severity::Warning`]), a part was lost ([`Severity::Loss`]) or nothing could be read ([`Severity::Fatal`]).
-//! [`validate`] adds what the rules of MARC 21 say about a record that could be read.
+//! [`validate()`] adds what the rules of MARC 21 say about a record that could be read.
 //!
 //! # Writing
 //!

@@ -13,7 +13,7 @@
 //! Sources: mathjs 15.2 (`type/unit/Unit`); the `SciCat` backend 5.1 for the ångström and for what is done to a quantity
 //! on write. The vectors in `tests/data` were computed by mathjs itself.
 //!
-//! A document has hundreds of quantities and few units, so [`unit`] remembers what a text means: the second look costs
+//! A document has hundreds of quantities and few units, so [`unit()`] remembers what a text means: the second look costs
 //! one hash of the text.
 
 mod cache;

@@ -1,4 +1,4 @@
-//! Processor time of `labed`'s answers, without a network: `cargo run --release -p pinakes-labe --example measure [DOIS CITATIONS]`.
+//! Processor time of `labed`'s answers, without a network: `cargo run --release -p pinakes-labe --example answers [DOIS CITATIONS]`.
 //!
 //! Makes a synthetic graph (hubs have their real size) and a document of 0.45 KB for each id, then asks for random ids
 //! with and without a filter, and for the dearest ones, one after the other on one thread.
