@@ -462,7 +462,15 @@ impl From<tokio_postgres::Error> for StoreError {
             return Self::Unavailable(chain(&error));
         };
         let code = found.code();
-        if *code == SqlState::T_R_SERIALIZATION_FAILURE || *code == SqlState::T_R_DEADLOCK_DETECTED {
+        // Of statements sent together, one behind the one that lost may be answered first: it says only that the
+        // transaction is over.
+        if [
+            SqlState::T_R_SERIALIZATION_FAILURE,
+            SqlState::T_R_DEADLOCK_DETECTED,
+            SqlState::IN_FAILED_SQL_TRANSACTION,
+        ]
+        .contains(code)
+        {
             return Self::Conflict(found.message().to_owned());
         }
         if *code == SqlState::QUERY_CANCELED {
