@@ -15,6 +15,8 @@ const WAIT: Duration = Duration::from_secs(10);
 const RECONNECT: Duration = Duration::from_secs(20);
 /// Shortest bound on a statement: making the first tables takes longer than the shortest read should.
 const FEWEST: Duration = Duration::from_secs(1);
+/// Longest statement timeout that the engine takes: its settings are 32-bit numbers of milliseconds.
+const MOST: Duration = Duration::from_millis(i32::MAX as u64);
 /// Pause between two attempts to connect.
 const PAUSE: Duration = Duration::from_millis(200);
 /// Rows of counts that sessions share out among themselves, over all servers.
@@ -42,7 +44,7 @@ impl Pool {
     pub(super) fn new(config: Config, limits: &Limits) -> Self {
         Self {
             config,
-            statement_timeout: Duration::from_millis(limits.read_timeout_ms).max(FEWEST),
+            statement_timeout: Duration::from_millis(limits.read_timeout_ms).clamp(FEWEST, MOST),
             n_most: limits.database_sessions.max(2),
             state: Mutex::default(),
             changed: Condvar::new(),
