@@ -96,8 +96,6 @@ fn write_some(tenant: &Tenant, name: &str, n: u64) {
             let mut out = std::io::stdout().lock();
             writeln!(out, "\nack {name}").and_then(|()| out.flush()).expect("the parent reads");
         }
-        // Refused clearly, and not acknowledged: what the parent checks is that nothing of it is there half.
-        Err(StoreError::Conflict(_) | StoreError::Unavailable(_) | StoreError::Busy { .. }) => {}
         Err(error) => panic!("{name}: {error}"),
     }
 }

@@ -297,7 +297,7 @@ async fn answer_count(asker: &Asker, condition: Expr, kind: &'static Kind) -> An
     Ok(answer::json(StatusCode::OK, &json!({"count": count})))
 }
 
-async fn full_query(app: State<Scicat>, asker: Asker, query: QueryText, sort: &'static Sort) -> Answer {
+async fn full_query(_: State<Scicat>, asker: Asker, query: QueryText, sort: &'static Sort) -> Answer {
     let fields = crate::datasets::read::object_parameter(&query, "fields")?;
     let (of_block, of_file) = files::split(&fields);
     let found = fullquery::parse(&of_block, &sort.search, &asker.rights)?;
@@ -308,7 +308,7 @@ async fn full_query(app: State<Scicat>, asker: Asker, query: QueryText, sort: &'
     rows.order = window.order;
     if of_file.is_empty() {
         (rows.skip, rows.limit) = (window.skip, Some(window.limit));
-        return answer_rows(&app, &asker, rows, sort).await;
+        return stream_rows(&asker, rows, sort).await;
     }
     let condition = files::condition(&of_file)?;
     let (skip, limit) = (window.skip, window.limit);
@@ -316,11 +316,7 @@ async fn full_query(app: State<Scicat>, asker: Asker, query: QueryText, sort: &'
         .db
         .read(Weight::Scan, move |view| files::blocks_with(view, sort, &rows, &condition, skip, limit))
         .await?;
-    rows_of(&app, &asker, Query::filter(Expr::Ids(matching)), sort).await
-}
-
-async fn rows_of(app: &Scicat, asker: &Asker, query: Query, sort: &'static Sort) -> Answer {
-    answer_rows(app, asker, query, sort).await
+    stream_rows(&asker, Query::filter(Expr::Ids(matching)), sort).await
 }
 
 async fn list_of_dataset(
@@ -330,7 +326,7 @@ async fn list_of_dataset(
     sort: &'static Sort,
 ) -> Answer {
     crate::datasets::read::readable(&app, &asker, &pid).await?;
-    answer_rows(&app, &asker, of_dataset(&pid), sort).await
+    stream_rows(&asker, of_dataset(&pid), sort).await
 }
 
 async fn count_of_dataset(
@@ -540,10 +536,6 @@ async fn answer_list(asker: &Asker, filter: &Filter, visible: Expr, sort: &'stat
         })
         .await?;
     Ok(answer::json(StatusCode::OK, &rows))
-}
-
-async fn answer_rows(_: &Scicat, asker: &Asker, query: Query, sort: &'static Sort) -> Answer {
-    stream_rows(asker, query, sort).await
 }
 
 async fn stream_rows(asker: &Asker, query: Query, sort: &'static Sort) -> Answer {
