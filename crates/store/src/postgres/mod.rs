@@ -267,5 +267,8 @@ impl Drop for Postgres {
     fn drop(&mut self) {
         self.writers.close();
         self.pool.close(&self.schema);
+        if let Some(side) = &self.shared.side {
+            side.close();
+        }
     }
 }

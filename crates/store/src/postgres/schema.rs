@@ -58,10 +58,7 @@ pub(super) fn apply(session: &mut PgSession, kinds: &[&'static Kind], sweep: Swe
     session.unbounded()?;
     let result = apply_in(session, kinds, sweep);
     match result {
-        Ok(()) => {
-            session.commit(None)?;
-            bring_indexes(session, kinds)
-        }
+        Ok(()) => session.commit(None),
         Err(error) => {
             session.end();
             Err(error)
@@ -114,7 +111,7 @@ fn apply_in(pg: &mut PgSession, kinds: &[&'static Kind], sweep: Sweep) -> Result
 
 /// Makes the declared indexes that are missing and drops those that no declaration asks for any more, while
 /// others read and write. One server does; others go on without.
-fn bring_indexes(pg: &mut PgSession, kinds: &[&'static Kind]) -> Result<()> {
+pub(super) fn bring_indexes(pg: &mut PgSession, kinds: &[&'static Kind]) -> Result<()> {
     pg.begin_none();
     let lock = "SELECT CASE WHEN pg_try_advisory_lock(hashtextextended(current_schema() || '/indexes', 0)) THEN 1::bigint ELSE 0 END";
     if Session::Postgres(pg).first(lock, &[], |row| row.int(0))? != Some(1) {

@@ -129,6 +129,17 @@ impl PgSession {
         })
     }
 
+    /// Gives back what the session holds of the database as a whole, and waits a while until it is done.
+    pub(super) fn release(&mut self) {
+        if !self.is_broken {
+            self.start(Phase::Autocommit, None);
+            self.waiting = PATIENCE;
+            if let Err(error) = self.batch("SELECT pg_advisory_unlock_all()") {
+                tracing::warn!(%error, "a database session ended in an error");
+            }
+        }
+    }
+
     /// Promises that one statement follows.
     pub(super) fn expect_one(&mut self, deadline: Instant) {
         self.start(Phase::OneStatement, Some(deadline));

@@ -4,7 +4,9 @@
 //! writers need not wait for each other's commits to use it. One server adds at a time, so that the rows of
 //! classes are committed in their order and whoever has read up to one has read all before it.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use super::pool::Pool;
 use super::schema::{self, Sweep};
@@ -30,24 +32,34 @@ impl Side {
     /// Brings the tables to the declared kinds and says that the tenant is open.
     pub(super) fn open(&self, kinds: &[&'static Kind]) -> Result<()> {
         let mut session = self.pool.connect(&self.schema)?;
-        let alone = "SELECT CASE WHEN pg_try_advisory_lock(hashtextextended(current_schema() || '/open', 0)) THEN 1::bigint ELSE 0 END";
-        let is_alone = Session::Postgres(&mut session).first(alone, &[], |row| row.int(0))? == Some(1);
-        let sweep = if is_alone { Sweep::All } else { Sweep::Keep };
-        schema::apply(&mut session, kinds, sweep)?;
-        session.batch(PRESENT)?;
-        if is_alone {
-            session.batch("SELECT pg_advisory_unlock(hashtextextended(current_schema() || '/open', 0))")?;
+        match open_in(&mut session, kinds) {
+            Ok(()) => *self.lock() = Some(session),
+            Err(error) => {
+                end_apart(session);
+                return Err(error);
+            }
         }
-        *self.session.lock().unwrap_or_else(PoisonError::into_inner) = Some(session);
         Ok(())
+    }
+
+    /// Takes the sign down that the tenant is open; when this returns, the database knows. One that does not answer
+    /// takes it down itself when it notices that the connection is gone.
+    pub(super) fn close(&self) {
+        if let Some(session) = self.lock().take() {
+            end_apart(session);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<PgSession>> {
+        self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Stores the class of a record, if it is new; finds out when two classes have one number.
     pub(crate) fn ensure_class(&self, classes: &Classes, kind: &'static Kind, taken: &Taken) -> Result<()> {
-        let mut place = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut place = self.lock();
         if place.as_ref().is_none_or(|it| it.is_broken) {
             let mut session = self.pool.connect(&self.schema)?;
-            session.batch(PRESENT)?;
+            be_present(&mut session)?;
             *place = Some(session);
         }
         let Some(session) = place.as_mut() else { return Err(StoreError::Closed) };
@@ -76,5 +88,61 @@ impl Side {
     }
 }
 
+impl Drop for Side {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+fn open_in(session: &mut PgSession, kinds: &[&'static Kind]) -> Result<()> {
+    let is_alone = is_true(session, ALONE)?;
+    let sweep = if is_alone { Sweep::All } else { Sweep::Keep };
+    schema::apply(session, kinds, sweep)?;
+    be_present(session)?;
+    if is_alone {
+        session.batch(NOT_ALONE)?;
+    }
+    // Others may open the tenant meanwhile.
+    schema::bring_indexes(session, kinds)
+}
+
+/// Waits until the session may say that its tenant is open. It asks again and again rather than in one statement: a
+/// statement that waits holds a snapshot, for which a server that makes an index waits in turn.
+fn be_present(session: &mut PgSession) -> Result<()> {
+    let until = Instant::now() + OPENING;
+    while !is_true(session, PRESENT)? {
+        if until <= Instant::now() {
+            return Err(StoreError::Unavailable(format!(
+                "another server has been opening {} for {} s",
+                session.schema,
+                OPENING.as_secs()
+            )));
+        }
+        std::thread::sleep(PAUSE);
+    }
+    Ok(())
+}
+
+/// Ends a session that holds advisory locks. On a thread of its own: a runtime's thread must not wait for another's.
+fn end_apart(mut session: PgSession) {
+    let end = move || session.release();
+    let waited = std::thread::Builder::new().name("store-close".to_owned()).spawn(end).map(JoinHandle::join);
+    if !matches!(waited, Ok(Ok(()))) {
+        tracing::warn!("the end of a database session could not be waited for");
+    }
+}
+
+fn is_true(session: &mut PgSession, sql: &str) -> Result<bool> {
+    let sql = format!("SELECT CASE WHEN {sql} THEN 1::bigint ELSE 0 END");
+    Ok(Session::Postgres(session).first(&sql, &[], |row| row.int(0))? == Some(1))
+}
+
+/// How long another server may be alone with the tenant while it opens it.
+const OPENING: Duration = Duration::from_secs(600);
+/// Pause between two looks whether it is done.
+const PAUSE: Duration = Duration::from_millis(20);
 /// Says that a server has the tenant open, as long as the session lives.
-const PRESENT: &str = "SELECT pg_advisory_lock_shared(hashtextextended(current_schema() || '/open', 0))";
+const PRESENT: &str = "pg_try_advisory_lock_shared(hashtextextended(current_schema() || '/open', 0))";
+/// Finds out whether no server has.
+const ALONE: &str = "pg_try_advisory_lock(hashtextextended(current_schema() || '/open', 0))";
+const NOT_ALONE: &str = "SELECT pg_advisory_unlock(hashtextextended(current_schema() || '/open', 0))";

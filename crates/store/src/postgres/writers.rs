@@ -185,8 +185,11 @@ impl Inner {
         times: &mut WriteTimes,
     ) -> Result<()> {
         session.begin_none();
-        if is_sole {
-            session.batch(SOLE)?;
+        if is_sole && let Err(error) = session.batch(SOLE) {
+            // Whoever has waited too long for its turn waits again.
+            session.is_conflict |=
+                matches!(&error, StoreError::Postgres { code, .. } if code == LOCK_TIMEOUT);
+            return Err(error);
         }
         session.begin("BEGIN ISOLATION LEVEL SERIALIZABLE", None);
         let none = HashSet::new();
@@ -237,6 +240,9 @@ impl Inner {
         result
     }
 }
+
+/// The code of a statement that waited too long for a lock.
+const LOCK_TIMEOUT: &str = "55P03";
 
 /// Lets closures that lost several times run one at a time.
 const SOLE: &str = "SELECT pg_advisory_lock(hashtextextended(current_schema() || '/sole', 0))";

@@ -127,3 +127,18 @@ fn what_no_record_took_over_is_swept() {
         assert_eq!(tenant.check().expect("a check"), Vec::<String>::new());
     }
 }
+
+#[test]
+fn a_tenant_opened_again_at_once_is_swept() {
+    for place in engines() {
+        for _ in 0..20 {
+            let tenant = place.tenant(ALL);
+            let left = stage(&tenant, 1);
+            drop(tenant);
+            let tenant = place.tenant(ALL);
+            let document = item("a").with_list(left, 1);
+            let error = refused(&tenant, move |txn| txn.insert_document(&document));
+            assert!(matches!(error, StoreError::Query(_)), "{}: {error}", place.engine);
+        }
+    }
+}
