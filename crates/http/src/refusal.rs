@@ -142,7 +142,9 @@ impl Refusal {
 /// The status that goes with an error of the store.
 pub fn status_of_store(error: &StoreError) -> StatusCode {
     match error {
-        StoreError::Duplicate { .. } | StoreError::TenantExists(_) => StatusCode::CONFLICT,
+        StoreError::Duplicate { .. } | StoreError::TenantExists(_) | StoreError::LeaseLost { .. } => {
+            StatusCode::CONFLICT
+        }
         StoreError::Missing { .. } => StatusCode::NOT_FOUND,
         StoreError::UnknownTenant(_) | StoreError::TenantName(_) | StoreError::Query(_) => {
             StatusCode::BAD_REQUEST

@@ -84,6 +84,16 @@ pub enum StoreError {
     /// The write lost against others that changed the same records, however often it ran again.
     #[error("too many changes to the same records at once: {0}; try again")]
     Conflict(String),
+    /// A job is no longer this owner's: its lease ended and another took it, or it was taken out of its queue.
+    #[error(
+        "the lease of job {id:?} in {queue} is lost: it ended and another took the job, or the job was cancelled"
+    )]
+    LeaseLost {
+        /// The queue of the job.
+        queue: String,
+        /// The job.
+        id: String,
+    },
     /// The database does not answer, or refuses us; nothing of the write was kept.
     #[error("the database cannot be used: {0}")]
     Unavailable(String),

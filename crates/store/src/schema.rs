@@ -2,11 +2,12 @@
 //!
 //! For a kind `x`: `k_x` one narrow row a record, `b_x` the bodies, `x_x_<column>` the values of a many-valued
 //! column, `m_x` chunks of member lists, `t_x` the text index. Shared by all kinds: `meta`, `kind`, `class`,
-//! `facet`, `identifier`, `link`, `tombstone`, `staging`, `text_mark`.
+//! `facet`, `identifier`, `link`, `tombstone`, `staging`, `text_mark`, `lease`.
 
 use crate::counters::Counters;
 use crate::document::Taken;
 use crate::kind::differ_in_indexes_only;
+use crate::leases;
 use crate::plan::many_table;
 use crate::session::{Flavour, Session};
 use crate::statements::KindStatements;
@@ -35,6 +36,7 @@ INSERT OR IGNORE INTO meta (name, value) VALUES ('sequence', 0), ('list', 0);
 /// Errors: the tables were written by a newer program.
 pub(crate) fn apply(session: &mut Session<'_>, kinds: &[&'static Kind], place: &str) -> Result<()> {
     session.batch(BASE)?;
+    leases::create_table(session)?;
     let found = session.first("SELECT value FROM meta WHERE name = 'format'", &[], |row| row.int(0))?;
     match found {
         Some(found) if FORMAT < found => {

@@ -4,11 +4,12 @@
 //! embedded engine, with the counts in rows of their own for each session (`slot`), so that writers never wait
 //! for each other's counts. Distribution, for engines that spread tables over machines: `k_*` by `id`, `m_*`
 //! by `list`, `identifier` by `value`, `link` by `target`, `tombstone` by `id`; each unique key holds that column.
-//! `meta`, `kind`, `class`, `facet` and `staging` are small and copied everywhere.
+//! `meta`, `kind`, `class`, `facet`, `lease` and `staging` are small and copied everywhere.
 
 use crate::counters::Counters;
 use crate::document::Document;
 use crate::kind::differ_in_indexes_only;
+use crate::leases;
 use crate::schema::{FORMAT, index_name};
 use crate::session::Session;
 use crate::statements::one_columns;
@@ -86,6 +87,7 @@ fn apply_in(pg: &mut PgSession, kinds: &[&'static Kind], sweep: Sweep) -> Result
     if let Some(found) = found.filter(|found| FORMAT < *found) {
         return Err(StoreError::Newer { place, found, known: FORMAT });
     }
+    leases::create_table(&mut session)?;
     for kind in kinds {
         let sql = "SELECT declaration FROM kind WHERE name = ?1";
         let known = session.first(sql, &[kind.name.into()], |row| row.text(0))?;

@@ -7,6 +7,7 @@ mod damage;
 mod engines;
 mod kinds;
 mod law;
+mod leases;
 mod members;
 mod queries;
 mod records;
