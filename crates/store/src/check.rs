@@ -186,9 +186,11 @@ impl Totals {
         self.classes.entry(taken.class.0).or_insert_with(|| taken.class_text.clone());
         for class in [ALL_CLASSES, taken.class.0] {
             *self.counts.entry((RECORDS.to_owned(), class, String::new())).or_default() += 1;
-            for (facet, value) in &taken.counted {
-                let facet = kind.facets[*facet].name.to_owned();
-                *self.counts.entry((facet, class, value.clone())).or_default() += 1;
+            for (facet, values) in &taken.counted {
+                let facet = kind.facets[*facet].name;
+                for value in values.values() {
+                    *self.counts.entry((facet.to_owned(), class, value.clone())).or_default() += 1;
+                }
             }
         }
     }

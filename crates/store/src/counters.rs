@@ -3,10 +3,11 @@
 //! A transaction gathers its differences here; they are written together before the commit, so that a
 //! thousand inserts of one type cost one update of its count.
 
-use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::Arc;
 
-use crate::document::Taken;
+use crate::document::{CountedValues, Taken};
 use crate::postgres::PgSession;
 use crate::session::{Cell, Session};
 use crate::{Class, Kind, Result};
@@ -20,49 +21,43 @@ pub(crate) const RECORDS: &str = "";
 /// The facet that counts changes of a kind, where sequence numbers alone do not tell that content is new.
 pub(crate) const CHANGES: &str = "*";
 
-/// Differences not written yet, by kind, facet and class. Those of all classes together are summed when they are
-/// written.
+/// Differences not written yet. Those of all classes together are summed when they are written.
 #[derive(Debug, Default)]
-pub(crate) struct Counters(HashMap<(&'static str, &'static str, i64), Counts>);
-
-/// Differences of one facet of one class, by value.
-type Counts = HashMap<String, i64>;
+pub(crate) struct Counters {
+    /// Records, by kind and class.
+    records: HashMap<(&'static str, Class), i64>,
+    /// Records with a list of values, by kind, facet, class and list: a thousand records with the same hundred
+    /// values are one entry.
+    lists: HashMap<(&'static str, &'static str, Class, Arc<CountedValues>), i64>,
+    /// Changes, by kind, for [`CHANGES`].
+    changes: HashMap<&'static str, i64>,
+}
 
 impl Counters {
     /// Counts a record in (`difference` 1) or out (-1).
     pub(crate) fn count(&mut self, kind: &'static Kind, taken: &Taken, difference: i64) {
-        add(self.of(kind.name, RECORDS, taken.class), "", difference);
-        for of_facet in taken.counted.chunk_by(|a, b| a.0 == b.0) {
-            let counts = self.of(kind.name, kind.facets[of_facet[0].0].name, taken.class);
-            for (_, value) in of_facet {
-                add(counts, value, difference);
-            }
+        *self.records.entry((kind.name, taken.class)).or_default() += difference;
+        for (facet, values) in &taken.counted {
+            let list = (kind.name, kind.facets[*facet].name, taken.class, values.clone());
+            *self.lists.entry(list).or_default() += difference;
         }
     }
 
     /// Notes a change of a record, for [`CHANGES`].
     pub(crate) fn note_change(&mut self, kind: &'static Kind) {
-        add(self.0.entry((kind.name, CHANGES, ALL_CLASSES)).or_default(), "", 1);
-    }
-
-    fn of(&mut self, kind: &'static str, facet: &'static str, class: Class) -> &mut Counts {
-        self.0.entry((kind, facet, class.0)).or_default()
+        *self.changes.entry(kind.name).or_default() += 1;
     }
 
     /// Takes over the differences of a part that succeeded.
     pub(crate) fn absorb(&mut self, part: Self) {
-        for (key, counts) in part.0 {
-            match self.0.entry(key) {
-                Entry::Vacant(vacant) => {
-                    vacant.insert(counts);
-                }
-                Entry::Occupied(mut own) => {
-                    for (value, difference) in counts {
-                        *own.get_mut().entry(value).or_default() += difference;
-                    }
-                }
+        fn add<K: Eq + Hash>(own: &mut HashMap<K, i64>, part: HashMap<K, i64>) {
+            for (key, difference) in part {
+                *own.entry(key).or_default() += difference;
             }
         }
+        add(&mut self.records, part.records);
+        add(&mut self.lists, part.lists);
+        add(&mut self.changes, part.changes);
     }
 
     /// Writes the differences, in the order of their keys, so that concurrent writers meet in one order.
@@ -96,17 +91,23 @@ impl Counters {
     }
 
     fn drain(&mut self) -> Vec<Difference> {
-        let mut all = BTreeMap::new();
-        for ((kind, facet, class), counts) in self.0.drain() {
-            for (value, difference) in counts {
-                *all.entry((kind, facet, ALL_CLASSES, value.clone())).or_insert(0) += difference;
-                if class != ALL_CLASSES {
-                    *all.entry((kind, facet, class, value)).or_insert(0) += difference;
-                }
+        let lists: Vec<_> = self.lists.drain().filter(|it| it.1 != 0).collect();
+        let mut all = Vec::new();
+        for ((kind, class), difference) in self.records.drain() {
+            all.extend([ALL_CLASSES, class.0].map(|class| (kind, RECORDS, class, "", difference)));
+        }
+        for ((kind, facet, class, list), difference) in &lists {
+            for value in list.values() {
+                let at = |class| (*kind, *facet, class, value.as_str(), *difference);
+                all.extend([ALL_CLASSES, class.0].map(at));
             }
         }
-        let changed = all.into_iter().filter(|it| it.1 != 0);
-        changed.map(|((kind, facet, class, value), n)| (kind, facet, class, value, n)).collect()
+        all.extend(self.changes.drain().map(|(kind, n)| (kind, CHANGES, ALL_CLASSES, "", n)));
+        all.sort_unstable();
+        let same_place = all.chunk_by(|a, b| (a.0, a.1, a.2, a.3) == (b.0, b.1, b.2, b.3));
+        let sums = same_place
+            .map(|it| (it[0].0, it[0].1, it[0].2, it[0].3.to_owned(), it.iter().map(|it| it.4).sum()));
+        sums.filter(|it| it.4 != 0).collect()
     }
 }
 
@@ -131,15 +132,6 @@ const ADD_ALL: &str = "INSERT INTO facet (kind, facet, class, value, slot, n) \
      SELECT u.kind, u.facet, u.class, u.value, ?1, u.n \
      FROM unnest(?2::text[], ?3::text[], ?4::bigint[], ?5::text[], ?6::bigint[]) u (kind, facet, class, value, n) \
      ON CONFLICT (kind, facet, class, value, slot) DO UPDATE SET n = facet.n + excluded.n";
-
-fn add(counts: &mut Counts, value: &str, difference: i64) {
-    match counts.get_mut(value) {
-        Some(n) => *n += difference,
-        None => {
-            counts.insert(value.to_owned(), difference);
-        }
-    }
-}
 
 const ADD: &str = "INSERT INTO facet (kind, facet, class, value, n) VALUES (?1, ?2, ?3, ?4, ?5) \
                    ON CONFLICT (kind, facet, class, value) DO UPDATE SET n = facet.n + excluded.n";

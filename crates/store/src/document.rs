@@ -1,5 +1,8 @@
 //! A record on its way in: its body as bytes, and what the kind's declaration takes out of it.
 
+use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
 use bytes::Bytes;
 use serde_json::Value as Json;
 use time::OffsetDateTime;
@@ -57,6 +60,32 @@ impl Document {
     }
 }
 
+/// The values that one facet counts in a record, in order and without doubles. Records of one instrument mostly have
+/// the same, so that a batch of writes counts equal lists together: hence the hash, made on the caller's thread.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct CountedValues {
+    hash: u64,
+    values: Vec<String>,
+}
+
+impl CountedValues {
+    fn new(mut values: Vec<String>) -> Self {
+        sort_set(&mut values);
+        let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(&values);
+        Self { hash, values }
+    }
+
+    pub(crate) fn values(&self) -> &[String] {
+        &self.values
+    }
+}
+
+impl Hash for CountedValues {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.hash);
+    }
+}
+
 /// What a declaration takes out of a body.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Taken {
@@ -67,8 +96,8 @@ pub(crate) struct Taken {
     pub(crate) cells: Vec<Cell>,
     /// (index of the column, value) for [`Arity::Many`] columns, without doubles.
     pub(crate) many: Vec<(usize, Cell)>,
-    /// (index of the facet, value), facet by facet, values in order and without doubles.
-    pub(crate) counted: Vec<(usize, String)>,
+    /// (index of the facet, its values), for each facet that has any.
+    pub(crate) counted: Vec<(usize, Arc<CountedValues>)>,
     /// (scheme, value).
     pub(crate) identifiers: Vec<(&'static str, String)>,
     /// (relation, kind of the target, id of the target).
@@ -99,7 +128,11 @@ impl Taken {
         taken.many.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| a.1.total_order(&b.1)));
         taken.many.dedup();
         for (index, facet) in kind.facets.iter().enumerate() {
-            count(facet.counts, body, facet.path, &mut |value| taken.counted.push((index, value)));
+            let mut values = Vec::new();
+            count(facet.counts, body, facet.path, &mut |value| values.push(value));
+            if !values.is_empty() {
+                taken.counted.push((index, Arc::new(CountedValues::new(values))));
+            }
         }
         for it in kind.identifiers {
             each_text(body, it.path, &mut |text| taken.identifiers.push((it.scheme, text)));
@@ -107,7 +140,6 @@ impl Taken {
         for it in kind.links {
             each_text(body, it.path, &mut |text| taken.links.push((it.relation, it.to, text)));
         }
-        sort_set(&mut taken.counted);
         sort_set(&mut taken.identifiers);
         sort_set(&mut taken.links);
         taken

@@ -1,7 +1,8 @@
 //! The embedded engine: one SQLite file per tenant, one writer that shares commits, many readers.
 //!
-//! The writer takes closures from a bounded queue, runs those that wait in one transaction (a savepoint
-//! each) and answers them together after the commit, so that many callers share one `fsync`. Readers
+//! The writer takes closures from a bounded queue, runs those that wait in one transaction and answers them
+//! together after the commit, so that many callers share one `fsync`. Hardly any is refused once it has written
+//! something, so none pays for a savepoint: when one is, the batch is undone and runs again with savepoints. Readers
 //! have connections of their own and see the last committed state. A keeper writes the log back beside the
 //! writer, never in a caller's way unless the log has outgrown its bound.
 
@@ -25,8 +26,8 @@ use crate::txn::Numbers;
 use crate::view::{Shared, State};
 use crate::{Class, Limits, Result, StoreError, Text, Txn, View, schema, text};
 
-/// Bytes of a database page: bodies of a few KB fit without overflow pages.
-const PAGE_BYTES: u32 = 16 << 10;
+/// Bytes of a new database's pages: bodies of a few KB fit, and a page that one index entry changes is written whole.
+const PAGE_BYTES: u32 = 8 << 10;
 /// How long a connection waits for a lock that another process holds.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 /// Prepared statements kept per connection.
@@ -410,46 +411,60 @@ impl Writer {
         parts: &mut Vec<Part>,
         classes: &mut HashSet<(&'static str, Class)>,
     ) -> Result<()> {
-        let begun = self.connection.execute_batch("BEGIN IMMEDIATE").map_err(StoreError::from);
-        let mut numbers = match begun.and_then(|()| self.numbers()) {
-            Ok(numbers) => numbers,
-            Err(error) => {
-                self.statistics.queue_depth.fetch_sub(1, Ordering::Relaxed);
-                parts.push(Part { job: first, error: None, started: Instant::now(), run: Duration::ZERO });
-                return Err(error);
-            }
-        };
-        let (mut counters, mut n_bytes) = (Counters::default(), 0);
-        let mut next = Some(first);
-        while let Some(mut job) = next {
+        let (mut sums, mut next) = (Sums::default(), Some(first));
+        let mut undone = Vec::new();
+        let begun = self.begin(&mut sums);
+        while let Some(job) = next {
             self.statistics.queue_depth.fetch_sub(1, Ordering::Relaxed);
-            let started = Instant::now();
-            let outcome = self.run_part(job.as_mut(), &mut numbers, classes);
-            let error = outcome.map(|written| written.add_to(&mut counters, classes, &mut n_bytes)).err();
-            parts.push(Part { job, error, started, run: started.elapsed() });
-            if self.connection.is_autocommit() {
-                // The engine undid everything by itself, as it does when the disk is full: the parts before
-                // are gone too, and nothing may run outside a transaction.
-                return Err(StoreError::Commit("the engine undid the transaction".to_owned()));
+            parts.push(Part { job, error: None, started: Instant::now(), run: Duration::ZERO });
+            if begun.is_err() {
+                return begun;
             }
-            let is_full =
-                self.shared.limits.batch_writes <= parts.len() || self.shared.limits.batch_bytes <= n_bytes;
+            let Some(part) = parts.last_mut() else { break };
+            if self.run_part(part, &mut sums, classes, Guard::None)? == Ran::Undo {
+                undone.append(parts);
+                break;
+            }
+            let is_full = self.shared.limits.batch_writes <= parts.len()
+                || self.shared.limits.batch_bytes <= sums.n_bytes;
             next = if is_full { None } else { jobs.try_recv().ok() };
         }
+        if !undone.is_empty() {
+            self.connection.execute_batch("ROLLBACK")?;
+            parts.append(&mut undone);
+            sums = Sums::default();
+            self.begin(&mut sums)?;
+            for part in parts {
+                self.run_part(part, &mut sums, classes, Guard::Savepoint)?;
+            }
+        }
+        classes.extend(sums.classes);
         let mut session = Session::Sqlite(&self.connection);
-        counters.flush(&mut session)?;
+        sums.counters.flush(&mut session)?;
+        let numbers = sums.numbers;
         session.execute("UPDATE meta SET value = ?1 WHERE name = 'sequence'", &[numbers.sequence.into()])?;
         session.execute("UPDATE meta SET value = ?1 WHERE name = 'list'", &[numbers.list.into()])?;
         self.bound_text_lag(&mut session)
     }
 
-    /// Runs one closure in a savepoint; a refused or panicking one leaves nothing behind.
+    fn begin(&self, sums: &mut Sums) -> Result<()> {
+        self.connection.execute_batch("BEGIN IMMEDIATE")?;
+        sums.numbers = self.numbers()?;
+        Ok(())
+    }
+
+    /// Runs one closure. A refused or panicking one leaves nothing behind, or, when it wrote something without a
+    /// savepoint, asks for the batch to be undone.
     fn run_part(
         &self,
-        job: &mut dyn Job,
-        numbers: &mut Numbers,
-        classes: &HashSet<(&'static str, Class)>,
-    ) -> Result<Outcome> {
+        part: &mut Part,
+        sums: &mut Sums,
+        known: &HashSet<(&'static str, Class)>,
+        guard: Guard,
+    ) -> Result<Ran> {
+        part.started = Instant::now();
+        part.error = None;
+        let n_before = self.connection.total_changes();
         let mut txn = Txn {
             view: View {
                 session: Session::Sqlite(&self.connection),
@@ -458,23 +473,48 @@ impl Writer {
                 behind: None,
             },
             counters: Counters::default(),
-            numbers: *numbers,
+            numbers: sums.numbers,
             n_bytes: 0,
-            classes: HashSet::new(),
-            batch_classes: classes,
+            classes: std::mem::take(&mut sums.classes),
+            touched_schema: false,
+            batch_classes: known,
         };
-        txn.view.session.execute("SAVEPOINT part", &[])?;
-        let outcome = catch_unwind(AssertUnwindSafe(|| job.run(&mut txn)));
-        // Numbers are never given twice, not even after a refused write.
-        *numbers = txn.numbers;
-        match outcome {
-            Ok(ControlFlow::Continue(())) => {
-                txn.view.session.execute("RELEASE part", &[])?;
-                Ok(Outcome { n_bytes: txn.n_bytes, counters: txn.counters, classes: txn.classes })
-            }
-            Ok(ControlFlow::Break(())) => undo_part(&mut txn.view.session).map(|()| Outcome::default()),
-            Err(_) => undo_part(&mut txn.view.session).and(Err(StoreError::Panicked)),
+        if guard == Guard::Savepoint {
+            txn.view.session.execute("SAVEPOINT part", &[])?;
+        } else {
+            // A refused part that counted something has written it too, and is undone with the batch.
+            std::mem::swap(&mut txn.counters, &mut sums.counters);
         }
+        let outcome = catch_unwind(AssertUnwindSafe(|| part.job.run(&mut txn)));
+        part.run = part.started.elapsed();
+        // Numbers are never given twice in a batch, not even after a refused write.
+        sums.numbers = txn.numbers;
+        if self.connection.is_autocommit() {
+            // The engine undid everything by itself, as it does when the disk is full: the parts before
+            // are gone too, and nothing may run outside a transaction.
+            return Err(StoreError::Commit("the engine undid the transaction".to_owned()));
+        }
+        let is_done = matches!(outcome, Ok(ControlFlow::Continue(())));
+        part.error = outcome.is_err().then_some(StoreError::Panicked);
+        match guard {
+            Guard::None => {
+                let has_written = n_before != self.connection.total_changes() || txn.touched_schema;
+                if !is_done && has_written {
+                    return Ok(Ran::Undo);
+                }
+                sums.counters = txn.counters;
+                sums.classes = txn.classes;
+            }
+            Guard::Savepoint if is_done => {
+                txn.view.session.execute("RELEASE part", &[])?;
+                sums.counters.absorb(txn.counters);
+                sums.classes = txn.classes;
+            }
+            // Which classes were stored before this part is forgotten: they are asked for again.
+            Guard::Savepoint => undo_part(&mut txn.view.session)?,
+        }
+        sums.n_bytes += txn.n_bytes;
+        Ok(Ran::Done)
     }
 
     fn numbers(&self) -> Result<Numbers> {
@@ -527,25 +567,31 @@ impl Writer {
     }
 }
 
-/// What a part leaves for the commit.
+/// What the parts of a batch leave for its commit.
 #[derive(Default)]
-struct Outcome {
+struct Sums {
+    numbers: Numbers,
     n_bytes: usize,
     counters: Counters,
+    /// Classes that the batch stored or found stored.
     classes: HashSet<(&'static str, Class)>,
 }
 
-impl Outcome {
-    fn add_to(
-        self,
-        counters: &mut Counters,
-        classes: &mut HashSet<(&'static str, Class)>,
-        n_bytes: &mut usize,
-    ) {
-        *n_bytes += self.n_bytes;
-        counters.absorb(self.counters);
-        classes.extend(self.classes);
-    }
+/// What undoes a part of a batch alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Guard {
+    /// Nothing: the whole batch would have to be undone.
+    None,
+    Savepoint,
+}
+
+/// How a part ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ran {
+    /// Done, or refused without a trace.
+    Done,
+    /// Refused after it had written something: the batch must be undone.
+    Undo,
 }
 
 /// Batches between two looks at how far the text index is behind.
@@ -595,10 +641,11 @@ impl Keeper {
 /// Writes the log back once it is large: first beside the writer, then, for the little that came meanwhile,
 /// holding it, so that the log begins anew.
 fn write_back(connection: &Connection, log_bytes: u64) -> Result<()> {
+    let page_bytes: i64 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
     let waiting = |mode: &str| -> Result<u64> {
         let sql = format!("PRAGMA wal_checkpoint({mode})");
         let (log, done): (i64, i64) = connection.query_row(&sql, [], |row| Ok((row.get(1)?, row.get(2)?)))?;
-        Ok((log - done).max(0).cast_unsigned() * u64::from(PAGE_BYTES))
+        Ok(((log - done).max(0) * page_bytes).cast_unsigned())
     };
     if waiting("NOOP")? < log_bytes {
         return Ok(());

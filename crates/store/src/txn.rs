@@ -30,6 +30,8 @@ pub struct Txn<'a> {
     pub(crate) n_bytes: usize,
     /// Classes that this transaction stored or found stored.
     pub(crate) classes: HashSet<(&'static str, Class)>,
+    /// Whether indexes were taken away or made: what the engine's count of changed rows does not tell.
+    pub(crate) touched_schema: bool,
     /// Those of earlier transactions that are not committed yet but will be together with this one.
     pub(crate) batch_classes: &'a HashSet<(&'static str, Class)>,
 }
@@ -370,6 +372,7 @@ impl Txn<'_> {
         let is_empty = self.view.session.first(&sql, &[], |_| Ok(()))?.is_none();
         let has_unique = kind.indexes.iter().any(|it| it.uniqueness == Uniqueness::Unique);
         if is_empty && !has_unique {
+            self.touched_schema = true;
             schema::drop_indexes(&mut self.view.session, kind)?;
         }
         Ok(is_empty && !has_unique)
@@ -377,6 +380,7 @@ impl Txn<'_> {
 
     /// Makes the declared indexes that are not there.
     pub fn make_indexes(&mut self, kind: &'static Kind) -> Result<()> {
+        self.touched_schema = true;
         schema::create_indexes(&mut self.view.session, kind)
     }
 

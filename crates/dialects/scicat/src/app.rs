@@ -35,7 +35,7 @@ impl Scicat {
     /// A new pid of the site's prefix.
     pub fn new_pid(&self) -> String {
         let prefix = self.settings.pid_prefix.strip_suffix('/').unwrap_or(&self.settings.pid_prefix);
-        format!("{prefix}/{}", self.context.entropy().uuid())
+        format!("{prefix}/{}", self.new_uuid())
     }
 
     /// A new 24-digit id.
@@ -44,9 +44,9 @@ impl Scicat {
         crate::ids::object_id(self.context.clock().now_ms(), &mut |bytes| entropy.fill(bytes))
     }
 
-    /// A new UUID.
+    /// A new UUID, greater than those made before.
     pub fn new_uuid(&self) -> String {
-        self.context.entropy().uuid().to_string()
+        self.context.entropy().uuid_at(self.context.clock().now_ms()).to_string()
     }
 
     /// The body of a request as a JSON object, within the ordinary bound.

@@ -12,7 +12,7 @@ pub(crate) mod read;
 pub(crate) mod v4;
 
 use bytes::{BufMut as _, Bytes, BytesMut};
-use pinakes_store::{Column, Counts, Facet, Identifier, Index, Kind, Text, Type};
+use pinakes_store::{Column, Counts, Facet, Index, Kind, Text, Type};
 use serde_json::{Map, Value};
 
 use crate::fullquery::Search;
@@ -78,7 +78,6 @@ pub(crate) static DATASET: Kind = Kind {
     ],
     class_fields: &["ownerGroup", "accessGroups", "isPublished", "sharedWith"],
     text: Text::AllStrings,
-    identifiers: &[Identifier { scheme: "pid", path: "pid" }],
     ..Kind::named("scicat_dataset")
 };
 

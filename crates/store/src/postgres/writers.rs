@@ -204,6 +204,7 @@ impl Inner {
             numbers: Numbers::default(),
             n_bytes: 0,
             classes: HashSet::new(),
+            touched_schema: false,
             batch_classes: &none,
         };
         let outcome = catch_unwind(AssertUnwindSafe(|| job.run(&mut txn)));

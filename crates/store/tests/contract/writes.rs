@@ -139,6 +139,66 @@ fn a_full_queue_says_so() {
     }
 }
 
+/// Writes that share a commit: those refused after they had written something leave nothing, those beside them stay, once.
+#[test]
+fn refused_writes_leave_their_neighbours() {
+    for place in engines() {
+        let limits = Limits { tenant_writers: 1, ..Limits::default() };
+        let tenant = place.open(ALL, limits).tenant_or_new("t").expect("a tenant");
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        runtime.block_on(async {
+            let (release, gate) = mpsc::channel::<()>();
+            let (started, has_started) = mpsc::channel();
+            let mut is_held = true;
+            let mut held = Box::pin(tenant.write(move |txn| {
+                if std::mem::take(&mut is_held) {
+                    started.send(()).expect("the test waits");
+                    gate.recv_timeout(Duration::from_secs(10)).expect("the test releases");
+                }
+                txn.insert(&ITEM, "held", &json!({"group": "g", "keywords": ["k"]})).map(|_| ())
+            }));
+            assert!(futures_poll(&mut held).is_none());
+            has_started.recv().expect("the writer runs");
+            let mut writes = Vec::new();
+            for n in 0..6 {
+                let mut write = Box::pin(tenant.write(move |txn| {
+                    let body = json!({"group": format!("g{n}"), "keywords": ["k", n.to_string()]});
+                    txn.insert(&ITEM, &n.to_string(), &body)?;
+                    match n {
+                        1 => Err(StoreError::Query("no".into())),
+                        2 => txn.insert(&ITEM, "held", &body).map(|_| ()),
+                        3 => panic!("a fault that the test plants"),
+                        _ => Ok(()),
+                    }
+                }));
+                assert!(futures_poll(&mut write).is_none());
+                writes.push(write);
+            }
+            release.send(()).expect("the holder waits");
+            held.await.expect("a write");
+            let mut outcomes = Vec::new();
+            for write in writes {
+                outcomes.push(write.await.map(|_| ()));
+            }
+            use StoreError::{Duplicate, Panicked, Query};
+            let e = &outcomes;
+            assert!(
+                matches!(
+                    &e[..],
+                    [Ok(()), Err(Query(_)), Err(Duplicate { .. }), Err(Panicked), Ok(()), Ok(())]
+                ),
+                "{}: {e:?}",
+                place.engine
+            );
+        });
+        let facets = read(&tenant, |view| view.facets(&ITEM, &Expr::All, &["keywords"]));
+        let counts: Vec<_> = facets[0].iter().map(|it| (it.value.as_str(), it.n_records)).collect();
+        assert_eq!(counts, [("k", 4), ("5", 1), ("4", 1), ("0", 1)], "{}", place.engine);
+        assert_eq!(read(&tenant, |view| view.changes(0, 10)).len(), 4, "{}", place.engine);
+        assert_eq!(tenant.check().expect("a check"), Vec::<String>::new());
+    }
+}
+
 fn futures_poll<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
     match std::pin::Pin::new(future).poll(&mut context) {

@@ -14,9 +14,9 @@ use super::split::{Piece, Splitter};
 use crate::terminal::{counted, thousands};
 
 /// Records in a batch at most; each batch is a transaction.
-const BATCH_RECORDS: usize = 2_000;
+const BATCH_RECORDS: usize = 8_000;
 /// Bytes after which a batch is full.
-const BATCH_BYTES: usize = 8 << 20;
+const BATCH_BYTES: usize = 16 << 20;
 /// Batches that wait between two stages at most.
 const WAITING_BATCHES: usize = 2;
 /// Threads that prepare at most: the one that writes is the slower part beyond.
