@@ -177,10 +177,20 @@ impl Accounts {
         Ok(Found::Caller(caller, proof, token.expires_at_ms))
     }
 
+    /// Whether the token was signed for another tenant, the one it names.
+    fn is_of_another(&self, tenant: &Tenant, text: &str) -> bool {
+        let other = jwt::claimed_tenant(text).filter(|it| it != tenant.name());
+        other.is_some_and(|it| !matches!(self.verify(&it, text), Verified::Invalid(_)))
+    }
+
     async fn look_up_web_token(&self, tenant: &Tenant, text: &str) -> Result<Found> {
         let claims = match self.verify(tenant.name(), text) {
             Verified::Valid(claims) => claims,
             Verified::Expired(_) => return Ok(Found::Not(Resolved::Expired)),
+            Verified::Invalid(_) if self.is_of_another(tenant, text) => {
+                let other = jwt::claimed_tenant(text).unwrap_or_default();
+                return Ok(Found::Not(Resolved::OtherTenant(other)));
+            }
             Verified::Invalid(reason) => {
                 tracing::debug!(reason, "token refused");
                 return Ok(Found::Not(Resolved::Invalid));

@@ -50,6 +50,16 @@ pub fn verify(key: &[u8], token: &str, now_s: i64) -> Verified {
     }
 }
 
+/// The tenant that a token says it is for. Nothing about it is proven.
+pub(crate) fn claimed_tenant(token: &str) -> Option<String> {
+    if TOKEN_LIMIT_BYTES < token.len() {
+        return None;
+    }
+    let claims = URL_SAFE_NO_PAD.decode(token.split('.').nth(1)?).ok()?;
+    let claims: Map<String, Value> = serde_json::from_slice(&claims).ok()?;
+    claims.get("tenant").and_then(Value::as_str).map(str::to_owned)
+}
+
 fn signed_claims(key: &[u8], token: &str) -> Result<Map<String, Value>, &'static str> {
     if TOKEN_LIMIT_BYTES < token.len() {
         return Err("longer than 16 KiB");

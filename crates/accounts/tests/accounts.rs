@@ -171,6 +171,13 @@ async fn tokens_of_one_tenant_do_not_hold_in_another() -> Outcome {
     let token = site.accounts.sign_for("default", claims(json!({"_id": user.id})), 3600);
     assert!(matches!(site.accounts.resolve(&other, &token).await?, Resolved::Invalid));
     assert!(matches!(site.accounts.resolve(&site.tenant, &token).await?, Resolved::Caller(_)));
+    // One that names its tenant is known for what it is, one that lies about it is not.
+    let named = claims(json!({"_id": user.id, "tenant": "default"}));
+    let token = site.accounts.sign_for("default", named.clone(), 3600);
+    let resolved = site.accounts.resolve(&other, &token).await?;
+    assert!(matches!(resolved, Resolved::OtherTenant(name) if name == "default"));
+    let forged = site.accounts.sign_for("third", named, 3600);
+    assert!(matches!(site.accounts.resolve(&other, &forged).await?, Resolved::Invalid));
     Ok(())
 }
 

@@ -11,8 +11,9 @@ use pinakes_store::{Catalogue, Kind, Location};
 use crate::config::{Config, Misuse};
 
 /// Every kind of every dialect.
-static KINDS: LazyLock<Vec<&'static Kind>> =
-    LazyLock::new(|| [pinakes_accounts::KINDS, pinakes_scicat::KINDS, pinakes_labe::KINDS].concat());
+static KINDS: LazyLock<Vec<&'static Kind>> = LazyLock::new(|| {
+    [pinakes_accounts::KINDS, pinakes_scicat::KINDS, pinakes_labe::KINDS, pinakes_folio::kinds()].concat()
+});
 
 /// A catalogue and its accounts, open.
 pub(crate) struct House {

@@ -34,6 +34,8 @@ pub(crate) struct Config {
     pub(crate) scicat: pinakes_scicat::Settings,
     /// The labe dialect.
     pub(crate) labe: pinakes_labe::Settings,
+    /// The FOLIO dialect.
+    pub(crate) folio: pinakes_folio::Settings,
 }
 
 /// The table `[server]`.
@@ -166,7 +168,7 @@ mod tests {
     fn the_reference_states_every_key() -> Result<(), Box<dyn std::error::Error>> {
         let stated: toml::Table = toml::from_str(REFERENCE)?;
         let tables = keys_of("");
-        assert_eq!(tables, ["server", "limits", "tenants", "accounts", "scicat", "labe"]);
+        assert_eq!(tables, ["server", "limits", "tenants", "accounts", "scicat", "labe", "folio"]);
         for table in tables {
             let keys = keys_of(&table);
             assert!(!keys.is_empty(), "no keys found for [{table}]");

@@ -29,10 +29,23 @@ impl Document {
     /// Errors: the id holds a NUL character, which not every engine stores; the body cannot be written as JSON.
     pub fn new(kind: &'static Kind, id: impl Into<String>, body: &Json) -> Result<Self> {
         let id = id.into();
-        if id.contains('\0') {
-            return Err(StoreError::Query(format!("{}: the id {id:?} holds a NUL character", kind.name)));
-        }
+        check_id(kind, &id)?;
         let bytes = serde_json::to_vec(body).map_err(|error| StoreError::Damaged(error.to_string()))?;
+        Ok(Self { kind, id, body: bytes.into(), taken: Taken::from(kind, body), list: None })
+    }
+
+    /// The same with the bytes that are to be stored, for dialects whose JSON is spaced in its own way. The
+    /// caller vouches that they are `body`.
+    ///
+    /// Errors: the id holds a NUL character.
+    pub fn with_bytes(
+        kind: &'static Kind,
+        id: impl Into<String>,
+        body: &Json,
+        bytes: impl Into<Bytes>,
+    ) -> Result<Self> {
+        let id = id.into();
+        check_id(kind, &id)?;
         Ok(Self { kind, id, body: bytes.into(), taken: Taken::from(kind, body), list: None })
     }
 
@@ -84,6 +97,13 @@ impl Hash for CountedValues {
     fn hash<H: Hasher>(&self, state: &mut H) {
         state.write_u64(self.hash);
     }
+}
+
+fn check_id(kind: &Kind, id: &str) -> Result<()> {
+    if id.contains('\0') {
+        return Err(StoreError::Query(format!("{}: the id {id:?} holds a NUL character", kind.name)));
+    }
+    Ok(())
 }
 
 /// What a declaration takes out of a body.
@@ -246,6 +266,7 @@ fn cell(value: &Json, ty: Type) -> Cell {
         (Type::Real, Json::Number(number)) => number_cell(number),
         (Type::Boolean, Json::Bool(it)) => Some(Cell::Int(i64::from(*it))),
         (Type::Instant, Json::String(text)) => instant_ms(text).map(Cell::Int),
+        (Type::Folded, Json::String(text)) => Some(Cell::Text(storable(&crate::fold(text)))),
         _ => None,
     };
     cell.unwrap_or(Cell::Null)

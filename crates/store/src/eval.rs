@@ -7,6 +7,7 @@ use serde_json::Value as Json;
 use time::OffsetDateTime;
 use time::format_description::well_known::Iso8601;
 
+use crate::fold::fold;
 use crate::{End, Expr, Path, Value};
 
 /// Whether a body satisfies a condition. [`Expr::Text`] and [`Expr::Ids`] are not about the body alone:
@@ -179,6 +180,7 @@ pub(crate) fn compare(found: &Json, value: &Value) -> Option<Ordering> {
     match (found, value) {
         (Json::Bool(a), Value::Boolean(b)) => Some(a.cmp(b)),
         (Json::String(a), Value::Text(b)) => Some(a.as_bytes().cmp(b.as_bytes())),
+        (Json::String(a), Value::Folded(b)) => Some(fold(a).as_bytes().cmp(fold(b).as_bytes())),
         (Json::String(a), Value::Instant(b)) => Some(instant_ms(a)?.cmp(b)),
         (Json::Number(a), Value::Integer(b)) => match a.as_i64() {
             Some(a) => Some(a.cmp(b)),

@@ -297,7 +297,7 @@ impl Compiler<'_, '_> {
             return None;
         }
         let column = self.place(path)?;
-        if column.ty() == Type::Text && values.iter().any(|it| matches!(it, Value::Instant(_))) {
+        if !values.iter().all(|it| is_decided(column.ty(), it)) {
             return None;
         }
         let mut cells: Vec<Cell> = values.iter().filter_map(|value| cell(value, column.ty())).collect();
@@ -340,6 +340,7 @@ impl Compiler<'_, '_> {
             match cell(value, column.ty()) {
                 Some(cell) => ends.push((*operator, self.bind(cell))),
                 None if matches!(value, Value::Null | Value::Json(_) | Value::Instant(_)) => return None,
+                None if !is_decided(column.ty(), value) => return None,
                 None => return Some("FALSE".to_owned()),
             }
         }
@@ -357,7 +358,7 @@ impl Compiler<'_, '_> {
         let column = self.place(path)?;
         match column.ty() {
             Type::Text => {}
-            Type::Instant => return None,
+            Type::Instant | Type::Folded => return None,
             Type::Integer | Type::Real | Type::Boolean => return Some("FALSE".to_owned()),
         }
         let prefix = &storable(prefix);
@@ -427,6 +428,16 @@ pub(crate) fn many_table(kind: &Kind, column: &Column) -> String {
     format!("\"x_{}_{}\"", kind.name, column.name)
 }
 
+/// Whether a column of type `ty` keeps enough of the body to decide a comparison with `value`.
+fn is_decided(ty: Type, value: &Value) -> bool {
+    !matches!(
+        (ty, value),
+        (Type::Text, Value::Instant(_) | Value::Folded(_))
+            | (Type::Folded, Value::Text(_) | Value::Instant(_))
+            | (Type::Instant, Value::Folded(_))
+    )
+}
+
 /// The cell that a column of type `ty` would hold for `value`; `None` when no such column can equal it.
 fn cell(value: &Value, ty: Type) -> Option<Cell> {
     match (ty, value) {
@@ -439,6 +450,7 @@ fn cell(value: &Value, ty: Type) -> Option<Cell> {
         (Type::Real, Value::Real(number)) => Some(Cell::number(*number)),
         (Type::Boolean, Value::Boolean(it)) => Some(Cell::Int(i64::from(*it))),
         (Type::Instant, Value::Instant(ms)) => Some(Cell::Int(*ms)),
+        (Type::Folded, Value::Folded(text)) => Some(Cell::Text(storable(&crate::fold(text)))),
         (Type::Instant, Value::Text(text)) => crate::eval::instant_ms(text).map(Cell::Int),
         _ => None,
     }

@@ -49,6 +49,8 @@ pub enum Value {
     Text(String),
     /// A point in time, milliseconds since 1970; matches strings that state it in ISO 8601.
     Instant(i64),
+    /// A string compared without case and accents, see [`crate::fold`].
+    Folded(String),
     /// A list or object, equal as a whole.
     Json(Json),
 }
@@ -155,7 +157,8 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// Compiles `text`, unanchored. `flags` are those of JavaScript and MongoDB: `i`, `m`, `s`, `x`.
+    /// Compiles `text`, unanchored. `flags` are those of JavaScript and MongoDB: `i`, `m`, `s`, `x`; with `f` it
+    /// is matched against the folded string ([`crate::fold`]).
     ///
     /// Errors: the text is not a regular expression, uses back-references or look-around, or is too large.
     pub fn new(text: &str, flags: &str) -> Result<Self, crate::StoreError> {
@@ -166,10 +169,10 @@ impl Pattern {
                 'm' => builder.multi_line(true),
                 's' => builder.dot_matches_new_line(true),
                 'x' => builder.ignore_whitespace(true),
-                'u' | 'g' => &mut builder,
+                'u' | 'g' | 'f' => &mut builder,
                 other => {
                     return Err(crate::StoreError::Query(format!(
-                        "regular expression flag {other:?} is not one of i, m, s, x"
+                        "regular expression flag {other:?} is not one of i, m, s, x, f"
                     )));
                 }
             };
@@ -181,6 +184,9 @@ impl Pattern {
     }
     /// Whether it is found in `text`.
     pub fn is_match(&self, text: &str) -> bool {
+        if self.flags.contains('f') {
+            return self.regex.is_match(&crate::fold(text));
+        }
         self.regex.is_match(text)
     }
     /// The text it was made of.

@@ -343,8 +343,8 @@ impl Scan {
                 ("id", self.kind.id_path?, Type::Text)
             } else {
                 let column = self.kind.column_of(path).filter(|it| it.arity == Arity::One)?;
-                if column.ty == Type::Instant {
-                    // A column keeps the point in time, not how the body writes it.
+                if matches!(column.ty, Type::Instant | Type::Folded) {
+                    // A column keeps the point in time or the folded text, not how the body writes it.
                     return None;
                 }
                 (column.name, column.path, column.ty)
@@ -399,7 +399,7 @@ impl Scan {
     fn facet_by_engine(&mut self, view: &mut View<'_>, facet: &str) -> Result<Option<Vec<FacetCount>>> {
         let Some(facet) = self.kind.facet_named(facet) else { return Ok(Some(Vec::new())) };
         let Some(column) = self.kind.column_of(&Path::dotted(facet.path)) else { return Ok(None) };
-        if column.ty == Type::Instant && matches!(facet.counts, Counts::Values) {
+        if matches!(column.ty, Type::Instant | Type::Folded) && matches!(facet.counts, Counts::Values) {
             return Ok(None);
         }
         let n_values = self.plan.values.len();

@@ -153,7 +153,7 @@ fn create_tables(session: &mut Session<'_>, kind: &Kind) -> Result<()> {
 /// integers into floats, so numbers have no affinity.
 fn type_name(ty: Type) -> &'static str {
     match ty {
-        Type::Text => "TEXT",
+        Type::Text | Type::Folded => "TEXT",
         Type::Integer | Type::Boolean | Type::Instant => "INTEGER",
         Type::Real => "NUMERIC",
     }

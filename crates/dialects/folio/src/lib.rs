@@ -1,1 +1,36 @@
-//! The FOLIO dialect: MARC import, inventory and circulation.
+//! The FOLIO dialect: MARC import, inventory and circulation, for many tenants.
+//!
+//! Speaks as FOLIO's gateway and modules do, so that `folioclient`, `folio_data_import` and load scripts are pointed
+//! at it unchanged. Most of FOLIO's modules are collections of records and nothing else: they are declared as data
+//! ([`collection::Collection`], listed in `modules.rs`). What is covered, and where it differs on purpose, stands in
+//! `docs/dialects/folio.md`.
+//!
+//! | file | what |
+//! |---|---|
+//! | `routes.rs`, `permissions.rs` | every route with the permission it needs; who holds which |
+//! | `app.rs`, `error.rs`, `json.rs` | what a handler starts from, how it refuses, how JSON is spaced |
+//! | `collection/`, `cql/` | collections of records, the query language |
+//! | `login.rs`, `users.rs`, `perms.rs`, `tenants.rs` | tokens, users, permissions, tenants |
+//! | `reference.rs`, `places.rs` | what is there in a new tenant |
+
+pub mod app;
+pub mod collection;
+pub mod cql;
+pub mod dates;
+pub mod error;
+pub mod json;
+mod login;
+mod modules;
+pub mod permissions;
+mod perms;
+pub mod places;
+pub mod reference;
+pub mod routes;
+mod settings;
+mod tenants;
+pub mod users;
+pub mod vocabularies;
+
+pub use modules::kinds;
+pub use routes::mount;
+pub use settings::Settings;

@@ -72,7 +72,8 @@ async fn serve_until_told(house: House, testing: Testing, notes: &[String]) -> a
     let labe = pinakes_labe::Settings { kinds: House::kinds(), ..config.labe };
     let shell = Shell::new(context.clone())?
         .mount(pinakes_scicat::mount(context.clone(), config.scicat, testing))
-        .mount(pinakes_labe::mount(context, labe)?)
+        .mount(pinakes_labe::mount(context.clone(), labe)?)
+        .mount(pinakes_folio::mount(context, config.folio))
         .access_log(config.server.access_log);
     let listener = listen(config.server.listen)?;
     let url = format!("http://{}", listener.local_addr()?);

@@ -291,7 +291,7 @@ fn push_body(document: &Document, values: &mut Vec<Cell>) {
 /// The type of a column's values.
 pub(crate) fn type_name(ty: Type) -> &'static str {
     match ty {
-        Type::Text => "text",
+        Type::Text | Type::Folded => "text",
         Type::Integer | Type::Boolean | Type::Instant => "bigint",
         Type::Real => "double precision",
     }

@@ -197,7 +197,7 @@ fn create_table(session: &mut Session<'_>, kind: &'static Kind) -> Result<()> {
 }
 
 fn collation(column: &crate::Column) -> &'static str {
-    if column.ty == crate::Type::Text { " COLLATE \"C\"" } else { "" }
+    if matches!(column.ty, crate::Type::Text | crate::Type::Folded) { " COLLATE \"C\"" } else { "" }
 }
 
 /// A name within the engine's 63 bytes.

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use pinakes_store::{Direction, End, Expr, FacetCount, Order, Pattern, Query, Tenant, Value, matches};
+use pinakes_store::{Direction, End, Expr, FacetCount, Order, Pattern, Query, Tenant, Value, fold, matches};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Map, Value as Json, json};
@@ -48,6 +48,8 @@ fn body(n: u64) -> Json {
     maybe(&mut draw, "open", value);
     let value = json!(format!("2020-01-{:02}T{:02}:00:00.000Z", 1 + draw(5), draw(24)));
     maybe(&mut draw, "made", value);
+    let value = json!(["Élan", "elan", "ELAN vital", "Zoë", "zoe", "a"][draw(6) as usize]);
+    maybe(&mut draw, "title", value);
     let value = json!({"depth": draw(9)});
     maybe(&mut draw, "place", value);
     let value = Json::from((0..draw(4)).map(|_| json!(format!("k{}", draw(30)))).collect::<Vec<_>>());
@@ -127,6 +129,11 @@ fn instant_value() -> impl Strategy<Value = Value> {
     (0..150_i64).prop_map(|hours| Value::Instant(1_577_836_800_000 + hours * 3_600_000))
 }
 
+fn folded_value() -> impl Strategy<Value = Value> {
+    prop::sample::select(vec!["ELAN", "élan", "Elan Vital", "ZOE", "b", "N7", "K3"])
+        .prop_map(|text| Value::Folded(text.to_owned()))
+}
+
 /// A path and a value that may occur there.
 fn place_and_value() -> impl Strategy<Value = (&'static str, Value)> {
     let texts = prop::sample::select(vec!["name", "keywords", "group", "shared", "free", "size", "free.b"]);
@@ -146,6 +153,8 @@ fn place_and_value() -> impl Strategy<Value = (&'static str, Value)> {
         4 => (texts, text_value()),
         4 => (numbers, number_value()),
         1 => (Just("made"), instant_value()),
+        2 => (prop::sample::select(vec!["title", "name", "keywords", "made", "size"]), folded_value()),
+        1 => (Just("title"), prop::sample::select(vec!["elan", "Élan", "zoe"]).prop_map(Value::from)),
         1 => (Just("open"), any::<bool>().prop_map(Value::from)),
         1 => (prop::sample::select(vec!["name", "group", "free", "meta.m1", "keywords", "runs.number"]), Just(Value::Null)),
         1 => (prop::sample::select(vec!["shared", "keywords"]), Just(Value::Json(json!(["g1"])))),
@@ -167,10 +176,12 @@ fn leaf() -> impl Strategy<Value = Expr> {
             Expr::Range(path.into(), end(low, 1), high)
         }),
         1 => prop::sample::select(vec!["name", "free.a", "group", "runs.x", "meta.m2"]).prop_map(|it| Expr::Exists(it.into())),
-        1 => prop::sample::select(vec![("name", "n1"), ("keywords", "k2"), ("group", "g1"), ("free", "f")])
+        1 => prop::sample::select(vec![("name", "n1"), ("keywords", "k2"), ("group", "g1"), ("free", "f"), ("title", "el")])
             .prop_map(|(path, prefix)| Expr::Prefix(path.into(), prefix.into())),
         1 => prop::sample::select(vec![("name", "1$"), ("keywords", "[12]$"), ("group", "1"), ("free", "^F")])
             .prop_map(|(path, text)| Expr::Regex(path.into(), Pattern::new(text, "i").expect("a pattern"))),
+        1 => prop::sample::select(vec![("title", "^elan"), ("title", "É"), ("name", "n1")])
+            .prop_map(|(path, text)| Expr::Regex(path.into(), Pattern::new(text, "f").expect("a pattern"))),
         1 => (prop::sample::select(vec!["runs", "keywords", "free"]), 0..4_u64).prop_map(|(path, n)| Expr::Size(path.into(), n)),
         1 => (0..50_i64, 0..3_i64).prop_map(|(number, x)| {
             let both = Expr::And(vec![Expr::Is("number".into(), number.into()), Expr::Is("x".into(), x.into())]);
@@ -191,7 +202,8 @@ fn expr() -> impl Strategy<Value = Expr> {
 }
 
 fn query() -> impl Strategy<Value = Query> {
-    let paths = prop::sample::select(vec!["name", "size", "mass", "made", "open", "pid", "place.depth"]);
+    let paths =
+        prop::sample::select(vec!["name", "size", "mass", "made", "open", "pid", "place.depth", "title"]);
     let direction = prop_oneof![Just(Direction::Ascending), Just(Direction::Descending)];
     let order = prop::collection::vec(
         (paths, direction).prop_map(|(path, direction)| Order { path: path.into(), direction }),
@@ -229,6 +241,12 @@ fn compare(a: Option<&Json>, b: Option<&Json>) -> Ordering {
     }
 }
 
+/// A folded column sorts without case and accents.
+fn compare_folded(a: Option<&Json>, b: Option<&Json>) -> Ordering {
+    let folded = |it: Option<&Json>| it.and_then(Json::as_str).map(fold);
+    folded(a).cmp(&folded(b))
+}
+
 fn expected_page(world: &World, query: &Query) -> Vec<String> {
     let mut rows: Vec<(usize, &Json)> = world
         .bodies
@@ -240,7 +258,10 @@ fn expected_page(world: &World, query: &Query) -> Vec<String> {
         let mut last = Direction::Ascending;
         for order in &query.order {
             last = order.direction;
-            let by_value = compare(sort_key(a, order), sort_key(b, order));
+            let by_value = match order.path.is_dotted("title") {
+                true => compare_folded(sort_key(a, order), sort_key(b, order)),
+                false => compare(sort_key(a, order), sort_key(b, order)),
+            };
             let by_value = if last == Direction::Descending { by_value.reverse() } else { by_value };
             if by_value.is_ne() {
                 return by_value;

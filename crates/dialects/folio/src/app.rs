@@ -1,0 +1,280 @@
+//! What every handler starts from: the server's parts, who asks for which tenant, and the request's own parts.
+//!
+//! A [`Call`] is made by [`Call::admit`] alone, which checks the permission that the route names: a handler cannot
+//! be reached without.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::body::Body;
+use bytes::Bytes;
+use http::request::Parts;
+use http::{HeaderMap, Method, StatusCode, Uri};
+use percent_encoding::percent_decode_str;
+use pinakes_accounts::{Caller, User};
+use pinakes_http::{Asking, Context, Db, Stage, answer, body, stages};
+use serde_json::{Map, Value};
+
+use crate::error::{Fault, FolioError};
+use crate::permissions::{self, Access};
+use crate::settings::Settings;
+use crate::{json, reference};
+
+/// The dialect's state: cheap to clone.
+#[derive(Clone)]
+pub struct Folio {
+    /// The server's shared parts.
+    pub context: Context,
+    /// The site's settings.
+    pub settings: Arc<Settings>,
+    /// Tenants whose reference data was found loaded.
+    prepared: Arc<Mutex<HashSet<String>>>,
+}
+
+impl Folio {
+    /// Of its parts.
+    pub fn new(context: Context, settings: Settings) -> Self {
+        Self { context, settings: Arc::new(settings), prepared: Arc::default() }
+    }
+
+    /// Milliseconds since 1970.
+    pub fn now_ms(&self) -> i64 {
+        self.context.clock().now_ms()
+    }
+
+    /// A new UUID.
+    pub fn new_uuid(&self) -> String {
+        self.context.entropy().uuid().to_string()
+    }
+
+    /// Sees to it that the tenant has its reference data; free once it was seen.
+    pub async fn prepare(&self, db: &Db) -> Result<(), FolioError> {
+        let name = db.tenant().name();
+        if self.seen().contains(name) {
+            return Ok(());
+        }
+        let now_ms = self.now_ms();
+        if !db.read(pinakes_store::Weight::Point, reference::is_loaded).await? {
+            db.write(move |txn| reference::load(txn, now_ms)).await?;
+        }
+        self.seen().insert(name.to_owned());
+        Ok(())
+    }
+
+    /// Forgets that a tenant was prepared, because it goes away.
+    pub fn forget(&self, tenant: &str) {
+        self.seen().remove(tenant);
+    }
+
+    fn seen(&self) -> std::sync::MutexGuard<'_, HashSet<String>> {
+        self.prepared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Who asks, and for which tenant.
+#[derive(Clone)]
+pub struct Asker {
+    /// The tenant's data.
+    pub db: Db,
+    /// The caller; nobody on routes that need no token.
+    pub caller: Caller,
+}
+
+impl Asker {
+    /// The tenant's name.
+    pub fn tenant(&self) -> &str {
+        self.db.tenant().name()
+    }
+
+    /// The user's UUID, which goes into `createdByUserId`; none for nobody.
+    pub fn user_id(&self) -> Option<String> {
+        self.caller.user.as_deref().map(|it| it.uuid.to_string())
+    }
+
+    /// The user.
+    pub fn user(&self) -> Option<&User> {
+        self.caller.user.as_deref()
+    }
+}
+
+/// A request that was let in.
+pub struct Call {
+    /// The dialect's state.
+    pub app: Folio,
+    /// Who asks.
+    pub asker: Asker,
+    /// The parameters behind `?`.
+    pub query: QueryText,
+    /// The request's header fields.
+    pub headers: HeaderMap,
+    /// The method.
+    pub method: Method,
+    /// The URI.
+    pub uri: Uri,
+    params: Vec<(String, String)>,
+    /// Behind a lock only because bodies are not `Sync`; never contended.
+    body: Mutex<Body>,
+}
+
+impl Call {
+    /// Lets a request in when its tenant, its token and the caller's permissions allow.
+    ///
+    /// Errors, in this order: two different tokens or an unknown tenant (400), a token of another tenant (403), none or
+    /// an invalid one (401), a permission that is not held (403).
+    pub(crate) async fn admit(
+        app: Folio,
+        params: Vec<(String, String)>,
+        parts: Parts,
+        body: Body,
+        access: &Access,
+    ) -> Result<Self, FolioError> {
+        let db = app.context.db(&parts.headers)?;
+        let caller = match access {
+            Access::Anybody => Caller::anonymous(),
+            _ => caller(&app, &db, &parts).await?,
+        };
+        stages::timed(Stage::Auth, || {
+            permissions::check(
+                &app.settings,
+                &caller,
+                db.tenant().name(),
+                &app.context.tenants().default,
+                access,
+            )
+        })?;
+        app.prepare(&db).await?;
+        let query = QueryText::parse(parts.uri.query().unwrap_or_default());
+        let asker = Asker { db, caller };
+        let (headers, method, uri) = (parts.headers, parts.method, parts.uri);
+        Ok(Self { app, asker, query, headers, method, uri, params, body: Mutex::new(body) })
+    }
+
+    /// The tenant's data.
+    pub fn db(&self) -> &Db {
+        &self.asker.db
+    }
+
+    /// A part of the path, decoded.
+    pub fn param(&self, name: &str) -> &str {
+        self.params.iter().find(|(it, _)| it == name).map_or("", |(_, value)| value)
+    }
+
+    /// A part of the path that must be a UUID, in lower case.
+    ///
+    /// Errors: 400 `Invalid UUID string: …`.
+    pub fn uuid_param(&self, name: &str) -> Result<String, FolioError> {
+        let text = self.param(name);
+        parse_uuid(text).ok_or_else(|| FolioError::bad_request(format!("Invalid UUID string: {text}")))
+    }
+
+    /// The body as it comes, for what is streamed.
+    pub fn take_body(&mut self) -> Body {
+        std::mem::replace(self.body.get_mut().unwrap_or_else(PoisonError::into_inner), Body::empty())
+    }
+
+    /// The whole body within the ordinary bound.
+    pub async fn bytes(&mut self) -> Result<Bytes, FolioError> {
+        let limits = self.app.context.limits().clone();
+        let body = self.take_body();
+        Ok(body::receive(&self.headers, body, limits.body_bytes, &limits).await?)
+    }
+
+    /// The body as JSON. Errors: 400 in plain text that says where it stops being JSON.
+    pub async fn json(&mut self) -> Result<Value, FolioError> {
+        let bytes = self.bytes().await?;
+        let limits = self.app.context.limits();
+        stages::timed(Stage::Parse, || body::parse_json(&bytes, limits))
+            .map_err(|fault| FolioError::bad_request(format!("Json content error: {fault}")))
+    }
+
+    /// The body as a JSON object.
+    pub async fn object(&mut self) -> Result<Map<String, Value>, FolioError> {
+        match self.json().await? {
+            Value::Object(map) => Ok(map),
+            _ => Err(FolioError::bad_request("Json content error: expected an object")),
+        }
+    }
+}
+
+/// The caller, proven by a token of this tenant.
+async fn caller(app: &Folio, db: &Db, parts: &Parts) -> Result<Caller, FolioError> {
+    match app.context.asking(db, parts).await? {
+        Asking::Caller(caller) if !caller.is_anonymous() => Ok(caller),
+        Asking::Caller(_) => {
+            Err(FolioError::text(StatusCode::UNAUTHORIZED, "Token missing, access requires a login"))
+        }
+        Asking::Expired => Err(FolioError::text(StatusCode::UNAUTHORIZED, "Token is expired")),
+        Asking::Invalid => Err(FolioError::text(StatusCode::UNAUTHORIZED, "Invalid token")),
+        Asking::OtherTenant(_) => {
+            let message = format!("Invalid token: it is not for tenant {}", db.tenant().name());
+            Err(FolioError::text(StatusCode::FORBIDDEN, message))
+        }
+    }
+}
+
+/// A UUID in its usual form of five groups, in lower case.
+pub fn parse_uuid(text: &str) -> Option<String> {
+    (text.len() == 36).then(|| uuid::Uuid::parse_str(text).ok())?.map(|it| it.to_string())
+}
+
+/// JSON in this dialect's spacing.
+pub fn json_answer(status: StatusCode, value: &Value) -> axum::response::Response {
+    let body = stages::timed(Stage::Render, || json::bytes(value));
+    answer::bytes(status, http::HeaderValue::from_static("application/json"), body)
+}
+
+/// A field of a body that must be a text. Errors: 422 as for any property that is missing.
+pub fn required_text<'a>(body: &'a Map<String, Value>, name: &str) -> Result<&'a str, FolioError> {
+    body.get(name).and_then(Value::as_str).ok_or_else(|| FolioError::unprocessable(Fault::missing(name)))
+}
+
+/// The query of a request: names and decoded values, in order. A name may come more than once.
+#[derive(Debug, Clone, Default)]
+pub struct QueryText(Vec<(String, String)>);
+
+impl QueryText {
+    /// From the text behind `?`.
+    pub fn parse(query: &str) -> Self {
+        let decode =
+            |text: &str| percent_decode_str(&text.replace('+', " ")).decode_utf8_lossy().into_owned();
+        let pairs = query.split('&').filter(|pair| !pair.is_empty());
+        Self(
+            pairs
+                .map(|pair| match pair.split_once('=') {
+                    Some((name, value)) => (decode(name), decode(value)),
+                    None => (decode(pair), String::new()),
+                })
+                .collect(),
+        )
+    }
+
+    /// The first value of a name.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(it, _)| it == name).map(|(_, value)| value.as_str())
+    }
+
+    /// All values of a name.
+    pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        self.0.iter().filter(move |(it, _)| it == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Whether a parameter is `true`.
+    pub fn is_true(&self, name: &str) -> bool {
+        self.get(name).is_some_and(|it| it.eq_ignore_ascii_case("true"))
+    }
+
+    /// A whole number, or what stands for it when it is not given.
+    ///
+    /// Errors: 400 as Java says it, `For input string: "abc"`.
+    pub fn number(&self, name: &str, default: u64) -> Result<u64, FolioError> {
+        match self.get(name) {
+            None | Some("") => Ok(default),
+            Some(text) => text
+                .parse::<i64>()
+                .ok()
+                .filter(|it| 0 <= *it)
+                .map(i64::unsigned_abs)
+                .ok_or_else(|| FolioError::bad_request(format!("For input string: \"{text}\""))),
+        }
+    }
+}

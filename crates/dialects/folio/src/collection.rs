@@ -1,0 +1,185 @@
+//! A collection of records that behaves as FOLIO's storage modules do, declared as data.
+//!
+//! Most modules of FOLIO are this and nothing else: a base path, a list name, what a record must have, what it refers
+//! to, and permissions named by one scheme. [`Collection`] says so; `collection/handlers.rs` serves it,
+//! `collection/write.rs` holds the rules of writing, which batches, imports and the desk use as well.
+
+mod handlers;
+mod write;
+
+pub use handlers::{Page, answer_list, by_id, created, expr_of, page_of, parsed, routes};
+pub use write::{Lock, Missing, Stored, Writer, delete, insert, put};
+
+use pinakes_store::{Column, Expr, Index, Kind, Txn, Type, View};
+use serde_json::{Map, Value};
+
+use crate::cql::{Clause, Names};
+use crate::error::FolioError;
+
+/// A collection.
+#[derive(Debug)]
+pub struct Collection {
+    /// Where it lives: `/material-types`.
+    pub path: &'static str,
+    /// Name of the list in answers: `mtypes`.
+    pub list: &'static str,
+    /// Its kind in the store; `id_path` is `id`.
+    pub kind: Kind,
+    /// Name of the table in FOLIO's messages: `material_type`.
+    pub table: &'static str,
+    /// What permissions begin with: `inventory-storage.material-types`.
+    pub permission: &'static str,
+    /// What a record looks like.
+    pub schema: Schema,
+    /// Values that must be unique.
+    pub unique: &'static [Unique],
+    /// References to other collections.
+    pub references: &'static [Reference],
+    /// What the names in queries stand for.
+    pub names: Names,
+    /// Optimistic locking.
+    pub locking: Locking,
+    /// `metadata` and the form of its dates.
+    pub metadata: Metadata,
+    /// Rules of its own.
+    pub hooks: Hooks,
+    /// Records of a new tenant: a JSON array, or empty.
+    pub reference_data: &'static str,
+    /// Whether the handlers of this module serve it; otherwise a module of its own does.
+    pub is_served: bool,
+}
+
+/// What a record must look like.
+#[derive(Debug)]
+pub struct Schema {
+    /// Dotted paths that must be there and not null.
+    pub required: &'static [&'static str],
+    /// Types of properties, by dotted path; others may be anything.
+    pub types: &'static [(&'static str, Kinds)],
+    /// Names of the properties that there are, apart from `id`, `metadata` and `_version`; empty for any.
+    pub known: &'static [&'static str],
+    /// Names of list properties that are `[]` when not given.
+    pub lists: &'static [&'static str],
+    /// Properties with the JSON that stands for them when not given.
+    pub defaults: &'static [(&'static str, &'static str)],
+}
+
+impl Schema {
+    /// Anything goes.
+    pub const OPEN: Self = Self { required: &[], types: &[], known: &[], lists: &[], defaults: &[] };
+}
+
+/// Types of a property.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kinds {
+    /// A string.
+    Text,
+    /// A UUID.
+    Uuid,
+    /// A whole number.
+    Integer,
+    /// Any number.
+    Number,
+    /// A boolean.
+    Boolean,
+    /// A list.
+    List,
+    /// An object.
+    Object,
+}
+
+/// A value that two records must not share.
+#[derive(Debug)]
+pub struct Unique {
+    /// Name of the column of the unique index.
+    pub column: &'static str,
+    /// What a client is told; `{value}` stands for the value. Empty: FOLIO's text of a database rule.
+    pub message: &'static str,
+}
+
+/// A reference to a record of another collection.
+#[derive(Debug)]
+pub struct Reference {
+    /// Dotted path of the id; lists are entered.
+    pub path: &'static str,
+    /// Where it points.
+    pub to: fn() -> &'static Collection,
+}
+
+/// Whether `_version` guards against lost updates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Locking {
+    /// It does not.
+    Off,
+    /// It does; the first version is this.
+    From(u64),
+}
+
+/// Whether records say who made and changed them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Metadata {
+    /// They do not.
+    Off,
+    /// With dates as most modules write them.
+    Rmb,
+    /// With dates as mod-entities-links writes them.
+    Micros,
+}
+
+/// Rules of a collection beyond its declaration.
+#[derive(Debug, Clone, Copy)]
+pub struct Hooks {
+    /// Completes or refuses a record before it is checked and stored; `old` is what it replaces.
+    pub prepare: fn(&mut Txn<'_>, &Writer, &mut Map<String, Value>, Option<&Value>) -> Result<(), FolioError>,
+    /// Answers a clause of a query about records of other kinds; `None` when it is about this one.
+    pub foreign: fn(&mut View<'_>, &Clause) -> Result<Option<Expr>, FolioError>,
+    /// Does what else a stored record brings about; `old` is what it replaced.
+    pub stored: fn(&mut Txn<'_>, &Writer, &Value, Option<&Value>) -> Result<(), FolioError>,
+    /// Refuses that a record goes, or does what else that brings about.
+    pub deleting: fn(&mut Txn<'_>, &Writer, &Value) -> Result<(), FolioError>,
+}
+
+impl Hooks {
+    /// None.
+    pub const NONE: Self = Self {
+        prepare: |_, _, _, _| Ok(()),
+        foreign: |_, _| Ok(None),
+        stored: |_, _, _, _| Ok(()),
+        deleting: |_, _, _| Ok(()),
+    };
+}
+
+const NAME_AND_CODE: &[Column] = &[
+    Column::one("name", Type::Folded),
+    Column::one("code", Type::Folded),
+    Column::one("source", Type::Folded),
+];
+const BY_NAME_AND_CODE: &[Index] = &[Index::on(&["name"]), Index::on(&["code"])];
+
+impl Collection {
+    /// A collection with a name and a code, both indexed, as most reference data is; to be completed by struct update
+    /// syntax.
+    pub const fn named(path: &'static str, list: &'static str, kind: &'static str) -> Self {
+        Self {
+            path,
+            list,
+            kind: Kind {
+                id_path: Some("id"),
+                columns: NAME_AND_CODE,
+                indexes: BY_NAME_AND_CODE,
+                ..Kind::named(kind)
+            },
+            table: kind,
+            permission: path,
+            schema: Schema::OPEN,
+            unique: &[],
+            references: &[],
+            names: Names { whole: &["code"], ..Names::PLAIN },
+            locking: Locking::Off,
+            metadata: Metadata::Rmb,
+            hooks: Hooks::NONE,
+            reference_data: "",
+            is_served: true,
+        }
+    }
+}

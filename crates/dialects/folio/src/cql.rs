@@ -1,0 +1,530 @@
+//! CQL as FOLIO's clients write it: from text to a tree. What the tree means for a kind says `cql/meaning.rs`.
+//!
+//! Grammar (section 1.4 of the contract): `index relation [/modifier] term`, `AND OR NOT` in any case, left to right
+//! with equal rank, brackets, quoted or bare terms, `sortBy field/sort.descending` at the end. A relation before
+//! brackets holds for the bare terms within them; a whole clause within such brackets stands for itself.
+//!
+//! Bounds: length, depth of brackets and number of conditions, see [`Bounds`].
+
+mod meaning;
+
+use std::fmt;
+
+pub use meaning::{Names, meaning, order};
+
+/// Bounds of a query.
+#[derive(Debug, Clone, Copy)]
+pub struct Bounds {
+    /// Longest text, in bytes.
+    pub length_bytes: usize,
+    /// Deepest nesting of brackets.
+    pub depth: usize,
+    /// Most conditions.
+    pub clauses: usize,
+}
+
+/// Why a query cannot be read: where, what was found, what was expected.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("CQLParseException: {reason} at character {at}")]
+pub struct CqlError {
+    /// What is wrong.
+    pub reason: String,
+    /// Position in bytes.
+    pub at: usize,
+}
+
+/// A query: a condition and an order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cql {
+    /// The condition.
+    pub condition: Node,
+    /// Index names with their direction.
+    pub sort: Vec<SortKey>,
+}
+
+/// A field to sort by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SortKey {
+    /// Name of the field.
+    pub index: String,
+    /// Largest first.
+    pub is_descending: bool,
+}
+
+/// A condition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Node {
+    /// One comparison.
+    Clause(Clause),
+    /// Both.
+    And(Box<Node>, Box<Node>),
+    /// One of them.
+    Or(Box<Node>, Box<Node>),
+    /// The first and not the second.
+    Not(Box<Node>, Box<Node>),
+    /// Not it: a `NOT` without anything before it.
+    Negation(Box<Node>),
+}
+
+/// One comparison.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Clause {
+    /// Name of the field; `cql.serverChoice` when none is given.
+    pub index: String,
+    /// How it is compared.
+    pub relation: Relation,
+    /// `/@name=value` or `/@name`, in order.
+    pub modifiers: Vec<Modifier>,
+    /// What it is compared with.
+    pub term: Term,
+}
+
+/// A modifier that speaks of an element of a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Modifier {
+    /// Name of the element's field, without `@`.
+    pub name: String,
+    /// Its comparison and value; without one, the field that the term is compared with.
+    pub value: Option<(Relation, Term)>,
+}
+
+/// How a field is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Relation {
+    /// `=`: words, in any order.
+    Words,
+    /// `==`: the whole value.
+    Exact,
+    /// `<>`.
+    Different,
+    /// `<`.
+    Less,
+    /// `<=`.
+    LessOrEqual,
+    /// `>`.
+    Greater,
+    /// `>=`.
+    GreaterOrEqual,
+    /// `adj`: the words one behind the other.
+    Adjacent,
+    /// `all`: every word.
+    All,
+    /// `any`: one of the words.
+    Any,
+}
+
+/// A term as it was written, with its escapes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Term(String);
+
+/// A part of a term.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Piece {
+    /// Characters that stand for themselves.
+    Text(String),
+    /// `*`.
+    Any,
+    /// `?`.
+    One,
+}
+
+impl Term {
+    /// From the text between the quotes, escapes and wildcards included.
+    pub fn new(raw: impl Into<String>) -> Self {
+        Self(raw.into())
+    }
+
+    /// Its parts.
+    pub fn pieces(&self) -> Vec<Piece> {
+        let mut pieces = Vec::new();
+        let mut text = String::new();
+        let mut characters = self.0.chars();
+        while let Some(character) = characters.next() {
+            let piece = match character {
+                '\\' => {
+                    text.extend(characters.next());
+                    continue;
+                }
+                '*' => Piece::Any,
+                '?' => Piece::One,
+                // `^` ties a term to the begin or end of the field, which `==` does anyway.
+                '^' => continue,
+                other => {
+                    text.push(other);
+                    continue;
+                }
+            };
+            if !text.is_empty() {
+                pieces.push(Piece::Text(std::mem::take(&mut text)));
+            }
+            pieces.push(piece);
+        }
+        if !text.is_empty() {
+            pieces.push(Piece::Text(text));
+        }
+        pieces
+    }
+
+    /// The term when it has no wildcards.
+    pub fn literal(&self) -> Option<String> {
+        match self.pieces().as_slice() {
+            [] => Some(String::new()),
+            [Piece::Text(text)] => Some(text.clone()),
+            _ => None,
+        }
+    }
+
+    /// Its words, each a term; wildcards stay with their word.
+    pub fn words(&self) -> Vec<Self> {
+        let mut words = Vec::new();
+        let mut word = String::new();
+        let mut characters = self.0.chars();
+        while let Some(character) = characters.next() {
+            match character {
+                '\\' => match characters.next() {
+                    Some(escaped) if escaped.is_alphanumeric() || matches!(escaped, '*' | '?') => {
+                        word.extend(['\\', escaped]);
+                    }
+                    _ => words.push(std::mem::take(&mut word)),
+                },
+                '*' | '?' => word.push(character),
+                other if other.is_alphanumeric() => word.push(other),
+                _ => words.push(std::mem::take(&mut word)),
+            }
+        }
+        words.push(word);
+        words.into_iter().filter(|it| !it.is_empty()).map(Self).collect()
+    }
+}
+
+impl fmt::Display for Term {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Reads a query. An empty text asks for everything.
+///
+/// Errors: what is not CQL, or beyond the bounds.
+pub fn parse(text: &str, bounds: Bounds) -> Result<Cql, CqlError> {
+    if bounds.length_bytes < text.len() {
+        let reason = format!("the query has {} bytes, at most {} are read", text.len(), bounds.length_bytes);
+        return Err(CqlError { reason, at: bounds.length_bytes });
+    }
+    let tokens = tokens(text)?;
+    let mut parser = Parser { tokens, at: 0, end: text.len(), bounds, n_clauses: 0 };
+    if parser.peek().is_none() {
+        return Ok(Cql { condition: everything(), sort: Vec::new() });
+    }
+    let condition = if parser.is_word("sortby") { everything() } else { parser.query(None, 0)? };
+    let sort = parser.sort()?;
+    match parser.peek() {
+        None => Ok(Cql { condition, sort }),
+        Some(token) => Err(parser.unexpected(&token.kind.clone(), "the end, AND, OR, NOT or sortBy")),
+    }
+}
+
+fn everything() -> Node {
+    Node::Clause(Clause {
+        index: ALL_RECORDS.to_owned(),
+        relation: Relation::Words,
+        modifiers: Vec::new(),
+        term: Term::new("1"),
+    })
+}
+
+/// The index that every record satisfies.
+pub(crate) const ALL_RECORDS: &str = "cql.allRecords";
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum TokenKind {
+    Open,
+    Close,
+    Slash,
+    Relation(Relation),
+    Word(String),
+    Quoted(String),
+}
+
+#[derive(Debug, Clone)]
+struct Token {
+    kind: TokenKind,
+    at: usize,
+}
+
+fn tokens(text: &str) -> Result<Vec<Token>, CqlError> {
+    let mut list = Vec::new();
+    let mut characters = text.char_indices().peekable();
+    while let Some((at, character)) = characters.next() {
+        let next = characters.peek().map(|(_, it)| *it);
+        let kind = match (character, next) {
+            (it, _) if it.is_whitespace() => continue,
+            ('(', _) => TokenKind::Open,
+            (')', _) => TokenKind::Close,
+            ('/', _) => TokenKind::Slash,
+            ('=', Some('=')) => two(&mut characters, Relation::Exact),
+            ('<', Some('>')) => two(&mut characters, Relation::Different),
+            ('<', Some('=')) => two(&mut characters, Relation::LessOrEqual),
+            ('>', Some('=')) => two(&mut characters, Relation::GreaterOrEqual),
+            ('=', _) => TokenKind::Relation(Relation::Words),
+            ('<', _) => TokenKind::Relation(Relation::Less),
+            ('>', _) => TokenKind::Relation(Relation::Greater),
+            ('"', _) => {
+                let mut word = String::new();
+                loop {
+                    match characters.next() {
+                        Some((_, '"')) => break TokenKind::Quoted(word),
+                        Some((_, '\\')) => {
+                            word.push('\\');
+                            word.extend(characters.next().map(|(_, it)| it));
+                        }
+                        Some((_, it)) => word.push(it),
+                        None => {
+                            return Err(CqlError { reason: "a quote that is not closed".to_owned(), at });
+                        }
+                    }
+                }
+            }
+            (first, _) => {
+                let mut word = String::new();
+                push_bare(&mut word, first, &mut characters);
+                while let Some((_, it)) = characters.peek().copied() {
+                    if it.is_whitespace() || matches!(it, '(' | ')' | '/' | '=' | '<' | '>' | '"') {
+                        break;
+                    }
+                    characters.next();
+                    push_bare(&mut word, it, &mut characters);
+                }
+                TokenKind::Word(word)
+            }
+        };
+        list.push(Token { kind, at });
+    }
+    Ok(list)
+}
+
+type Characters<'a> = std::iter::Peekable<std::str::CharIndices<'a>>;
+
+fn two(characters: &mut Characters<'_>, relation: Relation) -> TokenKind {
+    characters.next();
+    TokenKind::Relation(relation)
+}
+
+/// Takes a character of a bare word; a backslash takes the next one with it.
+fn push_bare(word: &mut String, character: char, characters: &mut Characters<'_>) {
+    word.push(character);
+    if character == '\\' {
+        word.extend(characters.next().map(|(_, it)| it));
+    }
+}
+
+struct Parser {
+    tokens: Vec<Token>,
+    at: usize,
+    end: usize,
+    bounds: Bounds,
+    n_clauses: usize,
+}
+
+/// Index, relation and modifiers that bare terms within brackets get.
+type Outer = (String, Relation, Vec<Modifier>);
+
+impl Parser {
+    fn peek(&self) -> Option<&Token> {
+        self.tokens.get(self.at)
+    }
+
+    fn kind(&self, ahead: usize) -> Option<&TokenKind> {
+        self.tokens.get(self.at + ahead).map(|it| &it.kind)
+    }
+
+    fn is_word(&self, word: &str) -> bool {
+        matches!(self.kind(0), Some(TokenKind::Word(it)) if it.eq_ignore_ascii_case(word))
+    }
+
+    fn error<T>(&self, reason: impl Into<String>) -> Result<T, CqlError> {
+        Err(CqlError { reason: reason.into(), at: self.peek().map_or(self.end, |it| it.at) })
+    }
+
+    fn unexpected(&self, found: &TokenKind, expected: &str) -> CqlError {
+        let found = match found {
+            TokenKind::Open => "(".to_owned(),
+            TokenKind::Close => ")".to_owned(),
+            TokenKind::Slash => "/".to_owned(),
+            TokenKind::Relation(_) => "a relation".to_owned(),
+            TokenKind::Word(word) | TokenKind::Quoted(word) => {
+                format!("{:?}", word.chars().take(60).collect::<String>())
+            }
+        };
+        CqlError {
+            reason: format!("expected {expected}, found {found}"),
+            at: self.peek().map_or(self.end, |it| it.at),
+        }
+    }
+
+    fn query(&mut self, outer: Option<&Outer>, depth: usize) -> Result<Node, CqlError> {
+        let mut node = if self.is_word("not") && !matches!(self.kind(1), Some(TokenKind::Relation(_))) {
+            self.at += 1;
+            Node::Negation(Box::new(self.clause(outer, depth)?))
+        } else {
+            self.clause(outer, depth)?
+        };
+        loop {
+            let join: fn(Box<Node>, Box<Node>) -> Node = if self.is_word("and") {
+                Node::And
+            } else if self.is_word("or") {
+                Node::Or
+            } else if self.is_word("not") {
+                Node::Not
+            } else if self.is_word("prox") {
+                return self.error("PROX is not understood");
+            } else {
+                return Ok(node);
+            };
+            self.at += 1;
+            self.modifiers()?;
+            // `AND NOT x` is how many write `NOT x`.
+            let right = if self.is_word("not") && !matches!(self.kind(1), Some(TokenKind::Relation(_))) {
+                self.at += 1;
+                Node::Negation(Box::new(self.clause(outer, depth)?))
+            } else {
+                self.clause(outer, depth)?
+            };
+            node = join(Box::new(node), Box::new(right));
+        }
+    }
+
+    fn clause(&mut self, outer: Option<&Outer>, depth: usize) -> Result<Node, CqlError> {
+        if self.bounds.depth < depth {
+            return self.error(format!("brackets are nested deeper than {} levels", self.bounds.depth));
+        }
+        self.n_clauses += 1;
+        if self.bounds.clauses < self.n_clauses {
+            return self.error(format!("there are more than {} conditions", self.bounds.clauses));
+        }
+        let Some(token) = self.peek().cloned() else {
+            return self.error("expected a condition, found the end");
+        };
+        let word = match token.kind {
+            TokenKind::Open => {
+                self.at += 1;
+                let node = self.query(outer, depth + 1)?;
+                return self.closed(node);
+            }
+            TokenKind::Word(word) | TokenKind::Quoted(word) => word,
+            other => return Err(self.unexpected(&other, "an index, a term or (")),
+        };
+        self.at += 1;
+        let Some(relation) = self.relation() else {
+            // A term alone.
+            let (index, relation, modifiers) = match outer {
+                Some(outer) => outer.clone(),
+                None => ("cql.serverChoice".to_owned(), Relation::Words, Vec::new()),
+            };
+            return Ok(Node::Clause(Clause { index, relation, modifiers, term: Term::new(word) }));
+        };
+        let modifiers = self.modifiers()?;
+        let index = Term::new(word).literal().unwrap_or_default();
+        let Some(token) = self.peek().cloned() else { return self.error("expected a term, found the end") };
+        match token.kind {
+            TokenKind::Open => {
+                self.at += 1;
+                let node = self.query(Some(&(index, relation, modifiers)), depth + 1)?;
+                self.closed(node)
+            }
+            TokenKind::Word(term) | TokenKind::Quoted(term) => {
+                self.at += 1;
+                Ok(Node::Clause(Clause { index, relation, modifiers, term: Term::new(term) }))
+            }
+            other => Err(self.unexpected(&other, "a term or (")),
+        }
+    }
+
+    fn closed(&mut self, node: Node) -> Result<Node, CqlError> {
+        match self.kind(0).cloned() {
+            Some(TokenKind::Close) => {
+                self.at += 1;
+                Ok(node)
+            }
+            Some(other) => Err(self.unexpected(&other, ")")),
+            None => self.error("expected ), found the end"),
+        }
+    }
+
+    fn relation(&mut self) -> Option<Relation> {
+        let relation = match self.kind(0)? {
+            TokenKind::Relation(relation) => *relation,
+            // A word of a relation is one only when something to compare follows.
+            TokenKind::Word(word)
+                if matches!(
+                    self.kind(1),
+                    Some(TokenKind::Word(_) | TokenKind::Quoted(_) | TokenKind::Open | TokenKind::Slash)
+                ) =>
+            {
+                match word.to_ascii_lowercase().as_str() {
+                    "adj" => Relation::Adjacent,
+                    "all" => Relation::All,
+                    "any" => Relation::Any,
+                    "exact" => Relation::Exact,
+                    "scr" => Relation::Words,
+                    _ => return None,
+                }
+            }
+            _ => return None,
+        };
+        self.at += 1;
+        Some(relation)
+    }
+
+    /// `/@name=value`, `/@name`, and `/name`, of which only those with `@` mean something here.
+    fn modifiers(&mut self) -> Result<Vec<Modifier>, CqlError> {
+        let mut list = Vec::new();
+        while self.kind(0) == Some(&TokenKind::Slash) {
+            self.at += 1;
+            let Some(TokenKind::Word(name)) = self.kind(0).cloned() else {
+                return self.error("expected a modifier behind /");
+            };
+            self.at += 1;
+            let mut value = None;
+            if let Some(TokenKind::Relation(relation)) = self.kind(0).cloned() {
+                let Some(TokenKind::Word(term) | TokenKind::Quoted(term)) = self.kind(1).cloned() else {
+                    return self.error("expected a value of the modifier");
+                };
+                self.at += 2;
+                value = Some((relation, Term::new(term)));
+            }
+            if let Some(name) = name.strip_prefix('@') {
+                list.push(Modifier { name: name.to_owned(), value });
+            }
+        }
+        Ok(list)
+    }
+
+    fn sort(&mut self) -> Result<Vec<SortKey>, CqlError> {
+        let mut keys = Vec::new();
+        if !self.is_word("sortby") {
+            return Ok(keys);
+        }
+        self.at += 1;
+        while let Some(TokenKind::Word(index) | TokenKind::Quoted(index)) = self.kind(0).cloned() {
+            self.at += 1;
+            let mut is_descending = false;
+            while self.kind(0) == Some(&TokenKind::Slash) {
+                self.at += 1;
+                if let Some(TokenKind::Word(modifier)) = self.kind(0) {
+                    is_descending |=
+                        matches!(modifier.to_ascii_lowercase().as_str(), "sort.descending" | "descending");
+                    self.at += 1;
+                }
+            }
+            keys.push(SortKey { index: Term::new(index).literal().unwrap_or_default(), is_descending });
+        }
+        if keys.is_empty() {
+            return self.error("expected a field behind sortBy");
+        }
+        if 8 < keys.len() {
+            return self.error("there are more than 8 fields to sort by");
+        }
+        Ok(keys)
+    }
+}

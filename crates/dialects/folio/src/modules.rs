@@ -1,0 +1,61 @@
+//! Every collection of the dialect, in the order in which their reference data can be loaded.
+
+use std::sync::LazyLock;
+
+use pinakes_store::Kind;
+
+use crate::collection::Collection;
+use crate::{login, places, tenants, users, vocabularies};
+
+/// Every collection.
+pub(crate) static COLLECTIONS: &[&Collection] = &[
+    &users::GROUPS,
+    &users::ADDRESS_TYPES,
+    &users::DEPARTMENTS,
+    &users::USERS,
+    &users::PROXIES_FOR,
+    &places::SERVICE_POINTS,
+    &places::INSTITUTIONS,
+    &places::CAMPUSES,
+    &places::LIBRARIES,
+    &places::LOCATIONS,
+    &users::SERVICE_POINTS_USERS,
+    &vocabularies::IDENTIFIER_TYPES,
+    &vocabularies::CONTRIBUTOR_TYPES,
+    &vocabularies::CONTRIBUTOR_NAME_TYPES,
+    &vocabularies::INSTANCE_TYPES,
+    &vocabularies::INSTANCE_FORMATS,
+    &vocabularies::ALTERNATIVE_TITLE_TYPES,
+    &vocabularies::INSTANCE_NOTE_TYPES,
+    &vocabularies::CLASSIFICATION_TYPES,
+    &vocabularies::SUBJECT_TYPES,
+    &vocabularies::SUBJECT_SOURCES,
+    &vocabularies::MODES_OF_ISSUANCE,
+    &vocabularies::INSTANCE_STATUSES,
+    &vocabularies::INSTANCE_DATE_TYPES,
+    &vocabularies::NATURE_OF_CONTENT_TERMS,
+    &vocabularies::ELECTRONIC_ACCESS_RELATIONSHIPS,
+    &vocabularies::INSTANCE_RELATIONSHIP_TYPES,
+    &vocabularies::STATISTICAL_CODE_TYPES,
+    &vocabularies::STATISTICAL_CODES,
+    &vocabularies::HOLDINGS_TYPES,
+    &vocabularies::HOLDINGS_NOTE_TYPES,
+    &vocabularies::HOLDINGS_SOURCES,
+    &vocabularies::CALL_NUMBER_TYPES,
+    &vocabularies::ILL_POLICIES,
+    &vocabularies::ITEM_NOTE_TYPES,
+    &vocabularies::ITEM_DAMAGED_STATUSES,
+    &vocabularies::MATERIAL_TYPES,
+    &vocabularies::LOAN_TYPES,
+];
+
+/// Kinds that are no collections.
+static OTHERS: [&Kind; 2] = [&login::REFRESH_TOKEN, &tenants::META];
+
+static KINDS: LazyLock<Vec<&'static Kind>> =
+    LazyLock::new(|| COLLECTIONS.iter().map(|it| &it.kind).chain(OTHERS).collect());
+
+/// Every kind that the dialect keeps.
+pub fn kinds() -> &'static [&'static Kind] {
+    &KINDS
+}

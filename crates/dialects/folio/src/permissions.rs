@@ -1,0 +1,197 @@
+//! Who may call what: the one place where permissions are checked.
+//!
+//! Every route names the FOLIO permission it needs. A caller holds those given to the user one by one or as sets
+//! (`inventory.all`), and those of the roles that the user's groups stand for. What nobody was given is refused.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use http::StatusCode;
+use pinakes_accounts::{Caller, User};
+
+use crate::error::FolioError;
+use crate::settings::Settings;
+
+/// What a route asks of its caller.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Access {
+    /// Nothing, not even a token: logging in, the gateway's own version.
+    Anybody,
+    /// A valid token.
+    User,
+    /// A permission.
+    Permission(Cow<'static, str>),
+    /// A permission of a user of the default tenant, which keeps the others.
+    Supertenant(&'static str),
+}
+
+impl Access {
+    /// To those who hold a permission.
+    pub fn to(permission: &'static str) -> Self {
+        Self::Permission(Cow::Borrowed(permission))
+    }
+}
+
+/// What the members of a role may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Role {
+    Admin,
+    Librarian,
+    Desk,
+    Reader,
+}
+
+/// First parts of permissions that only admins hold.
+const ADMINISTRATION: [&str; 14] = [
+    "users.",
+    "perms.",
+    "login.",
+    "okapi.",
+    "configuration.",
+    "mod-settings.",
+    "user-import.",
+    "usergroups.",
+    "proxiesfor.",
+    "departments.",
+    "addresstypes.",
+    "hrid-settings.",
+    "circulation.rules.",
+    "service-points-users.",
+];
+/// First parts of permissions over what is known of persons.
+const PERSONAL: [&str; 12] = [
+    "users.",
+    "perms.",
+    "proxiesfor.",
+    "login.",
+    "loans.",
+    "circulation.",
+    "circulation-storage.",
+    "accounts.",
+    "feefineactions.",
+    "manualblocks.",
+    "automated-patron-blocks.",
+    "user-import.",
+];
+/// First parts of permissions that lending and taking back need.
+const DESK: [&str; 4] =
+    ["circulation.", "circulation-storage.", "check-in-storage.", "automated-patron-blocks."];
+
+impl Role {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Admin => "pinakes.admin",
+            Self::Librarian => "pinakes.librarian",
+            Self::Desk => "pinakes.desk",
+            Self::Reader => "pinakes.reader",
+        }
+    }
+
+    fn grants(self, permission: &str) -> bool {
+        let begins = |list: &[&str]| list.iter().any(|it| permission.starts_with(it));
+        let reads = permission.ends_with(".get");
+        match self {
+            Self::Admin => true,
+            Self::Librarian => reads || !begins(&ADMINISTRATION),
+            Self::Desk => reads || begins(&DESK) && !begins(&ADMINISTRATION),
+            Self::Reader => reads && !begins(&PERSONAL),
+        }
+    }
+}
+
+fn roles(settings: &Settings, caller: &Caller) -> impl Iterator<Item = Role> {
+    let held = [
+        (Role::Admin, caller.is_in_any(&settings.admin_groups)),
+        (Role::Librarian, caller.is_in_any(&settings.librarian_groups)),
+        (Role::Desk, caller.is_in_any(&settings.desk_groups)),
+        (Role::Reader, caller.is_in_any(&settings.reader_groups)),
+    ];
+    held.into_iter().filter(|(_, is)| *is).map(|(role, _)| role)
+}
+
+/// Whether the caller holds a permission.
+pub fn holds(settings: &Settings, caller: &Caller, permission: &str) -> bool {
+    let given =
+        caller.user.as_deref().is_some_and(|user| user.permissions.iter().any(|it| covers(it, permission)));
+    given || roles(settings, caller).any(|role| role.grants(permission))
+}
+
+/// `a.all` covers whatever begins with `a.`; anything else itself.
+fn covers(held: &str, wanted: &str) -> bool {
+    held == wanted
+        || held.strip_suffix("all").is_some_and(|base| base.ends_with('.') && wanted.starts_with(base))
+}
+
+/// Names of the permissions that a caller is told to hold; roles are named as sets.
+pub fn names(settings: &Settings, caller: &Caller) -> Vec<String> {
+    let mut names = caller.user.as_deref().map(|it| it.permissions.clone()).unwrap_or_default();
+    names.extend(roles(settings, caller).map(|it| it.name().to_owned()));
+    names
+}
+
+/// The same for a user who is about to log in.
+pub fn names_of(settings: &Settings, user: &User) -> Vec<String> {
+    let groups = user.groups.clone().into();
+    names(settings, &Caller { user: Some(Arc::new(user.clone())), groups, claims: None })
+}
+
+/// Lets the caller pass or says why not.
+///
+/// Errors: 403 `Access for user '{name}' ({id}) requires permission: {permission}`.
+pub(crate) fn check(
+    settings: &Settings,
+    caller: &Caller,
+    tenant: &str,
+    default_tenant: &str,
+    access: &Access,
+) -> Result<(), FolioError> {
+    let permission = match access {
+        Access::Anybody | Access::User => return Ok(()),
+        Access::Permission(permission) => permission.as_ref(),
+        Access::Supertenant(permission) if tenant == default_tenant => permission,
+        Access::Supertenant(_) => {
+            let message = format!("Access requires a user of the tenant {default_tenant}");
+            return Err(FolioError::text(StatusCode::FORBIDDEN, message));
+        }
+    };
+    if holds(settings, caller, permission) {
+        return Ok(());
+    }
+    let (name, id) = match caller.user.as_deref() {
+        Some(user) => (user.username.as_str(), user.uuid.to_string()),
+        None => ("", String::new()),
+    };
+    let message = format!("Access for user '{name}' ({id}) requires permission: {permission}");
+    Err(FolioError::text(StatusCode::FORBIDDEN, message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn roles_grant_what_they_are_for() {
+        for (permission, granted) in [
+            ("users.item.post", [true, false, false, false]),
+            ("users.collection.get", [true, true, true, false]),
+            ("inventory-storage.items.item.post", [true, true, false, false]),
+            ("inventory-storage.items.item.get", [true, true, true, true]),
+            ("circulation.check-out-by-barcode.post", [true, true, true, false]),
+            ("circulation.loans.collection.get", [true, true, true, false]),
+            ("circulation.rules.put", [true, false, false, false]),
+            ("okapi.proxy.tenants.post", [true, false, false, false]),
+        ] {
+            let roles = [Role::Admin, Role::Librarian, Role::Desk, Role::Reader];
+            assert_eq!(roles.map(|it| it.grants(permission)), granted, "{permission}");
+        }
+    }
+
+    #[test]
+    fn sets_cover_what_they_begin() {
+        assert!(covers("inventory.all", "inventory.items.item.get"));
+        assert!(covers("inventory.items.item.get", "inventory.items.item.get"));
+        assert!(!covers("inventory.all", "inventory-storage.items.item.get"));
+        assert!(!covers("all", "inventory.items.item.get"));
+        assert!(!covers("inventory", "inventory.items.item.get"));
+    }
+}

@@ -1,0 +1,131 @@
+//! Where things are: institutions, campuses, libraries, locations, service points (section 10 of the contract).
+
+use pinakes_store::{Column, Index, Kind, Type};
+
+use crate::collection::{Collection, Kinds, Reference, Schema, Unique};
+use crate::cql::Names;
+
+/// `/service-points`.
+pub static SERVICE_POINTS: Collection = Collection {
+    permission: "inventory-storage.service-points",
+    kind: Kind {
+        id_path: Some("id"),
+        columns: &[
+            Column::one("name", Type::Folded),
+            Column::one("code", Type::Folded),
+            Column::one("pickupLocation", Type::Boolean),
+        ],
+        indexes: &[Index::unique(&["name"]), Index::unique(&["code"])],
+        ..Kind::named("folio_service_point")
+    },
+    schema: Schema {
+        required: &["name", "code", "discoveryDisplayName"],
+        types: &[("pickupLocation", Kinds::Boolean)],
+        lists: &["staffSlips"],
+        defaults: &[("pickupLocation", "false")],
+        ..Schema::OPEN
+    },
+    unique: &[
+        Unique { column: "name", message: "Service Point Exists" },
+        Unique { column: "code", message: "Service Point Exists" },
+    ],
+    names: Names { whole: &["code"], ..Names::PLAIN },
+    reference_data: include_str!("../reference/service-points.json"),
+    ..Collection::named("/service-points", "servicepoints", "service_point")
+};
+
+/// `/location-units/institutions`.
+pub static INSTITUTIONS: Collection = Collection {
+    permission: "inventory-storage.location-units.institutions",
+    schema: Schema { required: &["name", "code"], ..Schema::OPEN },
+    reference_data: include_str!("../reference/institutions.json"),
+    ..unit("/location-units/institutions", "locinsts", "folio_institution", "locinstitution")
+};
+
+/// `/location-units/campuses`.
+pub static CAMPUSES: Collection = Collection {
+    permission: "inventory-storage.location-units.campuses",
+    schema: Schema {
+        required: &["name", "institutionId", "code"],
+        types: &[("institutionId", Kinds::Uuid)],
+        ..Schema::OPEN
+    },
+    references: &[Reference { path: "institutionId", to: || &INSTITUTIONS }],
+    reference_data: include_str!("../reference/campuses.json"),
+    ..unit("/location-units/campuses", "loccamps", "folio_campus", "loccampus")
+};
+
+/// `/location-units/libraries`.
+pub static LIBRARIES: Collection = Collection {
+    permission: "inventory-storage.location-units.libraries",
+    schema: Schema {
+        required: &["name", "campusId", "code"],
+        types: &[("campusId", Kinds::Uuid)],
+        ..Schema::OPEN
+    },
+    references: &[Reference { path: "campusId", to: || &CAMPUSES }],
+    reference_data: include_str!("../reference/libraries.json"),
+    ..unit("/location-units/libraries", "loclibs", "folio_library", "loclibrary")
+};
+
+/// `/locations`.
+pub static LOCATIONS: Collection = Collection {
+    permission: "inventory-storage.locations",
+    kind: Kind {
+        id_path: Some("id"),
+        columns: &[
+            Column::one("name", Type::Folded),
+            Column::one("code", Type::Folded),
+            Column::one("institutionId", Type::Text),
+            Column::one("campusId", Type::Text),
+            Column::one("libraryId", Type::Text),
+            Column::one("primaryServicePoint", Type::Text),
+            Column::many("servicePointIds", Type::Text),
+        ],
+        indexes: &[Index::unique(&["name"]), Index::unique(&["code"]), Index::on(&["libraryId"])],
+        ..Kind::named("folio_location")
+    },
+    schema: Schema {
+        required: &["name", "code", "institutionId", "campusId", "libraryId", "primaryServicePoint"],
+        types: &[
+            ("institutionId", Kinds::Uuid),
+            ("campusId", Kinds::Uuid),
+            ("libraryId", Kinds::Uuid),
+            ("primaryServicePoint", Kinds::Uuid),
+            ("servicePointIds", Kinds::List),
+            ("isActive", Kinds::Boolean),
+        ],
+        lists: &["servicePointIds"],
+        defaults: &[("isActive", "true")],
+        ..Schema::OPEN
+    },
+    unique: &[Unique { column: "name", message: "" }, Unique { column: "code", message: "" }],
+    references: &[
+        Reference { path: "institutionId", to: || &INSTITUTIONS },
+        Reference { path: "campusId", to: || &CAMPUSES },
+        Reference { path: "libraryId", to: || &LIBRARIES },
+        Reference { path: "primaryServicePoint", to: || &SERVICE_POINTS },
+        Reference { path: "servicePointIds", to: || &SERVICE_POINTS },
+    ],
+    names: Names { whole: &["code"], ..Names::PLAIN },
+    reference_data: include_str!("../reference/locations.json"),
+    ..Collection::named("/locations", "locations", "location")
+};
+
+const UNIT_COLUMNS: &[Column] = &[
+    Column::one("name", Type::Folded),
+    Column::one("code", Type::Folded),
+    Column::one("institutionId", Type::Text),
+    Column::one("campusId", Type::Text),
+];
+const UNIT_INDEXES: &[Index] = &[Index::unique(&["name"]), Index::on(&["code"])];
+
+/// A unit above locations: name and code, the name unique.
+const fn unit(path: &'static str, list: &'static str, kind: &'static str, table: &'static str) -> Collection {
+    Collection {
+        kind: Kind { id_path: Some("id"), columns: UNIT_COLUMNS, indexes: UNIT_INDEXES, ..Kind::named(kind) },
+        table,
+        unique: &[Unique { column: "name", message: "" }],
+        ..Collection::named(path, list, kind)
+    }
+}

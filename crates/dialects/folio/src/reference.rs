@@ -1,0 +1,56 @@
+//! The data that is there in a new tenant (section 14 of the contract): `reference/*.json`, one file for each
+//! collection, FOLIO's ids where they are known.
+//!
+//! It is loaded when a tenant is made here, otherwise with the first request of a tenant to this dialect, so that
+//! tenants that never speak it carry nothing of it. What was loaded is noted by collection: what a site deletes does
+//! not come back, what a later version of the program adds does.
+
+use pinakes_accounts::Entropy;
+use pinakes_store::{StoreError, Txn, View};
+use serde_json::{Map, Value, json};
+
+use crate::collection::{self, Collection, Writer};
+use crate::error::FolioError;
+use crate::modules;
+use crate::tenants::META;
+
+/// Id of the record that notes what was loaded.
+const NOTE: &str = "reference";
+
+fn with_data() -> impl Iterator<Item = &'static Collection> {
+    modules::COLLECTIONS.iter().copied().filter(|it| !it.reference_data.is_empty())
+}
+
+fn loaded(view: &mut View<'_>) -> Result<Map<String, Value>, StoreError> {
+    let note = view.get(&META, NOTE)?.map(|it| it.json()).transpose()?;
+    Ok(note.and_then(|it| it.get("loaded").and_then(Value::as_object).cloned()).unwrap_or_default())
+}
+
+/// Whether the tenant has all of it.
+pub fn is_loaded(view: &mut View<'_>) -> Result<bool, FolioError> {
+    let loaded = loaded(view)?;
+    Ok(with_data().all(|it| loaded.contains_key(it.kind.name)))
+}
+
+/// Loads what was not loaded yet.
+pub fn load(txn: &mut Txn<'_>, now_ms: i64) -> Result<(), FolioError> {
+    let mut loaded = loaded(txn)?;
+    let writer = Writer::new(now_ms, None, Entropy::System);
+    for collection in with_data().filter(|it| !loaded.contains_key(it.kind.name)).collect::<Vec<_>>() {
+        let damaged =
+            |reason: String| StoreError::Damaged(format!("reference data of {}: {reason}", collection.path));
+        let records: Vec<Map<String, Value>> =
+            serde_json::from_str(collection.reference_data).map_err(|error| damaged(error.to_string()))?;
+        for record in records {
+            let id = record.get("id").and_then(Value::as_str).unwrap_or_default().to_owned();
+            if txn.has(&collection.kind, &id)? {
+                continue;
+            }
+            collection::insert(txn, &writer, collection, record)
+                .map_err(|error| damaged(format!("{id}: {error}")))?;
+        }
+        loaded.insert(collection.kind.name.to_owned(), 1.into());
+    }
+    txn.put(&META, NOTE, &json!({"id": NOTE, "loaded": loaded}))?;
+    Ok(())
+}

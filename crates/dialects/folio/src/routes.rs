@@ -1,0 +1,158 @@
+//! The table of routes: each with its method, its path and what it asks of its caller; and how the dialect is mounted.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{RawPathParams, Request, State};
+use axum::response::IntoResponse as _;
+use axum::routing::MethodFilter;
+use http::{HeaderMap, Method, StatusCode, Uri};
+use pinakes_http::{Context, Cors, DoubleSlashes, FinalSlash, Mount, PathRules};
+use serde_json::Value;
+
+use crate::app::{Call, Folio};
+use crate::error::{Answer, FolioError, render};
+use crate::permissions::Access;
+use crate::settings::Settings;
+use crate::{collection, login, modules, perms, tenants, users};
+
+/// One line of the table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Route {
+    /// The method.
+    pub method: Method,
+    /// The path, with `{name}` for what varies.
+    pub path: String,
+    /// What it asks of its caller.
+    pub access: Access,
+}
+
+/// The routes, gathered. What is not added here is not served.
+#[derive(Default)]
+pub struct Routes {
+    router: Router<Folio>,
+    table: Vec<Route>,
+}
+
+impl Routes {
+    /// With `GET path`.
+    pub fn get<H, F>(self, path: &str, access: Access, handler: H) -> Self
+    where
+        H: Fn(Call) -> F + Clone + Send + Sync + 'static,
+        F: Future<Output = Answer> + Send + 'static,
+    {
+        self.on(Method::GET, path, access, handler)
+    }
+
+    /// With `POST path`.
+    pub fn post<H, F>(self, path: &str, access: Access, handler: H) -> Self
+    where
+        H: Fn(Call) -> F + Clone + Send + Sync + 'static,
+        F: Future<Output = Answer> + Send + 'static,
+    {
+        self.on(Method::POST, path, access, handler)
+    }
+
+    /// With `PUT path`.
+    pub fn put<H, F>(self, path: &str, access: Access, handler: H) -> Self
+    where
+        H: Fn(Call) -> F + Clone + Send + Sync + 'static,
+        F: Future<Output = Answer> + Send + 'static,
+    {
+        self.on(Method::PUT, path, access, handler)
+    }
+
+    /// With `DELETE path`.
+    pub fn delete<H, F>(self, path: &str, access: Access, handler: H) -> Self
+    where
+        H: Fn(Call) -> F + Clone + Send + Sync + 'static,
+        F: Future<Output = Answer> + Send + 'static,
+    {
+        self.on(Method::DELETE, path, access, handler)
+    }
+
+    /// With a route. The handler is reached only by calls that `access` lets in.
+    pub fn on<H, F>(mut self, method: Method, path: &str, access: Access, handler: H) -> Self
+    where
+        H: Fn(Call) -> F + Clone + Send + Sync + 'static,
+        F: Future<Output = Answer> + Send + 'static,
+    {
+        let asked = Arc::new(access.clone());
+        let serve = move |State(app): State<Folio>, params: RawPathParams, request: Request| {
+            let params = params.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+            let (handler, asked) = (handler.clone(), Arc::clone(&asked));
+            async move {
+                let (parts, body) = request.into_parts();
+                let answered = match Call::admit(app, params, parts, body, &asked).await {
+                    Ok(call) => handler(call).await,
+                    Err(refused) => Err(refused),
+                };
+                answered.unwrap_or_else(FolioError::into_response)
+            }
+        };
+        // The methods of this dialect are all among those that axum knows.
+        let filter = MethodFilter::try_from(method.clone()).unwrap_or(MethodFilter::TRACE);
+        self.router = self.router.route(path, axum::routing::on(filter, serve));
+        self.table.push(Route { method, path: path.to_owned(), access });
+        self
+    }
+
+    /// With the routes that `add` adds.
+    pub fn with(self, add: impl FnOnce(Self) -> Self) -> Self {
+        add(self)
+    }
+
+    /// With the routes of a collection.
+    pub fn collection(self, collection: &'static collection::Collection) -> Self {
+        collection::routes(self, collection)
+    }
+}
+
+/// Every route of the dialect.
+fn all() -> Routes {
+    let routes =
+        Routes::default().with(login::routes).with(users::routes).with(perms::routes).with(tenants::routes);
+    modules::COLLECTIONS.iter().copied().filter(|it| it.is_served).fold(routes, Routes::collection)
+}
+
+/// Every route with what it asks of its caller.
+pub fn table() -> Vec<Route> {
+    all().table
+}
+
+/// Where the dialect lives: the first parts of its routes' paths.
+fn base_paths(table: &[Route]) -> Vec<String> {
+    let mut bases: Vec<String> =
+        table.iter().filter_map(|it| it.path.split('/').nth(1)).map(|it| format!("/{it}")).collect();
+    bases.push("/consortia".to_owned());
+    bases.push("/entitlements".to_owned());
+    bases.sort_unstable();
+    bases.dedup();
+    bases
+}
+
+/// The dialect as the shell serves it.
+pub fn mount(context: Context, settings: Settings) -> Mount {
+    let app = Folio::new(context, settings);
+    let Routes { router, table } = all();
+    let bases = base_paths(&table);
+    let bases: Vec<&str> = bases.iter().map(String::as_str).collect();
+    let router = router.fallback(nothing_there).method_not_allowed_fallback(nothing_there).with_state(app);
+    Mount {
+        path_rules: PathRules::default()
+            .double_slashes(DoubleSlashes::Collapse)
+            .final_slash(FinalSlash::Drop),
+        openapi: Value::Null,
+        cors: Cors::AnyoneWithCookies,
+        refuse: |refusal| render(&refusal),
+        ..Mount::new("folio", &bases, router)
+    }
+}
+
+/// `No suitable module found for path /x for tenant t`.
+async fn nothing_there(State(app): State<Folio>, headers: HeaderMap, uri: Uri, _: Body) -> FolioError {
+    let tenant = app.context.tenants().choose(&headers).unwrap_or_default();
+    let message = format!("No suitable module found for path {} for tenant {tenant}", uri.path());
+    FolioError::text(StatusCode::NOT_FOUND, message)
+}

@@ -1,0 +1,50 @@
+//! The dialect's settings: the `[folio]` table of `pinakes.toml`.
+
+use serde::Deserialize;
+
+/// Settings of the dialect. Lists are of exact group names.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// May do everything in their tenant; those of the default tenant also make and remove tenants.
+    pub admin_groups: Vec<String>,
+    /// May do everything but users, permissions, settings and tenants.
+    pub librarian_groups: Vec<String>,
+    /// May lend and take back, and read what the desk needs.
+    pub desk_groups: Vec<String>,
+    /// May read records that are about nobody.
+    pub reader_groups: Vec<String>,
+    /// Life of an access token, in seconds (600).
+    pub access_token_s: i64,
+    /// Life of a refresh token, in seconds (a week).
+    pub refresh_token_s: i64,
+    /// Life of a token of `/authn/login`, which knows no refreshing, in seconds (a day).
+    pub login_token_s: i64,
+    /// Longest CQL query, in bytes (64 KiB). Beyond: 400.
+    pub cql_bytes: usize,
+    /// Deepest nesting of brackets in a CQL query (32). Beyond: 400.
+    pub cql_depth: usize,
+    /// Most conditions in a CQL query (1,000). Beyond: 400.
+    pub cql_clauses: usize,
+    /// Records in one request of a batch endpoint (20,000). Beyond: 413.
+    pub batch_records: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        let groups = |name: &str| vec![name.to_owned()];
+        Self {
+            admin_groups: groups("admin"),
+            librarian_groups: groups("librarian"),
+            desk_groups: groups("desk"),
+            reader_groups: groups("reader"),
+            access_token_s: 600,
+            refresh_token_s: 604_800,
+            login_token_s: 86_400,
+            cql_bytes: 64 << 10,
+            cql_depth: 32,
+            cql_clauses: 1_000,
+            batch_records: 20_000,
+        }
+    }
+}

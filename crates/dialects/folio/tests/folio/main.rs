@@ -1,0 +1,6 @@
+//! The dialect from outside: exchanges with clients, permissions, the query language.
+
+mod cql;
+mod exchange;
+mod permissions;
+mod server;

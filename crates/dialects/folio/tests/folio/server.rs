@@ -1,0 +1,138 @@
+//! A server for tests: clock, ids and users are the same in every run.
+
+use std::collections::BTreeMap;
+
+use axum::body::Body;
+use axum::extract::Request;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
+use http_body_util::BodyExt as _;
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+use pinakes_accounts::{Accounts, Clock, Entropy, Password, Secret};
+use pinakes_folio::Settings;
+use pinakes_http::{Context, Mount, TenantChoice};
+use pinakes_store::{Catalogue, Kind, Limits, Location, Tenant};
+use serde_json::Value;
+use tower::ServiceExt as _;
+
+/// Any error of a test.
+pub(crate) type Failure = Box<dyn std::error::Error>;
+
+/// Those who ask, with the groups that stand for their roles, in the tenant `diku`.
+pub(crate) const USERS: [(&str, &[&str]); 5] = [
+    ("admin", &["admin"]),
+    ("librarian", &["librarian"]),
+    ("desk", &["desk"]),
+    ("reader", &["reader"]),
+    ("stranger", &[]),
+];
+/// The admin of the default tenant.
+pub(crate) const KEEPER: &str = "keeper";
+/// Everybody's password.
+pub(crate) const PASSWORD: &str = "folio-2026";
+
+/// 2026-02-01T10:00:00.000Z.
+const BEGIN_MS: i64 = 1_769_940_000_000;
+
+/// What a URI must not contain as it is.
+const NOT_IN_URI: &AsciiSet = &CONTROLS
+    .add(b' ')
+    .add(b'"')
+    .add(b'<')
+    .add(b'>')
+    .add(b'{')
+    .add(b'}')
+    .add(b'[')
+    .add(b']')
+    .add(b'^')
+    .add(b'|');
+
+pub(crate) struct Server {
+    /// Removed when the test is over.
+    _folder: tempfile::TempDir,
+    pub(crate) mount: Mount,
+    pub(crate) clock: Clock,
+    tokens: BTreeMap<String, (String, String)>,
+}
+
+impl Server {
+    /// With the tenants `pinakes` (the default) and `diku`.
+    pub(crate) async fn start() -> Result<Self, Failure> {
+        let folder = tempfile::tempdir()?;
+        let limits = Limits::default();
+        let kinds: &'static [&'static Kind] =
+            [pinakes_accounts::KINDS, pinakes_folio::kinds()].concat().leak();
+        let catalogue = Catalogue::open(Location::Folder(folder.path().into()), kinds, limits.clone())?;
+        let first = catalogue.create_tenant("pinakes", "keeps the others")?;
+        let tenant = catalogue.create_tenant("diku", "a library")?;
+        let clock = Clock::fixed(BEGIN_MS);
+        let settings = pinakes_accounts::Settings {
+            secret: Secret::from_text("a secret for tests alone")?,
+            everyone: Vec::new(),
+            clock: clock.clone(),
+            entropy: Entropy::seeded(1),
+        };
+        let accounts = Accounts::new(settings, &limits);
+        let mut tokens = BTreeMap::new();
+        for (name, groups) in USERS {
+            tokens.insert(
+                name.to_owned(),
+                (tenant.name().to_owned(), add(&accounts, &tenant, name, groups).await?),
+            );
+        }
+        let token = add(&accounts, &first, KEEPER, &["admin"]).await?;
+        tokens.insert(KEEPER.to_owned(), (first.name().to_owned(), token));
+        let tenants = TenantChoice { default: "pinakes".to_owned(), ..TenantChoice::default() };
+        let context = Context::new(catalogue, accounts, limits, tenants);
+        let mount = pinakes_folio::mount(context, Settings::default());
+        Ok(Self { _folder: folder, mount, clock, tokens })
+    }
+
+    /// The tenant and the token of somebody.
+    pub(crate) fn token(&self, who: &str) -> Option<&(String, String)> {
+        self.tokens.get(who)
+    }
+
+    /// Sends a request as `who`; header lines after the first, then the body.
+    pub(crate) async fn ask(&self, request: &str) -> Result<(StatusCode, HeaderMap, Vec<u8>), Failure> {
+        let mut lines = request.lines();
+        let head: Vec<&str> = lines.next().unwrap_or_default().splitn(3, ' ').collect();
+        let [who, method, path] = head.as_slice() else {
+            return Err(format!("no request: {request}").into());
+        };
+        let uri: Uri = utf8_percent_encode(path, NOT_IN_URI).to_string().parse()?;
+        let uri = self.mount.path_rules.rewrite(&uri).unwrap_or(uri);
+        let mut headers = HeaderMap::new();
+        let mut body = String::new();
+        for line in lines {
+            match line.split_once(": ") {
+                Some((name, value)) if body.is_empty() && !line.starts_with(['{', '[', '"']) => {
+                    headers.insert(HeaderName::try_from(name)?, HeaderValue::try_from(value)?);
+                }
+                _ => body.push_str(line),
+            }
+        }
+        let (tenant, token) = self.tokens.get(*who).cloned().unwrap_or(("diku".to_owned(), String::new()));
+        headers.entry("x-okapi-tenant").or_insert(HeaderValue::try_from(tenant)?);
+        if !token.is_empty() {
+            headers.insert("x-okapi-token", HeaderValue::try_from(token)?);
+        }
+        let mut request =
+            Request::builder().method(Method::try_from(*method)?).uri(uri).body(Body::from(body))?;
+        request.headers_mut().extend(headers);
+        let answer = self.mount.router.clone().oneshot(request).await?;
+        let (parts, body) = answer.into_parts();
+        Ok((parts.status, parts.headers, body.collect().await?.to_bytes().to_vec()))
+    }
+}
+
+/// A user with a password and a token that does not end.
+async fn add(accounts: &Accounts, tenant: &Tenant, name: &str, groups: &[&str]) -> Result<String, Failure> {
+    let mut user = accounts.new_user(name);
+    user.groups = groups.iter().map(|it| (*it).to_owned()).collect();
+    let user = accounts.create(tenant, user, Some(Password::new(PASSWORD)?)).await?;
+    let claims = [
+        ("user_id".to_owned(), Value::from(user.uuid.to_string())),
+        ("tenant".to_owned(), Value::from(tenant.name())),
+    ];
+    Ok(accounts.sign(tenant.name(), &claims.into_iter().collect()))
+}
