@@ -197,6 +197,7 @@ pub async fn measure(
         path: format!("/{answer_bytes}"),
         headers,
         body: vec![b'x'; usize::try_from(request_bytes).unwrap_or(usize::MAX)].into(),
+        also_fine: None,
     };
     let step = Step {
         name: "bare server".to_owned(),

@@ -19,10 +19,12 @@ use crate::load::ClientSettings;
 use crate::report;
 use crate::runner::Finished;
 use crate::scenario::http::HttpArgs;
+use crate::scenario::labe::LabeArgs;
+use crate::scenario::labe_data::LabeDataArgs;
 use crate::scenario::scicat_ingest::ScicatIngestArgs;
 use crate::scenario::scicat_origdatablocks::ScicatOrigdatablocksArgs;
 use crate::scenario::scicat_reads::ScicatReadsArgs;
-use crate::scenario::{http, scicat_ingest, scicat_origdatablocks, scicat_reads, seconds};
+use crate::scenario::{http, labe, labe_data, scicat_ingest, scicat_origdatablocks, scicat_reads, seconds};
 use crate::stop::Stop;
 use crate::verdict::{rate, thousands};
 
@@ -46,6 +48,10 @@ pub enum Command {
     ScicatIngest(ScicatIngestArgs),
     /// SciCat: register the files of a dataset in blocks.
     ScicatOrigdatablocks(ScicatOrigdatablocksArgs),
+    /// labe: citation documents of random ids, of ids without citations, and of the dearest ids.
+    Labe(LabeArgs),
+    /// Write the catalogue and the citations that `labe` asks for.
+    LabeData(LabeDataArgs),
     /// Any URL under any kind of load.
     Http(Box<HttpArgs>),
     /// Compare two runs, or two folders of repeated runs.
@@ -155,6 +161,8 @@ async fn run_command(command: &Command) -> Result<ExitCode, BenchError> {
         Command::ScicatReads(args) => conclude(scicat_reads::run(args, &stop).await?),
         Command::ScicatIngest(args) => conclude(scicat_ingest::run(args, &stop).await?),
         Command::ScicatOrigdatablocks(args) => conclude(scicat_origdatablocks::run(args, &stop).await?),
+        Command::Labe(args) => conclude(labe::run(args, &stop).await?),
+        Command::LabeData(args) => print(&labe_data::run(args)?),
         Command::Http(args) => conclude(http::run(args, &stop).await?),
         Command::Compare(args) => print(&compare(&args.a, &args.b)?),
         Command::Ceiling(args) => ceiling(args, &stop).await,

@@ -2,7 +2,7 @@
 //! would hide which connection waited.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, HOST};
@@ -25,17 +25,19 @@ pub struct Request {
     pub headers: Arc<HeaderMap>,
     /// Body; empty for none.
     pub body: Bytes,
+    /// A status beside 2xx and 304 that is a right answer: a question whose answer is "there is none".
+    pub also_fine: Option<u16>,
 }
 
 impl Request {
     /// A `GET` of `path`.
     pub fn get(path: String, headers: &Arc<HeaderMap>) -> Self {
-        Self { method: Method::GET, path, headers: Arc::clone(headers), body: Bytes::new() }
+        Self { method: Method::GET, path, headers: Arc::clone(headers), body: Bytes::new(), also_fine: None }
     }
 
     /// A `POST` of `body` to `path`.
     pub fn post(path: String, headers: &Arc<HeaderMap>, body: Bytes) -> Self {
-        Self { method: Method::POST, path, headers: Arc::clone(headers), body }
+        Self { method: Method::POST, path, headers: Arc::clone(headers), body, also_fine: None }
     }
 }
 
@@ -59,12 +61,16 @@ pub struct Answer {
     pub body_bytes: u64,
     /// The body, if [`AnswerBody::Keep`] was asked for.
     pub body: Bytes,
+    /// From sending to the answer's head.
+    pub head_after: Duration,
+    /// Whether the status is the request's [`Request::also_fine`].
+    pub is_also_fine: bool,
 }
 
 impl Answer {
-    /// True for 2xx and 304, the answers that count as success.
+    /// True for 2xx and 304, and for what the request calls right: the answers that count as success.
     pub fn is_success(&self) -> bool {
-        matches!(self.status, 200..=299 | 304)
+        matches!(self.status, 200..=299 | 304) || self.is_also_fine
     }
 
     /// Status and the first characters of the body, for messages.
@@ -153,7 +159,10 @@ impl Connection {
         };
         let outcome = tokio::time::timeout(self.timeout, converse(sender, message, body)).await;
         let result = match outcome {
-            Ok(result) => result,
+            Ok(result) => result.map(|mut answer| {
+                answer.is_also_fine = request.also_fine == Some(answer.status);
+                answer
+            }),
             Err(_elapsed) => Err((Failure::TimedOut(self.timeout), Sent::Perhaps)),
         };
         if result.is_err() {
@@ -210,7 +219,9 @@ async fn converse(
         (Failure::Lost(error.to_string()), sent)
     };
     sender.ready().await.map_err(|error| (Failure::Lost(error.to_string()), Sent::No))?;
+    let sent = Instant::now();
     let (head, mut incoming) = sender.send_request(message).await.map_err(lost)?.into_parts();
+    let head_after = sent.elapsed();
     let mut body_bytes = 0;
     let mut kept = Vec::new();
     while let Some(frame) = incoming.frame().await {
@@ -222,5 +233,12 @@ async fn converse(
             }
         }
     }
-    Ok(Answer { status: head.status.as_u16(), headers: head.headers, body_bytes, body: kept.into() })
+    Ok(Answer {
+        status: head.status.as_u16(),
+        headers: head.headers,
+        body_bytes,
+        body: kept.into(),
+        head_after,
+        is_also_fine: false,
+    })
 }

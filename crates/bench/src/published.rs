@@ -34,6 +34,12 @@ pub struct Published {
     pub p50_ms: Option<Range>,
     /// 99th percentile, in milliseconds.
     pub p99_ms: Option<Range>,
+    /// 99.5th percentile, in milliseconds.
+    #[serde(default)]
+    pub p99_5_ms: Option<Range>,
+    /// Mean, in milliseconds.
+    #[serde(default)]
+    pub mean_ms: Option<Range>,
     /// Answers per second.
     pub rate_per_s: Option<Range>,
     /// Time of a single request, in milliseconds.
@@ -49,7 +55,7 @@ pub fn scicat_reads(rate_per_s: f64) -> Option<Published> {
         p50_ms: Some(Range::between(5.0, 7.0)),
         p99_ms: Some(Range::between(160.0, 23_800.0)),
         rate_per_s: Some(Range::exactly(1000.0)),
-        single_ms: None,
+        ..Published::default()
     })
 }
 
@@ -68,9 +74,8 @@ pub fn scicat_ingest(n_fields: usize, rate_per_s: f64) -> Option<Published> {
     published.then(|| Published {
         conditions: "100 / 250 / 1000 fields, rate 500/s".to_owned(),
         p50_ms: Some(Range::between(47_000.0, 54_000.0)),
-        p99_ms: None,
         rate_per_s: Some(Range::between(140.0, 150.0)),
-        single_ms: None,
+        ..Published::default()
     })
 }
 
@@ -90,4 +95,24 @@ pub fn scicat_block(n_files: u64) -> Option<Published> {
         single_ms: Some(Range::exactly(86_000.0)),
         ..Published::default()
     })
+}
+
+/// labe, citation documents of random ids, 8 to 48 requests in parallel over the whole of COCI of early 2022 (1.2
+/// thousand million citations, warm cache of the most linked).
+pub fn labe_random() -> Published {
+    Published {
+        conditions: "1.24 billion citations, random ids, 8 to 48 in parallel, most linked cached".to_owned(),
+        p50_ms: Some(Range::between(25.0, 37.0)),
+        p99_5_ms: Some(Range::between(330.0, 1_080.0)),
+        ..Published::default()
+    }
+}
+
+/// labe, the thousand ids with the most citations, nothing cached.
+pub fn labe_dearest() -> Published {
+    Published {
+        conditions: "1.24 billion citations, dearest 1,000 ids, cold".to_owned(),
+        mean_ms: Some(Range::exactly(17_000.0)),
+        ..Published::default()
+    }
 }

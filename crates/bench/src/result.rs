@@ -202,6 +202,9 @@ pub struct FlowResult {
     pub latency: Latency,
     /// From the sending.
     pub service: Latency,
+    /// From the sending to the head of the answer.
+    #[serde(default)]
+    pub head: Latency,
     /// Percentile and latency in milliseconds.
     pub distribution: Vec<[f64; 2]>,
     /// By second of the measured window.
@@ -230,6 +233,9 @@ pub struct Latency {
     pub p95_ms: f64,
     /// 99th percentile.
     pub p99_ms: f64,
+    /// 99.5th percentile.
+    #[serde(default)]
+    pub p99_5_ms: f64,
     /// 99.9th percentile.
     pub p99_9_ms: f64,
     /// Highest.
@@ -247,6 +253,7 @@ impl Latency {
             p90_ms: ms(0.9),
             p95_ms: ms(0.95),
             p99_ms: ms(0.99),
+            p99_5_ms: ms(0.995),
             p99_9_ms: ms(0.999),
             max_ms: histogram_us.max() as f64 / 1e3,
         }
@@ -376,6 +383,7 @@ fn flow_result(record: &FlowRecord, measured_s: f64) -> FlowResult {
         request_bytes_mean: mean(record.request_bytes, record.n_ok + record.n_errors()),
         latency: Latency::of(histogram),
         service: Latency::of(&record.service_us),
+        head: Latency::of(&record.head_us),
         distribution: if histogram.is_empty() {
             Vec::new()
         } else {

@@ -14,7 +14,7 @@ use pinakes_bench::cli::{BenchArgs, Command};
 use pinakes_bench::compare::compare;
 use pinakes_bench::result::{Ended, RunResult, StepKind};
 use pinakes_bench::runner::Finished;
-use pinakes_bench::scenario::{http, scicat_ingest, scicat_origdatablocks, scicat_reads};
+use pinakes_bench::scenario::{http, labe, labe_data, scicat_ingest, scicat_origdatablocks, scicat_reads};
 use pinakes_bench::stop::Stop;
 use servers::TestServer;
 use servers::scicat::{Datasets, PASSWORD, router};
@@ -30,6 +30,7 @@ async fn run(words: &[&str], stop: &Stop) -> Result<Finished, BenchError> {
     let cli = Cli::try_parse_from(["bench"].iter().chain(words)).unwrap();
     match cli.args.command {
         Command::Http(args) => http::run(&args, stop).await,
+        Command::Labe(args) => labe::run(&args, stop).await,
         Command::ScicatReads(args) => scicat_reads::run(&args, stop).await,
         Command::ScicatIngest(args) => scicat_ingest::run(&args, stop).await,
         Command::ScicatOrigdatablocks(args) => scicat_origdatablocks::run(&args, stop).await,
@@ -181,6 +182,71 @@ async fn blocks_are_counted_and_timed() {
         datasets.lock().unwrap().values().map(|dataset| dataset["numberOfFiles"].as_u64().unwrap()).collect();
     counts.sort_unstable();
     assert_eq!(counts, [100, 1000, 2000]);
+}
+
+/// The data is written, and a server of it asked: an answer without citations is right, a long one has a beginning.
+#[tokio::test]
+async fn labe_asks_for_what_was_written() {
+    const LONG_BYTES: usize = 200_000;
+    let data = tempfile::tempdir().unwrap();
+    let written =
+        Cli::try_parse_from(["bench", "labe-data", "--out", data.path().to_str().unwrap()]).unwrap();
+    let Command::LabeData(args) = written.args.command else { panic!("another command") };
+    let told = labe_data::run(&args).unwrap();
+    assert!(told.starts_with("20,000 ids, 400,000 citations in "), "{told}");
+    let read = |name: &str| std::fs::read_to_string(data.path().join(name)).unwrap();
+    let rows = read("ids.tsv");
+    let ids: Arc<Vec<String>> =
+        Arc::new(rows.lines().map(|it| it.split('\t').next().unwrap().to_owned()).collect());
+    assert_eq!((ids.len(), read("documents.jsonl").lines().count()), (20_000, 20_000));
+    assert_eq!(read("citations.csv").lines().count(), 400_001);
+    let known = Arc::clone(&ids);
+    let server = TestServer::answering(move |_, request| {
+        let asked = request.uri().path().strip_prefix("/id/");
+        let place = known.iter().position(|id| asked == Some(id.as_str()));
+        async move {
+            match place {
+                _ if request.method() == axum::http::Method::DELETE => ().into_response(),
+                Some(place) if place < 12_000 => {
+                    format!("{{\"id\":{}}}", "x".repeat(LONG_BYTES)).into_response()
+                }
+                Some(_) => axum::http::StatusCode::NOT_FOUND.into_response(),
+                None => axum::http::StatusCode::BAD_REQUEST.into_response(),
+            }
+        }
+    });
+    let out = tempfile::tempdir().unwrap();
+    let (url, folder) = (server.url(), out.path().to_str().unwrap());
+    let words = [
+        "labe",
+        "--url",
+        &url,
+        "--out",
+        folder,
+        "--connections",
+        "3",
+        "--dearest",
+        "30",
+        "--dearest-connections",
+        "2",
+        "--step-s",
+        "0.3",
+        "--warmup-s",
+        "0",
+        "--no-ceiling",
+    ];
+    let Finished { result, outcome } = run(&words, &Stop::default()).await.unwrap();
+    outcome.unwrap();
+    check_report(out.path(), &result);
+    assert_eq!(result.steps.len(), 4 + 1 + 1 + 1);
+    for step in &result.steps {
+        assert_eq!(step.total.n_errors, 0, "{:?}", step.total.messages);
+        assert!(step.total.n_ok > 0 && step.total.head.n == step.total.n_ok, "{}", step.name);
+    }
+    assert!(result.steps[4].total.answer_bytes_mean < 1.0, "ids without citations had some");
+    assert_eq!(result.steps[5].total.n_ok, 30);
+    let report = std::fs::read_to_string(out.path().join("report.md")).unwrap();
+    assert!(report.contains("## Long answers") && report.contains("330 ms to 1080 ms"), "{report}");
 }
 
 #[tokio::test]

@@ -52,10 +52,15 @@ impl Server {
         Ok(format!("{} {body}", head.lines().next().unwrap_or_default()))
     }
 
-    /// Sends a signal, and gives what was printed to the end and the exit code.
-    fn stop(mut self, signal: &str) -> Outcome<(String, Option<i32>)> {
+    fn signal(&self, signal: &str) -> Outcome {
         let sent = Command::new("kill").args([signal, &self.child.id().to_string()]).status()?;
         assert!(sent.success());
+        Ok(())
+    }
+
+    /// Sends a signal, and gives what was printed to the end and the exit code.
+    fn stop(mut self, signal: &str) -> Outcome<(String, Option<i32>)> {
+        self.signal(signal)?;
         let mut rest = String::new();
         self.output.read_to_string(&mut rest)?;
         Ok((format!("{}{rest}", self.printed), self.child.wait()?.code()))
@@ -130,5 +135,55 @@ fn a_backup_is_taken_while_it_serves() -> Outcome {
     let exported = run(&["export", "--kind", "sample", "--data", &path("restored")])?;
     assert_eq!(exported.stdout.iter().filter(|it| **it == b'\n').count(), 14);
     assert_eq!(server.stop("-TERM")?.1, Some(0));
+    Ok(())
+}
+
+/// `citations update` and SIGHUP under load: every answer is that of one of the two releases, the new one comes, and a
+/// graph that is cut off changes nothing.
+#[test]
+fn a_hangup_takes_up_a_new_graph() -> Outcome {
+    const OLD: &str = "HTTP/1.1 200 OK [\n    {\n        \"count\": \"1\"\n    }\n]";
+    const NEW: &str = "HTTP/1.1 200 OK [\n    {\n        \"count\": \"2\"\n    }\n]";
+    const PATH: &str = "/index/v1/citation-count/10.1/a";
+    let place = tempfile::tempdir()?;
+    let path = |name: &str| place.path().join(name).display().to_string();
+    let run = |arguments: &[&str]| -> Outcome {
+        let done = Command::new(env!("CARGO_BIN_EXE_pinakes")).args(arguments).output()?;
+        done.status.success().then_some(()).ok_or_else(|| format!("{arguments:?}: {done:?}").into())
+    };
+    std::fs::write(path("old.tsv"), "10.1/b\t10.1/a\n")?;
+    std::fs::write(path("new.tsv"), "10.1/b\t10.1/a\n10.1/c\t10.1/a\n")?;
+    run(&["citations", "build", "--edges", &path("old.tsv"), "--out", &path("graph")])?;
+    // Only the signal makes it look.
+    let settings = format!("[labe]\ngraph = {:?}\ngraph_check_ms = 86400000\n", path("graph"));
+    std::fs::write(path("pinakes.toml"), settings)?;
+    let (config, data) = (path("pinakes.toml"), path("data"));
+    let server = Server::start(&["serve", "--config", &config, "--data", &data, "--listen", "127.0.0.1:0"])?;
+    assert_eq!(server.get(PATH)?.trim_end(), OLD);
+    run(&["citations", "update", "--edges", &path("new.tsv"), "--out", &path("graph")])?;
+    let begun = std::time::Instant::now();
+    assert_eq!(server.get(PATH)?.trim_end(), OLD);
+    server.signal("-HUP")?;
+    loop {
+        let answer = server.get(PATH)?;
+        match answer.trim_end() {
+            NEW => break,
+            OLD => assert!(begun.elapsed() < PATIENCE, "the new graph never came"),
+            other => return Err(format!("neither of the two: {other}").into()),
+        }
+    }
+    let whole = std::fs::read(path("graph"))?;
+    std::fs::write(path("cut"), &whole[..whole.len() / 2])?;
+    std::fs::rename(path("cut"), path("graph"))?;
+    server.signal("-HUP")?;
+    for _ in 0..20 {
+        assert_eq!(server.get(PATH)?.trim_end(), NEW);
+    }
+    assert_eq!(server.stop("-TERM")?.1, Some(0));
+    let refused = Command::new(env!("CARGO_BIN_EXE_pinakes"))
+        .args(["serve", "--config", &config, "--data", &data, "--listen", "127.0.0.1:0"])
+        .output()?;
+    let told = String::from_utf8(refused.stderr)?;
+    assert!(told.contains("labe.graph: ") && told.contains("copy it again"), "{told}");
     Ok(())
 }

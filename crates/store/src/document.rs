@@ -8,6 +8,7 @@ use serde_json::Value as Json;
 use time::OffsetDateTime;
 
 use crate::eval::{each_at, instant_ms, value_at};
+use crate::identifiers;
 use crate::session::Cell;
 use crate::strings::unique_strings;
 use crate::{Arity, Class, Counts, Kind, ListId, Path, Result, StoreError, Text, Type};
@@ -155,7 +156,9 @@ impl Taken {
             }
         }
         for it in kind.identifiers {
-            each_text(body, it.path, &mut |text| taken.identifiers.push((it.scheme, text)));
+            each_text(body, it.path, &mut |text| {
+                taken.identifiers.push((it.scheme, identifiers::key(it.scheme, &text)));
+            });
         }
         for it in kind.links {
             each_text(body, it.path, &mut |text| taken.links.push((it.relation, it.to, text)));

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use crate::identifiers;
 use crate::{Path, Result, StoreError};
 
 /// Columns that every kind's table has.
@@ -122,8 +123,10 @@ impl Kind {
             };
             format!("{}:{}:{counts}", facet.name, facet.path)
         });
+        let is_folded = self.identifiers.iter().any(|it| identifiers::is_folded(it.scheme));
+        let folded = if is_folded { " folded" } else { "" };
         format!(
-            "id {:?}; columns {:?}; facets {:?}; classes {:?}; text {:?}; identifiers {:?}; links {:?}; members {:?}{INDEXES}{:?}",
+            "id {:?}; columns {:?}; facets {:?}; classes {:?}; text {:?}; identifiers {:?}{folded}; links {:?}; members {:?}{INDEXES}{:?}",
             self.id_path,
             self.columns,
             facets.collect::<Vec<_>>(),

@@ -34,6 +34,7 @@ mod document;
 mod error;
 mod eval;
 mod fold;
+mod identifiers;
 mod kind;
 mod leases;
 mod limits;

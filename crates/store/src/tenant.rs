@@ -64,6 +64,12 @@ impl Tenant {
         &self.0.name
     }
 
+    /// Whether its records lie in a file of this machine, where the numbers of changes are in the order in which they
+    /// become visible; in a database they need not be.
+    pub fn is_embedded(&self) -> bool {
+        matches!(self.0.engine, Engine::Sqlite(_))
+    }
+
     /// The bounds it was opened with.
     pub fn limits(&self) -> &crate::Limits {
         match &self.0.engine {

@@ -8,6 +8,7 @@ use serde_json::Value as Json;
 
 use crate::classes::Classes;
 use crate::counters::CHANGES;
+use crate::identifiers;
 use crate::postgres::Side;
 use crate::scan::Scan;
 use crate::session::{Cell, Flavour, Row, Session};
@@ -201,10 +202,11 @@ impl<'a> View<'a> {
         Ok(())
     }
 
-    /// The records that carry an identifier: (kind, id).
+    /// The records that carry an identifier: (kind, id). DOIs (scheme `doi`) meet in any case, with or without resolver.
     pub fn by_identifier(&mut self, scheme: &str, value: &str) -> Result<Vec<(String, String)>> {
         let sql = "SELECT kind, id FROM identifier WHERE scheme = ?1 AND value = ?2 ORDER BY kind, id";
-        self.session.all(sql, &[scheme.into(), value.into()], |row| Ok((row.text(0)?, row.text(1)?)))
+        let key = identifiers::key(scheme, value);
+        self.session.all(sql, &[scheme.into(), key.as_str().into()], |row| Ok((row.text(0)?, row.text(1)?)))
     }
 
     /// The records that link to a record, those after (kind, id) `after`, at most `limit`.

@@ -29,7 +29,7 @@ pub fn citation(seed: u64, n: u64, n_works: u64) -> String {
 
 /// One half of an Open Citation Identifier: the prefix for DOIs, then two digits per character after
 /// `10.` by the OpenCitations look-up table (here the part for the characters that [`doi`] uses).
-fn oci_part(doi: &str) -> String {
+pub(super) fn oci_part(doi: &str) -> String {
     let code = |c: char| match c {
         '0'..='9' => c as u32 - '0' as u32,
         'a'..='z' => c as u32 - 'a' as u32 + 10,

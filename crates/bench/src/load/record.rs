@@ -84,6 +84,8 @@ pub struct FlowRecord {
     pub latency_us: Histogram<u64>,
     /// Time from sending to the last byte, in microseconds, of the successes.
     pub service_us: Histogram<u64>,
+    /// Time from sending to the head of the answer, in microseconds, of the successes.
+    pub head_us: Histogram<u64>,
     /// Successful answers to requests of the measured window.
     pub n_ok: u64,
     /// Successful answers that arrived inside the measured window: what throughput counts.
@@ -134,6 +136,7 @@ impl FlowRecord {
             name: name.to_owned(),
             latency_us: histogram_us(),
             service_us: histogram_us(),
+            head_us: histogram_us(),
             n_ok: 0,
             n_ok_in_window: 0,
             n_warmup: 0,
@@ -172,6 +175,7 @@ impl FlowRecord {
                 self.answer_bytes += answer.body_bytes;
                 self.latency_us.saturating_record(latency_us);
                 self.service_us.saturating_record(service_us);
+                self.head_us.saturating_record(micros(answer.head_after));
             }
             Ok(answer) => {
                 *self.n_status.entry(answer.status).or_default() += 1;
@@ -270,6 +274,7 @@ impl FlowRecord {
     pub fn add(&mut self, other: Self) {
         self.latency_us += &other.latency_us;
         self.service_us += &other.service_us;
+        self.head_us += &other.head_us;
         self.client_lag_us += &other.client_lag_us;
         self.n_ok += other.n_ok;
         self.n_ok_in_window += other.n_ok_in_window;

@@ -26,9 +26,9 @@ const STYLE: &str = "
 body{font:15px/1.45 system-ui,sans-serif;color:#1c1c1c;background:#fff;max-width:1100px;margin:2rem auto;padding:0 1rem}
 h1{font-size:1.6rem;margin-bottom:.3rem}h2{margin-top:2.2rem;border-bottom:1px solid #ddd;padding-bottom:.2rem}h3{margin:1.6rem 0 .2rem}
 dl{display:grid;grid-template-columns:max-content 1fr;gap:.15rem 1rem}dt{color:#666}dd{margin:0}
-table{border-collapse:collapse;font-size:13px;font-variant-numeric:tabular-nums}td{white-space:nowrap}td.wide{white-space:normal}th,td{padding:.25rem .55rem;border-bottom:1px solid #e6e6e6;text-align:right}
+table{border-collapse:collapse;font-size:13px;font-variant-numeric:tabular-nums}td{white-space:nowrap}td.wide{white-space:normal}table.told td:last-child,table.told th:last-child{white-space:normal;text-align:left;min-width:16rem}th,td{padding:.25rem .55rem;border-bottom:1px solid #e6e6e6;text-align:right}
 th:first-child,td:first-child{text-align:left}th{color:#555;font-weight:600;position:sticky;top:0;background:#fff}.scroll{overflow-x:auto}
-.caption{color:#555;margin:.1rem 0 .3rem}.legend span{margin-right:1.2rem;white-space:nowrap}.swatch{display:inline-block;width:.9em;height:.9em;margin-right:.35em;vertical-align:-.1em;border-radius:2px}
+.caption{color:#555;margin:.1rem 0 .3rem}.legend{display:flex;flex-wrap:wrap}.legend span{margin-right:1.2rem;white-space:nowrap}.swatch{display:inline-block;width:.9em;height:.9em;margin-right:.35em;vertical-align:-.1em;border-radius:2px}
 .tag{display:inline-block;padding:.05rem .5rem;border-radius:.6rem;font-size:13px;background:#eee}.good{background:#d8f0e4}.bad{background:#fbdcd0}.open{background:#fdf0c9}
 .note{background:#fff6dd;border-left:4px solid #e69f00;padding:.4rem .8rem;margin:.4rem 0}.bar{display:flex;height:1.1em;min-width:2px}.bar i{display:block;height:100%}
 svg{max-width:100%;height:auto}details{margin:.3rem 0}code{font-size:12px;overflow-wrap:anywhere}
@@ -56,7 +56,7 @@ pub fn render(result: &RunResult) -> Result<String, BenchError> {
     if result.steps.iter().any(|step| step.published.is_some()) {
         html += &format!(
             "<h2>Beside the published figures</h2>\n{}<p class=\"caption\">{}</p>\n",
-            table(&markdown::published(result)),
+            table(&markdown::published(result)).replacen("<table>", "<table class=\"told\">", 1),
             escape(RATIO_NOTE)
         );
     }
@@ -67,6 +67,10 @@ pub fn render(result: &RunResult) -> Result<String, BenchError> {
     }
     html += &format!("<h2>All steps</h2>\n{}", table(&markdown::results(result)));
     html += TABLE_LEGEND;
+    let long = markdown::long_answers(result);
+    if 1 < long.len() {
+        html += &format!("<h2>Long answers</h2>\n{}{LONG_LEGEND}", table(&long));
+    }
     html += "<h2>What bounded each step</h2>\n";
     html += &verdicts(result);
     html += &slowest(result);
@@ -79,6 +83,9 @@ const TABLE_LEGEND: &str = "<p class=\"caption\">Latency counts from the moment 
 of its answer. ≥: some requests never got an answer in time and count with the age they had, a lower bound. \
 unsent: due, but no connection was free until the end. late: sent more than the allowed delay after they were due. \
 bare server: closed load on a server with the same number of bytes and no store; share: our rate of it.</p>\n";
+
+const LONG_LEGEND: &str =
+    "<p class=\"caption\">begin: from sending the request to the head of its answer.</p>\n";
 
 /// One row a step: how fast, and what bounded it.
 fn verdicts(result: &RunResult) -> String {

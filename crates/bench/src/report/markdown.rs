@@ -22,6 +22,10 @@ pub fn render(result: &RunResult) -> String {
         write(&mut text, &published_table(result));
         write(&mut text, &format!("\n{RATIO_NOTE}\n"));
     }
+    let long = long_answers(result);
+    if 1 < long.len() {
+        write(&mut text, &format!("\n## Long answers\n\n{}", table(&long)));
+    }
     write(&mut text, "\n## What bounded each step\n\n");
     for step in shown(result) {
         write(
@@ -117,7 +121,7 @@ pub fn shown(result: &RunResult) -> impl Iterator<Item = &StepResult> {
 /// The run in a few sentences: what was kept, what was not and why, the highest rates.
 pub fn headlines(result: &RunResult) -> Vec<String> {
     /// Sentences of one kind at most; the tables have the rest.
-    const SENTENCES_MAX: usize = 6;
+    const SENTENCES_MAX: usize = 12;
     let mut sentences = Vec::new();
     let rates: Vec<&StepResult> = shown(result).filter(|step| step.kind == StepKind::Rate).collect();
     let (kept, missed): (Vec<&StepResult>, Vec<&StepResult>) =
@@ -154,15 +158,14 @@ pub fn headlines(result: &RunResult) -> Vec<String> {
 }
 
 fn sentence(step: &StepResult, what: &str) -> String {
-    let end = if step.verdict.evidence.ends_with('?') { "" } else { "." };
+    // The evidence stands with the verdicts; here it would hide the figures.
     format!(
-        "{} ({what}): {}, p50 {}, p99 {}. Bound by {}: {}{end}",
+        "{} ({what}): {}, p50 {}, p99 {}; bound by {}.",
         step.name,
         rate(step.throughput_per_s),
         ms(step.total.latency.p50_ms),
         ms(step.total.latency.p99_ms),
-        step.verdict.bound_by.words(),
-        step.verdict.evidence
+        step.verdict.bound_by.words()
     )
 }
 
@@ -225,6 +228,27 @@ pub fn results(result: &RunResult) -> Vec<Vec<String>> {
     rows
 }
 
+/// Header and rows of the steps whose answers are long: when they begin, and how many bytes come.
+pub fn long_answers(result: &RunResult) -> Vec<Vec<String>> {
+    /// Answers from here on are sent while they are made, by servers that can.
+    const LONG_BYTES: f64 = 65_536.0;
+    let header = ["step", "answered", "mean answer", "all answers", "begin p50", "begin p99", "begin max"];
+    let mut rows = vec![header.map(str::to_owned).to_vec()];
+    for step in shown(result).filter(|step| LONG_BYTES <= step.total.answer_bytes_mean) {
+        let total = &step.total;
+        rows.push(vec![
+            step.name.clone(),
+            rate(step.throughput_per_s),
+            format!("{} KB", thousands((total.answer_bytes_mean / 1e3).round() as u64)),
+            format!("{:.0} MB/s", total.answer_bytes_mean * step.throughput_per_s / 1e6),
+            ms(total.head.p50_ms),
+            ms(total.head.p99_ms),
+            ms(total.head.max_ms),
+        ]);
+    }
+    rows
+}
+
 fn results_table(result: &RunResult) -> String {
     table(&results(result))
 }
@@ -249,12 +273,14 @@ fn published_rows(step: &StepResult, published: &Published) -> Vec<Vec<String>> 
     let lower = [
         ("p50", published.p50_ms, latency.p50_ms),
         ("p99", published.p99_ms, latency.p99_ms),
+        ("p99.5", published.p99_5_ms, latency.p99_5_ms),
+        ("mean", published.mean_ms, latency.mean_ms),
         ("time", published.single_ms, latency.max_ms),
     ];
     let mut rows = Vec::new();
     let mut row = |figure: &str, theirs: String, ours: String, ratio: f64| {
         let (ours, ratio) =
-            if works { (ours, format!("{ratio:.1}")) } else { ("failed".to_owned(), "–".to_owned()) };
+            if works { (ours, in_digits(ratio)) } else { ("failed".to_owned(), "–".to_owned()) };
         rows.push(vec![
             step.name.clone(),
             figure.to_owned(),
@@ -279,6 +305,11 @@ fn published_rows(step: &StepResult, published: &Published) -> Vec<Vec<String>> 
         );
     }
     rows
+}
+
+/// A ratio with a precision that suits its size.
+fn in_digits(ratio: f64) -> String {
+    if ratio < 100.0 { format!("{ratio:.1}") } else { thousands(ratio.round() as u64) }
 }
 
 fn in_words(range: Range, words: fn(f64) -> String) -> String {

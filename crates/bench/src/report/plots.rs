@@ -183,9 +183,9 @@ fn families(result: &RunResult) -> Vec<(String, Family<'_>)> {
             .labels
             .iter()
             .filter(|(name, _)| *name != "load" && **name != naming)
-            .map(|(name, value)| format!("{name} {value}"))
+            .map(|(name, value)| named(name, value))
             .collect();
-        let line = step.labels.get(&naming).map(|value| format!("{naming} {value}")).unwrap_or_default();
+        let line = step.labels.get(&naming).map(|value| named(&naming, value)).unwrap_or_default();
         let conditions = rest.join(", ");
         match families.iter_mut().find(|family| family.0 == conditions) {
             Some(family) => family.1.push((line, step)),
@@ -195,6 +195,11 @@ fn families(result: &RunResult) -> Vec<(String, Family<'_>)> {
     families
 }
 
+/// A condition in words: a number says nothing without its name, words do.
+fn named(name: &str, value: &str) -> String {
+    if value.contains(' ') { value.to_owned() } else { format!("{name} {value}") }
+}
+
 fn titled(what: &str, conditions: &str) -> String {
     if conditions.is_empty() { what.to_owned() } else { format!("{what}: {conditions}") }
 }
@@ -202,29 +207,31 @@ fn titled(what: &str, conditions: &str) -> String {
 fn by_percentile(conditions: &str, steps: &Family<'_>) -> Option<Plot> {
     let usable = |step: &StepResult| step.kind != StepKind::Trial && !step.total.distribution.is_empty();
     let n_names = steps.iter().map(|(name, _)| name).collect::<BTreeSet<_>>().len();
-    let mut chosen: Vec<(String, &StepResult)> = Vec::new();
+    // Name, line, step.
+    let mut chosen: Vec<(String, String, &StepResult)> = Vec::new();
     for (name, step) in steps.iter().filter(|(_, step)| usable(step) && step.repeat == 0) {
         let load = step.labels.get("load").map_or("", String::as_str);
         // One line for each name; of one name, one for each load.
         if n_names == 1 {
-            chosen.push((load.to_owned(), step));
+            chosen.push((name.clone(), load.to_owned(), step));
         } else if step.kind != StepKind::Saturation {
             let offered = step.offered_per_s.unwrap_or(0.0);
-            match chosen.iter_mut().find(|(line, _)| line.starts_with(&format!("{name}, "))) {
-                Some(line)
-                    if step.kind == StepKind::Rate && line.1.offered_per_s.unwrap_or(0.0) <= offered =>
+            let line = if load.is_empty() { name.clone() } else { format!("{name}, {load}") };
+            match chosen.iter_mut().find(|(of, ..)| of == name) {
+                Some(known)
+                    if step.kind == StepKind::Rate && known.2.offered_per_s.unwrap_or(0.0) <= offered =>
                 {
-                    *line = (format!("{name}, {load}"), step);
+                    *known = (name.clone(), line, step);
                 }
                 Some(_) => {}
-                None => chosen.push((format!("{name}, {load}"), step)),
+                None => chosen.push((name.clone(), line, step)),
             }
         }
     }
     chosen.truncate(LINES_MAX);
     let lines: Vec<Line> = chosen
         .into_iter()
-        .map(|(name, step)| Line { name, mark: Mark::Joined, points: percentiles(step) })
+        .map(|(_, name, step)| Line { name, mark: Mark::Joined, points: percentiles(step) })
         .collect();
     (!lines.is_empty()).then(|| Plot {
         title: titled("Latency by percentile", conditions),

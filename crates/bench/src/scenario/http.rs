@@ -219,7 +219,7 @@ fn flow(
 }
 
 fn fixed_flow(name: &str, method: Method, path: String, headers: &Arc<HeaderMap>, body: Bytes) -> Flow {
-    let request = Request { method, path, headers: Arc::clone(headers), body };
+    let request = Request { method, path, headers: Arc::clone(headers), body, also_fine: None };
     Flow::only(name, Arc::new(move |_| request.clone()))
 }
 

@@ -8,6 +8,8 @@
 //! [`Script`](crate::load::Script) in closed load; bulk beside interactive is two groups in one step.
 
 pub mod http;
+pub mod labe;
+pub mod labe_data;
 pub mod scicat;
 pub mod scicat_ingest;
 pub mod scicat_origdatablocks;

@@ -161,6 +161,7 @@ impl Session {
             path: self.target.path(path),
             headers: self.headers(),
             body: body.map(|it| Bytes::from(it.to_string())).unwrap_or_default(),
+            also_fine: None,
         };
         single(&self.target, &request).await
     }

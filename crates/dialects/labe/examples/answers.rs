@@ -48,7 +48,7 @@ fn main() -> Result<(), Failure> {
     for catalogue_ids in [CatalogueIds::Ignore, CatalogueIds::Use] {
         let graph = folder.path().join("graph");
         let settings = Settings { graph, catalogue_ids, ..Settings::default() };
-        let router = pinakes_labe::mount(context(&catalogue)?, settings)?.router;
+        let router = pinakes_labe::mount(context(&catalogue)?, settings)?.0.router;
         for (what, ids, query) in
             [("random", &random, ""), ("random, filtered", &random, "?i=DE-14"), ("dearest", &dearest, "")]
         {

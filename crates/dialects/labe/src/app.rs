@@ -12,6 +12,7 @@ use crate::extra_ids::ExtraIds;
 use crate::graph_file::GraphFile;
 use crate::id_maps::IdMaps;
 use crate::settings::Settings;
+use crate::shelf::Shelves;
 use crate::statistics::Statistics;
 
 /// The dialect's state: cheap to clone.
@@ -27,6 +28,7 @@ pub(crate) struct Labe {
 pub(crate) struct Parts {
     pub(crate) settings: Settings,
     pub(crate) statistics: Statistics,
+    pub(crate) shelves: Shelves,
     graph: Option<GraphFile>,
     extra: ExtraIds,
     public_kinds: Vec<&'static Kind>,
@@ -44,7 +46,20 @@ impl Parts {
             false => ExtraIds::read(&settings.ids, settings.ids_rows)?,
         };
         let public_kinds = public_kinds(&settings)?;
-        Ok(Self { settings, statistics: Statistics::new(), graph, extra, public_kinds })
+        let (statistics, shelves) = (Statistics::new(), Shelves::default());
+        Ok(Self { settings, statistics, shelves, graph, extra, public_kinds })
+    }
+
+    /// Looks at the graph's file now.
+    pub(crate) fn check_graph(&self) {
+        if let Some(graph) = &self.graph {
+            graph.check();
+        }
+    }
+
+    /// Kinds of other dialects that count.
+    pub(crate) fn public_kinds(&self) -> &[&'static Kind] {
+        &self.public_kinds
     }
 
     /// The maps, with the graph that a request began with.

@@ -19,6 +19,7 @@ use crate::holder::Holder;
 use crate::id_maps::{Holding, IdMaps, Mapped};
 use crate::json_text;
 use crate::kinds::DOCUMENT;
+use crate::shelf::{HeldLists, Place, Shelf};
 
 /// Documents read in one step.
 const STEP: usize = 64;
@@ -90,18 +91,21 @@ pub(crate) struct Reads {
     pub(crate) documents: Duration,
 }
 
-/// Writes the document that answers `question`.
+/// Writes the document that answers `question`, from `shelf` what it has, if there is one that is current.
 pub(crate) fn write(
     view: &mut View<'_>,
     maps: IdMaps<'_>,
     graph: &Graph,
     question: &Question,
+    shelf: Option<&Shelf>,
     out: &mut Output<'_>,
 ) -> Result<Reads, Stop> {
     let references: Vec<u32> = graph.references(question.number).collect();
-    let holder = question.institution.as_deref().map(Holder::new);
-    let mut writing =
-        Writing { view, maps, graph, question, references, holder, out, reads: Reads::default() };
+    let institution = question.institution.as_deref();
+    let holder = institution.map(Holder::new);
+    let held = shelf.zip(institution).map(|(shelf, isil)| shelf.held_by(isil));
+    let reads = Reads::default();
+    let mut writing = Writing { view, maps, graph, question, shelf, references, holder, held, out, reads };
     writing.document()?;
     Ok(writing.reads)
 }
@@ -111,9 +115,13 @@ struct Writing<'a, 'v, 'o> {
     maps: IdMaps<'a>,
     graph: &'a Graph,
     question: &'a Question,
+    shelf: Option<&'a Shelf>,
     /// Rising.
     references: Vec<u32>,
+    /// Whose holdings count, for documents of the store.
     holder: Option<Holder<'a>>,
+    /// The same for those of the shelf.
+    held: Option<HeldLists<'a>>,
     out: &'a mut Output<'o>,
     reads: Reads,
 }
@@ -138,7 +146,7 @@ struct Rest {
 #[derive(Default)]
 struct Moved {
     n: u64,
-    kept: String,
+    kept: Vec<u8>,
     is_over: bool,
 }
 
@@ -182,11 +190,13 @@ impl Writing<'_, '_, '_> {
             return Ok(());
         }
         (self.out)(format!("{before}\"{}\":[", name(side)).as_bytes())?;
-        let mut entry = String::new();
+        let (mut entry, mut doi) = (String::new(), Vec::new());
         for (place, number) in rest.unmatched.iter().enumerate() {
             entry.clear();
+            doi.clear();
             entry.push_str(if place == 0 { "{\"doi_str_mv\":" } else { ",{\"doi_str_mv\":" });
-            json_text::push_string(&self.graph.doi(*number).unwrap_or_default(), &mut entry);
+            self.graph.doi_into(*number, &mut doi);
+            json_text::push_string(str::from_utf8(&doi).unwrap_or_default(), &mut entry);
             entry.push('}');
             (self.out)(entry.as_bytes())?;
         }
@@ -196,7 +206,7 @@ impl Writing<'_, '_, '_> {
         if rest.moved.is_over {
             self.walk(side, Held::No, &mut Rest::default())?;
         } else {
-            (self.out)(rest.moved.kept.as_bytes())?;
+            (self.out)(&rest.moved.kept)?;
         }
         (self.out)(b"]")
     }
@@ -224,6 +234,11 @@ impl Writing<'_, '_, '_> {
     fn walk(&mut self, side: Side, held: Held, rest: &mut Rest) -> Result<(), Stop> {
         let mut waiting = Vec::new();
         for number in self.works(side) {
+            if let Some(places) = self.shelf.and_then(|shelf| shelf.of_work(number)) {
+                self.step(std::mem::take(&mut waiting), side, held, rest)?;
+                self.shelved(number, places, side, held, rest)?;
+                continue;
+            }
             let n_waiting = waiting.len();
             self.maps.holdings_of_number(self.view, number, &mut waiting)?;
             if waiting.len() == n_waiting {
@@ -246,6 +261,31 @@ impl Writing<'_, '_, '_> {
                 citations.filter(|it| self.references.binary_search(it).is_err()).collect()
             }
         }
+    }
+
+    /// Writes the documents of a work that are on the shelf.
+    fn shelved(
+        &mut self,
+        number: u32,
+        places: &[Place],
+        side: Side,
+        held: Held,
+        rest: &mut Rest,
+    ) -> Result<(), Stop> {
+        let Some(shelf) = self.shelf else { return Ok(()) };
+        if places.is_empty() && held == Held::Yes && !self.maps.has_id(number) {
+            rest.unmatched.push(number);
+        }
+        for place in places {
+            let text = shelf.text(place);
+            // A record without a text is a mere mapping.
+            if text.is_empty() {
+                continue;
+            }
+            let is_held = self.held.is_none_or(|lists| lists.has(place));
+            self.put(text, is_held, side, held, rest)?;
+        }
+        Ok(())
     }
 
     /// Reads and writes the documents of some records, in their order.
@@ -282,24 +322,35 @@ impl Writing<'_, '_, '_> {
         if !push_document(holding, document, &mut text) {
             return Ok(());
         }
-        if self.is_held(holding, document)? {
+        let is_held = self.is_held(holding, document)?;
+        self.put(&text, is_held, side, held, rest)
+    }
+
+    /// Writes a document if this walk is for it.
+    fn put(
+        &mut self,
+        text: &[u8],
+        is_held: bool,
+        side: Side,
+        held: Held,
+        rest: &mut Rest,
+    ) -> Result<(), Stop> {
+        if is_held {
             if held == Held::Yes {
                 rest.n_matched += 1;
-                let before =
-                    if rest.n_matched == 1 { format!(",\"{}\":[", name(side)) } else { ",".to_owned() };
-                (self.out)(before.as_bytes())?;
-                (self.out)(&text)?;
+                (self.out)(if rest.n_matched == 1 { before_first(side) } else { b"," })?;
+                (self.out)(text)?;
             }
             return Ok(());
         }
         rest.moved.n += 1;
         match held {
-            Held::Yes => rest.moved.keep(&text),
+            Held::Yes => rest.moved.keep(text),
             Held::No => {
                 if 1 < rest.moved.n {
                     (self.out)(b",")?;
                 }
-                (self.out)(&text)?;
+                (self.out)(text)?;
             }
         }
         Ok(())
@@ -319,13 +370,13 @@ impl Moved {
     fn keep(&mut self, text: &[u8]) {
         if self.is_over || KEPT_BYTES < self.kept.len() + text.len() {
             self.is_over = true;
-            self.kept = String::new();
+            self.kept = Vec::new();
             return;
         }
         if !self.kept.is_empty() {
-            self.kept.push(',');
+            self.kept.push(b',');
         }
-        self.kept.push_str(&String::from_utf8_lossy(text));
+        self.kept.extend_from_slice(text);
     }
 }
 
@@ -339,6 +390,13 @@ pub(crate) fn push_document(holding: &Holding, record: &Record, text: &mut Vec<u
     json_text::compact_into(body, &mut escaped);
     text.extend_from_slice(escaped.as_bytes());
     true
+}
+
+fn before_first(side: Side) -> &'static [u8] {
+    match side {
+        Side::Citing => b",\"citing\":[",
+        Side::Cited => b",\"cited\":[",
+    }
 }
 
 fn name(side: Side) -> &'static str {

@@ -3,7 +3,8 @@
 //! The store keeps bodies as parsed JSON, which would change long numbers, doubled keys and escapes of a document that
 //! must be sent as it came. So the document's text, compacted and escaped, is a string of the body, the first
 //! one; taking it out is a copy that drops backslashes. Beside it stands what is asked without reading the text:
-//! institutions (the record's class), the normalised DOI (an identifier), and the DOI's spelling if that differs.
+//! institutions (the record's class), the normalised DOI (an identifier), and the DOI's spelling if that differs; ISSNs, and
+//! the identifiers of authors and editors, if it names any.
 
 use pinakes_citations::Doi;
 use serde_json::{Map, Value};
@@ -24,6 +25,15 @@ pub(crate) fn body(text: String, document: &Map<String, Value>) -> Value {
         }
         body.insert("doi".to_owned(), Value::from(doi.as_str()));
     }
+    let issns: Vec<String> = texts(document, "issn").filter_map(issn).collect();
+    let persons = |field| texts(document, field).flat_map(person_ids).map(str::to_lowercase).collect();
+    for (name, found) in
+        [("issn", issns), ("author_ids", persons("author")), ("editor_ids", persons("editor"))]
+    {
+        if !found.is_empty() {
+            body.insert(name.to_owned(), Value::from(found));
+        }
+    }
     Value::Object(body)
 }
 
@@ -41,6 +51,31 @@ fn first_doi(document: &Map<String, Value>) -> Option<(Doi, &str)> {
     };
     let texts = values.iter().filter_map(Value::as_str).map(str::trim);
     texts.filter_map(|text| Some((Doi::parse_dirty(text).ok()?, text))).next()
+}
+
+/// The strings of a field, a list or a single one.
+pub(crate) fn texts<'a>(document: &'a Map<String, Value>, name: &str) -> impl Iterator<Item = &'a str> {
+    let values = match document.get(name) {
+        Some(Value::Array(list)) => list.as_slice(),
+        Some(single) => std::slice::from_ref(single),
+        None => &[],
+    };
+    values.iter().filter_map(Value::as_str)
+}
+
+/// An ISSN as `1234-567X`; `None` for a text that is none.
+pub(crate) fn issn(text: &str) -> Option<String> {
+    let letters: String = text.trim().to_uppercase().chars().filter(|it| *it != '-').collect();
+    let is_issn = letters.len() == 8
+        && letters.bytes().take(7).all(|it| it.is_ascii_digit())
+        && letters.bytes().skip(7).all(|it| it.is_ascii_digit() || it == b'X');
+    is_issn.then(|| format!("{}-{}", &letters[..4], &letters[4..]))
+}
+
+/// The identifiers of a person as OpenCitations writes them behind the name: `Family, Given [orcid:… omid:ra/…]`.
+fn person_ids(text: &str) -> impl Iterator<Item = &str> {
+    let within = text.rsplit_once('[').and_then(|(_, rest)| rest.split_once(']')).map_or("", |(ids, _)| ids);
+    within.split_ascii_whitespace().filter(|it| it.starts_with("orcid:") || it.starts_with("omid:ra/"))
 }
 
 /// Appends the text of a stored body; `false`, and nothing appended, if it has none.
@@ -88,6 +123,18 @@ mod tests {
         assert_eq!(body["institution"], serde_json::json!(["DE-14"]));
         assert_eq!(doi_of(&body), Some(("10.1/a".to_owned(), "10.1/A".to_owned())));
         assert_eq!(doi_of(&stored(&serde_json::json!({"doi_str_mv": []})).2), None);
+        let document = serde_json::json!({
+            "issn": ["0138-9130", "1588286x", "no", 7],
+            "author": ["Peroni, Silvio [orcid:0000-0003-0530-4305 omid:ra/0612046435]", "Nobody", "X [y"],
+            "editor": "Shotton, David [omid:ra/0621010775]",
+        });
+        let (_, _, body) = stored(&document);
+        assert_eq!(body["issn"], serde_json::json!(["0138-9130", "1588-286X"]));
+        assert_eq!(
+            body["author_ids"],
+            serde_json::json!(["orcid:0000-0003-0530-4305", "omid:ra/0612046435"])
+        );
+        assert_eq!(body["editor_ids"], serde_json::json!(["omid:ra/0621010775"]));
     }
 
     proptest! {

@@ -78,7 +78,8 @@ impl GraphFile {
         Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner).graph)
     }
 
-    fn check(&self) {
+    /// Looks at the file now, and opens it if it is another one.
+    pub(crate) fn check(&self) {
         // A file that is not there is about to be replaced, or was removed: what is open stays.
         let Ok(stamp) = Stamp::of(&self.path) else { return };
         if self.current.read().unwrap_or_else(PoisonError::into_inner).seen == stamp {

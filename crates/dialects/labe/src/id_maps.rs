@@ -4,7 +4,8 @@
 //!    of the kinds `labe.public_kinds` of other dialects. Ids match byte for byte; DOIs meet in their normal form.
 
 use pinakes_citations::{Doi, Graph};
-use pinakes_store::{Kind, StoreError, View};
+use pinakes_store::{Kind, Record, StoreError, View};
+use serde_json::Value;
 
 use crate::envelope;
 use crate::extra_ids::ExtraIds;
@@ -39,6 +40,17 @@ pub(crate) struct Mapped {
 pub(crate) struct Holding {
     pub(crate) kind: &'static Kind,
     pub(crate) id: String,
+}
+
+/// Where a record stands among those of one DOI.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Rank {
+    /// In the graph's table, at this place among the ids of its DOI.
+    Graph(u32),
+    /// In the table beside it, likewise.
+    Extra(u32),
+    /// By its own word; records of one DOI stand in the order of the store's identifiers.
+    Catalogue,
 }
 
 impl Holding {
@@ -140,6 +152,57 @@ impl IdMaps<'_> {
         Some(self.mapped(entry.doi.to_string(), entry.spelled.to_string()))
     }
 
+    /// The work of a catalogue document, and where the document stands among those of its DOI; `None` if it is not in the
+    /// graph. What [`IdMaps::holdings_of_number`] gives for a number, seen from the document.
+    pub(crate) fn work_of(&self, document: &Record) -> Result<Option<(u32, Rank)>, StoreError> {
+        let Some(graph) = self.graph else { return Ok(None) };
+        if let Some(local) = graph.local_id_number(document.id.as_bytes()) {
+            let number = graph.doi_of_local_id(local);
+            let place = |number| graph.local_ids(number).position(|it| it == local).unwrap_or(0);
+            return Ok(number.map(|number| (number, Rank::Graph(place(number) as u32))));
+        }
+        if let Some(entry) = self.extra.doi_of(&document.id) {
+            let place = self.extra.ids_of(&entry.doi).iter().position(|id| **id == *document.id).unwrap_or(0);
+            return Ok(graph.number_of(&entry.doi).map(|number| (number, Rank::Extra(place as u32))));
+        }
+        if self.catalogue == CatalogueIds::Ignore {
+            return Ok(None);
+        }
+        let doi = envelope::doi_of(&document.json()?);
+        Ok(doi.and_then(|(doi, _)| graph.number_of(&doi)).map(|number| (number, Rank::Catalogue)))
+    }
+
+    /// The works whose DOIs a record of another dialect names.
+    pub(crate) fn works_of_public(
+        &self,
+        kind: &'static Kind,
+        record: &Record,
+    ) -> Result<Vec<u32>, StoreError> {
+        let Some(graph) = self.graph else { return Ok(Vec::new()) };
+        let body = record.json()?;
+        let paths = kind.identifiers.iter().filter(|it| it.scheme == DOI_SCHEME);
+        let mut texts = Vec::new();
+        for identifier in paths {
+            let steps: Vec<&str> = identifier.path.split('.').collect();
+            push_texts(&body, &steps, &mut texts);
+        }
+        let dois = texts.into_iter().filter_map(|text| Doi::parse_dirty(text).ok());
+        Ok(dois.filter_map(|doi| graph.number_of(doi.as_str())).collect())
+    }
+
+    /// Whether a work has an id, be there a document or not. For works without a record.
+    pub(crate) fn has_id(&self, number: u32) -> bool {
+        let Some(graph) = self.graph else { return false };
+        if 0 < graph.local_ids(number).len() {
+            return true;
+        }
+        if self.extra.is_empty() {
+            return false;
+        }
+        let doi = graph.doi(number).unwrap_or_default();
+        self.extra.ids_of(&doi).iter().any(|id| !self.graph_knows(id))
+    }
+
     fn mapped(&self, doi: String, spelled: String) -> Mapped {
         let number = self.graph.and_then(|graph| graph.number_of(&doi));
         Mapped { doi, spelled, number }
@@ -162,11 +225,27 @@ fn push_graph_ids(graph: &Graph, number: u32, holdings: &mut Vec<Holding>) {
     }
 }
 
+/// The texts at a path; a list on the way is entered.
+fn push_texts<'b>(body: &'b Value, steps: &[&str], texts: &mut Vec<&'b str>) {
+    match (body, steps) {
+        (Value::Array(list), _) => list.iter().for_each(|it| push_texts(it, steps, texts)),
+        (Value::String(text), []) => texts.push(text),
+        (Value::Object(map), [first, rest @ ..]) => {
+            if let Some(value) = map.get(*first) {
+                push_texts(value, rest, texts);
+            }
+        }
+        _ => {}
+    }
+}
+
 /// The DOI that a record of another dialect carries, by its kind's declaration.
-fn doi_in_record(kind: &Kind, body: &serde_json::Value) -> Option<(String, String)> {
-    let paths = kind.identifiers.iter().filter(|it| it.scheme == DOI_SCHEME);
-    let pointers = paths.map(|it| format!("/{}", it.path.replace('.', "/")));
-    let texts = pointers.filter_map(|pointer| body.pointer(&pointer)?.as_str());
-    let mut dois = texts.filter_map(|text| Some((Doi::parse_dirty(text).ok()?, text)));
+fn doi_in_record(kind: &Kind, body: &Value) -> Option<(String, String)> {
+    let mut texts = Vec::new();
+    for identifier in kind.identifiers.iter().filter(|it| it.scheme == DOI_SCHEME) {
+        let steps: Vec<&str> = identifier.path.split('.').collect();
+        push_texts(body, &steps, &mut texts);
+    }
+    let mut dois = texts.into_iter().filter_map(|text| Some((Doi::parse_dirty(text).ok()?, text)));
     dois.next().map(|(doi, text)| (doi.as_str().to_owned(), text.to_owned()))
 }

@@ -45,6 +45,14 @@ pub fn compact_into(json: &str, out: &mut String) {
 
 /// Appends a string as JSON, escaped in the same way.
 pub fn push_string(text: &str, out: &mut String) {
+    let is_plain =
+        |byte: u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\' | b'<' | b'>' | b'&');
+    if text.bytes().all(is_plain) {
+        out.push('"');
+        out.push_str(text);
+        out.push('"');
+        return;
+    }
     compact_into(&serde_json::Value::from(text).to_string(), out);
 }
 

@@ -11,10 +11,10 @@ use http::header::{CONTENT_TYPE, HOST, LOCATION};
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use pinakes_citations::{Doi, Graph};
 use pinakes_http::{Db, Sink, answer};
-use pinakes_store::Weight;
+use pinakes_store::{View, Weight};
 
 use crate::app::Labe;
-use crate::citation::{self, Question, Stop};
+use crate::citation::{self, Output, Question, Stop};
 use crate::error::{LabeError, page_not_found};
 use crate::id_maps::Mapped;
 use crate::isil;
@@ -23,6 +23,9 @@ use crate::statistics::Part;
 
 /// `application/json`, without more.
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+/// Room for a neighbour in an answer, in bytes: what abridged documents have on average, with the many works that have none.
+const DOCUMENT_BYTES: usize = 320;
 
 /// The routes. They take every method, as refused ones get an answer without `Allow`.
 pub(crate) fn routes() -> Router<Labe> {
@@ -115,27 +118,32 @@ async fn mapped(
 
 /// The document: at once, or as a stream if there are many neighbours.
 async fn document(app: Labe, db: &Db, graph: Arc<Graph>, question: Question) -> Result<Response, LabeError> {
-    let body = if question.n_neighbours(&graph) <= app.parts.settings.inline_neighbours {
+    let n_neighbours = question.n_neighbours(&graph);
+    let is_short = n_neighbours <= app.parts.settings.inline_neighbours;
+    let room_bytes = DOCUMENT_BYTES * (1 + n_neighbours);
+    let limits = app.context.limits().clone();
+    let tenant = db.tenant().clone();
+    let write = move |view: &mut View<'_>, out: &mut Output<'_>| {
+        let shelf = app.parts.shelves.current(&app, &tenant, &graph, view)?;
+        let maps = app.parts.maps(Some(&graph));
+        finish(&app, citation::write(view, maps, &graph, &question, shelf.as_deref(), out))
+    };
+    let body = if is_short {
         let whole = db
             .read(Weight::Point, move |view| -> Result<Vec<u8>, LabeError> {
-                let mut body = Vec::new();
+                let mut body = Vec::with_capacity(room_bytes);
                 let mut push = |bytes: &[u8]| {
                     body.extend_from_slice(bytes);
                     Ok(())
                 };
-                finish(
-                    &app,
-                    citation::write(view, app.parts.maps(Some(&graph)), &graph, &question, &mut push),
-                )?;
+                write(view, &mut push)?;
                 Ok(body)
             })
             .await?;
         whole.into()
     } else {
-        let limits = app.context.limits().clone();
         db.stream(&limits, move |view, sink: &mut Sink| -> Result<(), LabeError> {
-            let mut push = |bytes: &[u8]| sink.push(bytes).map_err(|_| Stop::Gone);
-            finish(&app, citation::write(view, app.parts.maps(Some(&graph)), &graph, &question, &mut push))
+            write(view, &mut |bytes: &[u8]| sink.push(bytes).map_err(|_| Stop::Gone))
         })
         .await?
     };
@@ -185,11 +193,7 @@ async fn by_doi(
 }
 
 /// The first record whose DOI is spelt as asked.
-fn first_id(
-    app: &Labe,
-    view: &mut pinakes_store::View<'_>,
-    asked: &str,
-) -> Result<Option<String>, LabeError> {
+fn first_id(app: &Labe, view: &mut View<'_>, asked: &str) -> Result<Option<String>, LabeError> {
     let Ok(doi) = Doi::parse_dirty(asked) else { return Ok(None) };
     let graph = app.graph();
     let maps = app.parts.maps(graph.as_deref());

@@ -11,6 +11,7 @@
 //! | `citation.rs` | the citation document, written as it is found |
 //! | `labed.rs` | the routes of `labed` |
 //! | `id_maps.rs`, `extra_ids.rs` | which local id has which DOI, and back |
+//! | `shelf/` | documents kept ready for answers, beside the store |
 //! | `envelope.rs`, `json_text.rs` | a catalogue document as it is stored and sent |
 //! | `opencitations/` | the OpenCitations API: rows, parameters, formats |
 
@@ -31,9 +32,10 @@ mod opencitations;
 mod path;
 mod routes;
 mod settings;
+mod shelf;
 mod statistics;
 
 pub use error::MountError;
 pub use kinds::{DOCUMENT, KINDS};
-pub use routes::mount;
-pub use settings::{CatalogueIds, Settings};
+pub use routes::{Reload, mount};
+pub use settings::{CatalogueIds, Settings, ShelfUse};

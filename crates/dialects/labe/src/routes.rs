@@ -18,15 +18,31 @@ use crate::{labed, opencitations};
 ///
 /// # Errors
 /// A file that the settings name cannot be opened, or a kind is not known: see [`MountError`].
-pub fn mount(context: Context, settings: Settings) -> Result<Mount, MountError> {
+pub fn mount(context: Context, settings: Settings) -> Result<(Mount, Reload), MountError> {
     let app = Labe { context, parts: Arc::new(Parts::open(settings)?) };
+    let reload = Reload(app.parts.clone());
+    app.parts.shelves.prepare(&app);
     let router = Router::new()
         .merge(labed::routes())
         .merge(opencitations::routes())
         .fallback(labed::elsewhere)
         .layer(from_fn_with_state(app.clone(), count))
         .with_state(app);
-    Ok(Mount { refuse: |refusal| render(&refusal), ..Mount::new("labe", &["/"], router) })
+    let mount = Mount { refuse: |refusal| render(&refusal), ..Mount::new("labe", &["/"], router) };
+    Ok((mount, reload))
+}
+
+/// Makes a mounted dialect look at its files at once, rather than when it next does by itself.
+#[derive(Clone)]
+pub struct Reload(Arc<Parts>);
+
+impl Reload {
+    /// Opens a new graph under the name of the old one, if there is one. What cannot be opened is told in the log, and the
+    /// old one stays.
+    pub fn now(&self) {
+        tracing::info!("looking for a new citation graph");
+        self.0.check_graph();
+    }
 }
 
 /// Counts every answer but those of `/stats`.

@@ -33,6 +33,18 @@ pub struct Settings {
     pub page_rows: usize,
     /// Most works asked for at once in `metadata` (100). Beyond: 404, as for any other bad id.
     pub metadata_works: usize,
+    /// Whether documents of works that citations lead to are kept ready for answers, as they are sent, beside the
+    /// store: `keep` or `none`. It costs room for these documents once more in a nameless file, and 24 bytes of memory for each;
+    /// without it an answer costs a search in the store for each neighbour.
+    pub shelf: ShelfUse,
+    /// Folder of that file. Empty for the folder of the catalogue.
+    pub shelf_folder: PathBuf,
+    /// Whether an answer waits for the shelf rather than begin it and ask the store. Not in the file: for tests.
+    #[serde(skip)]
+    pub shelf_first: bool,
+    /// Folder of the catalogue. Not in the file: whoever mounts the dialect sets it; empty for the system's temporary folder.
+    #[serde(skip)]
+    pub data: PathBuf,
     /// Every kind that the server knows, among which `public_kinds` are found. Not in the file: whoever mounts the
     /// dialect sets it.
     #[serde(skip)]
@@ -49,6 +61,24 @@ pub enum CatalogueIds {
     Ignore,
 }
 
+/// Whether documents are kept ready beside the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ShelfUse {
+    /// They are.
+    Keep,
+    /// They are not.
+    None,
+}
+
+impl Settings {
+    /// Where the shelf's file is made.
+    pub(crate) fn shelf_folder(&self) -> PathBuf {
+        let given = [&self.shelf_folder, &self.data].into_iter().find(|it| !it.as_os_str().is_empty());
+        given.cloned().unwrap_or_else(std::env::temp_dir)
+    }
+}
+
 impl Default for Settings {
     fn default() -> Self {
         Self {
@@ -62,6 +92,10 @@ impl Default for Settings {
             rows: 200_000,
             page_rows: 100,
             metadata_works: 100,
+            shelf: ShelfUse::Keep,
+            shelf_folder: PathBuf::new(),
+            shelf_first: false,
+            data: PathBuf::new(),
             kinds: &[],
         }
     }

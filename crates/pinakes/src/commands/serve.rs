@@ -27,7 +27,8 @@ const IMPATIENT_EXIT_CODE: i32 = 130;
 ///
 /// Prints where it listens and which dialects are mounted where. A catalogue that is not there yet is begun,
 /// with a tenant named `default`. On SIGTERM or SIGINT it accepts nothing more, finishes the answers under
-/// way and exits with 0; a second signal ends it at once. What was acknowledged is on disk either way.
+/// way and exits with 0; a second signal ends it at once. What was acknowledged is on disk either way. SIGHUP makes
+/// it look for a new citation graph at once, which it else does every second; it goes on serving.
 ///
 /// Other commands (user, token, import, backup, ...) may be used on the same folder meanwhile.
 #[derive(Debug, clap::Args)]
@@ -69,10 +70,13 @@ async fn serve_until_told(house: House, testing: Testing, notes: &[String]) -> a
     let (interrupted, terminated) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     let context = house.context();
     let House { config, catalogue, .. } = house;
-    let labe = pinakes_labe::Settings { kinds: House::kinds(), ..config.labe };
+    let data = config.server.data.clone();
+    let labe = pinakes_labe::Settings { kinds: House::kinds(), data, ..config.labe };
+    let (labe, reload) = pinakes_labe::mount(context.clone(), labe)?;
+    reload_at_hangup(reload)?;
     let shell = Shell::new(context.clone())?
         .mount(pinakes_scicat::mount(context.clone(), config.scicat, testing))
-        .mount(pinakes_labe::mount(context.clone(), labe)?)
+        .mount(labe)
         .mount(pinakes_folio::mount(context, config.folio))
         .access_log(config.server.access_log);
     let listener = listen(config.server.listen)?;
@@ -85,6 +89,20 @@ async fn serve_until_told(house: House, testing: Testing, notes: &[String]) -> a
         Drained::Cut(n) => say(format!("stopped; {n} connections were cut, their answers took too long"))?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// SIGHUP makes the server look at its files at once; it never ends it.
+fn reload_at_hangup(reload: pinakes_labe::Reload) -> anyhow::Result<()> {
+    let mut hung_up = signal(SignalKind::hangup())?;
+    tokio::spawn(async move {
+        while hung_up.recv().await.is_some() {
+            let reload = reload.clone();
+            if tokio::task::spawn_blocking(move || reload.now()).await.is_err() {
+                warn("looking for a new citation graph failed; the former one stays");
+            }
+        }
+    });
+    Ok(())
 }
 
 fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {

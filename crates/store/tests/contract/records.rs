@@ -206,7 +206,7 @@ fn identifiers_and_links_lead_to_records() {
                 .collect::<Vec<_>>()
         };
         assert_eq!(at("doi", "10.1/a"), ["c1", "p"]);
-        assert_eq!(at("doi", "10.1/A"), ["p"]);
+        assert_eq!(at("doi", "https://doi.org/10.1/A"), ["c1", "p"]);
         assert!(at("pid", "10.1/a").is_empty());
         let links = |after: &'static str, limit| {
             let page = read(tenant, |view| view.links_to(&ITEM, "p", "parent", ("item", after), limit));

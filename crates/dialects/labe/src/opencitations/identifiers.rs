@@ -66,6 +66,23 @@ fn of_doi(lower: &str) -> Option<WorkId> {
     is_doi.then(|| WorkId::Doi(Doi::parse(lower).ok().map(|doi| doi.as_str().to_owned())))
 }
 
+/// A person as a path names them: an ORCID, with or without `orcid:`, or `omid:ra/06…`; `None` for anything else.
+pub(crate) fn person(text: &str) -> Option<String> {
+    let lower = text.to_lowercase();
+    if let Some(number) = lower.strip_prefix("omid:ra/") {
+        let is_number = !number.is_empty() && number.bytes().all(|it| it.is_ascii_digit());
+        return is_number.then_some(lower);
+    }
+    let orcid = lower.strip_prefix("orcid:").unwrap_or(&lower);
+    let is_orcid = orcid.len() == 19
+        && orcid.bytes().enumerate().all(|(place, byte)| match place {
+            4 | 9 | 14 => byte == b'-',
+            18 => byte.is_ascii_digit() || byte == b'x',
+            _ => byte.is_ascii_digit(),
+        });
+    is_orcid.then(|| format!("orcid:{orcid}"))
+}
+
 /// Whether a text is an OCI as a version writes it: v2 takes `oci:` in front too.
 pub(crate) fn is_oci(version: Version, text: &str) -> bool {
     let bare = match version {
@@ -115,6 +132,13 @@ mod tests {
             (Version::V2, "issn:0138-9130", None),
         ] {
             assert_eq!(WorkId::of_index(version, text), expected, "{version:?} {text}");
+        }
+        let orcid = Some("orcid:0000-0003-0530-430x".to_owned());
+        assert_eq!(person("orcid:0000-0003-0530-430X"), orcid);
+        assert_eq!(person("0000-0003-0530-430X"), orcid);
+        assert_eq!(person("omid:ra/0612046435"), Some("omid:ra/0612046435".to_owned()));
+        for text in ["orcid:0000", "omid:br/0612", "omid:ra/", "0000-0003-0530-430", "00000-003-0530-4305"] {
+            assert_eq!(person(text), None, "{text}");
         }
         assert!(is_oci(Version::V1, "020-020") && !is_oci(Version::V1, "oci:020-020"));
         assert!(is_oci(Version::V2, "oci:020-020") && !is_oci(Version::V2, "02-0-20"));

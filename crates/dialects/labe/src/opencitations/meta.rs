@@ -1,14 +1,19 @@
 //! Rows of metadata: what the graph knows of a work (identifiers, date, neighbours), and what the catalogue's
 //! document says, if one is held.
 
+use std::collections::{BTreeSet, HashSet};
+
 use pinakes_citations::Graph;
 use pinakes_store::{StoreError, View};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::identifiers;
 use super::typed::{Column, Row, Type};
+use crate::app::Labe;
 use crate::citation::push_document;
+use crate::envelope::{issn, texts};
 use crate::id_maps::IdMaps;
+use crate::kinds::{DOCUMENT, ISSN_SCHEME};
 
 /// Columns of meta v1.
 pub(crate) static META: [Column; 11] = [
@@ -45,17 +50,21 @@ pub(crate) static OLD_METADATA: [Column; 13] = [
 /// Most neighbours that `metadata` of index v1 lists.
 const LISTED_MAX: usize = 10_000;
 
-/// What a catalogue document says of a work, by the fields of `VuFind`'s index.
+/// What a catalogue document says of a work, by the fields of `VuFind`'s index and those of the Meta dump.
 #[derive(Debug, Default)]
 struct Described {
+    isbns: Vec<String>,
     title: String,
     author: String,
     date: String,
     issue: String,
     volume: String,
     venue: String,
+    issns: Vec<String>,
+    kind: String,
     page: String,
     publisher: String,
+    editor: String,
 }
 
 /// A row of meta v1.
@@ -68,17 +77,17 @@ pub(crate) fn meta_row(
     let it = described(view, maps, number)?;
     let date = graph.date(number).map_or(it.date, |date| date.to_string());
     Ok(vec![
-        identifiers::all_of(graph, number),
+        [vec![identifiers::all_of(graph, number)], it.isbns].concat().join(" "),
         it.title,
         it.author,
         date,
         it.issue,
         it.volume,
-        it.venue,
-        String::new(),
+        with_ids(it.venue, &it.issns),
+        it.kind,
         it.page,
         it.publisher,
-        String::new(),
+        it.editor,
     ])
 }
 
@@ -100,16 +109,46 @@ pub(crate) fn old_row(
         citations.len().to_string(),
         joined(&mut citations.into_iter()),
         joined(&mut graph.references(number)),
-        it.author,
+        old_persons(&it.author),
         graph.date(number).map_or(it.date, |date| date.to_string()),
         it.title,
         it.venue,
         it.volume,
         it.issue,
         it.page,
-        String::new(),
+        it.issns.join("; "),
         String::new(),
     ])
+}
+
+/// The works of the documents that name an identifier, rising; at most `works_max` documents are looked at.
+pub(crate) fn named_by(
+    view: &mut View<'_>,
+    app: &Labe,
+    graph: &Graph,
+    scheme: &str,
+    value: &str,
+    works_max: usize,
+) -> Result<BTreeSet<u32>, StoreError> {
+    let maps = app.parts.maps(Some(graph));
+    let mut works = BTreeSet::new();
+    let named = view.by_identifier(scheme, value)?;
+    for (_, id) in named.into_iter().filter(|(kind, _)| kind == DOCUMENT.name).take(works_max) {
+        works.extend(maps.doi_of(view, &id)?.and_then(|it| it.number));
+    }
+    Ok(works)
+}
+
+/// How many different works cite the documents that name an ISSN.
+pub(crate) fn n_citing_venue(
+    view: &mut View<'_>,
+    app: &Labe,
+    graph: &Graph,
+    issn: &str,
+) -> Result<usize, StoreError> {
+    let works = named_by(view, app, graph, ISSN_SCHEME, issn, app.parts.settings.rows)?;
+    let citing: HashSet<u32> = works.into_iter().flat_map(|work| graph.citations(work)).collect();
+    Ok(citing.len())
 }
 
 /// The first document of a work that is held.
@@ -120,36 +159,106 @@ fn described(view: &mut View<'_>, maps: IdMaps<'_>, number: u32) -> Result<Descr
         let mut text = Vec::new();
         if let Some(record) = view.get(holding.kind, &holding.id)?
             && push_document(&holding, &record, &mut text)
-            && let Ok(document) = serde_json::from_slice::<Value>(&text)
+            && let Ok(Value::Object(document)) = serde_json::from_slice::<Value>(&text)
         {
-            return Ok(Described {
-                title: first_text(&document, "title"),
-                author: all_texts(&document, "author"),
-                date: first_text(&document, "publishDate"),
-                issue: first_text(&document, "container_issue"),
-                volume: first_text(&document, "container_volume"),
-                venue: first_text(&document, "container_title"),
-                page: first_text(&document, "container_start_page"),
-                publisher: first_text(&document, "publisher"),
-            });
+            return Ok(Described::of(&document));
         }
     }
     Ok(Described::default())
 }
 
-fn texts<'a>(document: &'a Value, name: &str) -> impl Iterator<Item = &'a str> {
-    let values = match document.get(name) {
-        Some(Value::Array(list)) => list.as_slice(),
-        Some(single) => std::slice::from_ref(single),
-        None => &[],
+impl Described {
+    fn of(document: &Map<String, Value>) -> Self {
+        let first = |names: &[&str]| {
+            let mut found = names.iter().filter_map(|name| texts(document, name).next());
+            found.next().unwrap_or_default().to_owned()
+        };
+        let all = |name| texts(document, name).collect::<Vec<_>>().join("; ");
+        let page = match (first(&["container_start_page"]), first(&["container_end_page"])) {
+            (start, end) if !start.is_empty() && !end.is_empty() => format!("{start}-{end}"),
+            (start, _) if !start.is_empty() => start,
+            _ => first(&["page"]),
+        };
+        Self {
+            isbns: texts(document, "isbn").map(|it| format!("isbn:{}", it.replace(['-', ' '], ""))).collect(),
+            title: first(&["title"]),
+            author: all("author"),
+            date: first(&["publishDate", "pub_date"]),
+            issue: first(&["container_issue", "issue"]),
+            volume: first(&["container_volume", "volume"]),
+            venue: first(&["container_title", "venue"]),
+            issns: texts(document, "issn").filter_map(issn).map(|it| format!("issn:{it}")).collect(),
+            kind: kind(document),
+            page,
+            publisher: first(&["publisher"]),
+            editor: editors(document),
+        }
+    }
+}
+
+/// Persons as index v1 wrote them: `Family, Given, ORCID; …`.
+fn old_persons(persons: &str) -> String {
+    let one = |person: &str| {
+        let Some((name, rest)) = person.split_once(" [") else { return person.to_owned() };
+        let orcid = rest.trim_end_matches(']').split(' ').find_map(|id| id.strip_prefix("orcid:"));
+        orcid.map_or_else(|| name.to_owned(), |orcid| format!("{name}, {orcid}"))
     };
-    values.iter().filter_map(Value::as_str)
+    persons.split("; ").map(one).collect::<Vec<_>>().join("; ")
 }
 
-fn first_text(document: &Value, name: &str) -> String {
-    texts(document, name).next().unwrap_or_default().to_owned()
+/// The venue as OpenCitations writes it: `Title [issn:…]`. One that has identifiers already stays.
+fn with_ids(venue: String, ids: &[String]) -> String {
+    if venue.is_empty() || ids.is_empty() || venue.ends_with(']') {
+        return venue;
+    }
+    format!("{venue} [{}]", ids.join(" "))
 }
 
-fn all_texts(document: &Value, name: &str) -> String {
-    texts(document, name).collect::<Vec<_>>().join("; ")
+/// The kind of work in OpenCitations' words: what the document says itself, else what its formats stand for.
+fn kind(document: &Map<String, Value>) -> String {
+    if let Some(said) = texts(document, "type").next() {
+        return said.to_owned();
+    }
+    let word = texts(document, "format").find_map(|format| {
+        let format = format.to_lowercase().replace("electronic", "").replace([' ', '-', '_'], "");
+        FORMATS.iter().find(|(name, _)| *name == format).map(|(_, word)| *word)
+    });
+    word.unwrap_or_default().to_owned()
+}
+
+/// Formats of `VuFind`'s index, without "electronic", spaces and case, and OpenCitations' words for them.
+const FORMATS: [(&str, &str); 20] = [
+    ("article", "journal article"),
+    ("journalarticle", "journal article"),
+    ("book", "book"),
+    ("ebook", "book"),
+    ("monograph", "monograph"),
+    ("bookcomponentpart", "book chapter"),
+    ("bookchapter", "book chapter"),
+    ("bookpart", "book chapter"),
+    ("journal", "journal"),
+    ("ejournal", "journal"),
+    ("serial", "journal"),
+    ("thesis", "dissertation"),
+    ("dissertation", "dissertation"),
+    ("conferencearticle", "proceedings article"),
+    ("proceedingarticle", "proceedings article"),
+    ("proceeding", "proceedings"),
+    ("conferenceproceedings", "proceedings"),
+    ("researchdata", "dataset"),
+    ("report", "report"),
+    ("preprint", "preprint"),
+];
+
+/// The editors: a field of their own, else those of the further persons whose role says so.
+fn editors(document: &Map<String, Value>) -> String {
+    let own: Vec<&str> = texts(document, "editor").collect();
+    if !own.is_empty() {
+        return own.join("; ");
+    }
+    let is_editor =
+        |role: &str| matches!(role.to_lowercase().trim_end_matches('.'), "edt" | "editor" | "ed" | "hrsg");
+    let persons = texts(document, "author2").zip(texts(document, "author2_role"));
+    let editors: Vec<&str> = persons.filter(|(_, role)| is_editor(role)).map(|(name, _)| name).collect();
+    editors.join("; ")
 }

@@ -22,6 +22,8 @@ use super::typed::{Column, Row};
 use super::write::{self, Stopped};
 use super::{index, meta};
 use crate::app::Labe;
+use crate::envelope;
+use crate::kinds::{AUTHOR_SCHEME, EDITOR_SCHEME};
 
 /// Joins the identifiers of several works in a path.
 const BETWEEN_IDS: &str = "__";
@@ -61,6 +63,10 @@ enum Operation {
     ReferenceCount(WorkId),
     OldMetadata(Vec<WorkId>),
     Metadata(Vec<WorkId>),
+    /// Of a person, `orcid:…` or `omid:ra/…`, by the scheme of the store.
+    OfPerson(&'static str, String),
+    /// Of an ISSN.
+    VenueCount(String),
 }
 
 impl Operation {
@@ -71,8 +77,13 @@ impl Operation {
             (Some(rest), _) => (Version::V1, rest),
             (None, Some(rest)) => (Version::V2, rest),
             (None, None) => {
-                let ids = below(&META_BASES)?.strip_prefix("metadata/")?;
-                return several(ids, works_max, WorkId::of_meta).map(Self::Metadata);
+                let (name, id) = below(&META_BASES)?.split_once('/')?;
+                return match name {
+                    "metadata" => several(id, works_max, WorkId::of_meta).map(Self::Metadata),
+                    "author" => identifiers::person(id).map(|it| Self::OfPerson(AUTHOR_SCHEME, it)),
+                    "editor" => identifiers::person(id).map(|it| Self::OfPerson(EDITOR_SCHEME, it)),
+                    _ => None,
+                };
             }
         };
         let (name, id) = rest.split_once('/')?;
@@ -82,6 +93,9 @@ impl Operation {
             ("references", _) => Some(Self::References(version, work()?)),
             ("citation-count", _) => Some(Self::CitationCount(work()?)),
             ("reference-count", _) => Some(Self::ReferenceCount(work()?)),
+            ("venue-citation-count", Version::V2) => {
+                envelope::issn(id.strip_prefix("issn:")?).map(Self::VenueCount)
+            }
             ("citation", _) => {
                 identifiers::is_oci(version, id).then(|| Self::Citation(version, id.to_owned()))
             }
@@ -95,9 +109,9 @@ impl Operation {
     fn columns(&self) -> &'static [Column] {
         match self {
             Self::Citations(..) | Self::References(..) | Self::Citation(..) => &index::CITATION,
-            Self::CitationCount(_) | Self::ReferenceCount(_) => &index::COUNT,
+            Self::CitationCount(_) | Self::ReferenceCount(_) | Self::VenueCount(_) => &index::COUNT,
             Self::OldMetadata(_) => &meta::OLD_METADATA,
-            Self::Metadata(_) => &meta::META,
+            Self::Metadata(_) | Self::OfPerson(..) => &meta::META,
         }
     }
 
@@ -107,6 +121,8 @@ impl Operation {
         match self {
             Self::Citations(_, work) => number(work).map_or(0, |it| graph.citations(it).len()),
             Self::References(_, work) => number(work).map_or(0, |it| graph.references(it).len()),
+            // Not known before: as many as a reading thread is for.
+            Self::OfPerson(..) | Self::VenueCount(_) => usize::MAX,
             _ => 1,
         }
     }
@@ -142,6 +158,24 @@ impl Operation {
             }
             Self::ReferenceCount(work) => {
                 take(&mut count(find(work).map(|(graph, number)| graph.references(number).len())))
+            }
+            Self::VenueCount(issn) => {
+                let n_citing = match graph {
+                    Some(graph) => meta::n_citing_venue(view, app, graph, issn)?,
+                    None => 0,
+                };
+                take(&mut count(Some(n_citing)))
+            }
+            Self::OfPerson(scheme, person) => {
+                let mut rows = Vec::new();
+                if let Some(graph) = graph {
+                    let maps = app.parts.maps(Some(graph));
+                    let works = meta::named_by(view, app, graph, scheme, person, app.parts.settings.rows)?;
+                    for number in works {
+                        rows.push(meta::meta_row(view, maps, graph, number)?);
+                    }
+                }
+                take(&mut rows.into_iter())
             }
             Self::OldMetadata(works) | Self::Metadata(works) => {
                 let mut rows = Vec::new();
@@ -360,7 +394,7 @@ async fn to_meta() -> Response {
 async fn manual(uri: Uri) -> Response {
     let base = uri.path();
     let operations: &[&str] = if META_BASES.contains(&base) {
-        &["metadata/{doi:…|pmid:…|omid:br/…}__…"]
+        &["metadata/{doi:…|pmid:…|omid:br/…}__…", "author/{orcid:…|omid:ra/…}", "editor/{orcid:…|omid:ra/…}"]
     } else if V2_BASES.contains(&base) {
         &[
             "citations/{doi:…|pmid:…|omid:br/…}",
@@ -368,6 +402,7 @@ async fn manual(uri: Uri) -> Response {
             "citation-count/{…}",
             "reference-count/{…}",
             "citation/{oci}",
+            "venue-citation-count/{issn:…}",
         ]
     } else {
         &[

@@ -4,6 +4,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use pinakes_labe::ShelfUse;
+
 use crate::server::{Content, Failure, Server};
 
 /// Headers that answers are compared by.
@@ -48,6 +50,14 @@ async fn answers_are_as_recorded() -> Result<(), Failure> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn streamed_answers_are_the_same() -> Result<(), Failure> {
     let server = Server::start(&content()?, |settings| settings.inline_neighbours = 0).await?;
+    check_all(&server).await?;
+    server.stop().await
+}
+
+/// The same answers when every document is asked of the store.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn answers_without_the_shelf_are_the_same() -> Result<(), Failure> {
+    let server = Server::start(&content()?, |settings| settings.shelf = ShelfUse::None).await?;
     check_all(&server).await?;
     server.stop().await
 }

@@ -7,4 +7,5 @@ mod model;
 mod public_kinds;
 mod real_files;
 mod server;
+mod shelf;
 mod swap;

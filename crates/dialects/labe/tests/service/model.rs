@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pinakes_labe::CatalogueIds;
+use pinakes_labe::{CatalogueIds, ShelfUse};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
@@ -24,7 +24,7 @@ struct Library {
 }
 
 fn library() -> impl Strategy<Value = Library> {
-    let edges = vec((0..N_DOIS, 0..N_DOIS), 1..40);
+    let edges = vec((0..N_DOIS, 0..N_DOIS), 0..40);
     let records =
         vec((0..N_DOIS + 2, proptest::option::of(proptest::collection::btree_set(0..3_usize, 0..3))), 1..20);
     (edges, records, 0..20_usize).prop_map(|(edges, records, n_in_graph)| Library {
@@ -40,7 +40,8 @@ fn doi(number: u8) -> String {
 
 impl Library {
     fn content(&self) -> Content {
-        let mut content = Content::default();
+        // A graph has a citation, if only among strangers.
+        let mut content = Content { edges: "10.9/x\t10.9/y\n".to_owned(), ..Content::default() };
         for (citing, cited) in &self.edges {
             content.edges.push_str(&format!("{}\t{}\n", doi(*citing), doi(*cited)));
         }
@@ -118,17 +119,34 @@ fn document(id: usize, institutions: &BTreeSet<usize>) -> Value {
 fn answers_are_those_of_the_model() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let mut runner = TestRunner::new(Config { cases: 12, max_shrink_iters: 200, ..Config::default() });
-    let outcome =
-        runner.run(&(library(), 0..300_usize, any::<bool>()), |(library, inline, uses_catalogue)| {
-            let checked = runtime.block_on(check(&library, inline, uses_catalogue));
-            checked.map_err(|error| TestCaseError::fail(error.to_string()))
-        });
+    let cases = (library(), 0..300_usize, any::<bool>(), any::<bool>());
+    let outcome = runner.run(&cases, |(library, inline, uses_catalogue, is_shelved)| {
+        let checked = runtime.block_on(check(&library, inline, uses_catalogue, is_shelved));
+        checked.map_err(|error| TestCaseError::fail(error.to_string()))
+    });
     assert!(outcome.is_ok(), "{outcome:?}");
 }
 
-async fn check(library: &Library, inline: usize, uses_catalogue: bool) -> Result<(), Failure> {
+#[test]
+fn a_library_without_citations_has_none() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let records = vec![(0, Some(BTreeSet::from([0]))), (1, None)];
+    let library = Library { edges: BTreeSet::new(), records, n_in_graph: 1 };
+    for is_shelved in [false, true] {
+        let checked = runtime.block_on(check(&library, 0, true, is_shelved));
+        assert!(checked.is_ok(), "{checked:?}");
+    }
+}
+
+async fn check(
+    library: &Library,
+    inline: usize,
+    uses_catalogue: bool,
+    is_shelved: bool,
+) -> Result<(), Failure> {
     let server = Server::start(&library.content(), |settings| {
         settings.inline_neighbours = inline;
+        settings.shelf = if is_shelved { ShelfUse::Keep } else { ShelfUse::None };
         settings.catalogue_ids = if uses_catalogue { CatalogueIds::Use } else { CatalogueIds::Ignore };
     })
     .await?;

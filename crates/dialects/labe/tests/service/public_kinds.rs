@@ -13,7 +13,7 @@ async fn started(public_kinds: &[&str]) -> Result<Server, Failure> {
     .await?;
     server.catalogue.tenant("default")?.write_blocking(|txn| -> Result<(), StoreError> {
         txn.insert(&THING, "thing/1", &json!({"name": "<A>", "about": {"doi": "10.1/a"}}))?;
-        txn.insert(&THING, "thing/2", &json!({"name": "B", "about": {"doi": "10.1/b"}}))?;
+        txn.insert(&THING, "thing/2", &json!({"name": "B", "about": {"doi": "https://doi.org/10.1/B"}}))?;
         Ok(())
     })?;
     Ok(server)

@@ -10,7 +10,7 @@ use pinakes_accounts::{Accounts, Clock, Entropy, Secret};
 use pinakes_citations::{BuildOptions, Observer, Problem, Progress, build};
 use pinakes_http::{Context, Drained, Shell, TenantChoice};
 use pinakes_labe::import::{self, Existing, Loaded};
-use pinakes_labe::{DOCUMENT, Settings};
+use pinakes_labe::{DOCUMENT, Reload, Settings};
 use pinakes_store::{Catalogue, Identifier, Kind, Limits, Location};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -47,6 +47,7 @@ pub(crate) struct Content {
 pub(crate) struct Server {
     pub(crate) folder: tempfile::TempDir,
     pub(crate) catalogue: Catalogue,
+    pub(crate) reload: Reload,
     address: SocketAddr,
     stop: oneshot::Sender<()>,
     served: JoinHandle<Drained>,
@@ -62,6 +63,9 @@ impl Server {
         let mut settings = Settings {
             graph: build_graph(folder.path(), content)?,
             graph_check_ms: 0,
+            // Answers wait for the shelf: else which of them come from it would be a matter of time.
+            shelf_first: true,
+            data: folder.path().to_owned(),
             ..Settings::default()
         };
         if !content.extra_ids.is_empty() {
@@ -85,7 +89,8 @@ impl Server {
         let limits = Limits::default();
         let accounts = Accounts::new(accounts, &limits);
         let context = Context::new(catalogue.clone(), accounts, limits, TenantChoice::default());
-        let shell = Shell::new(context.clone())?.mount(pinakes_labe::mount(context, settings)?);
+        let (mount, reload) = pinakes_labe::mount(context.clone(), settings)?;
+        let shell = Shell::new(context)?.mount(mount);
         let listener = pinakes_http::listen("127.0.0.1:0".parse()?)?;
         let address = listener.local_addr()?;
         let (stop, stopped) = oneshot::channel();
@@ -93,7 +98,7 @@ impl Server {
             // A dropped sender stops it as well.
             let _ = stopped.await;
         }));
-        Ok(Self { folder, catalogue, address, stop, served })
+        Ok(Self { folder, catalogue, reload, address, stop, served })
     }
 
     /// Stops it.
@@ -151,6 +156,13 @@ impl Answer {
     pub(crate) fn json(&self) -> Result<serde_json::Value, Failure> {
         Ok(serde_json::from_str(&self.body)?)
     }
+}
+
+/// A document without its time.
+pub(crate) fn untimed(body: &str) -> String {
+    let (before, rest) = body.split_once("\"took\":").unwrap_or((body, ""));
+    let rest = rest.trim_start_matches(|it: char| it.is_ascii_digit() || it == '.');
+    format!("{before}{rest}")
 }
 
 /// Loads a file of documents into the default tenant.

@@ -1,31 +1,118 @@
-//! A new graph under the same name is served at once; a broken one changes nothing.
+//! A new graph under the same name is served at once, also under load; a broken one changes nothing.
 
 use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use crate::server::{Content, Failure, Server, build_graph};
+use crate::server::{Content, Failure, Server, build_graph, untimed};
+
+/// Citing works of the two graphs: so many that answers of the second are streamed.
+const N_CITING: [usize; 2] = [3, 400];
+
+fn content(n_citing: usize) -> Content {
+    let edges: String = (0..n_citing).map(|it| format!("10.2/{n_citing}-{it:04}\t10.1/a\n")).collect();
+    Content { edges, graph_ids: "a\t10.1/a\n".to_owned(), ..Content::default() }
+}
+
+/// Puts a file under the server's name of the graph.
+fn put(server: &Server, file: &Path) -> Result<(), Failure> {
+    let beside = server.folder.path().join("next");
+    fs::copy(file, &beside)?;
+    Ok(fs::rename(beside, server.folder.path().join("graph"))?)
+}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_new_graph_is_swapped_in() -> Result<(), Failure> {
-    let ids = "a\t10.1/a\n".to_owned();
-    let old = Content { edges: "10.1/a\t10.1/b\n".to_owned(), graph_ids: ids.clone(), ..Content::default() };
-    let new = Content {
-        edges: "10.1/a\t10.1/b\n10.1/a\t10.1/c\n".to_owned(),
-        graph_ids: ids,
-        ..Content::default()
-    };
-    let server = Server::start(&old, |_| {}).await?;
+    let server = Server::start(&content(N_CITING[0]), |_| {}).await?;
     let count = async || -> Result<serde_json::Value, Failure> {
-        Ok(server.get("/id/a").await?.json()?["extra"]["unmatched_citing_count"].take())
+        Ok(server.get("/id/a").await?.json()?["extra"]["unmatched_cited_count"].take())
     };
-    assert_eq!(count().await?, 1);
+    assert_eq!(count().await?, N_CITING[0]);
     let other = tempfile::tempdir_in(server.folder.path())?;
-    let built = build_graph(other.path(), &new)?;
-    fs::rename(built, server.folder.path().join("graph"))?;
-    assert_eq!(count().await?, 2);
-    fs::write(other.path().join("broken"), "nonsense")?;
-    fs::rename(other.path().join("broken"), server.folder.path().join("graph"))?;
-    assert_eq!(count().await?, 2);
+    put(&server, &build_graph(other.path(), &content(N_CITING[1]))?)?;
+    assert_eq!(count().await?, N_CITING[1]);
     fs::remove_file(server.folder.path().join("graph"))?;
-    assert_eq!(count().await?, 2);
+    assert_eq!(count().await?, N_CITING[1]);
     server.stop().await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_graph_that_is_broken_is_refused_and_the_old_one_stays() -> Result<(), Failure> {
+    let server = Server::start(&content(N_CITING[1]), |_| {}).await?;
+    let good = fs::read(server.folder.path().join("graph"))?;
+    let before = untimed(&server.get("/id/a").await?.body);
+    let broken = server.folder.path().join("broken");
+    let cut = [0, 1, 20, 200, good.len() / 2, good.len() - 1].map(|len| good[..len].to_vec());
+    let longer = [&good[..], b"x"].concat();
+    for bytes in cut.into_iter().chain([longer, b"nonsense".repeat(100)]) {
+        fs::write(&broken, &bytes)?;
+        let told = pinakes_citations::Graph::open(&broken).err().map(|it| it.to_string());
+        let told = told.ok_or_else(|| format!("{} bytes were opened", bytes.len()))?;
+        assert!(told.contains("build") && told.contains("broken"), "what to do is not told: {told}");
+        put(&server, &broken)?;
+        server.reload.now();
+        assert_eq!(untimed(&server.get("/id/a").await?.body), before);
+    }
+    fs::write(&broken, &good)?;
+    put(&server, &broken)?;
+    assert_eq!(untimed(&server.get("/id/a").await?.body), before);
+    server.stop().await
+}
+
+/// While the graph changes again and again, every answer is whole and that of one of the two.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn swaps_under_load_fail_nobody() -> Result<(), Failure> {
+    const N_CLIENTS: usize = 4;
+    const N_SWAPS: usize = 24;
+    /// Answers between two swaps, so that both graphs are read.
+    const N_ANSWERS: usize = 12;
+    let server = Arc::new(Server::start(&content(N_CITING[0]), |_| {}).await?);
+    let folders = [tempfile::tempdir()?, tempfile::tempdir()?];
+    let mut graphs = Vec::new();
+    let mut expected = Vec::new();
+    for (folder, n_citing) in folders.iter().zip(N_CITING) {
+        let graph = build_graph(folder.path(), &content(n_citing))?;
+        put(&server, &graph)?;
+        expected.push(untimed(&server.get("/id/a").await?.body));
+        graphs.push(graph);
+    }
+    assert_ne!(expected[0], expected[1]);
+    let expected = Arc::new(expected);
+    let (is_over, n_answers) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+    let clients: Vec<_> = (0..N_CLIENTS)
+        .map(|_| {
+            let (server, expected) = (server.clone(), expected.clone());
+            let (is_over, n_answers) = (is_over.clone(), n_answers.clone());
+            tokio::spawn(async move {
+                let mut seen = [0_usize; 2];
+                while !is_over.load(Ordering::Relaxed) {
+                    let answer = server.get("/id/a").await?;
+                    let body = untimed(&answer.body);
+                    let which = expected.iter().position(|it| *it == body);
+                    seen[which.ok_or_else(|| format!("{}: {body}", answer.status))?] += 1;
+                    n_answers.fetch_add(1, Ordering::Relaxed);
+                }
+                Ok::<_, Failure>(seen)
+            })
+        })
+        .collect();
+    let mut wanted = 0;
+    for swap in 0..N_SWAPS {
+        put(&server, &graphs[swap % 2])?;
+        server.reload.now();
+        wanted += N_ANSWERS;
+        // A client that fails ends, and is heard below.
+        while n_answers.load(Ordering::Relaxed) < wanted && !clients.iter().any(|it| it.is_finished()) {
+            tokio::task::yield_now().await;
+        }
+    }
+    is_over.store(true, Ordering::Relaxed);
+    let mut seen = [0; 2];
+    for client in clients {
+        let counts = client.await??;
+        seen = [seen[0] + counts[0], seen[1] + counts[1]];
+    }
+    assert!(seen.iter().all(|it| 0 < *it), "{seen:?}");
+    Arc::into_inner(server).ok_or("a client still holds the server")?.stop().await
 }
