@@ -314,6 +314,9 @@ pub struct Series {
     pub x_label: String,
     /// Vertical axis, with its unit.
     pub y_label: String,
+    /// Whether both axes go by factors.
+    #[serde(default)]
+    pub by_factors: bool,
     /// The points.
     pub points: Vec<[f64; 2]>,
     /// What the points say, in a sentence.

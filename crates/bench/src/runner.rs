@@ -322,6 +322,9 @@ impl Runner {
 
     /// Adds a remark to the report.
     pub fn note(&mut self, note: String) {
+        if self.result.notes.contains(&note) {
+            return;
+        }
         self.progress.say(&format!("note: {note}"));
         self.result.notes.push(note);
     }

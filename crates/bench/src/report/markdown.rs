@@ -146,18 +146,21 @@ pub fn headlines(result: &RunResult) -> Vec<String> {
         }
         several
     };
-    sentences.extend(several(missed, "not kept or unclear"));
     let of_kind = |kind| shown(result).filter(|step| step.kind == kind).collect::<Vec<_>>();
     let saturated = of_kind(StepKind::Saturation);
     if saturated.is_empty() {
         sentences.extend(several(of_kind(StepKind::Closed), "closed load"));
     }
     sentences.extend(several(saturated, "highest rate kept"));
+    sentences.extend(several(missed, "not kept or unclear"));
     sentences.extend(result.series.iter().map(|series| format!("{}: {}.", series.title, series.summary)));
     sentences
 }
 
 fn sentence(step: &StepResult, what: &str) -> String {
+    if step.total.n_ok == 1 {
+        return format!("{}: {}.", step.name, ms(step.total.latency.max_ms));
+    }
     // The evidence stands with the verdicts; here it would hide the figures.
     format!(
         "{} ({what}): {}, p50 {}, p99 {}; bound by {}.",

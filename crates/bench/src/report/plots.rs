@@ -24,6 +24,12 @@ const COLOURS: [RGBColor; LINES_MAX] = [
     RGBColor(170, 150, 0),
 ];
 
+/// Requests below which percentiles say nothing.
+const PERCENTILES_MIN: u64 = 20;
+
+/// Points below which a curve over time says nothing.
+const OVER_TIME_MIN: usize = 5;
+
 /// Size in pixels.
 const SIZE: (u32, u32) = (860, 380);
 
@@ -146,11 +152,11 @@ pub fn plots(result: &RunResult) -> Vec<Plot> {
             caption: series.summary.clone(),
             x_label: series.x_label.clone(),
             y_label: series.y_label.clone(),
-            x_scale: AxisScale::Linear,
-            y_scale: AxisScale::Linear,
+            x_scale: if series.by_factors { AxisScale::Log } else { AxisScale::Linear },
+            y_scale: if series.by_factors { AxisScale::Log } else { AxisScale::Linear },
             lines: vec![Line {
                 name: series.y_label.clone(),
-                mark: Mark::Dots,
+                mark: if series.by_factors { Mark::JoinedDots } else { Mark::Dots },
                 points: series.points.iter().map(|[x, y]| (*x, *y)).collect(),
             }],
             divisions: Vec::new(),
@@ -205,7 +211,7 @@ fn titled(what: &str, conditions: &str) -> String {
 }
 
 fn by_percentile(conditions: &str, steps: &Family<'_>) -> Option<Plot> {
-    let usable = |step: &StepResult| step.kind != StepKind::Trial && !step.total.distribution.is_empty();
+    let usable = |step: &StepResult| step.kind != StepKind::Trial && PERCENTILES_MIN <= step.total.latency.n;
     let n_names = steps.iter().map(|(name, _)| name).collect::<BTreeSet<_>>().len();
     // Name, line, step.
     let mut chosen: Vec<(String, String, &StepResult)> = Vec::new();
@@ -321,7 +327,7 @@ fn over_time(result: &RunResult) -> Vec<Plot> {
     let plot = |title: &str, y_label: &str, y_scale: AxisScale, lines: Vec<(&str, Vec<(f64, f64)>)>| {
         let lines: Vec<Line> = lines
             .into_iter()
-            .filter(|(_, points)| !points.is_empty())
+            .filter(|(_, points)| OVER_TIME_MIN <= points.len())
             .map(|(name, points)| Line { name: name.to_owned(), mark: Mark::Joined, points })
             .collect();
         (!lines.is_empty()).then(|| Plot {

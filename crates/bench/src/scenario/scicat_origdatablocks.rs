@@ -16,7 +16,7 @@ use crate::generate::datasets::BASE_FIELDS;
 use crate::generate::files::block;
 use crate::load::{Flow, Group, Load, Loops, Script, Step, Work};
 use crate::published;
-use crate::result::{Series, StepKind};
+use crate::result::{RunResult, Series, StepKind, StepResult};
 use crate::runner::{COUNTED_WORK_MAX, Finished, Runner};
 use crate::stop::Stop;
 use crate::verdict::{ms, thousands};
@@ -90,7 +90,10 @@ async fn measure(
             measure_block(runner, site, n_files, repeat).await?;
         }
     }
-    measure_blocks(args, runner, site).await
+    measure_blocks(args, runner, site).await?;
+    let alone = block_series(&runner.result);
+    runner.result.series.push(alone);
+    Ok(())
 }
 
 /// One block of `n_files` into a dataset of its own.
@@ -213,6 +216,33 @@ fn nth_block_series(points: Vec<[f64; 2]>, n_files: u64) -> Series {
             ms(last),
             if first > 0.0 { last / first } else { 0.0 }
         ),
+        by_factors: false,
+        points,
+    }
+}
+
+/// The times of the blocks that were each alone in their dataset; repeats are points of their own.
+fn block_series(result: &RunResult) -> Series {
+    let alone = result.steps.iter().filter(|step| step.total.n_ok == 1);
+    let point =
+        |step: &StepResult| Some([step.labels.get("files")?.parse().ok()?, step.total.latency.max_ms]);
+    let points: Vec<[f64; 2]> = alone.filter_map(point).collect();
+    let last = points.iter().copied().reduce(|a, b| if a[0] < b[0] { b } else { a });
+    let summary = last.map_or_else(String::new, |[n_files, took_ms]| {
+        let per_s = n_files / took_ms.max(1e-3) * 1e3;
+        format!(
+            "{} files in {}: {} files per second",
+            thousands(n_files as u64),
+            ms(took_ms),
+            thousands(per_s as u64)
+        )
+    });
+    Series {
+        title: "Time of one block by its files".to_owned(),
+        x_label: "files in the block".to_owned(),
+        y_label: "time of the request (ms)".to_owned(),
+        summary,
+        by_factors: true,
         points,
     }
 }
