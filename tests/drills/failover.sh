@@ -1,28 +1,38 @@
 #!/usr/bin/env bash
 # A primary with a synchronous standby; the primary is killed in the middle of writes and the standby promoted.
-# Every acknowledged write must be there, and writing must have gone on.
+# Every acknowledged write is there, writing goes on, and a server over both hosts is ready again.
 . "$(dirname "$0")/cluster.sh"
 
-make_cluster primary 54331
-echo "synchronous_standby_names = 'standby'" >>"$WORK/primary/postgresql.conf"
-echo "host replication postgres 127.0.0.1/32 trust" >>"$WORK/primary/pg_hba.conf"
+make_cluster primary
+as_owner bash -c "echo 'host replication postgres 127.0.0.1/32 trust' >>'$WORK/primary/pg_hba.conf'"
 start_cluster primary
-as_owner "$PG_BIN/pg_basebackup" -h 127.0.0.1 -p 54331 -U postgres -D "$WORK/standby" -R -X stream >/dev/null
-sed -i "s/^port = .*/port = 54332/; /^synchronous_standby_names/d" "$WORK/standby/postgresql.conf"
-sed -i "s/primary_conninfo = '/primary_conninfo = 'application_name=standby /" "$WORK/standby/postgresql.auto.conf"
+as_owner "$PG_BIN/pg_basebackup" -d "$(url_of primary)" -D "$WORK/standby" -X stream -c fast
+as_owner touch "$WORK/standby/standby.signal"
+set_in_cluster standby primary_conninfo \
+    "'host=127.0.0.1 port=$(port_of primary) user=postgres application_name=standby'"
+set_in_cluster standby port "$(free_port)"
 start_cluster standby
+set_in_cluster primary synchronous_standby_names "'standby'"
+[ "$(sql primary 'SELECT pg_reload_conf()')" = t ]
+is_synchronous() { [ "$(sql primary "SELECT sync_state FROM pg_stat_replication")" = sync ]; }
+wait_for "a synchronous standby" is_synchronous
 
-PLACE="postgres://postgres@127.0.0.1:54331,127.0.0.1:54332/postgres?target_session_attrs=read-write"
-"$DRILL" write "$PLACE" f 15 >"$WORK/acks" 2>"$WORK/writer.log" &
-writer=$!
-sleep 5
-before=$(wc -l <"$WORK/acks")
+place="postgres://postgres@127.0.0.1:$(port_of primary),127.0.0.1:$(port_of standby)/postgres?target_session_attrs=read-write"
+start_server web --database "$place"
+wait_for "the server" ready web
+in_background "$WORK/acks" "$DRILL" write "$place" f 600
+writer=$STARTED_PID
+acknowledged() { [ "$(grep -c . "$WORK/acks")" -ge "$1" ]; }
+wait_for "100 writes" acknowledged 100
 kill_cluster primary
-sleep 1
-as_owner "$PG_BIN/pg_ctl" -D "$WORK/standby" -w promote >/dev/null
-wait "$writer"
-tail -1 "$WORK/writer.log"
-after=$(wc -l <"$WORK/acks")
-echo "acknowledged: $before before the kill, $((after - before)) after it"
-[ "$before" -gt 0 ] && [ "$after" -gt "$before" ]
-"$DRILL" verify "$PLACE" <"$WORK/acks"
+# What the primary had acknowledged it had sent: the standby holds all of it.
+before=$(grep -c . "$WORK/acks")
+wait_for "a refusal while there is no primary" not_ready web
+as_owner "$PG_BIN/pg_ctl" -D "$WORK/standby" -w -t "$PATIENCE" promote >/dev/null
+wait_for "100 writes after the failover" acknowledged $((before + 100))
+wait_for "the server after the failover" ready web
+kill -KILL "$writer"
+wait "$writer" 2>/dev/null || true
+grep -E '^ack f-[0-9]+/[0-9]+$' "$WORK/acks" >"$WORK/whole"
+"$DRILL" verify "$place" <"$WORK/whole" 2>"$WORK/verified" || fail "$(tail -1 "$WORK/verified")"
+say "$before acknowledged before the kill, $(($(wc -l <"$WORK/whole") - before)) after it, all there"

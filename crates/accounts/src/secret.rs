@@ -39,15 +39,39 @@ impl Secret {
     /// end up with the same secret.
     pub fn load_or_create(folder: &Path, entropy: &Entropy) -> Result<Self> {
         let path = folder.join(SECRET_FILE);
-        if !path.exists() {
-            create(&path, &hex(&entropy.bytes::<32>())).map_err(|error| failure(&path, &error))?;
-        }
-        let text = fs::read_to_string(&path).map_err(|error| failure(&path, &error))?;
+        let text = match Self::text_in(folder)? {
+            Some(text) => text,
+            None => Self::keep_text(folder, &Self::made(entropy))?,
+        };
         check_mode(&path)?;
-        Self::from_text(text.trim()).map_err(|_| AccountsError::Secret {
+        Self::from_text(&text).map_err(|_| AccountsError::Secret {
             place: path.display().to_string(),
             reason: "is cut off; remove the file to have a new one made (all tokens become invalid)".into(),
         })
+    }
+
+    /// A new secret, as text.
+    pub fn made(entropy: &Entropy) -> String {
+        hex(&entropy.bytes::<32>())
+    }
+
+    /// The text of `signing.secret` in `folder`, if it is there.
+    pub fn text_in(folder: &Path) -> Result<Option<String>> {
+        let path = folder.join(SECRET_FILE);
+        match fs::read_to_string(&path) {
+            Ok(text) => Ok(Some(text.trim().to_owned())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(failure(&path, &error)),
+        }
+    }
+
+    /// Keeps a secret as `signing.secret` in `folder`, unless there is one. Gives the one that is there now.
+    pub fn keep_text(folder: &Path, text: &str) -> Result<String> {
+        let path = folder.join(SECRET_FILE);
+        if !path.exists() {
+            create(&path, text).map_err(|error| failure(&path, &error))?;
+        }
+        Ok(Self::text_in(folder)?.unwrap_or_default())
     }
 
     /// The key of a tenant's tokens. That of the tenant `default` is the secret itself, so that programs

@@ -6,6 +6,7 @@ use std::time::Instant;
 use http::HeaderMap;
 use http::request::Parts;
 use pinakes_accounts::{Accounts, Caller, Clock, Entropy, Resolved};
+use pinakes_blobs::Blobs;
 use pinakes_store::{Catalogue, Limits, Tenant, Txn, View, Weight, WriteTimes};
 
 use crate::credentials::{self, Credentials};
@@ -22,6 +23,7 @@ struct Inner {
     accounts: Accounts,
     limits: Limits,
     tenants: TenantChoice,
+    blobs: Blobs,
 }
 
 /// What the credentials of a request came to.
@@ -48,9 +50,23 @@ impl Asking {
 }
 
 impl Context {
-    /// Of a server's parts.
+    /// Of a server's parts. Files are kept in memory, see [`Context::with_blobs`].
     pub fn new(catalogue: Catalogue, accounts: Accounts, limits: Limits, tenants: TenantChoice) -> Self {
-        Self(Arc::new(Inner { catalogue, accounts, limits, tenants }))
+        let blobs = Blobs::in_memory();
+        Self(Arc::new(Inner { catalogue, accounts, limits, tenants, blobs }))
+    }
+
+    /// The same with a place for files.
+    #[must_use]
+    pub fn with_blobs(self, blobs: Blobs) -> Self {
+        let Inner { catalogue, accounts, limits, tenants, .. } = &*self.0;
+        Self(Arc::new(Inner {
+            catalogue: catalogue.clone(),
+            accounts: accounts.clone(),
+            limits: limits.clone(),
+            tenants: tenants.clone(),
+            blobs,
+        }))
     }
 
     /// All tenants.
@@ -61,6 +77,11 @@ impl Context {
     /// All accounts.
     pub fn accounts(&self) -> &Accounts {
         &self.0.accounts
+    }
+
+    /// The files beside the records.
+    pub fn blobs(&self) -> &Blobs {
+        &self.0.blobs
     }
 
     /// All bounds.

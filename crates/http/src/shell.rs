@@ -215,12 +215,21 @@ impl Shell {
         })
     }
 
-    /// 200 when a read of the store works and the server is not shutting down, else 503 with the reason.
+    /// 200 when a read of the store works, the files can be reached, and the server is not shutting down, else 503
+    /// with the reason, in bounded time.
     async fn ready(&self) -> Response {
         let reason = if self.draining.load(Ordering::Relaxed) {
             Some("the server is shutting down".to_owned())
         } else {
-            self.try_store().await.err().map(|error| format!("the store: {error}"))
+            let tried = async {
+                self.try_store().await.map_err(|error| format!("the store: {error}"))?;
+                self.context.blobs().probe().await.map_err(|error| format!("the files: {error}"))
+            };
+            let timeout_ms = self.context.limits().ready_timeout_ms;
+            match tokio::time::timeout(Duration::from_millis(timeout_ms), tried).await {
+                Ok(tried) => tried.err(),
+                Err(_) => Some(format!("the store or the files did not answer within {timeout_ms} ms")),
+            }
         };
         match reason {
             None => answer::json(StatusCode::OK, &json!({"status": "ready"})),

@@ -1,10 +1,12 @@
 //! A catalogue and its accounts, open: what every command that touches records starts from.
 
 use std::os::unix::fs::DirBuilderExt as _;
+use std::path::Path;
 use std::sync::LazyLock;
 
 use anyhow::Context as _;
 use pinakes_accounts::{Accounts, Clock, Entropy, Secret, Settings};
+use pinakes_blobs::{BlobError, Blobs};
 use pinakes_http::Context;
 use pinakes_store::{Catalogue, Kind, Location};
 
@@ -15,6 +17,9 @@ static KINDS: LazyLock<Vec<&'static Kind>> = LazyLock::new(|| {
     [pinakes_accounts::KINDS, pinakes_scicat::KINDS, pinakes_labe::KINDS, pinakes_folio::kinds()].concat()
 });
 
+/// Name of the secret that a database keeps for all servers over it.
+pub(crate) const SIGNING_SECRET: &str = "signing secret";
+
 /// A catalogue and its accounts, open.
 pub(crate) struct House {
     /// The settings it was opened with.
@@ -23,18 +28,15 @@ pub(crate) struct House {
     pub(crate) catalogue: Catalogue,
     /// All accounts.
     pub(crate) accounts: Accounts,
+    /// The files beside the records.
+    pub(crate) blobs: Blobs,
 }
 
 impl House {
     /// Opens the folder that the settings name, made if it is not there, with its default tenant.
     pub(crate) fn open(config: Config) -> anyhow::Result<Self> {
         let data = &config.server.data;
-        // Only its owner may look into it: there are password hashes in the files.
-        std::fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(data)
-            .with_context(|| format!("the folder {} cannot be made", data.display()))?;
+        make_folder(data)?;
         let location = match config.server.database.as_str() {
             "" => Location::Folder(data.clone()),
             url => url.parse().map_err(|error| Misuse(format!("server.database: {error}")))?,
@@ -43,13 +45,17 @@ impl House {
         catalogue.tenant_or_new(&config.tenants.default)?;
         let entropy = Entropy::System;
         let secret = match config.accounts.secret.as_str() {
-            "" => Secret::load_or_create(data, &entropy)?,
+            "" => secret(&catalogue, data, &entropy)?,
             text => Secret::from_text(text).map_err(|error| Misuse(error.to_string()))?,
         };
         let everyone = config.accounts.everyone.clone();
         let settings = Settings { secret, everyone, clock: Clock::System, entropy };
         let accounts = Accounts::new(settings, &config.limits);
-        Ok(Self { config, catalogue, accounts })
+        let blobs = Blobs::open(&config.blobs, data).map_err(|error| match error {
+            BlobError::Settings(_) => Misuse(error.to_string()).into(),
+            other => anyhow::Error::from(other),
+        })?;
+        Ok(Self { config, catalogue, accounts, blobs })
     }
 
     /// Every kind that the catalogue knows.
@@ -60,7 +66,25 @@ impl House {
     /// What the dialects work with.
     pub(crate) fn context(&self) -> Context {
         let Config { limits, tenants, .. } = &self.config;
-        Context::new(self.catalogue.clone(), self.accounts.clone(), limits.clone(), tenants.clone())
+        let (catalogue, accounts) = (self.catalogue.clone(), self.accounts.clone());
+        Context::new(catalogue, accounts, limits.clone(), tenants.clone()).with_blobs(self.blobs.clone())
+    }
+}
+
+/// Makes a catalogue's folder. Only its owner may look into it: there are password hashes in the files.
+pub(crate) fn make_folder(folder: &Path) -> anyhow::Result<()> {
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
+    made.with_context(|| format!("the folder {} cannot be made", folder.display()))
+}
+
+/// The secret that web tokens are signed with: the database's, so that all servers over it understand each other's
+/// tokens, or the folder's.
+fn secret(catalogue: &Catalogue, folder: &Path, entropy: &Entropy) -> anyhow::Result<Secret> {
+    let earlier = Secret::text_in(folder)?;
+    let make = || Some(earlier.unwrap_or_else(|| Secret::made(entropy)));
+    match catalogue.constant(SIGNING_SECRET, make)? {
+        Some(text) => Ok(Secret::from_text(&text)?),
+        None => Ok(Secret::load_or_create(folder, entropy)?),
     }
 }
 

@@ -1,7 +1,8 @@
 //! The command line: what there is, and the pages that `--help` shows.
 
 use crate::commands::{
-    backup, bench, check, citations, config, demo, export, import, marc, restore, serve, tenant, token, user,
+    backup, bench, check, citations, config, demo, export, import, marc, moving, restore, serve, tenant,
+    token, user,
 };
 
 /// One server for the records of a research institution.
@@ -24,6 +25,7 @@ pub(crate) enum Command {
     Backup(backup::Args),
     Restore(restore::Args),
     Check(check::Args),
+    Move(moving::Args),
     Config(config::Args),
     Marc(marc::Args),
     Citations(citations::Args),

@@ -9,6 +9,7 @@ pub(crate) mod demo;
 pub(crate) mod export;
 pub(crate) mod import;
 pub(crate) mod marc;
+pub(crate) mod moving;
 pub(crate) mod restore;
 pub(crate) mod serve;
 pub(crate) mod tenant;
@@ -32,6 +33,7 @@ pub(crate) fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Backup(args) => backup::run(&args),
         Command::Restore(args) => restore::run(&args),
         Command::Check(args) => check::run(&args),
+        Command::Move(args) => moving::run(&args),
         Command::Config(args) => config::run(&args),
         Command::Marc(args) => marc::run(args).map(|()| ExitCode::SUCCESS),
         Command::Citations(args) => citations::run(args).map(|()| ExitCode::SUCCESS),

@@ -30,6 +30,8 @@ pub(crate) struct Config {
     pub(crate) tenants: TenantChoice,
     /// Accounts, for all dialects.
     pub(crate) accounts: Accounts,
+    /// The files beside the records.
+    pub(crate) blobs: pinakes_blobs::Settings,
     /// The SciCat dialect.
     pub(crate) scicat: pinakes_scicat::Settings,
     /// The labe dialect.
@@ -124,6 +126,7 @@ impl Config {
             self.accounts.everyone =
                 groups.split(',').map(|it| it.trim().to_owned()).filter(|it| !it.is_empty()).collect();
         }
+        self.blobs = self.blobs.with_environment(&variable);
         let scicat = self.scicat.with_environment(&variable);
         self.scicat = scicat.map_err(|error| Misuse(format!("settings of SciCat: {error}")))?;
         Ok(self)
@@ -168,7 +171,7 @@ mod tests {
     fn the_reference_states_every_key() -> Result<(), Box<dyn std::error::Error>> {
         let stated: toml::Table = toml::from_str(REFERENCE)?;
         let tables = keys_of("");
-        assert_eq!(tables, ["server", "limits", "tenants", "accounts", "scicat", "labe", "folio"]);
+        assert_eq!(tables, ["server", "limits", "tenants", "accounts", "blobs", "scicat", "labe", "folio"]);
         for table in tables {
             let keys = keys_of(&table);
             assert!(!keys.is_empty(), "no keys found for [{table}]");

@@ -1,14 +1,15 @@
 //! The `pinakes` command: serves the catalogue, fills it, keeps its accounts, and looks after its data.
 //!
 //! This crate wires the others together and holds no rules of its own. One subcommand is one file in
-//! `commands/`; what several share is `place.rs` (which catalogue), `config.rs` (the settings) and
-//! `terminal.rs` (what a person sees). Exit codes: 0 done, 1 not done or something was found, 2 the command
+//! `commands/`; what several share is `place.rs` (which catalogue), `config.rs` (the settings),
+//! `files.rs` (files and the records that name them) and `terminal.rs` (what a person sees). Exit codes: 0 done, 1 not done or something was found, 2 the command
 //! line or the configuration is wrong.
 
 mod catalogue;
 mod cli;
 mod commands;
 mod config;
+mod files;
 mod password;
 mod place;
 mod terminal;

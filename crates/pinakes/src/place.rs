@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use pinakes_store::Tenant;
+use pinakes_store::{Limits, Tenant};
 
 use crate::catalogue::House;
 use crate::config::{Config, Misuse};
@@ -60,12 +60,10 @@ impl Place {
         Ok(config)
     }
 
-    /// The catalogue, open for an operator's work: reads may take their time, and the text index is left to
-    /// follow when the server has time for it.
+    /// The catalogue, open for an operator's work; see [`unhurried`].
     pub(crate) fn open(&self, missing: Missing) -> anyhow::Result<House> {
         let mut config = self.settings()?;
-        config.limits.read_timeout_ms = UNHURRIED_MS;
-        config.limits.text_lag_records = UNHURRIED_RECORDS;
+        unhurried(&mut config.limits);
         open(config, missing)
     }
 }
@@ -78,6 +76,13 @@ impl TenantPlace {
         let tenant = house.catalogue.tenant(&name)?;
         Ok((house, tenant))
     }
+}
+
+/// Sets bounds for an operator's work: reads may take their time, and the text index is left to follow when the server
+/// has time for it.
+pub(crate) fn unhurried(limits: &mut Limits) {
+    limits.read_timeout_ms = UNHURRIED_MS;
+    limits.text_lag_records = UNHURRIED_RECORDS;
 }
 
 /// The catalogue of some settings, open.

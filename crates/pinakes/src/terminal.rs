@@ -61,6 +61,18 @@ pub(crate) fn progress(n_bytes: Option<u64>) -> ProgressBar {
     ProgressBar::with_draw_target(n_bytes, ProgressDrawTarget::stderr_with_hz(4)).with_style(style)
 }
 
+/// A bar over records on a terminal, nothing otherwise.
+pub(crate) fn progress_of_records() -> ProgressBar {
+    if !io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template(RECORDS_BAR).unwrap_or_else(|_| ProgressStyle::default_bar());
+    ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(4)).with_style(style)
+}
+
+/// Its template, checked by a test.
+const RECORDS_BAR: &str = "{elapsed_precise} {wide_bar} {human_pos}/{human_len} records  {msg}";
+
 /// 1234567 as `1,234,567`.
 pub(crate) fn thousands(number: u64) -> String {
     let digits = number.to_string();
@@ -102,6 +114,7 @@ mod tests {
         for template in [
             "{elapsed_precise} {wide_bar} {bytes}/{total_bytes}, {eta} left  {msg}",
             "{elapsed_precise} {spinner} {bytes}  {msg}",
+            RECORDS_BAR,
         ] {
             assert!(ProgressStyle::with_template(template).is_ok(), "{template}");
         }

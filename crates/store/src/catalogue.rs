@@ -211,8 +211,13 @@ impl Catalogue {
 
     /// The tenant, made with an empty description if it is not there.
     pub fn tenant_or_new(&self, name: &str) -> Result<Tenant> {
+        self.tenant_or_new_described(name, "")
+    }
+
+    /// The tenant, made with this description if it is not there.
+    pub fn tenant_or_new_described(&self, name: &str, description: &str) -> Result<Tenant> {
         match self.tenant(name) {
-            Err(StoreError::UnknownTenant(_)) => match self.create_tenant(name, "") {
+            Err(StoreError::UnknownTenant(_)) => match self.create_tenant(name, description) {
                 Err(StoreError::TenantExists(_)) => self.tenant(name),
                 made => made,
             },
@@ -261,6 +266,16 @@ impl Catalogue {
         }
         list.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(list)
+    }
+
+    /// A text of the catalogue as a whole, such as the secret that tokens are signed with: what `make` gives when
+    /// nobody has asked before, the same for every server ever after. Only a database keeps such texts; for a
+    /// folder, beside whose tenants there are files, this is always `None`.
+    pub fn constant(&self, name: &str, make: impl FnOnce() -> Option<String>) -> Result<Option<String>> {
+        match &self.0.place {
+            Place::Folder(_) => Ok(None),
+            Place::Postgres(cluster) => cluster.constant(name, make),
+        }
     }
 
     /// Figures of the tenants that are open.

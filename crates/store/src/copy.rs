@@ -1,14 +1,16 @@
 //! Copies tenants from one catalogue to another, whichever engines they are: `pinakes move`.
 //!
 //! Records go over in pages, in insertion order, each page with the mark of how far it reaches in one
-//! transaction of the target: a copy that stops goes on where its last page ended. Versions stay; sequence
-//! numbers are the target's own, so followers begin anew. At the end both sides are read and compared.
-//! Nobody may write to the source meanwhile: what differs is found, not mended.
+//! transaction of the target: a copy that stops goes on where its last page ended, and one that is done is
+//! recognised as such. Versions stay; sequence numbers are the target's own, so followers begin anew. Jobs that
+//! wait come along, free to be taken. At the end both sides are read and compared. Nobody may write to the source
+//! meanwhile: what differs is found, not mended.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use crate::document::fnv;
+use crate::leases;
 use crate::{Catalogue, Document, Expr, Kind, ListId, Query, Record, Result, StoreError, Tenant, Txn, View};
 
 /// Records of a page at most.
@@ -23,12 +25,36 @@ const MARK: &str = "copied:";
 const DELETIONS: &str = "copied deletions";
 
 /// What was copied.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Copied {
     /// Records, members of lists not counted.
     pub n_records: u64,
     /// Bytes of their bodies.
     pub n_bytes: u64,
+    /// What was compared in the end, kind by kind, tenant by tenant: the same on both sides.
+    pub kinds: Vec<CopiedKind>,
+}
+
+/// A kind of a tenant, the same on both sides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CopiedKind {
+    /// The tenant.
+    pub tenant: String,
+    /// The kind.
+    pub kind: &'static str,
+    /// Its records.
+    pub n_records: u64,
+    /// The sum of their hashes, over ids, versions, bodies and members.
+    pub checksum: u64,
+}
+
+/// What a copy is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CopyStage {
+    /// Records go over.
+    Copying,
+    /// Both sides are read and compared.
+    Comparing,
 }
 
 /// How far a copy is: given after each page.
@@ -38,15 +64,17 @@ pub struct CopyProgress<'a> {
     pub tenant: &'a str,
     /// The kind under way.
     pub kind: &'static str,
-    /// What this run has copied of the kind.
-    pub copied: Copied,
+    /// What is done with it.
+    pub stage: CopyStage,
+    /// Records of the kind that are through: copied by this run or an earlier one, or read for comparison.
+    pub n_done: u64,
     /// Records of the kind in the source.
     pub n_records: u64,
 }
 
 /// Copies every tenant. Tenants that are not in the target are made.
 ///
-/// Errors: a tenant of the target holds records that are no copy under way; the sides differ at the end.
+/// Errors: a tenant of the target holds other records; the sides differ at the end.
 pub fn copy_catalogue(
     from: &Catalogue,
     to: &Catalogue,
@@ -54,52 +82,79 @@ pub fn copy_catalogue(
 ) -> Result<Copied> {
     let mut sum = Copied::default();
     for info in from.tenants()? {
-        let target = match to.tenant(&info.name) {
-            Err(StoreError::UnknownTenant(_)) => to.create_tenant(&info.name, &info.description)?,
-            other => other?,
-        };
-        let copied = copy_tenant(&from.tenant(&info.name)?, &target, report)?;
-        sum.n_records += copied.n_records;
-        sum.n_bytes += copied.n_bytes;
+        let target = to.tenant_or_new_described(&info.name, &info.description)?;
+        sum.add(copy_tenant(&from.tenant(&info.name)?, &target, report)?);
     }
     Ok(sum)
 }
 
-/// Copies one tenant; both must be open with the same kinds.
+/// Copies one tenant; both must be open with the same kinds. Does nothing but compare when all is there already.
 ///
-/// Errors: the target holds records that are no copy under way; the sides differ at the end.
+/// Errors: the target holds other records; the sides differ at the end.
 pub fn copy_tenant(from: &Tenant, to: &Tenant, report: &mut dyn FnMut(CopyProgress<'_>)) -> Result<Copied> {
     let kinds = from.read_blocking(|view| Ok::<_, StoreError>(view.shared.kinds))?;
-    for kind in kinds {
-        refuse_foreign(to, kind)?;
-    }
-    copy_deletions(from, to)?;
     let mut sum = Copied::default();
-    for kind in kinds {
-        let copied = copy_kind(from, to, kind, report)?;
-        sum.n_records += copied.n_records;
-        sum.n_bytes += copied.n_bytes;
+    if beginning(from, to, kinds)? != Beginning::Done {
+        copy_deletions(from, to)?;
+        for kind in kinds {
+            sum.add(copy_kind(from, to, kind, report)?);
+        }
+        let jobs = Arc::new(from.read_blocking(leases::all)?);
+        to.write_blocking(move |txn| leases::queue_all(txn, &jobs))?;
     }
     for kind in kinds {
-        compare(from, to, kind)?;
+        sum.kinds.push(compare(from, to, kind, report)?);
     }
     to.write_blocking(|txn| txn.view.session.execute("DELETE FROM meta WHERE name LIKE 'copied%'", &[]))?;
     Ok(sum)
 }
 
-/// Refuses a target that has records of `kind` which no copy has begun to write.
-fn refuse_foreign(to: &Tenant, kind: &'static Kind) -> Result<()> {
-    let name = mark_name(kind);
-    let (mark, n) =
-        to.read_blocking(|view| Ok::<_, StoreError>((mark(view, &name)?, view.count(kind, &Expr::All)?)))?;
-    if mark.is_none() && n != 0 {
-        return Err(StoreError::Query(format!(
-            "tenant {:?} of the target holds {n} records of {} already; copy into an empty one",
-            to.name(),
-            kind.name
-        )));
+impl Copied {
+    fn add(&mut self, part: Self) {
+        self.n_records += part.n_records;
+        self.n_bytes += part.n_bytes;
+        self.kinds.extend(part.kinds);
     }
-    Ok(())
+}
+
+/// What a target is when a copy begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Beginning {
+    /// Empty.
+    Fresh,
+    /// What an earlier copy has left.
+    Begun,
+    /// As many records as the source has, and no copy under way: an earlier one is done, or the comparison will
+    /// find what differs.
+    Done,
+}
+
+/// Refuses a target with records that no copy has written.
+fn beginning(from: &Tenant, to: &Tenant, kinds: &[&'static Kind]) -> Result<Beginning> {
+    let (mut beginning, mut other) = (Beginning::Fresh, None);
+    for kind in kinds {
+        let name = mark_name(kind);
+        let (mark, n) = to
+            .read_blocking(|view| Ok::<_, StoreError>((mark(view, &name)?, view.count(kind, &Expr::All)?)))?;
+        if mark.is_some() {
+            return Ok(Beginning::Begun);
+        }
+        if n != 0 {
+            beginning = Beginning::Done;
+        }
+        let n_source = from.read_blocking(|view| view.count(kind, &Expr::All))?;
+        if n != n_source && other.is_none() {
+            other = Some((kind.name, n, n_source));
+        }
+    }
+    match (beginning, other) {
+        (Beginning::Done, Some((kind, n, n_source))) => Err(StoreError::Query(format!(
+            "tenant {:?} of the target holds records already, of {kind} {n} where the source has {n_source}; \
+             copy into an empty one",
+            to.name()
+        ))),
+        _ => Ok(beginning),
+    }
 }
 
 fn copy_deletions(from: &Tenant, to: &Tenant) -> Result<()> {
@@ -125,6 +180,7 @@ fn copy_kind(
 ) -> Result<Copied> {
     let name = mark_name(kind);
     let n_records = from.read_blocking(|view| view.count(kind, &Expr::All))?;
+    let n_before = to.read_blocking(|view| view.count(kind, &Expr::All))?;
     let mut after = to.read_blocking(|view| mark(view, &name))?;
     if after.is_none() && n_records != 0 {
         to.write_blocking(move |txn| txn.defer_indexes(kind))?;
@@ -146,7 +202,9 @@ fn copy_kind(
             txn.insert_stored(&documents)?;
             set_mark(txn, &name, end)
         })?;
-        report(CopyProgress { tenant: from.name(), kind: kind.name, copied, n_records });
+        let n_done = n_before + copied.n_records;
+        let stage = CopyStage::Copying;
+        report(CopyProgress { tenant: from.name(), kind: kind.name, stage, n_done, n_records });
     }
     to.write_blocking(move |txn| txn.make_indexes(kind))?;
     Ok(copied)
@@ -202,14 +260,27 @@ struct Sum {
     hash: u64,
 }
 
-fn compare(from: &Tenant, to: &Tenant, kind: &'static Kind) -> Result<()> {
-    let (source, target) = (sum_of(from, kind)?, sum_of(to, kind)?);
+fn compare(
+    from: &Tenant,
+    to: &Tenant,
+    kind: &'static Kind,
+    report: &mut dyn FnMut(CopyProgress<'_>),
+) -> Result<CopiedKind> {
+    let n_records = from.read_blocking(|view| view.count(kind, &Expr::All))?;
+    let mut read = |n_done| {
+        let stage = CopyStage::Comparing;
+        report(CopyProgress { tenant: from.name(), kind: kind.name, stage, n_done, n_records });
+    };
+    // Both sides are read: each counts half.
+    let source = sum_of(from, kind, &mut |n| read(n / 2))?;
+    let target = sum_of(to, kind, &mut |n| read((n_records + n) / 2))?;
     if source == target {
-        return Ok(());
+        let Sum { n_records, hash: checksum } = source;
+        return Ok(CopiedKind { tenant: from.name().to_owned(), kind: kind.name, n_records, checksum });
     }
     Err(StoreError::Damaged(format!(
         "the copy of {} in tenant {:?} differs: the source has {} records (checksum {:016x}), the target {} ({:016x}); \
-         was the source written to meanwhile?",
+         was the source written to meanwhile, or does the target hold other records?",
         kind.name,
         from.name(),
         source.n_records,
@@ -219,7 +290,7 @@ fn compare(from: &Tenant, to: &Tenant, kind: &'static Kind) -> Result<()> {
     )))
 }
 
-fn sum_of(tenant: &Tenant, kind: &'static Kind) -> Result<Sum> {
+fn sum_of(tenant: &Tenant, kind: &'static Kind, report: &mut dyn FnMut(u64)) -> Result<Sum> {
     let (mut sum, mut after) = (Sum::default(), None);
     loop {
         let page = tenant.read_blocking(|view| read_page(view, kind, after))?;
@@ -235,6 +306,7 @@ fn sum_of(tenant: &Tenant, kind: &'static Kind) -> Result<Sum> {
             sum.hash = sum.hash.wrapping_add(hash);
             sum.n_records += 1;
         }
+        report(sum.n_records);
     }
 }
 

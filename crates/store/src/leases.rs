@@ -242,6 +242,24 @@ impl Beat {
     }
 }
 
+/// Every job of a tenant, for a copy: queue, id, turn.
+pub(crate) fn all(view: &mut View<'_>) -> Result<Vec<(String, String, i64)>> {
+    let sql = "SELECT queue, id, turn FROM lease ORDER BY until_ms, queue, id";
+    view.session.all(sql, &[], |row| Ok((row.text(0)?, row.text(1)?, row.int(2)?)))
+}
+
+/// Queues the jobs of another tenant, to be taken from now on.
+pub(crate) fn queue_all(txn: &mut Txn<'_>, jobs: &[(String, String, i64)]) -> Result<()> {
+    let sql = format!(
+        "INSERT INTO lease (queue, id, turn, until_ms) VALUES (?1, ?2, ?3, {}) ON CONFLICT (queue, id) DO NOTHING",
+        now_ms(txn.view.session.flavour())
+    );
+    for (queue, id, turn) in jobs {
+        txn.view.session.execute(&sql, &[queue.as_str().into(), id.as_str().into(), (*turn).into()])?;
+    }
+    Ok(())
+}
+
 /// The row of a lease that is named by queue, id and turn, if it is still that one.
 const HELD: &str = "WHERE queue = ?1 AND id = ?2 AND turn = ?3 AND owner IS NOT NULL";
 

@@ -54,7 +54,7 @@ mod txn;
 mod view;
 
 pub use catalogue::{Catalogue, Location, TenantInfo};
-pub use copy::{Copied, CopyProgress, copy_catalogue, copy_tenant};
+pub use copy::{Copied, CopiedKind, CopyProgress, CopyStage, copy_catalogue, copy_tenant};
 pub use document::Document;
 pub use error::{Result, StoreError};
 pub use eval::matches;

@@ -209,6 +209,14 @@ impl<'a> View<'a> {
         self.session.all(sql, &[scheme.into(), key.as_str().into()], |row| Ok((row.text(0)?, row.text(1)?)))
     }
 
+    /// The values of a scheme after `after`, in the order of their bytes, each once: at most `limit`.
+    pub fn identifiers(&mut self, scheme: &str, after: &str, limit: u32) -> Result<Vec<String>> {
+        let sql =
+            "SELECT DISTINCT value FROM identifier WHERE scheme = ?1 AND ?2 < value ORDER BY value LIMIT ?3";
+        let values = [scheme.into(), after.into(), u64::from(limit).into()];
+        self.session.all(sql, &values, |row| row.text(0))
+    }
+
     /// The records that link to a record, those after (kind, id) `after`, at most `limit`.
     pub fn links_to(
         &mut self,

@@ -4,10 +4,11 @@ use std::process::ExitCode;
 
 use pinakes_store::Tenant;
 
+use crate::files;
 use crate::place::{Missing, Place};
 use crate::terminal::say;
 
-/// Compares every index, counter and reference with the records themselves.
+/// Compares every index, counter and reference with the records themselves, and looks for the records' files.
 ///
 /// Reads everything, from one consistent state of each tenant, also while it is served. Prints what does not
 /// agree, a line each; the exit code is 1 then. Indexes and counters are made of the records, so that a
@@ -16,13 +17,17 @@ use crate::terminal::say;
 #[command(after_long_help = "\
 Examples:
   pinakes check
-  pinakes check --data /backups/2026-11-21 --tenant library")]
+  pinakes check --data /backups/2026-11-21 --tenant library
+  pinakes check --sweep                                       a server does so once a day")]
 pub(crate) struct Args {
     #[command(flatten)]
     place: Place,
     /// Tenant to look at [default: all]
     #[arg(long, value_name = "NAME")]
     tenant: Option<String>,
+    /// Also take away files that no record names and that are older than the key `blobs.sweep_after_s` says
+    #[arg(long)]
+    sweep: bool,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
@@ -33,7 +38,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     };
     let mut n_found = 0;
     for name in names {
-        let found = findings(&house.catalogue.tenant(&name)?)?;
+        let tenant = house.catalogue.tenant(&name)?;
+        let mut found = findings(&tenant)?;
+        found.extend(files::findings(&house.blobs, &tenant)?);
         for finding in &found {
             say(format!("{name}: {finding}"))?;
         }
@@ -42,6 +49,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             n => format!("{name}: {n} findings"),
         })?;
         n_found += found.len();
+        if args.sweep {
+            let swept = files::sweep(&house.blobs, &tenant)?;
+            say(format!("{name}: swept {}", files::in_words(&swept)))?;
+        }
     }
     Ok(if n_found == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

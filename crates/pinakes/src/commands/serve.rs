@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use std::thread::available_parallelism;
 
 use anyhow::Context as _;
+use pinakes_blobs::Blobs;
 use pinakes_http::{Drained, Shell};
 use pinakes_scicat::testing::Testing;
 use tokio::net::TcpListener;
@@ -14,6 +15,7 @@ use tracing_subscriber::EnvFilter;
 
 use crate::catalogue::House;
 use crate::config::{Config, LogFormat, Misuse, Server};
+use crate::files::Sweeper;
 use crate::place::{Missing, Place, open};
 use crate::terminal::{say, warn};
 
@@ -69,7 +71,7 @@ pub(crate) fn serve(house: House, testing: Testing, notes: &[String]) -> anyhow:
 async fn serve_until_told(house: House, testing: Testing, notes: &[String]) -> anyhow::Result<ExitCode> {
     let (interrupted, terminated) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     let context = house.context();
-    let House { config, catalogue, .. } = house;
+    let House { config, catalogue, blobs, .. } = house;
     let data = config.server.data.clone();
     let labe = pinakes_labe::Settings { kinds: House::kinds(), data, ..config.labe };
     let (labe, reload) = pinakes_labe::mount(context.clone(), labe)?;
@@ -81,8 +83,10 @@ async fn serve_until_told(house: House, testing: Testing, notes: &[String]) -> a
         .access_log(config.server.access_log);
     let listener = listen(config.server.listen)?;
     let url = format!("http://{}", listener.local_addr()?);
-    announce(&url, &shell, &config.server, testing, notes)?;
+    announce(&url, &shell, &config.server, &blobs, testing, notes)?;
+    let sweeper = Sweeper::start(&catalogue, &blobs)?;
     let drained = shell.serve(listener, told(interrupted, terminated)).await;
+    sweeper.stop();
     catalogue.close();
     match drained {
         Drained::Finished => say("stopped; all answers under way were finished")?,
@@ -132,6 +136,7 @@ fn announce(
     url: &str,
     shell: &Shell,
     server: &Server,
+    blobs: &Blobs,
     testing: Testing,
     notes: &[String],
 ) -> anyhow::Result<()> {
@@ -142,6 +147,9 @@ fn announce(
     say(format!("  data     {}", server.data.display()))?;
     if !server.database.is_empty() {
         say("  records  in the PostgreSQL database of server.database")?;
+    }
+    if !blobs.settings().place.is_empty() {
+        say(format!("  files    in {}", blobs.place()))?;
     }
     for (dialect, bases) in shell.mounted() {
         say(format!("  {dialect:<8} {}", bases.join(" ")))?;

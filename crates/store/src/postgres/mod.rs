@@ -7,6 +7,8 @@
 //! round trip. Sessions are bounded over all tenants.
 
 mod cells;
+mod constants;
+mod distribution;
 mod pool;
 pub(crate) mod records;
 pub(crate) mod schema;

@@ -2,9 +2,7 @@
 //!
 //! For a kind `x`: `k_x`, one row a record, and `m_x`, chunks of member lists. Shared by all kinds: those of the
 //! embedded engine, with the counts in rows of their own for each session (`slot`), so that writers never wait
-//! for each other's counts. Distribution, for engines that spread tables over machines: `k_*` by `id`, `m_*`
-//! by `list`, `identifier` by `value`, `link` by `target`, `tombstone` by `id`; each unique key holds that column.
-//! `meta`, `kind`, `class`, `facet`, `lease` and `staging` are small and copied everywhere.
+//! for each other's counts. By what the tables may be spread over machines says `distribution.rs`.
 
 use crate::counters::Counters;
 use crate::document::Document;
@@ -15,6 +13,7 @@ use crate::session::Session;
 use crate::statements::one_columns;
 use crate::{Index, Kind, Result, StoreError, Text, Uniqueness};
 
+use super::distribution;
 pub(crate) use super::records::type_name;
 use super::records::{Kept, insert_records, many_columns, statements};
 use super::session::PgSession;
@@ -105,6 +104,7 @@ fn apply_in(pg: &mut PgSession, kinds: &[&'static Kind], sweep: Sweep) -> Result
                    ON CONFLICT (name) DO UPDATE SET declaration = excluded.declaration";
         session.execute(sql, &[kind.name.into(), kind.declaration().as_str().into()])?;
     }
+    distribution::declare(&mut session, kinds)?;
     match sweep {
         Sweep::All => sweep_lists(&mut session, "TRUE"),
         Sweep::Keep => sweep_lists(&mut session, "since < now() - interval '1 day'"),

@@ -1,0 +1,94 @@
+//! Why a file could not be written or read.
+
+/// What a call of this crate gives.
+pub type Result<T, E = BlobError> = std::result::Result<T, E>;
+
+/// A refusal or failure. No key or secret of the store is in its text.
+#[derive(Debug, thiserror::Error)]
+pub enum BlobError {
+    /// Nothing lies under the key.
+    #[error(
+        "the file {key} is not there; was it swept, or does [blobs] name another place than when it was written?"
+    )]
+    Missing {
+        /// The key asked for.
+        key: String,
+    },
+    /// What was read is not what was written.
+    #[error("the file {key} is damaged: {found}, expected {expected}; restore it from a backup")]
+    Damaged {
+        /// The key.
+        key: String,
+        /// What was read.
+        found: String,
+        /// What its record says.
+        expected: String,
+    },
+    /// More came than a file may hold.
+    #[error("the file is larger than blobs.file_bytes allows ({most_bytes} bytes)")]
+    TooLarge {
+        /// The bound.
+        most_bytes: u64,
+    },
+    /// A text that names no file.
+    #[error(
+        "{0:?} names no file; expected 32 hexadecimal digits, `-`, a length in bytes, `-`, a SHA-256 in hexadecimal"
+    )]
+    Reference(String),
+    /// A range that the file does not have.
+    #[error("bytes {start} to {end} are asked for of a file of {length} bytes")]
+    Range {
+        /// First byte.
+        start: u64,
+        /// Behind the last byte.
+        end: u64,
+        /// Bytes of the file.
+        length: u64,
+    },
+    /// The configuration cannot be used.
+    #[error("[blobs]: {0}")]
+    Settings(String),
+    /// The disk or the bucket is full.
+    #[error("no space left for files; free some and try again")]
+    Full,
+    /// The store does not answer or refuses; what was not finished is not there.
+    #[error("the store of files cannot be used: {0}")]
+    Unavailable(String),
+    /// The one who sends the file stopped.
+    #[error("the file was not received: {0}")]
+    Source(String),
+}
+
+impl From<object_store::Error> for BlobError {
+    fn from(error: object_store::Error) -> Self {
+        if is_full(&error) { Self::Full } else { Self::Unavailable(chain(&error)) }
+    }
+}
+
+/// Whether an I/O error says that the disk is full, anywhere in the chain of causes.
+fn is_full(error: &object_store::Error) -> bool {
+    let mut at: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(cause) = at {
+        let full = [std::io::ErrorKind::StorageFull, std::io::ErrorKind::QuotaExceeded];
+        if cause.downcast_ref::<std::io::Error>().is_some_and(|it| full.contains(&it.kind())) {
+            return true;
+        }
+        at = cause.source();
+    }
+    false
+}
+
+/// An error with what caused it; causes that say the same again are left out.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut at = error.source();
+    while let Some(cause) = at {
+        let more = cause.to_string();
+        if !text.contains(&more) {
+            text.push_str(": ");
+            text.push_str(&more);
+        }
+        at = cause.source();
+    }
+    text
+}

@@ -1,0 +1,129 @@
+//! A file on its way out, compared with its checksum.
+
+use std::io;
+use std::ops::Range;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::{Buf as _, Bytes};
+use futures_util::stream::BoxStream;
+use futures_util::{Stream, StreamExt as _};
+use sha2::{Digest as _, Sha256};
+
+use crate::blob::hexadecimal;
+use crate::{Blob, BlobError, Blobs, Result};
+
+/// The pieces of a file, or of a range of it. The last piece of a whole file is given when the checksum of all is
+/// right.
+pub struct Reading {
+    pieces: BoxStream<'static, object_store::Result<Bytes>>,
+    blob: Blob,
+    /// Of a whole file; a range has no checksum of its own.
+    hash: Option<Sha256>,
+    left: u64,
+    is_done: bool,
+}
+
+impl Reading {
+    pub(crate) fn of(
+        blob: &Blob,
+        range: &Range<u64>,
+        pieces: BoxStream<'static, object_store::Result<Bytes>>,
+    ) -> Self {
+        let left = range.end - range.start;
+        let hash = (left == blob.length).then(Sha256::new);
+        Self { pieces, blob: blob.clone(), hash, left, is_done: false }
+    }
+
+    pub(crate) fn empty(blob: &Blob) -> Self {
+        let pieces = futures_util::stream::empty().boxed();
+        Self { pieces, blob: blob.clone(), hash: None, left: 0, is_done: true }
+    }
+
+    /// Bytes still to come.
+    pub fn left(&self) -> u64 {
+        self.left
+    }
+
+    fn accept(&mut self, piece: Bytes) -> Result<Bytes> {
+        if let Some(hash) = &mut self.hash {
+            hash.update(&piece);
+        }
+        match self.left.checked_sub(piece.len() as u64) {
+            Some(left) => self.left = left,
+            None => return Err(self.damaged("more bytes".to_owned(), format!("{} bytes", self.blob.length))),
+        }
+        if self.left == 0 {
+            self.compare()?;
+        }
+        Ok(piece)
+    }
+
+    fn compare(&mut self) -> Result<()> {
+        let Some(hash) = self.hash.take() else { return Ok(()) };
+        let found = hexadecimal(&hash.finalize());
+        if found == self.blob.sha256 {
+            return Ok(());
+        }
+        Err(self.damaged(format!("SHA-256 {found}"), self.blob.sha256.clone()))
+    }
+
+    fn end(&mut self) -> Result<()> {
+        if self.left != 0 {
+            let found = format!("{} bytes less", self.left);
+            return Err(self.damaged(found, format!("{} bytes", self.blob.length)));
+        }
+        self.compare()
+    }
+
+    fn damaged(&self, found: String, expected: String) -> BlobError {
+        BlobError::Damaged { key: self.blob.key.clone(), found, expected }
+    }
+}
+
+impl Stream for Reading {
+    type Item = Result<Bytes>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if self.is_done {
+            return Poll::Ready(None);
+        }
+        let item = match ready!(self.pieces.poll_next_unpin(context)) {
+            Some(Ok(piece)) => Some(self.accept(piece)),
+            Some(Err(error)) => Some(Err(error.into())),
+            None => {
+                self.is_done = true;
+                self.end().err().map(Err)
+            }
+        };
+        self.is_done |= matches!(item, Some(Err(_)));
+        Poll::Ready(item)
+    }
+}
+
+/// A file as a plain reader, for code that is not asynchronous.
+pub struct BlobReader {
+    blobs: Blobs,
+    reading: Reading,
+    piece: Bytes,
+}
+
+impl BlobReader {
+    pub(crate) fn of(blobs: Blobs, reading: Reading) -> Self {
+        Self { blobs, reading, piece: Bytes::new() }
+    }
+}
+
+impl io::Read for BlobReader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.piece.is_empty() {
+            match self.blobs.block_on(self.reading.next()) {
+                Some(piece) => self.piece = piece.map_err(io::Error::other)?,
+                None => return Ok(0),
+            }
+        }
+        let n = buffer.len().min(self.piece.len());
+        self.piece.copy_to_slice(&mut buffer[..n]);
+        Ok(n)
+    }
+}

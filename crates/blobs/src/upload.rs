@@ -1,0 +1,115 @@
+//! A file on its way in.
+
+use bytes::{Bytes, BytesMut};
+use object_store::path::Path;
+use object_store::{ObjectStoreExt as _, WriteMultipart};
+use sha2::{Digest as _, Sha256};
+
+use crate::blob::hexadecimal;
+use crate::{Blob, BlobError, Blobs, Result};
+
+/// Parts of one upload on their way at once.
+const PARTS_AT_ONCE: usize = 2;
+
+/// A file on its way in. Dropped before [`Upload::finish`], nothing of it stays.
+pub struct Upload {
+    blobs: Blobs,
+    path: Path,
+    key: String,
+    hash: Sha256,
+    length: u64,
+    /// What came before the first part was full: a small file is one request.
+    begun: BytesMut,
+    parts: Option<WriteMultipart>,
+}
+
+impl Upload {
+    pub(crate) fn new(blobs: Blobs, path: Path, key: String) -> Self {
+        Self { blobs, path, key, hash: Sha256::new(), length: 0, begun: BytesMut::new(), parts: None }
+    }
+
+    /// Bytes written so far.
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Takes the next piece; waits while the store is slower than its source.
+    ///
+    /// Errors: the file becomes too large; the store fails. Nothing is kept then.
+    pub async fn write(&mut self, piece: Bytes) -> Result<()> {
+        let written = self.write_piece(piece).await;
+        if written.is_err() {
+            self.abort_parts().await;
+        }
+        written
+    }
+
+    async fn write_piece(&mut self, piece: Bytes) -> Result<()> {
+        let settings = self.blobs.settings();
+        let (most_bytes, part_bytes) = (settings.file_bytes, settings.part_bytes);
+        self.length += piece.len() as u64;
+        if most_bytes < self.length {
+            return Err(BlobError::TooLarge { most_bytes });
+        }
+        self.hash.update(&piece);
+        if self.parts.is_none() && self.begun.len() + piece.len() <= part_bytes {
+            self.begun.extend_from_slice(&piece);
+            return Ok(());
+        }
+        let parts = match &mut self.parts {
+            Some(parts) => parts,
+            None => {
+                let upload = self.blobs.inner().store.put_multipart(&self.path).await?;
+                let parts = self.parts.insert(WriteMultipart::new_with_chunk_size(upload, part_bytes));
+                parts.put(std::mem::take(&mut self.begun).freeze());
+                parts
+            }
+        };
+        parts.wait_for_capacity(PARTS_AT_ONCE).await?;
+        parts.put(piece);
+        Ok(())
+    }
+
+    /// Makes the file whole and durable, under its key. Until a record names it, it is nobody's.
+    pub async fn finish(mut self) -> Result<Blob> {
+        match self.parts.take() {
+            Some(parts) => {
+                parts.finish().await?;
+            }
+            None => {
+                let whole = std::mem::take(&mut self.begun).freeze();
+                self.blobs.inner().store.put(&self.path, whole.into()).await?;
+            }
+        }
+        let sha256 = hexadecimal(&std::mem::take(&mut self.hash).finalize());
+        Ok(Blob { key: std::mem::take(&mut self.key), length: self.length, sha256 })
+    }
+
+    /// Gives the file up.
+    pub async fn abort(mut self) {
+        self.abort_parts().await;
+    }
+
+    async fn abort_parts(&mut self) {
+        if let Some(parts) = self.parts.take()
+            && let Err(error) = parts.abort().await
+        {
+            tracing::warn!(%error, "parts of a file that was given up stay until the bucket's own rule removes them");
+        }
+    }
+}
+
+impl Drop for Upload {
+    fn drop(&mut self) {
+        let Some(parts) = self.parts.take() else { return };
+        let give_up = async move {
+            if let Err(error) = parts.abort().await {
+                tracing::warn!(%error, "parts of a file that was given up stay until the bucket's own rule removes them");
+            }
+        };
+        match tokio::runtime::Handle::try_current() {
+            Ok(runtime) => drop(runtime.spawn(give_up)),
+            Err(_) => self.blobs.block_on(give_up),
+        }
+    }
+}

@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# A database that refuses, stops answering, or is full: a clear answer in bounded time, readiness that says no, and
+# nothing half done; when the fault is gone, everything goes on without a restart.
+. "$(dirname "$0")/cluster.sh"
+
+make_cluster db
+start_cluster db
+sql db "CREATE ROLE keeper LOGIN PASSWORD 'right'"
+sql db "CREATE DATABASE kept OWNER keeper"
+as_owner bash -c "printf 'host kept keeper 127.0.0.1/32 scram-sha-256\n' | cat - '$WORK/db/pg_hba.conf' >'$WORK/hba' && cat '$WORK/hba' >'$WORK/db/pg_hba.conf'"
+sql db 'SELECT pg_reload_conf()' >/dev/null
+
+# A wrong password: told at once, and never shown.
+begun=$SECONDS
+if "$PINAKES" serve --data "$WORK/refused" --listen 127.0.0.1:0 \
+    --database "postgres://keeper:wrong-hush@127.0.0.1:$(port_of db)/kept" >"$WORK/refused.out" 2>&1; then
+    fail "a wrong password was taken"
+fi
+grep -qi 'password' "$WORK/refused.out" || fail "the reason is not told: $(cat "$WORK/refused.out")"
+if grep -q 'hush' "$WORK/refused.out"; then fail "the password is shown: $(cat "$WORK/refused.out")"; fi
+say "a wrong password is refused after $((SECONDS - begun)) s: $(tail -1 "$WORK/refused.out" | cut -c1-120)"
+
+# A database that stops answering.
+config="$WORK/pinakes.toml"
+printf '[server]\ndatabase = "postgres://keeper:right@127.0.0.1:%s/kept"\n[limits]\nread_timeout_ms = 2000\nready_timeout_ms = 2000\n' \
+    "$(port_of db)" >"$config"
+start_server web --config "$config"
+wait_for "the server" ready web
+processes_of db >/dev/null
+for pid in $(processes_of db); do kill -STOP "$pid" 2>/dev/null || true; done
+begun=$SECONDS
+wait_for "a refusal of a silent database" not_ready web
+[ "$(status_of "$(server_url web)/health/live")" = 200 ] || fail "a silent database takes the server down"
+answer=$(status_of "$(server_url web)/api/v3/datasets/count")
+[ "$answer" = 503 ] || fail "a read of a silent database is answered with $answer: $(cat "$WORK/body")"
+say "a silent database: not ready, a read is refused, $((SECONDS - begun)) s in all"
+for pid in $(processes_of db); do kill -CONT "$pid" 2>/dev/null || true; done
+wait_for "the server when the database answers again" ready web
+[ "$(status_of "$(server_url web)/api/v3/datasets/count")" = 200 ] || fail "no read after the silence: $(cat "$WORK/body")"
+say "it answers again: ready without a restart"
+
+# A disk that is full: the records' tables lie on a small one.
+mkdir "$WORK/small"
+if ! mount -t tmpfs -o size=24m drill "$WORK/small" 2>/dev/null; then
+    say "no full disk: a small file system cannot be mounted here"
+    exit 0
+fi
+MOUNTED="$WORK/small"
+as_owner true && chown "$(stat -c %U "$WORK/db")" "$WORK/small" && chmod 700 "$WORK/small"
+sql db "CREATE TABLESPACE small LOCATION '$WORK/small'"
+sql db "CREATE DATABASE full_disk OWNER keeper"
+sql db "ALTER DATABASE full_disk SET default_tablespace = 'small'"
+place="postgres://postgres@127.0.0.1:$(port_of db)/full_disk"
+in_background "$WORK/acks" "$DRILL" write "$place" d 600
+writer=$STARTED_PID
+acknowledged() { [ "$(grep -c . "$WORK/acks")" -ge "$1" ]; }
+wait_for "20 writes" acknowledged 20
+as_owner dd if=/dev/zero of="$WORK/small/ballast" bs=1M 2>/dev/null || true # ends when the disk is full
+is_full() { grep -q 'no space left' "$WORK/acks.err"; }
+wait_for "a write that finds the disk full" is_full
+before=$(grep -c . "$WORK/acks")
+as_owner rm "$WORK/small/ballast"
+wait_for "20 writes when there is room again" acknowledged $((before + 20))
+kill -KILL "$writer"
+wait "$writer" 2>/dev/null || true
+grep -E '^ack d-[0-9]+/[0-9]+$' "$WORK/acks" >"$WORK/whole"
+"$DRILL" verify "$place" <"$WORK/whole" 2>"$WORK/verified" || fail "$(tail -1 "$WORK/verified")"
+say "a full disk: writes are refused, $(wc -l <"$WORK/whole") acknowledged ones are there, and it goes on when there is room"
+stop_cluster db
