@@ -1,19 +1,14 @@
 """A server with a fresh catalogue, for all tests of a run."""
 
-import os
-import re
-import select
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
 import requests
+from running import PATIENCE_S, PINAKES, printed_url
 
 HERE = Path(__file__).parent
-PINAKES = os.environ.get("PINAKES", "pinakes")
-PATIENCE_S = 60
 
 
 class Server:
@@ -47,18 +42,6 @@ def pinakes(*arguments: str) -> subprocess.CompletedProcess:
     return subprocess.run(
         [PINAKES, *arguments], capture_output=True, text=True, timeout=PATIENCE_S, check=False
     )
-
-
-def printed_url(process: subprocess.Popen) -> str:
-    """The URL that a server prints once it listens."""
-    end, lines = time.monotonic() + PATIENCE_S, []
-    while time.monotonic() < end and process.poll() is None:
-        if select.select([process.stdout], [], [], 0.2)[0]:
-            lines.append(process.stdout.readline())
-            if found := re.search(r"listens on (http://\S+)", lines[-1]):
-                return found[1]
-    process.kill()
-    raise AssertionError(f"the server did not start:\n{''.join(lines)}{process.communicate()[1]}")
 
 
 @pytest.fixture(scope="session")

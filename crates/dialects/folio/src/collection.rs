@@ -4,17 +4,25 @@
 //! to, and permissions named by one scheme. [`Collection`] says so; `collection/handlers.rs` serves it,
 //! `collection/write.rs` holds the rules of writing, which batches, imports and the desk use as well.
 
+mod batch;
+mod check;
 mod handlers;
 mod write;
 
-pub use handlers::{Page, answer_list, by_id, created, expr_of, page_of, parsed, routes};
-pub use write::{Lock, Missing, Stored, Writer, delete, insert, put};
+pub use batch::batch_routes;
+pub use handlers::{
+    Page, answer_list, by_id, create, created, expr_of, page_of, parsed, remove, remove_by_query, replace,
+    routes,
+};
+pub use write::{Lock, Missing, Stored, Writer, delete, insert, made, put};
 
+use http::StatusCode;
 use pinakes_store::{Column, Expr, Index, Kind, Txn, Type, View};
 use serde_json::{Map, Value};
 
 use crate::cql::{Clause, Names};
-use crate::error::FolioError;
+use crate::error::{Fault, FolioError};
+use crate::inventory::hrids::Numbered;
 
 /// A collection.
 #[derive(Debug)]
@@ -41,6 +49,10 @@ pub struct Collection {
     pub locking: Locking,
     /// `metadata` and the form of its dates.
     pub metadata: Metadata,
+    /// What its human-readable ids are numbered as.
+    pub numbered: Option<Numbered>,
+    /// How the module says that a record is not there: what it calls a record, and the exception. Most say nothing.
+    pub missing: Option<(&'static str, &'static str)>,
     /// Rules of its own.
     pub hooks: Hooks,
     /// Records of a new tenant: a JSON array, or empty.
@@ -126,11 +138,15 @@ pub enum Metadata {
     Micros,
 }
 
+/// Completes or refuses a record; the last argument is what it replaces.
+pub type Prepare =
+    fn(&mut Txn<'_>, &Writer, &mut Map<String, Value>, Option<&Value>) -> Result<(), FolioError>;
+
 /// Rules of a collection beyond its declaration.
 #[derive(Debug, Clone, Copy)]
 pub struct Hooks {
     /// Completes or refuses a record before it is checked and stored; `old` is what it replaces.
-    pub prepare: fn(&mut Txn<'_>, &Writer, &mut Map<String, Value>, Option<&Value>) -> Result<(), FolioError>,
+    pub prepare: Prepare,
     /// Answers a clause of a query about records of other kinds; `None` when it is about this one.
     pub foreign: fn(&mut View<'_>, &Clause) -> Result<Option<Expr>, FolioError>,
     /// Does what else a stored record brings about; `old` is what it replaced.
@@ -157,6 +173,14 @@ const NAME_AND_CODE: &[Column] = &[
 const BY_NAME_AND_CODE: &[Index] = &[Index::on(&["name"]), Index::on(&["code"])];
 
 impl Collection {
+    /// The answer when there is no record of that id.
+    pub fn not_found(&self, id: &str) -> FolioError {
+        let Some((name, exception)) = self.missing else { return FolioError::not_found("") };
+        let fault =
+            Fault::new(format!("{name} with ID [{id}] was not found")).ty(exception).code("not-found");
+        FolioError::faults(StatusCode::NOT_FOUND, vec![fault])
+    }
+
     /// A collection with a name and a code, both indexed, as most reference data is; to be completed by struct update
     /// syntax.
     pub const fn named(path: &'static str, list: &'static str, kind: &'static str) -> Self {
@@ -177,6 +201,8 @@ impl Collection {
             names: Names { whole: &["code"], ..Names::PLAIN },
             locking: Locking::Off,
             metadata: Metadata::Rmb,
+            numbered: None,
+            missing: None,
             hooks: Hooks::NONE,
             reference_data: "",
             is_served: true,

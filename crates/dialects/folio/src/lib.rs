@@ -11,23 +11,31 @@
 //! | `app.rs`, `error.rs`, `json.rs` | what a handler starts from, how it refuses, how JSON is spaced |
 //! | `collection/`, `cql/` | collections of records, the query language |
 //! | `login.rs`, `users.rs`, `perms.rs`, `tenants.rs` | tokens, users, permissions, tenants |
-//! | `reference.rs`, `places.rs` | what is there in a new tenant |
+//! | `inventory/`, `authorities/`, `search.rs` | instances, holdings, items; authorities; finding them by words |
+//! | `places.rs`, `vocabularies.rs`, `records.rs` | where things are, what they are called, what else is kept |
+//! | `reference.rs` | what is there in a new tenant |
 
 pub mod app;
+pub mod authorities;
 pub mod collection;
 pub mod cql;
 pub mod dates;
 pub mod error;
+pub mod inventory;
 pub mod json;
+mod links;
 mod login;
 mod modules;
 pub mod permissions;
 mod perms;
 pub mod places;
+pub mod records;
 pub mod reference;
 pub mod routes;
+mod search;
 mod settings;
 mod tenants;
+mod user_import;
 pub mod users;
 pub mod vocabularies;
 

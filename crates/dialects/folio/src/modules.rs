@@ -4,8 +4,10 @@ use std::sync::LazyLock;
 
 use pinakes_store::Kind;
 
+use crate::authorities::{self, ARCHIVES, AUTHORITIES, SOURCE_FILES};
 use crate::collection::Collection;
-use crate::{login, places, tenants, users, vocabularies};
+use crate::inventory::{holdings, hrids, instances, items, relations};
+use crate::{links, login, places, records, tenants, users, vocabularies};
 
 /// Every collection.
 pub(crate) static COLLECTIONS: &[&Collection] = &[
@@ -14,6 +16,7 @@ pub(crate) static COLLECTIONS: &[&Collection] = &[
     &users::DEPARTMENTS,
     &users::USERS,
     &users::PROXIES_FOR,
+    &users::REQUEST_PREFERENCES,
     &places::SERVICE_POINTS,
     &places::INSTITUTIONS,
     &places::CAMPUSES,
@@ -47,10 +50,28 @@ pub(crate) static COLLECTIONS: &[&Collection] = &[
     &vocabularies::ITEM_DAMAGED_STATUSES,
     &vocabularies::MATERIAL_TYPES,
     &vocabularies::LOAN_TYPES,
+    &instances::INSTANCES,
+    &holdings::HOLDINGS,
+    &items::ITEMS,
+    &relations::PRECEDING_SUCCEEDING_TITLES,
+    &relations::INSTANCE_RELATIONSHIPS,
+    &relations::BOUND_WITH_PARTS,
+    &SOURCE_FILES,
+    &authorities::NOTE_TYPES,
+    &AUTHORITIES,
+    &ARCHIVES,
+    &records::CONFIGURATIONS,
+    &records::SETTINGS,
+    &records::TAGS,
+    &records::NOTE_TYPES,
+    &records::NOTES,
+    &records::CUSTOM_FIELDS,
+    &records::ORGANIZATIONS,
 ];
 
 /// Kinds that are no collections.
-static OTHERS: [&Kind; 2] = [&login::REFRESH_TOKEN, &tenants::META];
+static OTHERS: [&Kind; 5] =
+    [&login::REFRESH_TOKEN, &tenants::META, &hrids::HRID_SETTINGS, &records::LOCALE, &links::LINKS];
 
 static KINDS: LazyLock<Vec<&'static Kind>> =
     LazyLock::new(|| COLLECTIONS.iter().map(|it| &it.kind).chain(OTHERS).collect());

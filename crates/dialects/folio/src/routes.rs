@@ -15,7 +15,10 @@ use crate::app::{Call, Folio};
 use crate::error::{Answer, FolioError, render};
 use crate::permissions::Access;
 use crate::settings::Settings;
-use crate::{collection, login, modules, perms, tenants, users};
+use crate::{
+    authorities, collection, inventory, links, login, modules, perms, records, search, tenants, user_import,
+    users,
+};
 
 /// One line of the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,8 +114,17 @@ impl Routes {
 
 /// Every route of the dialect.
 fn all() -> Routes {
-    let routes =
-        Routes::default().with(login::routes).with(users::routes).with(perms::routes).with(tenants::routes);
+    let routes = Routes::default()
+        .with(login::routes)
+        .with(users::routes)
+        .with(perms::routes)
+        .with(tenants::routes)
+        .with(inventory::routes)
+        .with(authorities::routes)
+        .with(user_import::routes)
+        .with(links::routes)
+        .with(search::routes)
+        .with(records::routes);
     modules::COLLECTIONS.iter().copied().filter(|it| it.is_served).fold(routes, Routes::collection)
 }
 

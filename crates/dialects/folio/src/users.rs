@@ -142,6 +142,28 @@ pub static PROXIES_FOR: Collection = Collection {
     ..Collection::named("/proxiesfor", "proxiesFor", "proxyfor")
 };
 
+/// `/request-preference-storage/request-preference`: how somebody wants requested things delivered.
+pub static REQUEST_PREFERENCES: Collection = Collection {
+    permission: "request-preference-storage.request-preference",
+    kind: Kind {
+        id_path: Some("id"),
+        columns: &[Column::one("userId", Type::Text)],
+        indexes: &[Index::unique(&["userId"])],
+        ..Kind::named("folio_request_preference")
+    },
+    schema: Schema {
+        required: &["userId", "holdShelf", "delivery"],
+        types: &[("userId", Kinds::Uuid), ("holdShelf", Kinds::Boolean), ("delivery", Kinds::Boolean)],
+        ..Schema::OPEN
+    },
+    unique: &[Unique { column: "userId", message: "Request preference for specified user already exists" }],
+    ..Collection::named(
+        "/request-preference-storage/request-preference",
+        "requestPreferences",
+        "user_request_preference",
+    )
+};
+
 /// `/service-points-users`: at which service points somebody works.
 pub static SERVICE_POINTS_USERS: Collection = Collection {
     permission: "inventory-storage.service-points-users",

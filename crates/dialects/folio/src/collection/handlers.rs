@@ -164,12 +164,14 @@ async fn streamed(call: &Call, collection: &'static Collection, page: Page, head
 /// `GET …/{id}`.
 pub async fn by_id(call: Call, collection: &'static Collection) -> Answer {
     let id = call.uuid_param("id")?;
-    let found = call.db().read(Weight::Point, move |view| view.get(&collection.kind, &id)).await?;
-    let record = found.ok_or_else(|| FolioError::not_found(""))?;
+    let wanted = id.clone();
+    let found = call.db().read(Weight::Point, move |view| view.get(&collection.kind, &wanted)).await?;
+    let record = found.ok_or_else(|| collection.not_found(&id))?;
     Ok(answer::bytes(StatusCode::OK, JSON, record.body))
 }
 
-async fn create(mut call: Call, collection: &'static Collection) -> Answer {
+/// `POST …`.
+pub async fn create(mut call: Call, collection: &'static Collection) -> Answer {
     let body = call.object().await?;
     let writer = Writer::of(&call);
     let stored = call.db().write(move |txn| insert(txn, &writer(), collection, body.clone())).await?;
@@ -182,7 +184,8 @@ pub fn created(collection: &Collection, id: &str, body: bytes::Bytes) -> Respons
     answer::with_header(answer::bytes(StatusCode::CREATED, JSON, body), LOCATION, &location)
 }
 
-async fn replace(mut call: Call, collection: &'static Collection) -> Answer {
+/// `PUT …/{id}`.
+pub async fn replace(mut call: Call, collection: &'static Collection) -> Answer {
     let id = call.uuid_param("id")?;
     let body = call.object().await?;
     let writer = Writer::of(&call);
@@ -193,7 +196,8 @@ async fn replace(mut call: Call, collection: &'static Collection) -> Answer {
     Ok(answer::empty(StatusCode::NO_CONTENT))
 }
 
-async fn remove(call: Call, collection: &'static Collection) -> Answer {
+/// `DELETE …/{id}`.
+pub async fn remove(call: Call, collection: &'static Collection) -> Answer {
     let id = call.uuid_param("id")?;
     let writer = Writer::of(&call);
     call.db().write(move |txn| delete(txn, &writer(), collection, &id).map(drop)).await?;
@@ -201,7 +205,7 @@ async fn remove(call: Call, collection: &'static Collection) -> Answer {
 }
 
 /// `DELETE …?query=`: all that fit, or none if one of them must stay.
-async fn remove_by_query(call: Call, collection: &'static Collection) -> Answer {
+pub async fn remove_by_query(call: Call, collection: &'static Collection) -> Answer {
     let text = call.query.get("query").unwrap_or_default();
     if text.trim().is_empty() {
         return Err(FolioError::bad_request("expected CQL but query parameter is empty"));

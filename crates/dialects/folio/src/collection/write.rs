@@ -1,18 +1,20 @@
 //! The rules of writing a record of a collection, within a transaction.
 
 use std::cell::RefCell;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use bytes::Bytes;
 use http::StatusCode;
 use pinakes_accounts::Entropy;
-use pinakes_store::{Document, Expr, StoreError, Txn};
-use serde_json::{Map, Value, json};
+use pinakes_store::{Document, StoreError, Txn};
+use serde_json::{Map, Value};
 
-use super::{Collection, Kinds, Locking, Metadata};
+use super::check::{check_references, check_schema, complete, not_a_uuid, refuse_used};
+use super::{Collection, Locking, Metadata};
 use crate::app::{Call, parse_uuid};
 use crate::error::{Fault, FolioError};
-use crate::{dates, json, modules};
+use crate::inventory::hrids::{Numbered, Reserved};
+use crate::{dates, json};
 
 /// Who writes, and when. Made anew for each run of a transaction.
 #[derive(Debug)]
@@ -24,13 +26,15 @@ pub struct Writer {
     /// Makes ids.
     pub entropy: Entropy,
     /// Records of other collections that this transaction has found to be there.
-    known: RefCell<HashSet<(&'static str, String)>>,
+    pub(super) known: RefCell<HashSet<(&'static str, String)>>,
+    /// Human-readable ids that this transaction has set aside.
+    reserved: RefCell<HashMap<Numbered, Reserved>>,
 }
 
 impl Writer {
     /// Of its parts.
     pub fn new(now_ms: i64, user: Option<String>, entropy: Entropy) -> Self {
-        Self { now_ms, user, entropy, known: RefCell::default() }
+        Self { now_ms, user, entropy, known: RefCell::default(), reserved: RefCell::default() }
     }
 
     /// What a caller's transactions make their writer of.
@@ -43,6 +47,16 @@ impl Writer {
     /// A new UUID.
     pub fn new_uuid(&self) -> String {
         self.entropy.uuid().to_string()
+    }
+
+    /// Sets human-readable ids aside; see [`crate::inventory::hrids::reserve`].
+    pub(crate) fn reserve(&self, numbered: Numbered, reserved: Reserved) {
+        self.reserved.borrow_mut().insert(numbered, reserved);
+    }
+
+    /// The next of those that were set aside.
+    pub(crate) fn next_reserved(&self, numbered: Numbered) -> Option<String> {
+        self.reserved.borrow_mut().get_mut(&numbered)?.take()
     }
 
     fn metadata(&self, form: Metadata, old: Option<&Value>) -> Option<Value> {
@@ -132,7 +146,7 @@ pub fn put(
     body.insert("id".into(), id.into());
     let Some(old) = txn.get(&collection.kind, id)? else {
         return match missing {
-            Missing::Refuse => Err(FolioError::not_found("Not found")),
+            Missing::Refuse => Err(absent(collection, id)),
             Missing::Insert => insert(txn, writer, collection, body),
         };
     };
@@ -163,7 +177,7 @@ pub fn delete(
     collection: &'static Collection,
     id: &str,
 ) -> Result<Value, FolioError> {
-    let Some(old) = txn.get(&collection.kind, id)? else { return Err(FolioError::not_found("Not found")) };
+    let Some(old) = txn.get(&collection.kind, id)? else { return Err(absent(collection, id)) };
     let old = old.json()?;
     (collection.hooks.deleting)(txn, writer, &old)?;
     refuse_used(txn, collection, id)?;
@@ -172,9 +186,31 @@ pub fn delete(
     Ok(old)
 }
 
+fn absent(collection: &Collection, id: &str) -> FolioError {
+    if collection.missing.is_some() { collection.not_found(id) } else { FolioError::not_found("Not found") }
+}
+
 /// The record as it will be stored, checked.
 fn document(
     txn: &mut Txn<'_>,
+    writer: &Writer,
+    collection: &'static Collection,
+    body: Map<String, Value>,
+    version: Option<u64>,
+    old: Option<&Value>,
+) -> Result<(Document, Value), FolioError> {
+    let (document, whole) = made(writer, collection, body, version, old)?;
+    check_references(txn, writer, collection, &whole)?;
+    Ok((document, whole))
+}
+
+/// A record as it will be stored, with all that needs no transaction: for bulk work, which makes many before it
+/// writes them. References are not looked at, the collection's own rules neither.
+///
+/// `body` has an `id`; `version` goes into `_version`; `old` is what it replaces.
+///
+/// Errors: what the schema does not allow.
+pub fn made(
     writer: &Writer,
     collection: &'static Collection,
     mut body: Map<String, Value>,
@@ -196,7 +232,6 @@ fn document(
     whole.extend(body.into_iter().filter(|(_, value)| !value.is_null()));
     whole.extend(writer.metadata(collection.metadata, old).map(|it| ("metadata".to_owned(), it)));
     let whole = Value::Object(whole);
-    check_references(txn, writer, collection, &whole)?;
     let document = Document::with_bytes(&collection.kind, id_text, &whole, json::bytes(&whole))?;
     Ok((document, whole))
 }
@@ -208,207 +243,6 @@ fn given_id(body: &Map<String, Value>) -> Result<Option<String>, FolioError> {
         Some(Value::String(text)) => parse_uuid(text).map(Some).ok_or_else(|| not_a_uuid("id", text)),
         Some(other) => Err(not_a_uuid("id", &other.to_string())),
     }
-}
-
-fn not_a_uuid(property: &str, found: &str) -> FolioError {
-    let pattern =
-        "^[a-fA-F0-9]{8}-[a-fA-F0-9]{4}-[1-5][a-fA-F0-9]{3}-[89abAB][a-fA-F0-9]{3}-[a-fA-F0-9]{12}$";
-    FolioError::unprocessable(
-        Fault::new(format!("must match \"{pattern}\""))
-            .ty("1")
-            .code("jakarta.validation.constraints.Pattern.message")
-            .with(property, found),
-    )
-}
-
-/// Fills in what stands for properties that are not given.
-fn complete(collection: &Collection, body: &mut Map<String, Value>) -> Result<(), FolioError> {
-    let is_absent = |body: &Map<String, Value>, name: &str| body.get(name).is_none_or(Value::is_null);
-    for name in collection.schema.lists {
-        if is_absent(body, name) {
-            body.insert((*name).to_owned(), json!([]));
-        }
-    }
-    for (name, value) in collection.schema.defaults {
-        if is_absent(body, name) {
-            let value = serde_json::from_str(value).map_err(|error| {
-                StoreError::Damaged(format!("default of {}.{name}: {error}", collection.table))
-            })?;
-            body.insert((*name).to_owned(), value);
-        }
-    }
-    Ok(())
-}
-
-fn check_schema(collection: &Collection, body: &Map<String, Value>) -> Result<(), FolioError> {
-    let schema = &collection.schema;
-    const ALWAYS: [&str; 3] = ["id", "metadata", "_version"];
-    if !schema.known.is_empty() {
-        let unknown =
-            body.keys().find(|it| !schema.known.contains(&it.as_str()) && !ALWAYS.contains(&it.as_str()));
-        if let Some(name) = unknown {
-            return Err(FolioError::unprocessable(
-                Fault::new(format!(
-                    "Unrecognized field \"{name}\" (of a record of {}), not marked as ignorable",
-                    collection.table
-                ))
-                .ty("1")
-                .code("-1"),
-            ));
-        }
-    }
-    let mut faults = Vec::new();
-    for path in schema.required {
-        if is_missing(body, path) {
-            faults.push(Fault::missing(path));
-        }
-    }
-    if !faults.is_empty() {
-        return Err(FolioError::faults(StatusCode::UNPROCESSABLE_ENTITY, faults));
-    }
-    for (path, kinds) in schema.types {
-        each_at(body, path, &mut |value| match kinds.is_fit(value) {
-            true => Ok(()),
-            false if *kinds == Kinds::Uuid && value.is_string() => {
-                Err(not_a_uuid(path, value.as_str().unwrap_or_default()))
-            }
-            false => Err(FolioError::bad_request(format!(
-                "Json content error: {path} is {}, expected {}",
-                shortened(value),
-                kinds.name()
-            ))),
-        })?;
-    }
-    Ok(())
-}
-
-fn shortened(value: &Value) -> String {
-    value.to_string().chars().take(80).collect()
-}
-
-/// Whether a required property is not there. Of `a.b`, only where there is an `a`.
-fn is_missing(body: &Map<String, Value>, path: &str) -> bool {
-    match path.split_once('.') {
-        None => body.get(path).is_none_or(Value::is_null),
-        Some((first, rest)) => match body.get(first) {
-            Some(Value::Object(inner)) => is_missing(inner, rest),
-            Some(Value::Array(list)) => {
-                list.iter().any(|it| it.as_object().is_some_and(|it| is_missing(it, rest)))
-            }
-            _ => false,
-        },
-    }
-}
-
-/// Calls `visit` with each value at a path that is there and not null; lists are entered on the way.
-fn each_at(
-    body: &Map<String, Value>,
-    path: &str,
-    visit: &mut impl FnMut(&Value) -> Result<(), FolioError>,
-) -> Result<(), FolioError> {
-    let (first, rest) = path.split_once('.').map_or((path, None), |(first, rest)| (first, Some(rest)));
-    let Some(value) = body.get(first).filter(|it| !it.is_null()) else { return Ok(()) };
-    let Some(rest) = rest else { return visit(value) };
-    match value {
-        Value::Object(inner) => each_at(inner, rest, visit),
-        Value::Array(list) => {
-            list.iter().filter_map(Value::as_object).try_for_each(|inner| each_at(inner, rest, visit))
-        }
-        _ => Ok(()),
-    }
-}
-
-impl Kinds {
-    fn is_fit(self, value: &Value) -> bool {
-        match self {
-            Self::Text => value.is_string(),
-            Self::Uuid => value.as_str().is_some_and(|it| parse_uuid(it).is_some()),
-            Self::Integer => value.is_i64() || value.is_u64(),
-            Self::Number => value.is_number(),
-            Self::Boolean => value.is_boolean(),
-            Self::List => value.is_array(),
-            Self::Object => value.is_object(),
-        }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Text => "a string",
-            Self::Uuid => "a UUID",
-            Self::Integer => "a whole number",
-            Self::Number => "a number",
-            Self::Boolean => "true or false",
-            Self::List => "a list",
-            Self::Object => "an object",
-        }
-    }
-}
-
-fn check_references(
-    txn: &mut Txn<'_>,
-    writer: &Writer,
-    collection: &'static Collection,
-    body: &Value,
-) -> Result<(), FolioError> {
-    let Value::Object(body) = body else { return Ok(()) };
-    for reference in collection.references {
-        let target = (reference.to)();
-        let mut ids: Vec<String> = Vec::new();
-        each_at(body, reference.path, &mut |value| {
-            match value {
-                Value::String(id) => ids.push(id.clone()),
-                Value::Array(list) => ids.extend(list.iter().filter_map(Value::as_str).map(str::to_owned)),
-                _ => {}
-            }
-            Ok(())
-        })?;
-        for id in ids {
-            let known = (target.kind.name, id.to_lowercase());
-            if writer.known.borrow().contains(&known) {
-                continue;
-            }
-            if !txn.has(&target.kind, &known.1)? {
-                let field = reference.path.replace('.', "").to_lowercase();
-                return Err(FolioError::bad_request(format!(
-                    "Cannot set {}.{field} = {id} because it does not exist in {}.id.",
-                    collection.table, target.table
-                )));
-            }
-            writer.known.borrow_mut().insert(known);
-        }
-    }
-    Ok(())
-}
-
-/// Refuses that a record goes while others refer to it.
-fn refuse_used(txn: &mut Txn<'_>, collection: &'static Collection, id: &str) -> Result<(), FolioError> {
-    for other in modules::COLLECTIONS {
-        for reference in other.references {
-            if !std::ptr::eq((reference.to)(), collection) || !is_used(txn, other, reference.path, id)? {
-                continue;
-            }
-            return Err(FolioError::bad_request(format!(
-                "update or delete on table \"{}\" violates foreign key constraint on table \"{1}\": \
-                 Key (id)=({id}) is still referenced from table \"{1}\".",
-                collection.table, other.table
-            )));
-        }
-    }
-    Ok(())
-}
-
-/// Whether a record refers to `id`: by a column's index, by the counts of a facet, or by looking at each.
-fn is_used(
-    txn: &mut Txn<'_>,
-    collection: &'static Collection,
-    path: &str,
-    id: &str,
-) -> Result<bool, FolioError> {
-    if collection.kind.facet_named(path).is_some() {
-        let counts = txn.facets(&collection.kind, &Expr::All, &[path])?;
-        return Ok(counts.iter().flatten().any(|it| it.value == id));
-    }
-    Ok(txn.first(&collection.kind, Expr::Is(path.into(), id.into()))?.is_some())
 }
 
 fn conflict(id: &str, stored: u64, found: &str) -> FolioError {

@@ -2,7 +2,7 @@
 //!
 //! Each `tests/data/exchange/<area>/<case>.http` is a run of requests against a server of its own, separated by empty
 //! lines; `<case>.out` beside it holds the answers. `BLESS=1 cargo test --test folio exchanges` rewrites the answers:
-//! read the diff before the commit.
+//! read the diff before the commit. Each case runs on every engine there is.
 //!
 //! ```text
 //! # A comment.
@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 use http::HeaderMap;
 use serde_json::Value;
 
-use crate::server::{Failure, Server};
+use crate::server::{Engine, Failure, Server};
 
 /// Header fields of answers that are shown.
 const SHOWN: [&str; 4] = ["content-type", "location", "x-okapi-token", "set-cookie"];
@@ -35,9 +35,9 @@ struct Answered {
     body: Value,
 }
 
-async fn check(case: &Path) -> Result<(), Failure> {
+async fn check(case: &Path, engine: Engine) -> Result<(), Failure> {
     let text = fs::read_to_string(case)?;
-    let server = Server::start().await?;
+    let server = Server::start(engine).await?;
     let mut answers: Vec<Answered> = Vec::new();
     let mut out = String::new();
     let mut names = Names::default();
@@ -185,14 +185,16 @@ fn cases() -> Result<Vec<PathBuf>, Failure> {
     Ok(cases)
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn exchanges() -> Result<(), Failure> {
     let cases = cases()?;
     assert!(!cases.is_empty(), "no cases found: a moved folder would pass silently");
     let mut failures = Vec::new();
     for case in &cases {
-        if let Err(failure) = check(case).await {
-            failures.push(format!("{}: {failure}", case.display()));
+        for engine in Engine::all() {
+            if let Err(failure) = check(case, engine).await {
+                failures.push(format!("{} on {engine:?}: {failure}", case.display()));
+            }
         }
     }
     assert!(failures.is_empty(), "{} of {} cases:\n{}", failures.len(), cases.len(), failures.join("\n"));

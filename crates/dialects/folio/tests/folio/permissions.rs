@@ -9,13 +9,13 @@ use http::StatusCode;
 use pinakes_folio::permissions::Access;
 use pinakes_folio::routes;
 
-use crate::server::{Failure, KEEPER, Server, USERS};
+use crate::server::{Engine, Failure, KEEPER, Server, USERS};
 
 /// `tests/data/permissions.out` holds the table: what a route asks for, and who passes. `BLESS=1` rewrites it: read
 /// the diff before the commit.
 #[tokio::test]
 async fn every_route_lets_in_whom_it_should() -> Result<(), Failure> {
-    let server = Server::start().await?;
+    let server = Server::start(Engine::Sqlite).await?;
     let mut lines: BTreeMap<String, String> = BTreeMap::new();
     for route in routes::table() {
         let path = route.path.replace("{tenant}", "nothing");

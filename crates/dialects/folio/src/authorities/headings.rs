@@ -1,0 +1,116 @@
+//! The headings of an authority as rows: the authorised form, what is referred from (`sft…`), what is related
+//! (`saft…`), as a search shows them (section 12 of the contract; mod-search).
+
+use serde_json::{Map, Value};
+
+/// Fields with a heading and what kind it is: (field, heading type).
+pub const HEADINGS: [(&str, &str); 17] = [
+    ("personalName", "Personal Name"),
+    ("personalNameTitle", "Personal Name"),
+    ("corporateName", "Corporate Name"),
+    ("corporateNameTitle", "Corporate Name"),
+    ("meetingName", "Conference Name"),
+    ("meetingNameTitle", "Conference Name"),
+    ("uniformTitle", "Uniform Title"),
+    ("namedEvent", "Named Event"),
+    ("topicalTerm", "Topical"),
+    ("geographicName", "Geographic Name"),
+    ("genreTerm", "Genre"),
+    ("chronTerm", "Chronological Term"),
+    ("mediumPerfTerm", "Medium of Performance Term"),
+    ("generalSubdivision", "General Subdivision"),
+    ("geographicSubdivision", "Geographic Subdivision"),
+    ("chronSubdivision", "Chronological Subdivision"),
+    ("formSubdivision", "Form Subdivision"),
+];
+
+/// One row: a heading, how it stands to the authority, and the field it is in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    /// `Authorized`, `Reference` or `Auth/Ref`.
+    pub ref_type: &'static str,
+    /// Kind of heading.
+    pub heading_type: &'static str,
+    /// The heading.
+    pub heading: String,
+    /// Field of the authority that it is in.
+    pub field: String,
+}
+
+/// The rows of an authority, the authorised form first.
+pub fn rows(authority: &Value) -> Vec<Row> {
+    let mut list = Vec::new();
+    for (field, heading_type) in HEADINGS {
+        if let Some(heading) = authority.get(field).and_then(Value::as_str) {
+            list.push(Row {
+                ref_type: "Authorized",
+                heading_type,
+                heading: heading.to_owned(),
+                field: field.to_owned(),
+            });
+        }
+    }
+    for (prefix, ref_type) in [("sft", "Reference"), ("saft", "Auth/Ref")] {
+        for (field, heading_type) in HEADINGS {
+            let field = format!("{prefix}{}{}", field[..1].to_ascii_uppercase(), &field[1..]);
+            let headings = authority.get(&field).and_then(Value::as_array).into_iter().flatten();
+            for heading in headings.filter_map(Value::as_str) {
+                list.push(Row { ref_type, heading_type, heading: heading.to_owned(), field: field.clone() });
+            }
+        }
+    }
+    list
+}
+
+/// A row as it is shown; conditions of a search are about this, too.
+pub fn shown(authority: &Value, row: &Row) -> Value {
+    let mut map = Map::new();
+    let mut copy = |name: &str| {
+        if let Some(value) = authority.get(name).filter(|it| !it.is_null()) {
+            map.insert(name.to_owned(), value.clone());
+        }
+    };
+    copy("id");
+    for (name, value) in [
+        ("authRefType", row.ref_type),
+        ("headingType", row.heading_type),
+        ("headingRef", &row.heading),
+        (&row.field, &row.heading),
+    ] {
+        map.insert(name.to_owned(), value.into());
+    }
+    for name in ["sourceFileId", "naturalId", "subjectHeadings", "source", "identifiers", "notes", "metadata"]
+    {
+        if let Some(value) = authority.get(name).filter(|it| !it.is_null()) {
+            map.insert(name.to_owned(), value.clone());
+        }
+    }
+    map.insert("shared".to_owned(), false.into());
+    Value::Object(map)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn every_heading_is_a_row() {
+        let authority = json!({
+            "id": "a", "personalName": "Example, Ann", "sftPersonalName": ["Sample, Ann", "Ex, A."],
+            "saftTopicalTerm": ["Testing"], "naturalId": "n1",
+        });
+        let found: Vec<_> =
+            rows(&authority).into_iter().map(|it| (it.ref_type, it.heading_type, it.heading)).collect();
+        let row = |a, b, c: &str| (a, b, c.to_owned());
+        assert_eq!(
+            found,
+            [
+                row("Authorized", "Personal Name", "Example, Ann"),
+                row("Reference", "Personal Name", "Sample, Ann"),
+                row("Reference", "Personal Name", "Ex, A."),
+                row("Auth/Ref", "Topical", "Testing"),
+            ]
+        );
+    }
+}

@@ -1,0 +1,157 @@
+//! `/authority-source-files`: where authorities come from, by the letters that their ids begin with.
+
+use http::StatusCode;
+use pinakes_store::{Column, Index, Kind, Txn, Type};
+use serde_json::{Map, Value, json};
+
+use crate::app::{Call, json_answer};
+use crate::collection::{Collection, Hooks, Kinds, Lock, Metadata, Missing, Schema, Unique, Writer, put};
+use crate::cql::Names;
+use crate::error::{Answer, Fault, FolioError};
+use crate::permissions::Access;
+use crate::routes::Routes;
+
+/// `/authority-source-files`.
+pub static SOURCE_FILES: Collection = Collection {
+    permission: "inventory-storage.authority-source-files",
+    table: "authority_source_file",
+    kind: Kind {
+        id_path: Some("id"),
+        columns: &[
+            Column::one("name", Type::Folded),
+            Column::one("source", Type::Folded),
+            Column::many("codes", Type::Text),
+        ],
+        indexes: &[Index::unique(&["name"])],
+        ..Kind::named("folio_authority_source_file")
+    },
+    schema: Schema {
+        required: &["name", "codes", "source"],
+        types: &[
+            ("name", Kinds::Text),
+            ("codes", Kinds::List),
+            ("type", Kinds::Text),
+            ("baseUrl", Kinds::Text),
+            ("source", Kinds::Text),
+            ("selectable", Kinds::Boolean),
+            ("hridManagement", Kinds::Object),
+        ],
+        defaults: &[("selectable", "false")],
+        ..Schema::OPEN
+    },
+    unique: &[Unique {
+        column: "name",
+        message: "Authority source file with the given 'name' already exists.",
+    }],
+    names: Names { whole: &["source"], ..Names::PLAIN },
+    metadata: Metadata::Micros,
+    missing: Some(("Authority Source File", "AuthoritySourceFileNotFoundException")),
+    hooks: Hooks { prepare, deleting: keep_defaults, ..Hooks::NONE },
+    reference_data: include_str!("../../reference/authority-source-files.json"),
+    ..Collection::named("/authority-source-files", "authoritySourceFiles", "folio_authority_source_file")
+};
+
+/// Adds the routes beyond the collection's.
+pub(super) fn routes(routes: Routes) -> Routes {
+    routes
+        .on(
+            http::Method::PATCH,
+            "/authority-source-files/{id}",
+            Access::to("inventory-storage.authority-source-files.item.patch"),
+            patch,
+        )
+        .post(
+            "/authority-source-files/{id}/hridGenerate",
+            Access::to("inventory-storage.authority-source-files.hrid.post"),
+            generate,
+        )
+}
+
+/// A local file may be written as `{name, code}`; codes are letters and belong to one file.
+fn prepare(
+    txn: &mut Txn<'_>,
+    _: &Writer,
+    body: &mut Map<String, Value>,
+    _: Option<&Value>,
+) -> Result<(), FolioError> {
+    if let Some(code) = body.shift_remove("code").filter(|it| !it.is_null()) {
+        body.insert("codes".to_owned(), json!([code]));
+    }
+    if body.get("source").is_none_or(Value::is_null) {
+        body.insert("source".to_owned(), "local".into());
+    }
+    let id = body.get("id").and_then(Value::as_str).unwrap_or_default().to_owned();
+    for code in body.get("codes").and_then(Value::as_array).into_iter().flatten() {
+        let code = code.as_str().unwrap_or_default();
+        if code.is_empty() || !code.bytes().all(|it| it.is_ascii_alphabetic()) {
+            let fault = Fault::new("Authority Source File prefix should be non-empty sequence of letters");
+            return Err(FolioError::unprocessable(
+                fault.ty("RequestBodyValidationException").code("validation-error").with("code", code),
+            ));
+        }
+        let other = txn.first(&SOURCE_FILES.kind, pinakes_store::Expr::Is("codes".into(), code.into()))?;
+        if other.is_some_and(|it| it.id != id) {
+            let fault = Fault::new("Authority source file with the given 'code' already exists.");
+            return Err(FolioError::unprocessable(
+                fault
+                    .ty("DataIntegrityViolationException")
+                    .code("duplicate.authority-source-file.code")
+                    .with("code", code),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The files that every tenant has stay.
+fn keep_defaults(_: &mut Txn<'_>, _: &Writer, body: &Value) -> Result<(), FolioError> {
+    if body.get("source").and_then(Value::as_str) != Some("folio") {
+        return Ok(());
+    }
+    let fault = Fault::new("Cannot delete Authority source file with source 'folio'");
+    Err(FolioError::unprocessable(fault.ty("RequestBodyValidationException").code("validation-error")))
+}
+
+/// Changes the properties that are given.
+async fn patch(mut call: Call) -> Answer {
+    let id = call.uuid_param("id")?;
+    let changes = call.object().await?;
+    let writer = Writer::of(&call);
+    let write = move |txn: &mut Txn<'_>| -> Result<(), FolioError> {
+        let Some(record) = txn.get(&SOURCE_FILES.kind, &id)? else { return Err(SOURCE_FILES.not_found(&id)) };
+        let Value::Object(mut body) = record.json()? else { return Err(SOURCE_FILES.not_found(&id)) };
+        body.extend(changes.clone());
+        put(txn, &writer(), &SOURCE_FILES, &id, body, Missing::Refuse, Lock::Ignored).map(drop)
+    };
+    call.db().write(write).await?;
+    Ok(pinakes_http::answer::empty(StatusCode::NO_CONTENT))
+}
+
+/// The next id of a local file: its code and a number.
+async fn generate(call: Call) -> Answer {
+    let id = call.uuid_param("id")?;
+    let writer = Writer::of(&call);
+    let write = move |txn: &mut Txn<'_>| -> Result<String, FolioError> {
+        let Some(record) = txn.get(&SOURCE_FILES.kind, &id)? else { return Err(SOURCE_FILES.not_found(&id)) };
+        let Value::Object(mut body) = record.json()? else { return Err(SOURCE_FILES.not_found(&id)) };
+        let code =
+            body.get("codes").and_then(|it| it.get(0)).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let management = body.get("hridManagement").cloned().unwrap_or_default();
+        let start = management.get("startNumber").and_then(Value::as_u64);
+        let Some(start) = start else {
+            let fault = Fault::new("Authority source file has no hridManagement with a startNumber");
+            return Err(FolioError::unprocessable(
+                fault.ty("AuthoritySourceFileHridException").code("not-supported"),
+            ));
+        };
+        let prefix = management.get("prefix").and_then(Value::as_str).unwrap_or(&code);
+        let given = format!("{prefix}{start}");
+        let mut next = management.clone();
+        next["startNumber"] = (start + 1).into();
+        body.insert("hridManagement".to_owned(), next);
+        put(txn, &writer(), &SOURCE_FILES, &id, body, Missing::Refuse, Lock::Ignored)?;
+        Ok(given)
+    };
+    let given = call.db().write(write).await?;
+    Ok(json_answer(StatusCode::OK, &json!({"id": given})))
+}

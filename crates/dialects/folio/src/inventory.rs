@@ -1,0 +1,34 @@
+//! Inventory: instances, their holdings, their items (section 10 of the contract).
+//!
+//! | file | what |
+//! |---|---|
+//! | `instances.rs`, `holdings.rs`, `items.rs` | the three collections and what follows from what |
+//! | `relations.rs` | preceding and succeeding titles, instance relationships, bound-with parts |
+//! | `hrids.rs`, `shelving.rs` | human-readable ids, shelving order |
+//! | `joins.rs` | queries about neighbouring records |
+//! | `business.rs` | `/inventory/…`: the same records as staff see them |
+//! | `views.rs` | streams for harvesters and discovery |
+
+pub mod business;
+pub mod holdings;
+pub mod hrids;
+pub mod instances;
+pub mod items;
+mod joins;
+pub mod relations;
+pub mod shelving;
+mod views;
+
+use crate::collection;
+use crate::routes::Routes;
+
+/// Adds the routes beyond the collections.
+pub(crate) fn routes(routes: Routes) -> Routes {
+    routes
+        .with(hrids::routes)
+        .with(business::routes)
+        .with(views::routes)
+        .with(|it| collection::batch_routes(it, &instances::INSTANCES, "/instance-storage"))
+        .with(|it| collection::batch_routes(it, &holdings::HOLDINGS, "/holdings-storage"))
+        .with(|it| collection::batch_routes(it, &items::ITEMS, "/item-storage"))
+}

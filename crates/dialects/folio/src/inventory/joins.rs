@@ -1,0 +1,132 @@
+//! Queries about records of a neighbouring kind: items by fields of their holdings and instance, and the like.
+//!
+//! `instance.title=x` on items finds instances first, then their holdings, then items; the number of records in
+//! between is bounded.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+use pinakes_store::{Expr, Query, Value, View};
+
+use super::holdings::HOLDINGS;
+use super::instances::INSTANCES;
+use super::items::ITEMS;
+use crate::collection::Collection;
+use crate::cql::{self, Clause, Node};
+use crate::error::FolioError;
+use crate::json::text_at;
+
+/// Most records that a condition on a neighbouring kind may find.
+const JOINED_RECORDS: usize = 50_000;
+
+/// `instance.…` and `holdingsRecords.…` on items.
+pub(super) fn of_items(view: &mut View<'_>, clause: &Clause) -> Result<Option<Expr>, FolioError> {
+    if let Some(inner) = below(clause, &["instance"]) {
+        let instances = ids(view, &INSTANCES, &inner, "id")?;
+        let holdings = linked(view, &HOLDINGS, "instanceId", instances, "id")?;
+        return Ok(Some(within("holdingsRecordId", holdings)));
+    }
+    if let Some(inner) = below(clause, &["holdingsRecords", "holdings"]) {
+        let holdings = ids(view, &HOLDINGS, &inner, "id")?;
+        return Ok(Some(within("holdingsRecordId", holdings)));
+    }
+    Ok(None)
+}
+
+/// `instance.…` and `item.…` on holdings.
+pub(super) fn of_holdings(view: &mut View<'_>, clause: &Clause) -> Result<Option<Expr>, FolioError> {
+    if let Some(inner) = below(clause, &["instance"]) {
+        let instances = ids(view, &INSTANCES, &inner, "id")?;
+        return Ok(Some(within("instanceId", instances)));
+    }
+    if let Some(inner) = below(clause, &["item", "items"]) {
+        return Ok(Some(Expr::Ids(ids(view, &ITEMS, &inner, "holdingsRecordId")?.into_iter().collect())));
+    }
+    Ok(None)
+}
+
+/// `holdingsRecords.…` and `item.…` on instances.
+pub(super) fn of_instances(view: &mut View<'_>, clause: &Clause) -> Result<Option<Expr>, FolioError> {
+    if let Some(inner) = below(clause, &["holdingsRecords", "holdings"]) {
+        return Ok(Some(Expr::Ids(ids(view, &HOLDINGS, &inner, "instanceId")?.into_iter().collect())));
+    }
+    if let Some(inner) = below(clause, &["item", "items"]) {
+        let holdings: Vec<String> = ids(view, &ITEMS, &inner, "holdingsRecordId")?.into_iter().collect();
+        let found = view.get_many(&HOLDINGS.kind, &holdings)?;
+        let mut instances = BTreeSet::new();
+        for record in found.iter().flatten() {
+            instances.extend(text_at(&record.json()?, "instanceId").map(str::to_owned));
+        }
+        return Ok(Some(Expr::Ids(instances.into_iter().collect())));
+    }
+    Ok(None)
+}
+
+/// The clause without its first step, when that is one of `prefixes`.
+fn below(clause: &Clause, prefixes: &[&str]) -> Option<Clause> {
+    let (first, rest) = clause.index.split_once('.')?;
+    let is_one = prefixes.iter().any(|it| it.eq_ignore_ascii_case(first));
+    is_one.then(|| Clause { index: rest.to_owned(), ..clause.clone() })
+}
+
+/// The values of `field` in the records that satisfy a clause.
+fn ids(
+    view: &mut View<'_>,
+    collection: &'static Collection,
+    clause: &Clause,
+    field: &str,
+) -> Result<BTreeSet<String>, FolioError> {
+    let node = Node::Clause(clause.clone());
+    let foreign = collection.hooks.foreign;
+    let filter = cql::meaning(&node, &collection.kind, &collection.names, &mut |inner| foreign(view, inner))?;
+    gathered(view, collection, filter, field)
+}
+
+/// The values of `field` in the records whose `path` is one of `values`.
+fn linked(
+    view: &mut View<'_>,
+    collection: &'static Collection,
+    path: &str,
+    values: BTreeSet<String>,
+    field: &str,
+) -> Result<BTreeSet<String>, FolioError> {
+    gathered(view, collection, within(path, values), field)
+}
+
+fn gathered(
+    view: &mut View<'_>,
+    collection: &'static Collection,
+    filter: Expr,
+    field: &str,
+) -> Result<BTreeSet<String>, FolioError> {
+    let (mut found, mut broken) = (BTreeSet::new(), None);
+    view.for_each(&collection.kind, &Query::filter(filter), |record| {
+        if field == "id" {
+            found.insert(record.id);
+        } else {
+            match record.json() {
+                Ok(body) => found.extend(text_at(&body, field).map(str::to_owned)),
+                Err(error) => broken = Some(error),
+            }
+        }
+        if broken.is_some() || JOINED_RECORDS < found.len() {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    })?;
+    if let Some(error) = broken {
+        return Err(error.into());
+    }
+    if JOINED_RECORDS < found.len() {
+        return Err(FolioError::bad_request(format!(
+            "CQLParseException: the condition on {} holds for more than {JOINED_RECORDS} of them; narrow it",
+            collection.list
+        )));
+    }
+    Ok(found)
+}
+
+fn within(path: &str, values: BTreeSet<String>) -> Expr {
+    Expr::In(path.into(), values.into_iter().map(Value::Text).collect())
+}

@@ -1,0 +1,213 @@
+//! What harvesters and discovery read: streams of ids and of instances with all that belongs to them.
+
+use std::ops::ControlFlow;
+
+use http::{HeaderValue, StatusCode};
+use pinakes_http::{Gone, Sink, answer};
+use pinakes_store::{End, Expr, Order, Query, Record, Value as StoreValue, View};
+use serde_json::{Value, json};
+
+use super::business::shown_items;
+use super::holdings::HOLDINGS;
+use super::instances::INSTANCES;
+use super::items::ITEMS;
+use crate::app::{Call, parse_uuid};
+use crate::collection::{Page, expr_of};
+use crate::dates;
+use crate::error::{Answer, Fault, FolioError};
+use crate::json::{self, text_at};
+use crate::permissions::Access;
+use crate::routes::Routes;
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+/// Instances asked for at once by id.
+const MOST_IDS: usize = 10_000;
+
+/// Adds the routes.
+pub(super) fn routes(routes: Routes) -> Routes {
+    let to = Access::to;
+    routes
+        .get(
+            "/inventory-hierarchy/updated-instance-ids",
+            to("inventory-storage.inventory-hierarchy.updated-instances-ids.collection.get"),
+            updated,
+        )
+        .post(
+            "/inventory-hierarchy/items-and-holdings",
+            to("inventory-storage.inventory-hierarchy.items-and-holdings.collection.post"),
+            items_and_holdings,
+        )
+        .get(
+            "/oai-pmh-view/updatedInstanceIds",
+            to("inventory-storage.oai-pmh-view.updated-instances-ids.collection.get"),
+            updated,
+        )
+        .post(
+            "/oai-pmh-view/enrichedInstances",
+            to("inventory-storage.oai-pmh-view.enriched-instances.collection.post"),
+            items_and_holdings,
+        )
+        .get(
+            "/inventory-view/instances",
+            to("inventory-storage.inventory-view.instances.collection.get"),
+            view_of_instances,
+        )
+}
+
+/// A body that is written while it is read.
+async fn streamed(
+    call: &Call,
+    produce: impl FnMut(&mut View<'_>, &mut Sink) -> Result<(), FolioError> + Send + 'static,
+) -> Answer {
+    let body = call.db().stream(call.app.context.limits(), produce).await?;
+    Ok(answer::with_body(StatusCode::OK, JSON, body))
+}
+
+/// The records of a query as JSON values, handed to `visit` until it says that the client left.
+fn each(
+    view: &mut View<'_>,
+    query: &Query,
+    mut visit: impl FnMut(Record) -> Result<Result<(), Gone>, FolioError>,
+) -> Result<(), FolioError> {
+    let mut failed = None;
+    view.for_each(&INSTANCES.kind, query, |record| match visit(record) {
+        Ok(Ok(())) => ControlFlow::Continue(()),
+        Ok(Err(Gone)) => ControlFlow::Break(()),
+        Err(error) => {
+            failed = Some(error);
+            ControlFlow::Break(())
+        }
+    })?;
+    failed.map_or(Ok(()), Err)
+}
+
+/// `startDate`, `endDate`, `skipSuppressedFromDiscoveryRecords`, `source`: one object a line.
+async fn updated(call: Call) -> Answer {
+    let filter = filter_of(&call)?;
+    streamed(&call, move |view, sink| {
+        let order = vec![Order {
+            path: "metadata.updatedDate".into(),
+            direction: pinakes_store::Direction::Ascending,
+        }];
+        let query = Query { filter: filter.clone(), order, skip: 0, limit: None, after: None };
+        each(view, &query, |record| {
+            let body = record.json()?;
+            let shown = json!({
+                "instanceId": record.id,
+                "source": body.get("source"),
+                "updatedDate": text_at(&body, "metadata.updatedDate"),
+                "suppressFromDiscovery": body.get("discoverySuppress"),
+                "deleted": body.get("deleted"),
+            });
+            Ok(sink.push(&json::bytes(&shown)).and_then(|()| sink.push(b"\n")))
+        })
+    })
+    .await
+}
+
+fn filter_of(call: &Call) -> Result<Expr, FolioError> {
+    let date = |name: &str| -> Result<Option<StoreValue>, FolioError> {
+        let Some(text) = call.query.get(name).filter(|it| !it.is_empty()) else { return Ok(None) };
+        let ms = dates::parse_ms(text)
+            .ok_or_else(|| FolioError::bad_request(format!("{name} {text:?} is no date")))?;
+        Ok(Some(StoreValue::Instant(ms)))
+    };
+    let end = |value: Option<StoreValue>| value.map_or(End::Open, End::Included);
+    let (from, until) = (date("startDate")?, date("endDate")?);
+    let mut filter = match (&from, &until) {
+        (None, None) => Expr::All,
+        _ => Expr::Range("metadata.updatedDate".into(), end(from), end(until)),
+    };
+    if call.query.is_true("skipSuppressedFromDiscoveryRecords") {
+        filter = filter.and(Expr::Not(Box::new(Expr::Is("discoverySuppress".into(), true.into()))));
+    }
+    if let Some(source) = call.query.get("source").filter(|it| !it.is_empty()) {
+        filter = filter.and(Expr::Is("source".into(), StoreValue::Folded(source.to_owned())));
+    }
+    Ok(filter)
+}
+
+/// `{instanceIds, skipSuppressedFromDiscoveryRecords}`: each instance with its holdings and items, one a line.
+async fn items_and_holdings(mut call: Call) -> Answer {
+    let body = call.object().await?;
+    let Some(Value::Array(ids)) = body.get("instanceIds") else {
+        return Err(FolioError::unprocessable(Fault::missing("instanceIds")));
+    };
+    if MOST_IDS < ids.len() {
+        let message = format!("at most {MOST_IDS} instanceIds are taken at once, {} were given", ids.len());
+        return Err(FolioError::text(StatusCode::PAYLOAD_TOO_LARGE, message));
+    }
+    let ids: Option<Vec<String>> = ids.iter().map(|it| it.as_str().and_then(parse_uuid)).collect();
+    let ids = ids.ok_or_else(|| FolioError::bad_request("instanceIds must be UUIDs"))?;
+    let skip = body.get("skipSuppressedFromDiscoveryRecords").and_then(Value::as_bool).unwrap_or(true);
+    streamed(&call, move |view, sink| {
+        for id in &ids {
+            let Some(record) = view.get(&INSTANCES.kind, id)? else { continue };
+            let (holdings, items) = belonging(view, id, skip)?;
+            let body = record.json()?;
+            let shown = json!({
+                "instanceId": id, "source": body.get("source"), "modeOfIssuance": body.get("modeOfIssuanceId"),
+                "natureOfContent": body.get("natureOfContentTermIds"), "holdings": holdings, "items": items,
+            });
+            if sink.push(&json::bytes(&shown)).and_then(|()| sink.push(b"\n")) == Err(Gone) {
+                return Ok(());
+            }
+        }
+        Ok(())
+    })
+    .await
+}
+
+/// The holdings and items of an instance.
+fn belonging(
+    view: &mut View<'_>,
+    instance: &str,
+    skips_suppressed: bool,
+) -> Result<(Vec<Value>, Vec<Value>), FolioError> {
+    let is_shown = |it: &Value| !(skips_suppressed && it.get("discoverySuppress") == Some(&true.into()));
+    let holdings =
+        view.find(&HOLDINGS.kind, &Query::filter(Expr::Is("instanceId".into(), instance.into())))?;
+    let ids = holdings.iter().map(|it| it.id.as_str().into()).collect();
+    let items = view.find(&ITEMS.kind, &Query::filter(Expr::In("holdingsRecordId".into(), ids)))?;
+    let holdings = holdings.iter().map(Record::json).collect::<Result<Vec<Value>, _>>()?;
+    let items = shown_items(view, &items)?;
+    Ok((holdings.into_iter().filter(is_shown).collect(), items.into_iter().filter(is_shown).collect()))
+}
+
+/// `/inventory-view/instances?query=`: each instance with its holdings and items.
+async fn view_of_instances(call: Call) -> Answer {
+    let page = Page::of(&call)?;
+    streamed(&call, move |view, sink| {
+        let (filter, order) = expr_of(view, &INSTANCES, &page.cql)?;
+        let query = Query { filter, order, skip: page.offset, limit: Some(page.limit), after: None };
+        let total = view.count(&INSTANCES.kind, &query.filter)?;
+        let mut records = Vec::new();
+        each(view, &query, |record| {
+            records.push((record.id.clone(), record.body));
+            Ok(Ok(()))
+        })?;
+        let mut sent = sink.push(b"{\"instances\" : [");
+        for (n, (id, body)) in records.iter().enumerate() {
+            let (holdings, items) = belonging(view, id, false)?;
+            let comma: &[u8] = if n == 0 { b"" } else { b"," };
+            let head = format!("{{\"instanceId\" : \"{id}\",\"isBoundWith\" : false,\"instance\" : ");
+            let tail = format!(
+                ",\"holdingsRecords\" : {},\"items\" : {}}}",
+                json::text(&Value::Array(holdings)),
+                json::text(&Value::Array(items))
+            );
+            sent = sent
+                .and_then(|()| sink.push(comma))
+                .and_then(|()| sink.push(head.as_bytes()))
+                .and_then(|()| sink.push(body))
+                .and_then(|()| sink.push(tail.as_bytes()));
+            if sent == Err(Gone) {
+                return Ok(());
+            }
+        }
+        // Who left needs no end.
+        let _ = sink.push(format!("],\"totalRecords\" : {total}}}").as_bytes());
+        Ok(())
+    })
+    .await
+}

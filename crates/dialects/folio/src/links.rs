@@ -1,0 +1,131 @@
+//! Which headings of an instance are controlled by which authority (section 8.3 of the contract, T3).
+//!
+//! The links of an instance are one record, replaced as a whole.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use http::StatusCode;
+use pinakes_http::answer;
+use pinakes_store::{Arity, Column, Expr, Kind, Query, Txn, Type, Value as StoreValue, View, Weight};
+use serde_json::{Value, json};
+
+use crate::app::{Call, json_answer, parse_uuid};
+use crate::authorities::AUTHORITIES;
+use crate::error::{Answer, Fault, FolioError};
+use crate::json::text_at;
+use crate::permissions::Access;
+use crate::routes::Routes;
+
+/// Links by instance.
+pub(crate) static LINKS: Kind = Kind {
+    id_path: Some("id"),
+    columns: &[Column { name: "authorities", path: "links.authorityId", ty: Type::Text, arity: Arity::Many }],
+    ..Kind::named("folio_instance_links")
+};
+/// Most authorities counted at once.
+const MOST_IDS: usize = 10_000;
+
+/// Adds the routes.
+pub(crate) fn routes(routes: Routes) -> Routes {
+    let to = Access::to;
+    routes
+        .get("/links/instances/{id}", to("instance-authority-links.instances.collection.get"), show)
+        .put("/links/instances/{id}", to("instance-authority-links.instances.collection.put"), replace)
+        .post("/links/authorities/bulk/count", to("instance-authority-links.authorities.bulk.post"), count)
+}
+
+fn bad(message: &str) -> FolioError {
+    let fault = Fault::new(message).ty("RequestBodyValidationException").code("validation-error");
+    FolioError::unprocessable(fault)
+}
+
+fn links(view: &mut View<'_>, instance: &str) -> Result<Value, FolioError> {
+    let record = view.get(&LINKS, instance)?.map(|it| it.json()).transpose()?;
+    Ok(record.and_then(|mut it| it.get_mut("links").map(Value::take)).unwrap_or_else(|| json!([])))
+}
+
+async fn show(call: Call) -> Answer {
+    let id = call.uuid_param("id")?;
+    let list = call.db().read(Weight::Point, move |view| links(view, &id)).await?;
+    let total = list.as_array().map_or(0, Vec::len);
+    Ok(json_answer(StatusCode::OK, &json!({"links": list, "totalRecords": total})))
+}
+
+/// `{"links":[{authorityId, authorityNaturalId, instanceId, linkingRuleId}]}`.
+async fn replace(mut call: Call) -> Answer {
+    let instance = call.uuid_param("id")?;
+    let body = call.object().await?;
+    let Some(Value::Array(list)) = body.get("links").cloned() else {
+        return Err(FolioError::unprocessable(Fault::missing("links")));
+    };
+    if list.iter().any(|it| text_at(it, "instanceId").and_then(parse_uuid).as_ref() != Some(&instance)) {
+        return Err(bad("Link should have instanceId to be the same as in the path"));
+    }
+    let write = move |txn: &mut Txn<'_>| -> Result<(), FolioError> {
+        let mut kept = Vec::with_capacity(list.len());
+        for (n, link) in list.iter().enumerate() {
+            let authority = text_at(link, "authorityId").and_then(parse_uuid);
+            let authority = authority.ok_or_else(|| bad("authorityId must be a UUID"))?;
+            if !txn.has(&AUTHORITIES.kind, &authority)? {
+                return Err(bad("Cannot save links to non-existing authorities"));
+            }
+            let mut link = link.clone();
+            link["authorityId"] = authority.into();
+            if link.get("id").is_none_or(Value::is_null) {
+                link["id"] = (n + 1).into();
+            }
+            if link.get("status").is_none_or(Value::is_null) {
+                link["status"] = "ACTUAL".into();
+            }
+            kept.push(link);
+        }
+        let body = json!({"id": instance, "links": kept});
+        let bytes = crate::json::bytes(&body);
+        let document = pinakes_store::Document::with_bytes(&LINKS, instance.as_str(), &body, bytes)?;
+        match txn.has(&LINKS, &instance)? {
+            true => txn.update_document(&document)?,
+            false => txn.insert_document(&document)?,
+        };
+        Ok(())
+    };
+    call.db().write(write).await?;
+    Ok(answer::empty(StatusCode::NO_CONTENT))
+}
+
+/// `{"ids":[…]}`: how many links each authority has.
+async fn count(mut call: Call) -> Answer {
+    let body = call.object().await?;
+    let Some(Value::Array(ids)) = body.get("ids") else {
+        return Err(FolioError::unprocessable(Fault::missing("ids")));
+    };
+    let ids: Option<Vec<String>> = ids.iter().map(|it| it.as_str().and_then(parse_uuid)).collect();
+    let ids = ids.filter(|it| it.len() <= MOST_IDS).ok_or_else(|| bad("ids must be at most 10000 UUIDs"))?;
+    let read = move |view: &mut View<'_>| -> Result<Vec<Value>, FolioError> {
+        let mut counts: BTreeMap<String, u64> = ids.iter().map(|it| (it.clone(), 0)).collect();
+        let wanted = ids.iter().map(|it| StoreValue::Text(it.clone())).collect();
+        let mut broken = None;
+        view.for_each(&LINKS, &Query::filter(Expr::In("links.authorityId".into(), wanted)), |record| {
+            match record.json() {
+                Ok(body) => {
+                    for link in body["links"].as_array().into_iter().flatten() {
+                        if let Some(n) = text_at(link, "authorityId").and_then(|it| counts.get_mut(it)) {
+                            *n += 1;
+                        }
+                    }
+                    ControlFlow::Continue(())
+                }
+                Err(error) => {
+                    broken = Some(error);
+                    ControlFlow::Break(())
+                }
+            }
+        })?;
+        if let Some(error) = broken {
+            return Err(error.into());
+        }
+        Ok(ids.iter().map(|it| json!({"id": it, "totalLinks": counts.get(it)})).collect())
+    };
+    let list = call.db().read(Weight::Scan, read).await?;
+    Ok(json_answer(StatusCode::OK, &json!({"links": list})))
+}

@@ -1,0 +1,224 @@
+//! What else a tenant keeps as plain records: settings, tags, notes, custom fields (sections 11 and 13 of the
+//! contract).
+
+use http::StatusCode;
+use pinakes_http::answer;
+use pinakes_store::{
+    Arity, Column, Expr, Index, Kind, Query, Record, Txn, Type, Value as StoreValue, View, Weight,
+};
+use serde_json::{Value, json};
+
+use crate::app::{Call, json_answer};
+use crate::collection::{Collection, Kinds, Metadata, Reference, Schema, Unique};
+use crate::cql::Names;
+use crate::error::{Answer, FolioError};
+use crate::json::text_at;
+use crate::permissions::Access;
+use crate::routes::Routes;
+
+/// `/configurations/entries`.
+pub static CONFIGURATIONS: Collection = Collection {
+    permission: "configuration.entries",
+    kind: Kind {
+        id_path: Some("id"),
+        columns: &[
+            Column::one("module", Type::Folded),
+            Column::one("configName", Type::Folded),
+            Column::one("code", Type::Folded),
+        ],
+        indexes: &[Index::on(&["module", "configName"])],
+        ..Kind::named("folio_configuration")
+    },
+    schema: Schema {
+        required: &["module", "configName"],
+        types: &[("module", Kinds::Text), ("configName", Kinds::Text), ("enabled", Kinds::Boolean)],
+        defaults: &[("enabled", "true")],
+        ..Schema::OPEN
+    },
+    names: Names { whole: &["module", "configName", "code"], ..Names::PLAIN },
+    ..Collection::named("/configurations/entries", "configs", "config_data")
+};
+
+/// `/settings/entries`.
+pub static SETTINGS: Collection = Collection {
+    permission: "mod-settings.entries",
+    kind: Kind {
+        id_path: Some("id"),
+        columns: &[
+            Column::one("scope", Type::Folded),
+            Column::at("name", "key", Type::Folded),
+            Column::one("userId", Type::Text),
+        ],
+        indexes: &[Index::on(&["scope", "name"])],
+        ..Kind::named("folio_setting")
+    },
+    schema: Schema {
+        required: &["scope", "key", "value"],
+        types: &[("scope", Kinds::Text), ("key", Kinds::Text)],
+        ..Schema::OPEN
+    },
+    names: Names { whole: &["scope", "key"], ..Names::PLAIN },
+    metadata: Metadata::Off,
+    ..Collection::named("/settings/entries", "items", "settings")
+};
+
+/// `/tags`.
+pub static TAGS: Collection = Collection {
+    permission: "tags",
+    kind: Kind {
+        id_path: Some("id"),
+        columns: &[Column::one("label", Type::Folded)],
+        indexes: &[Index::unique(&["label"])],
+        ..Kind::named("folio_tag")
+    },
+    schema: Schema { required: &["label"], types: &[("label", Kinds::Text)], ..Schema::OPEN },
+    unique: &[Unique { column: "label", message: "Tag with this label already exists" }],
+    names: Names { whole: &["label"], ..Names::PLAIN },
+    ..Collection::named("/tags", "tags", "tags")
+};
+
+/// `/note-types`.
+pub static NOTE_TYPES: Collection = Collection {
+    permission: "note.types",
+    kind: Kind {
+        id_path: Some("id"),
+        columns: &[Column::one("name", Type::Folded)],
+        indexes: &[Index::unique(&["name"])],
+        ..Kind::named("folio_note_type")
+    },
+    schema: Schema { required: &["name"], types: &[("name", Kinds::Text)], ..Schema::OPEN },
+    unique: &[Unique { column: "name", message: "Note type with this name already exists" }],
+    ..Collection::named("/note-types", "noteTypes", "note_type")
+};
+
+/// `/notes`.
+pub static NOTES: Collection = Collection {
+    permission: "notes",
+    kind: Kind {
+        id_path: Some("id"),
+        columns: &[
+            Column::one("title", Type::Folded),
+            Column::one("domain", Type::Folded),
+            Column::one("typeId", Type::Text),
+            Column { name: "linkIds", path: "links.id", ty: Type::Text, arity: Arity::Many },
+        ],
+        indexes: &[Index::on(&["typeId"])],
+        ..Kind::named("folio_note")
+    },
+    schema: Schema {
+        required: &["typeId", "title", "domain", "links"],
+        types: &[
+            ("typeId", Kinds::Uuid),
+            ("title", Kinds::Text),
+            ("domain", Kinds::Text),
+            ("links", Kinds::List),
+        ],
+        ..Schema::OPEN
+    },
+    references: &[Reference { path: "typeId", to: || &NOTE_TYPES }],
+    ..Collection::named("/notes", "notes", "note")
+};
+
+/// `/custom-fields`.
+pub static CUSTOM_FIELDS: Collection = Collection {
+    permission: "user-settings.custom-fields",
+    schema: Schema { required: &["name", "type"], ..Schema::OPEN },
+    ..Collection::named("/custom-fields", "customFields", "folio_custom_field")
+};
+
+/// `/organizations-storage/organizations`.
+pub static ORGANIZATIONS: Collection = Collection {
+    permission: "organizations-storage.organizations",
+    table: "organizations",
+    kind: Kind {
+        id_path: Some("id"),
+        columns: &[Column::one("name", Type::Folded), Column::one("code", Type::Folded)],
+        indexes: &[Index::unique(&["code"])],
+        ..Kind::named("folio_organization")
+    },
+    schema: Schema { required: &["name", "code", "status"], ..Schema::OPEN },
+    unique: &[Unique { column: "code", message: "" }],
+    names: Names { whole: &["code"], ..Names::PLAIN },
+    ..Collection::named("/organizations-storage/organizations", "organizations", "folio_organization")
+};
+
+/// Language, currency and time zone of a tenant, one record.
+pub(crate) static LOCALE: Kind = Kind { id_path: Some("id"), ..Kind::named("folio_locale") };
+/// Id of that record.
+const LOCALE_ID: &str = "locale";
+
+/// Adds the routes beyond the collections.
+pub(crate) fn routes(routes: Routes) -> Routes {
+    routes
+        .get("/locale", Access::to("mod-settings.locale.item.get"), locale)
+        .put("/locale", Access::to("mod-settings.locale.item.put"), change_locale)
+        .get(
+            "/note-links/domain/{domain}/type/{type}/id/{id}",
+            Access::to("note.links.collection.get"),
+            notes_of,
+        )
+}
+
+/// The tenant's settings: `/locale`, else the configuration entry of older clients, else English in UTC.
+pub fn locale_of(view: &mut View<'_>) -> Result<Value, FolioError> {
+    if let Some(record) = view.get(&LOCALE, LOCALE_ID)? {
+        let mut body = record.json()?;
+        if let Value::Object(map) = &mut body {
+            map.shift_remove("id");
+        }
+        return Ok(body);
+    }
+    let is = |path: &str, text: &str| Expr::Is(path.into(), StoreValue::Folded(text.to_owned()));
+    let entry =
+        view.first(&CONFIGURATIONS.kind, is("module", "ORG").and(is("configName", "localeSettings")))?;
+    let entry = entry.as_ref().map(Record::json).transpose()?;
+    let kept = entry
+        .as_ref()
+        .and_then(|it| text_at(it, "value"))
+        .and_then(|it| serde_json::from_str::<Value>(it).ok());
+    let text = |name: &str, otherwise: &str| {
+        kept.as_ref().and_then(|it| text_at(it, name)).unwrap_or(otherwise).to_owned()
+    };
+    Ok(json!({
+        "locale": text("locale", "en-US"), "currency": text("currency", "USD"),
+        "timezone": text("timezone", "UTC"), "numberingSystem": text("numberingSystem", "latn"),
+    }))
+}
+
+async fn locale(call: Call) -> Answer {
+    Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, locale_of).await?))
+}
+
+async fn change_locale(mut call: Call) -> Answer {
+    let body = call.object().await?;
+    let write = move |txn: &mut Txn<'_>| -> Result<(), FolioError> {
+        let mut body = body.clone();
+        body.insert("id".to_owned(), LOCALE_ID.into());
+        txn.put(&LOCALE, LOCALE_ID, &Value::Object(body))?;
+        Ok(())
+    };
+    call.db().write(write).await?;
+    Ok(answer::empty(StatusCode::NO_CONTENT))
+}
+
+/// The notes that are linked with a record: those of `links` with its id and type.
+async fn notes_of(call: Call) -> Answer {
+    let (domain, ty, id) = (call.param("domain"), call.param("type"), call.param("id"));
+    let text = |text: &str| StoreValue::Text(text.to_owned());
+    let link = Expr::And(vec![Expr::Is("id".into(), text(id)), Expr::Is("type".into(), text(ty))]);
+    let filter = Expr::Is("links.id".into(), text(id))
+        .and(Expr::Is("domain".into(), StoreValue::Folded(domain.to_owned())))
+        .and(Expr::Element("links".into(), Box::new(link)));
+    let filter = match call.query.get("status") {
+        Some(status) if status.eq_ignore_ascii_case("unassigned") => Expr::Nothing,
+        _ => filter,
+    };
+    let (offset, limit) = (call.query.number("offset", 0)?, call.query.number("limit", 10)?);
+    let read = move |view: &mut View<'_>| -> Result<Value, FolioError> {
+        let found = view.find(&NOTES.kind, &Query::filter(filter.clone()).window(offset, limit))?;
+        let notes = found.iter().map(Record::json).collect::<Result<Vec<Value>, _>>()?;
+        let total = view.count(&NOTES.kind, &filter)?;
+        Ok(json!({"notes": notes, "totalRecords": total}))
+    };
+    Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
+}

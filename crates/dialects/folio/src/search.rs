@@ -1,0 +1,274 @@
+//! Search: instances, holdings, items and authorities by words, with facets (section 12 of the contract; mod-search).
+//!
+//! There is no index of its own that could lag: a search sees what was committed before it.
+
+use std::ops::ControlFlow;
+
+use http::StatusCode;
+use pinakes_store::{Kind, Query, Record, View, Weight, matches};
+use serde_json::{Map, Value, json};
+
+use crate::app::{Call, json_answer};
+use crate::authorities::{AUTHORITIES, headings};
+use crate::collection::{Collection, Page, parsed};
+use crate::cql::{self, Names};
+use crate::error::{Answer, FolioError};
+use crate::inventory::holdings::HOLDINGS;
+use crate::inventory::instances::INSTANCES;
+use crate::inventory::items::ITEMS;
+use crate::permissions::Access;
+use crate::routes::Routes;
+
+/// Rows of an answer when no limit is given.
+const DEFAULT_LIMIT: u64 = 100;
+
+/// What the names in searches for instances stand for.
+const INSTANCE_NAMES: Names = Names {
+    aliases: &[
+        ("isbn", "identifiers"),
+        ("issn", "identifiers"),
+        ("oclc", "identifiers"),
+        ("lccn", "identifiers"),
+        ("identifiers.all", "identifiers"),
+        ("contributors.name", "contributors"),
+        ("subjects.value", "subjects"),
+        ("statisticalCodes", "statisticalCodeIds"),
+    ],
+    ..INSTANCES.names
+};
+
+/// What the names in searches for authorities stand for; conditions are about rows.
+const ROW_NAMES: Names = Names {
+    aliases: &[
+        ("lccn", "identifiers"),
+        ("canceledLccn", "identifiers"),
+        ("identifiers.all", "identifiers"),
+        ("authoritySourceFileId", "sourceFileId"),
+    ],
+    elements: &[("identifiers", "value"), ("notes", "note")],
+    whole: &["naturalId", "authRefType", "headingType", "source"],
+    anywhere: &["headingRef", "naturalId", "identifiers"],
+};
+
+/// Stands for the rows of authorities, which are no records.
+static ROW: Kind = Kind { id_path: Some("id"), ..Kind::named("folio_authority_row") };
+
+/// Adds the routes.
+pub(crate) fn routes(routes: Routes) -> Routes {
+    let to = Access::to;
+    let mut routes = routes.get("/search/instances", to("search.instances.collection.get"), instances).get(
+        "/search/authorities",
+        to("search.authorities.collection.get"),
+        authorities,
+    );
+    for (name, collection, permission) in [
+        ("instances", &INSTANCES, "search.instances.facets.collection.get"),
+        ("holdings", &HOLDINGS, "search.holdings.facets.collection.get"),
+        ("items", &ITEMS, "search.items.facets.collection.get"),
+        ("authorities", &AUTHORITIES, "search.authorities.facets.collection.get"),
+    ] {
+        routes = routes
+            .get(&format!("/search/{name}/facets"), to(permission), move |call| facets(call, collection));
+    }
+    for (name, collection, permission) in [
+        ("instances", &INSTANCES, "search.instances.ids.collection.get"),
+        ("holdings", &HOLDINGS, "search.holdings.ids.collection.get"),
+        ("authorities", &AUTHORITIES, "search.authorities.ids.collection.get"),
+    ] {
+        routes =
+            routes.get(&format!("/search/{name}/ids"), to(permission), move |call| ids(call, collection));
+    }
+    routes
+}
+
+fn page(call: &Call) -> Result<Page, FolioError> {
+    let text = call.query.get("query").unwrap_or_default();
+    if text.trim().is_empty() {
+        return Err(FolioError::bad_request("query parameter 'query' is required"));
+    }
+    let cql = parsed(&call.app.settings, text)?;
+    Ok(Page {
+        cql,
+        offset: call.query.number("offset", 0)?,
+        limit: call.query.number("limit", DEFAULT_LIMIT)?,
+    })
+}
+
+/// The condition of a search, with the names that searches use.
+fn filter_of(
+    view: &mut View<'_>,
+    collection: &'static Collection,
+    names: &Names,
+    page: &Page,
+) -> Result<Query, FolioError> {
+    let foreign = collection.hooks.foreign;
+    let filter =
+        cql::meaning(&page.cql.condition, &collection.kind, names, &mut |clause| foreign(view, clause))?;
+    let order = cql::order(&page.cql, names);
+    Ok(Query { filter, order, skip: page.offset, limit: Some(page.limit), after: None })
+}
+
+/// Properties of an instance that are shown unless `expandAll` asks for all.
+const SHOWN: [&str; 10] = [
+    "id",
+    "hrid",
+    "title",
+    "contributors",
+    "publication",
+    "source",
+    "instanceTypeId",
+    "staffSuppress",
+    "discoverySuppress",
+    "metadata",
+];
+
+async fn instances(call: Call) -> Answer {
+    let page = page(&call)?;
+    let is_whole = call.query.is_true("expandAll");
+    let read = move |view: &mut View<'_>| -> Result<Value, FolioError> {
+        let query = filter_of(view, &INSTANCES, &INSTANCE_NAMES, &page)?;
+        let found = if page.limit == 0 { Vec::new() } else { view.find(&INSTANCES.kind, &query)? };
+        let total = view.count(&INSTANCES.kind, &query.filter)?;
+        let shown =
+            found.iter().map(|it| shown_instance(view, it, is_whole)).collect::<Result<Vec<_>, _>>()?;
+        Ok(json!({"totalRecords": total, "instances": shown}))
+    };
+    Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
+}
+
+fn shown_instance(view: &mut View<'_>, record: &Record, is_whole: bool) -> Result<Value, FolioError> {
+    let mut body = record.json()?;
+    if !is_whole {
+        let Value::Object(whole) = body else { return Ok(body) };
+        let shown: Map<String, Value> =
+            whole.into_iter().filter(|(name, _)| SHOWN.contains(&name.as_str())).collect();
+        return Ok(Value::Object(shown));
+    }
+    let of =
+        |path: &str, ids: Vec<pinakes_store::Value>| Query::filter(pinakes_store::Expr::In(path.into(), ids));
+    let holdings = view.find(&HOLDINGS.kind, &of("instanceId", vec![record.id.as_str().into()]))?;
+    let ids = holdings.iter().map(|it| it.id.as_str().into()).collect();
+    let items = view.find(&ITEMS.kind, &of("holdingsRecordId", ids))?;
+    let bodies = |list: &[Record]| list.iter().map(Record::json).collect::<Result<Vec<Value>, _>>();
+    body["holdings"] = bodies(&holdings)?.into();
+    body["items"] = bodies(&items)?.into();
+    Ok(body)
+}
+
+/// Each heading of each authority is a row; paging is over rows.
+async fn authorities(call: Call) -> Answer {
+    let page = page(&call)?;
+    let read = move |view: &mut View<'_>| -> Result<Value, FolioError> {
+        // Records that may have a fitting row, then the rows.
+        let candidates =
+            cql::meaning(&page.cql.condition, &AUTHORITIES.kind, &AUTHORITIES.names, &mut |clause| {
+                Ok::<_, FolioError>(widened(clause))
+            })?;
+        let fits = cql::meaning(&page.cql.condition, &ROW, &ROW_NAMES, &mut |_| Ok::<_, FolioError>(None))?;
+        let order = cql::order(&page.cql, &ROW_NAMES);
+        let (mut rows, mut total, mut broken) = (Vec::new(), 0_u64, None);
+        let is_sorted = !order.is_empty();
+        view.for_each(&AUTHORITIES.kind, &Query::filter(candidates), |record| {
+            let authority = match record.json() {
+                Ok(authority) => authority,
+                Err(error) => {
+                    broken = Some(error);
+                    return ControlFlow::Break(());
+                }
+            };
+            for row in headings::rows(&authority) {
+                let shown = headings::shown(&authority, &row);
+                if matches(&fits, &shown) {
+                    if is_sorted || (page.offset <= total && total < page.offset.saturating_add(page.limit)) {
+                        rows.push(shown);
+                    }
+                    total += 1;
+                }
+            }
+            ControlFlow::Continue(())
+        })?;
+        if let Some(error) = broken {
+            return Err(error.into());
+        }
+        if is_sorted {
+            sort(&mut rows, &order);
+            let bound = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+            rows = rows.into_iter().skip(bound(page.offset)).take(bound(page.limit)).collect();
+        }
+        Ok(json!({"totalRecords": total, "authorities": rows}))
+    };
+    Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
+}
+
+/// A clause that only rows can answer lets every authority through.
+fn widened(clause: &cql::Clause) -> Option<pinakes_store::Expr> {
+    const OF_ROWS: [&str; 3] = ["authRefType", "headingType", "headingRef"];
+    OF_ROWS.iter().any(|it| it.eq_ignore_ascii_case(&clause.index)).then_some(pinakes_store::Expr::All)
+}
+
+fn sort(rows: &mut [Value], order: &[pinakes_store::Order]) {
+    let key = |row: &Value, path: &pinakes_store::Path| -> String {
+        let found = path.as_steps().iter().try_fold(row, |at, step| at.get(step));
+        found.map_or_else(String::new, |it| it.as_str().map_or_else(|| it.to_string(), pinakes_store::fold))
+    };
+    rows.sort_by(|a, b| {
+        order.iter().fold(std::cmp::Ordering::Equal, |so_far, it| {
+            so_far.then_with(|| {
+                let by_key = key(a, &it.path).cmp(&key(b, &it.path));
+                if it.direction == pinakes_store::Direction::Descending { by_key.reverse() } else { by_key }
+            })
+        })
+    });
+}
+
+fn names_of(collection: &'static Collection) -> Names {
+    if std::ptr::eq(collection, &INSTANCES) { INSTANCE_NAMES } else { collection.names }
+}
+
+/// `facet=sourceFileId:5`, repeatable: how often each value occurs in what the query finds.
+async fn facets(call: Call, collection: &'static Collection) -> Answer {
+    let page = page(&call)?;
+    let mut wanted = Vec::new();
+    for text in call.query.all("facet").flat_map(|it| it.split(',')) {
+        let (name, limit) = text.split_once(':').unwrap_or((text, ""));
+        let limit = limit.parse::<usize>().unwrap_or(usize::MAX);
+        let field = if name == "statisticalCodes" { "statisticalCodeIds" } else { name };
+        let declared = collection.kind.facets.iter().find(|it| it.name == field).map(|it| it.name);
+        let Some(field) = declared else {
+            return Err(FolioError::bad_request(format!("Invalid facet value: {name}")));
+        };
+        wanted.push((name.to_owned(), field, limit));
+    }
+    let read = move |view: &mut View<'_>| -> Result<Value, FolioError> {
+        let query = filter_of(view, collection, &names_of(collection), &page)?;
+        let fields: Vec<&str> = wanted.iter().map(|it| it.1).collect();
+        let counts = view.facets(&collection.kind, &query.filter, &fields)?;
+        let mut shown = Map::new();
+        for ((name, _, limit), mut counts) in wanted.iter().zip(counts) {
+            counts.sort_by(|a, b| b.n_records.cmp(&a.n_records).then_with(|| a.value.cmp(&b.value)));
+            let values: Vec<Value> = counts
+                .iter()
+                .take(*limit)
+                .map(|it| json!({"id": it.value, "totalRecords": it.n_records}))
+                .collect();
+            shown.insert(name.clone(), json!({"values": values, "totalRecords": counts.len()}));
+        }
+        Ok(json!({"totalRecords": shown.len(), "facets": shown}))
+    };
+    Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
+}
+
+async fn ids(call: Call, collection: &'static Collection) -> Answer {
+    let page = page(&call)?;
+    let read = move |view: &mut View<'_>| -> Result<Value, FolioError> {
+        let query = filter_of(view, collection, &names_of(collection), &page)?;
+        let query = Query { skip: 0, limit: None, ..query };
+        let mut list = Vec::new();
+        view.for_each(&collection.kind, &query, |record| {
+            list.push(json!({"id": record.id}));
+            ControlFlow::Continue(())
+        })?;
+        Ok(json!({"totalRecords": list.len(), "ids": list}))
+    };
+    Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
+}
