@@ -1,5 +1,5 @@
-//! The byte stream of one connection, as hyper sees it: bounded writes, a lingering close, and header names
-//! in the spelling that some clients insist on.
+//! The byte stream of one connection, as hyper sees it: bounded writes, a lingering close, header names in the
+//! spelling that some clients insist on, and request lines as hyper takes them ([`RequestLines`]).
 
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
@@ -9,9 +9,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep};
+
+use crate::request_line::RequestLines;
 
 /// How long a close waits for a client that is still sending a body nobody wants, in seconds.
 const LINGER_S: u64 = 2;
@@ -58,6 +61,9 @@ pub(crate) struct Connection {
     /// Runs while a write waits for the client.
     stalled: Option<Pin<Box<Sleep>>>,
     closing: Option<Closing>,
+    lines: RequestLines,
+    /// What was read and did not fit once its request line was encoded.
+    unread: Bytes,
 }
 
 /// A close that lets the client finish sending.
@@ -68,7 +74,15 @@ struct Closing {
 
 impl Connection {
     pub(crate) fn new(stream: TcpStream, state: Arc<ConnectionState>, write_timeout: Duration) -> Self {
-        Self { stream, state, write_timeout, stalled: None, closing: None }
+        Self {
+            stream,
+            state,
+            write_timeout,
+            stalled: None,
+            closing: None,
+            lines: RequestLines::default(),
+            unread: Bytes::new(),
+        }
     }
 
     /// Passes the outcome of a write on; one that waits longer than the limit is an error.
@@ -129,7 +143,24 @@ impl AsyncRead for Connection {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(context, buffer)
+        let begin = buffer.filled().len();
+        while buffer.filled().len() == begin && 0 < buffer.remaining() {
+            if self.unread.is_empty() {
+                ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
+                let read = &buffer.filled()[begin..];
+                let changed = if read.is_empty() { Some(self.lines.end()) } else { self.lines.take(read) };
+                match changed {
+                    // The client has closed, and nothing is held back.
+                    Some(end) if read.is_empty() && end.is_empty() => break,
+                    Some(changed) => self.unread = changed.into(),
+                    None => break,
+                }
+                buffer.set_filled(begin);
+            }
+            let n = self.unread.len().min(buffer.remaining());
+            buffer.put_slice(&self.unread.split_to(n));
+        }
+        Poll::Ready(Ok(()))
     }
 }
 

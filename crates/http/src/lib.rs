@@ -35,6 +35,7 @@ mod path;
 mod process;
 mod refusal;
 mod request_id;
+pub mod request_line;
 mod serve;
 mod shell;
 pub mod stages;

@@ -172,3 +172,27 @@ async fn metrics_tell_what_happened() -> Outcome {
     }
     Ok(())
 }
+
+/// Bodies that look like requests stay as they are; targets behind them are encoded, in whatever pieces they come.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn raw_targets_among_bodies() -> Outcome {
+    let server = Server::start(Limits::default()).await?;
+    let body = "GET /toy/<nothing> \"x\" HTTP/1.1\r\n\r\n";
+    let length = body.len();
+    let requests = format!(
+        "POST /toy/echo?<1> HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n{body}\
+         POST /toy/echo?2 3 HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n{length:x}\r\n{body}\r\n0\r\n\r\n\
+         GET /toy/<y> z HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+    );
+    for n_bytes in [1, 7, 64, requests.len()] {
+        let mut client = Client::connect(server.address).await?;
+        for piece in requests.as_bytes().chunks(n_bytes) {
+            client.send(piece).await?;
+        }
+        let answers = String::from_utf8(client.rest().await?)?;
+        assert_eq!(answers.matches(body).count(), 2, "{answers}");
+        assert_eq!(answers.matches("HTTP/1.1 200 OK").count(), 2, "{answers}");
+        assert!(answers.ends_with("/toy/%3Cy%3E%20z\\\"\"}"), "{answers}");
+    }
+    Ok(())
+}
