@@ -10,9 +10,12 @@ use http::request::Parts;
 use pinakes_accounts::Caller;
 use pinakes_http::body::{self, JsonCategory};
 use pinakes_http::{Asking, Context, Db, Stage, stages};
+use pinakes_store::Kind;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::error::ScicatError;
+use crate::history::{Subsystem, Tracking};
 use crate::json_error;
 use crate::rights::Rights;
 use crate::settings::Settings;
@@ -80,9 +83,15 @@ pub struct Asker {
     pub db: Db,
     /// The caller's rights.
     pub rights: Rights,
+    settings: Arc<Settings>,
 }
 
 impl Asker {
+    /// Whether changes of a kind's records leave entries of history.
+    pub(crate) fn tracking(&self, kind: &Kind) -> Tracking {
+        Tracking::of(&self.settings, Subsystem::of(kind))
+    }
+
     /// Who asks.
     pub fn caller(&self) -> &Caller {
         self.rights.caller()
@@ -109,7 +118,22 @@ impl FromRequestParts<Scicat> for Asker {
             asking => asking.or_anonymous(),
         };
         let rights = stages::timed(Stage::Auth, || Rights::of(caller, &app.settings));
-        Ok(Self { db, rights })
+        Ok(Self { db, rights, settings: Arc::clone(&app.settings) })
+    }
+}
+
+/// The parameters of a path. What cannot be decoded is refused in SciCat's shape.
+#[derive(Debug, Clone)]
+pub struct Path<T>(pub T);
+
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T> {
+    type Rejection = ScicatError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ScicatError> {
+        let taken = axum::extract::Path::<T>::from_request_parts(parts, state).await;
+        taken.map(|it| Self(it.0)).map_err(|_| {
+            ScicatError::bad_request(format!("Failed to decode the parameters of {}", parts.uri.path()))
+        })
     }
 }
 

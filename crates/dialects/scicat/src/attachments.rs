@@ -7,14 +7,14 @@ mod below;
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::routing::{get, post};
 use http::{HeaderMap, StatusCode};
 use pinakes_http::answer;
 use pinakes_store::{Column, Expr, Index, Kind, Record, Txn, Type, Value as Condition};
 use serde_json::{Map, Value, json};
 
-use crate::app::{Asker, QueryText, Scicat};
+use crate::app::{Asker, Path, QueryText, Scicat};
 use crate::datasets::change::{Precondition, object};
 use crate::dto::attachment as dto;
 use crate::error::{Answer, ScicatError};
@@ -152,7 +152,7 @@ async fn by_id(app: State<Scicat>, asker: Asker, Path(aid): Path<String>, header
         return Err(ScicatError::not_found(format!("Attachment: {aid} not found")));
     };
     let rights = asker.rights.of_keeper(&app.settings.attachment_privileged_groups);
-    if !rights.may_read(&class) && !asker.rights.may_delete {
+    if !rights.may_read(&class) {
         return Err(ScicatError::forbidden("Unauthorized access"));
     }
     LISTING.one(record, &headers)
@@ -255,7 +255,7 @@ async fn delete(app: State<Scicat>, asker: Asker, Path(aid): Path<String>) -> An
         return Err(ScicatError::forbidden_resource());
     }
     let (rights, settings) = (asker.rights.clone(), app.settings.clone());
-    resource::delete(&asker, &ATTACHMENT, aid, move |txn, record| {
+    resource::delete(&asker, &ATTACHMENT, aid, app.now(), move |txn, record| {
         let class = txn.class(&ATTACHMENT, record.class)?;
         if rights.may_delete || rights.may_update_attachment(&settings, &class) {
             Ok(())

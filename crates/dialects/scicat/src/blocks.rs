@@ -5,8 +5,11 @@ mod files;
 mod handlers;
 mod receive;
 
+use std::ops::ControlFlow;
+
 use axum::Router;
-use pinakes_store::{Column, Facet, Index, Kind, Link, Record, Txn, Type, View};
+use pinakes_http::Sink;
+use pinakes_store::{Column, Facet, Index, Kind, Link, Record, StoreError, Txn, Type, View};
 use serde_json::{Map, Value};
 
 use crate::app::Scicat;
@@ -15,6 +18,7 @@ use crate::datasets::change::object;
 use crate::dto::{datablock, origdatablock};
 use crate::error::ScicatError;
 use crate::fullquery::Search;
+use crate::projection::Projection;
 use crate::validate::Dto;
 
 /// The list of files of a block.
@@ -98,29 +102,60 @@ pub(crate) fn routes() -> Router<Scicat> {
     handlers::routes()
 }
 
-/// A block with its files as one JSON object.
-pub(crate) fn whole(
+/// Writes a block with the fields that are chosen; false when nobody takes more. Files go through as they are kept
+/// unless parts of each are chosen: then a chunk of them at a time is taken apart.
+pub(crate) fn push(
     view: &mut View<'_>,
     kind: &'static Kind,
     record: &Record,
-) -> Result<Map<String, Value>, ScicatError> {
-    let mut body = object(record)?;
-    if kind.members.is_none() {
-        return Ok(body);
-    }
-    let mut text = vec![b'['];
-    view.members(kind, record, 0, |_, _, chunk| {
-        if 1 < text.len() {
-            text.push(b',');
+    fields: &Projection,
+    sink: &mut Sink,
+) -> Result<bool, ScicatError> {
+    let head = match fields {
+        Projection::Everything => record.body.clone(),
+        fields => {
+            let mut head = object(record)?;
+            fields.apply(&mut head);
+            Value::Object(head).to_string().into()
         }
-        text.extend_from_slice(chunk);
-        std::ops::ControlFlow::Continue(())
+    };
+    if !fields.shows(FILES) {
+        return Ok(sink.push(&head).is_ok());
+    }
+    let begin: &[u8] = if head.len() <= 2 { b"\"dataFileList\":[" } else { b",\"dataFileList\":[" };
+    let mut is_taken =
+        sink.push(&head[..head.len().saturating_sub(1)]).and_then(|()| sink.push(begin)).is_ok();
+    let (in_parts, mut damage) = (fields.divides(FILES), None);
+    view.members(kind, record, 0, |first, _, chunk| {
+        let comma: &[u8] = if first == 0 { b"" } else { b"," };
+        let pushed = if in_parts {
+            match parts(chunk, fields) {
+                Ok(files) => sink.push(comma).and_then(|()| sink.push(files.as_bytes())),
+                Err(error) => {
+                    damage = Some(error);
+                    return ControlFlow::Break(());
+                }
+            }
+        } else {
+            sink.push(comma).and_then(|()| sink.push(chunk))
+        };
+        is_taken = is_taken && pushed.is_ok();
+        if is_taken { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })?;
-    text.push(b']');
-    let files = serde_json::from_slice(&text)
-        .map_err(|error| pinakes_store::StoreError::Damaged(format!("files of {:?}: {error}", record.id)))?;
-    body.insert(FILES.to_owned(), files);
-    Ok(body)
+    match damage {
+        Some(error) => Err(StoreError::Damaged(format!("files of {:?}: {error}", record.id)).into()),
+        None => Ok(is_taken && sink.push(b"]}").is_ok()),
+    }
+}
+
+/// The chosen parts of a chunk's files, joined by commas.
+fn parts(chunk: &[u8], fields: &Projection) -> serde_json::Result<String> {
+    let list: Vec<Value> = serde_json::from_slice(&[b"[", chunk, b"]"].concat())?;
+    let mut files = Map::new();
+    files.insert(FILES.to_owned(), Value::Array(list));
+    fields.apply(&mut files);
+    let list = files.get(FILES).map(Value::to_string).unwrap_or_default();
+    Ok(list.strip_prefix('[').and_then(|it| it.strip_suffix(']')).unwrap_or_default().to_owned())
 }
 
 /// Makes who may see a block follow its dataset.

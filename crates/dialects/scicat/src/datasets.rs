@@ -9,6 +9,7 @@ pub(crate) mod facets;
 pub(crate) mod include;
 pub(crate) mod lifecycle;
 pub(crate) mod read;
+pub(crate) mod shape;
 pub(crate) mod v4;
 
 use bytes::{BufMut as _, Bytes, BytesMut};

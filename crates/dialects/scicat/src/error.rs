@@ -107,6 +107,16 @@ impl ScicatError {
     }
 }
 
+/// For the log, when an answer that has begun cannot go on.
+impl std::fmt::Display for ScicatError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Said { status, body } => write!(f, "{} {body}", status.as_u16()),
+            Self::Refused(refusal) => f.write_str(&refusal.message()),
+        }
+    }
+}
+
 impl IntoResponse for ScicatError {
     fn into_response(self) -> Response {
         match self {

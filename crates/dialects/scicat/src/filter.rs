@@ -53,6 +53,18 @@ impl Default for Window {
     }
 }
 
+impl Default for Filter {
+    /// Everything, in the default window.
+    fn default() -> Self {
+        Self {
+            condition: Expr::All,
+            fields: Projection::Everything,
+            include: Vec::new(),
+            window: Window::default(),
+        }
+    }
+}
+
 impl Filter {
     /// The query that it makes over the rows that `visible` allows.
     pub fn query(&self, visible: Expr) -> Query {

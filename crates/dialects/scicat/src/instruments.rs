@@ -2,14 +2,14 @@
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::routing::get;
 use http::{HeaderMap, StatusCode};
 use pinakes_http::answer;
 use pinakes_store::{Column, Expr, Identifier, Index, Kind, Text, Type};
 use serde_json::{Map, json};
 
-use crate::app::{Asker, QueryText, Scicat, json_parameter};
+use crate::app::{Asker, Path, QueryText, Scicat, json_parameter};
 use crate::datasets::change::Precondition;
 use crate::dto::instrument as dto;
 use crate::error::{Answer, ScicatError};
@@ -119,9 +119,9 @@ async fn patch(
     Ok(answer::stored_json(StatusCode::OK, stored))
 }
 
-async fn delete(_: State<Scicat>, asker: Asker, Path(id): Path<String>) -> Answer {
+async fn delete(app: State<Scicat>, asker: Asker, Path(id): Path<String>) -> Answer {
     if !asker.rights.may_delete {
         return Err(ScicatError::forbidden_resource());
     }
-    resource::delete(&asker, &INSTRUMENT, id, |_, _| Ok(())).await
+    resource::delete(&asker, &INSTRUMENT, id, app.now(), |_, _| Ok(())).await
 }

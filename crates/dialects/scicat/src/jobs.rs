@@ -1,20 +1,25 @@
 //! Jobs: what somebody wants done with datasets (archived, retrieved, published), and how far it is (section 8 of
 //! the contract). A job is stored once, in the form of v4; `forms.rs` turns it into that of v3 and back,
-//! `rules.rs` says which jobs a site takes and from whom.
+//! `rules.rs` says which jobs a site takes and from whom, `actions.rs` what then happens, and `run.rs` lets it happen.
 
+pub mod actions;
 pub(crate) mod forms;
 mod rules;
+mod run;
+mod template;
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::routing::get;
 use http::{HeaderMap, StatusCode};
 use pinakes_http::answer;
 use pinakes_store::{Column, Expr, Facet, Index, Kind, Record, Type, Value as Condition, Weight};
 use serde_json::{Map, Value, json};
 
-use crate::app::{Asker, QueryText, Scicat, json_parameter};
+use self::actions::Action;
+use self::run::Scene;
+use crate::app::{Asker, Path, QueryText, Scicat, json_parameter};
 use crate::datasets::change::{object, stamp};
 use crate::datasets::facets::answer_facets;
 use crate::datasets::read::{self, object_parameter};
@@ -23,6 +28,7 @@ use crate::dto::job as dto;
 use crate::error::{Answer, ScicatError};
 use crate::filter::{self, Filter};
 use crate::fullquery::{self, Search};
+use crate::history::Tracking;
 use crate::listing::{self, Listing};
 use crate::resource;
 use crate::validate::Form;
@@ -63,9 +69,6 @@ pub(crate) static JOB: Kind = Kind {
 };
 
 static SEARCH: Search = Search { kind: &JOB, quantities: "", quantity_key: "" };
-
-/// What jobs carry as `configVersion`: that of the settings' list of types.
-const CONFIG_VERSION: &str = "1.0";
 
 pub(crate) fn routes() -> Router<Scicat> {
     Router::new().merge(routes_of("/api/v3/jobs", Api::V3)).merge(routes_of("/api/v4/jobs", Api::V4))
@@ -201,7 +204,8 @@ async fn dataset_details(app: State<Scicat>, asker: Asker, query: QueryText) -> 
     read::answer_list(&asker, &filter, asker.rights.visible(), Api::V3).await
 }
 
-/// Order of the checks: table 400, type 400, datasets 422, caller 403, the type's conditions 400.
+/// Order of the checks: table 400, type 400, datasets 422, owners 400, caller 403, the type's conditions and actions.
+/// What reaches outside happens once the job is stored.
 async fn create(app: State<Scicat>, asker: Asker, headers: HeaderMap, body: Body, api: Api) -> Answer {
     let body = app.object(&headers, body).await?;
     let table = if api == Api::V3 { &dto::V3_CREATE } else { &dto::V4_CREATE };
@@ -212,20 +216,39 @@ async fn create(app: State<Scicat>, asker: Asker, headers: HeaderMap, body: Body
     let pids = rules::pids(&job)?;
     rules::require_datasets(&job_type, &job, &pids)?;
     let (rights, wanted) = (asker.rights.clone(), job_type.clone());
+    let scene = Scene::new(&job, pids.clone());
     let facts = asker.db.read(Weight::Scan, move |view| rules::facts(view, &pids, &rights, &wanted)).await?;
-    rules::may_create(&app.settings, &asker, &job_type, &job, &facts)?;
+    rules::require_own(&app.settings, &asker, &job)?;
+    rules::may_create(&app.settings, &asker, &job_type, &facts)?;
     facts.require_conditions()?;
+    let scene = judged(&asker, job_type.create_actions.clone(), scene).await?;
     rules::own(&asker, &mut job, &facts, api);
     let id = app.new_uuid();
     let job = stored(&app, &asker, &id, job);
     let mut shown = job.clone();
     let taken = ScicatError::conflict(format!("Job with id {id} already exists"));
     let bytes = resource::insert(&asker, &JOB, &id, job, taken).await?;
+    run::perform(&app.settings, &job_type.create_actions, &scene.with_job(&shown)).await?;
     if api == Api::V4 {
         return Ok(answer::stored_json(StatusCode::CREATED, bytes));
     }
     forms::show_as_v3(&mut shown);
     Ok(answer::json(StatusCode::CREATED, &shown))
+}
+
+/// What actions see, once they have judged it.
+async fn judged(asker: &Asker, actions: Vec<Action>, scene: Scene) -> Result<Scene, ScicatError> {
+    if actions.is_empty() {
+        return Ok(scene);
+    }
+    asker
+        .db
+        .read(Weight::Scan, move |view| {
+            let mut scene = scene.clone();
+            run::validate(view, &actions, &mut scene)?;
+            Ok(scene)
+        })
+        .await
 }
 
 /// A new job as it is stored.
@@ -244,7 +267,7 @@ fn stored(app: &Scicat, asker: &Asker, id: &str, mut given: Map<String, Value>) 
         ("ownerGroup", Value::Null),
         ("accessGroups", json!([])),
         ("contactEmail", email.into()),
-        ("configVersion", CONFIG_VERSION.into()),
+        ("configVersion", app.settings.job_config_version.clone().into()),
         ("jobResultObject", json!({})),
     ] {
         let value = given.shift_remove(name).unwrap_or(default);
@@ -256,7 +279,7 @@ fn stored(app: &Scicat, asker: &Asker, id: &str, mut given: Map<String, Value>) 
     job
 }
 
-/// Order of the checks: anonymous 403, missing 400, table 400, caller 403.
+/// Order of the checks: anonymous 403, missing 400, table 400, caller 403, the type's actions.
 async fn patch(
     app: State<Scicat>,
     asker: Asker,
@@ -273,18 +296,32 @@ async fn patch(
     };
     let (rights, settings, username, now) =
         (asker.rights.clone(), app.settings.clone(), asker.username(), app.now());
+    let record = listing::get(&asker, &JOB, &id).await?.ok_or_else(invalid_id)?;
+    resource::require_sound(&faults)?;
+    let before = object(&record)?;
+    rules::may_update(&settings, &rights, &before)?;
+    // A type that the site has no longer has no actions.
+    let job_type = settings.job_types.iter().find(|it| it.name == resource::text(&before, "type"));
+    let actions = job_type.map(|it| it.update_actions.clone()).unwrap_or_default();
+    let scene = Scene::new(&changes, rules::pids(&before)?).with_job(&before);
+    let scene = judged(&asker, actions.clone(), scene).await?;
+    let rules_of = settings.clone();
     let stored = asker
         .db
         .write(move |txn| {
             let record = txn.get(&JOB, &id)?.ok_or_else(invalid_id)?;
-            resource::require_sound(&faults)?;
             let mut job = object(&record)?;
-            rules::may_update(&settings, &rights, &job)?;
+            rules::may_update(&rules_of, &rights, &job)?;
             forms::apply(&mut job, &changes);
             stamp(&mut job, &username, &now);
-            resource::update(txn, &JOB, &id, job)
+            resource::update(txn, &JOB, &record, job, Tracking::Off)
         })
         .await?;
+    if !actions.is_empty() {
+        let job: Map<String, Value> = serde_json::from_slice(&stored)
+            .map_err(|error| pinakes_store::StoreError::Damaged(error.to_string()))?;
+        run::perform(&settings, &actions, &scene.with_job(&job)).await?;
+    }
     shown(&stored, api)
 }
 

@@ -16,4 +16,5 @@ pub static KINDS: &[&Kind] = &[
     &crate::published_data::PUBLISHED_DATA,
     &crate::users::USER_SETTINGS,
     &crate::site::RUNTIME_CONFIG,
+    &crate::history::HISTORY,
 ];

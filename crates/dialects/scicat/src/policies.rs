@@ -3,18 +3,19 @@
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::routing::{get, post};
 use http::{HeaderMap, StatusCode};
 use pinakes_http::answer;
 use pinakes_store::{Column, Expr, Index, Kind, Record, StoreError, Txn, Type, Value as Condition, Weight};
 use serde_json::{Map, Value, json};
 
-use crate::app::{Asker, QueryText, Scicat, json_parameter};
+use crate::app::{Asker, Path, QueryText, Scicat, json_parameter};
 use crate::datasets::change::{object, stamp};
 use crate::dto::policy as dto;
 use crate::error::{Answer, ScicatError};
 use crate::filter;
+use crate::history::Tracking;
 use crate::listing::Listing;
 use crate::resource;
 use crate::validate::Form;
@@ -141,13 +142,13 @@ async fn patch(
     require_keeper(&app, &asker)?;
     let changes = app.object(&headers, body).await?;
     let faults = dto::POLICY.check(&changes, Form::Update);
-    let (username, now) = (asker.username(), app.now());
+    let (username, now, tracking) = (asker.username(), app.now(), asker.tracking(&POLICY));
     let stored = asker
         .db
         .write(move |txn| {
             let record = txn.first(&POLICY, named(&id))?.ok_or_else(ScicatError::bare_not_found)?;
             resource::require_sound(&faults)?;
-            change(txn, &record, &changes, &username, &now)
+            change(txn, &record, &changes, &username, &now, tracking)
         })
         .await?;
     Ok(answer::stored_json(StatusCode::OK, stored))
@@ -160,31 +161,35 @@ fn change(
     changes: &Map<String, Value>,
     username: &str,
     now: &str,
+    tracking: Tracking,
 ) -> Result<bytes::Bytes, ScicatError> {
     let mut policy = object(record)?;
     resource::apply(&mut policy, changes);
     stamp(&mut policy, username, now);
     let group = resource::text(&policy, "ownerGroup").to_owned();
     if group == record.id {
-        return resource::update(txn, &POLICY, &group, policy);
+        return resource::update(txn, &POLICY, record, policy, tracking);
     }
     if txn.has(&POLICY, &group)? {
         return Err(ScicatError::conflict(format!("Policy with ownerGroup {group} already exists")));
     }
+    tracking.note_change(txn, &record.id, record.version, &object(record)?, &policy)?;
     txn.delete(&POLICY, &record.id)?;
     let document = pinakes_store::Document::new(&POLICY, group, &Value::Object(policy))?;
     txn.insert_document(&document)?;
     Ok(document.body().clone())
 }
 
-async fn delete(_: State<Scicat>, asker: Asker, Path(id): Path<String>) -> Answer {
+async fn delete(app: State<Scicat>, asker: Asker, Path(id): Path<String>) -> Answer {
     if !asker.rights.may_delete {
         return Err(ScicatError::forbidden_resource());
     }
+    let (username, now, tracking) = (asker.username(), app.now(), asker.tracking(&POLICY));
     let record = asker
         .db
         .write(move |txn| {
             let record = txn.first(&POLICY, named(&id))?.ok_or_else(ScicatError::bare_not_found)?;
+            tracking.note_deletion(txn, &record.id, record.version, &object(&record)?, &username, &now)?;
             txn.delete(&POLICY, &record.id)?;
             Ok::<_, ScicatError>(record)
         })
@@ -206,7 +211,7 @@ async fn update_where(app: State<Scicat>, asker: Asker, headers: HeaderMap, body
     resource::require_sound(&dto::POLICY.check(&changes, Form::Update))?;
     let is_keeper = require_keeper(&app, &asker).is_ok();
     let names = own_names(&asker);
-    let (username, now) = (asker.username(), app.now());
+    let (username, now, tracking) = (asker.username(), app.now(), asker.tracking(&POLICY));
     asker
         .db
         .write(move |txn| {
@@ -218,7 +223,7 @@ async fn update_where(app: State<Scicat>, asker: Asker, headers: HeaderMap, body
                         "User not authorised for action based on policy",
                     ));
                 }
-                change(txn, &record, &changes, &username, &now)?;
+                change(txn, &record, &changes, &username, &now, tracking)?;
             }
             Ok(())
         })

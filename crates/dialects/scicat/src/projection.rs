@@ -61,6 +61,16 @@ impl Projection {
         }
     }
 
+    /// Whether only parts of the field are shown: something below it is chosen or left out, not the field itself.
+    pub fn divides(&self, name: &str) -> bool {
+        let is_below = |it: &String| it.strip_prefix(name).is_some_and(|rest| rest.starts_with('.'));
+        match self {
+            Self::Everything => false,
+            Self::Only(names) => names.iter().any(is_below) && !names.iter().any(|it| it == name),
+            Self::Without(names) => names.iter().any(is_below),
+        }
+    }
+
     /// Takes away what is not shown.
     pub fn apply(&self, document: &mut Map<String, Value>) {
         match self {

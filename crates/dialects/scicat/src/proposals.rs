@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::routing::{get, post};
 use http::{HeaderMap, StatusCode};
 use memchr::memmem;
@@ -17,7 +17,7 @@ use pinakes_store::{
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::app::{Asker, QueryText, Scicat};
+use crate::app::{Asker, Path, QueryText, Scicat};
 use crate::attachments;
 use crate::datasets::change::{Precondition, object};
 use crate::datasets::{Api, DATASET, read};
@@ -306,11 +306,11 @@ async fn patch(
 }
 
 /// Deletes a proposal and the attachments that belong to nothing else; its datasets stay.
-async fn delete(_: State<Scicat>, asker: Asker, Path(id): Path<String>) -> Answer {
+async fn delete(app: State<Scicat>, asker: Asker, Path(id): Path<String>) -> Answer {
     if !asker.rights.may_delete {
         return Err(ScicatError::forbidden_resource());
     }
-    resource::delete(&asker, &PROPOSAL, id, |txn, record| {
+    resource::delete(&asker, &PROPOSAL, id, app.now(), |txn, record| {
         let attached = Query::filter(attachments::attached_to(&record.id));
         for attachment in txn.find(&attachments::ATTACHMENT, &attached)? {
             attachments::detach(txn, &attachment, &record.id)?;

@@ -2,13 +2,14 @@
 //! most fields of v3 live in `metadata`; `forms.rs` turns one into the other, `publication.rs` has the steps from
 //! private to registered, `schema.rs` checks the metadata against the site's JSON schema.
 
+mod datacite;
 pub(crate) mod forms;
 mod publication;
-mod schema;
+pub(crate) mod schema;
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::routing::{get, post};
 use http::{HeaderMap, StatusCode};
 use pinakes_http::answer;
@@ -17,7 +18,7 @@ use pinakes_store::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::app::{Asker, QueryText, Scicat, json_parameter};
+use crate::app::{Asker, Path, QueryText, Scicat, json_parameter};
 use crate::attachments::{ATTACHMENT, attached_to};
 use crate::datasets::Api;
 use crate::datasets::change::{object, stamp};
@@ -277,7 +278,7 @@ fn table(api: Api) -> &'static crate::validate::Dto {
     if api == Api::V3 { &dto::V3 } else { &dto::V4 }
 }
 
-/// `PATCH`, and `POST /{id}/resync`, which corrects a publication that is registered already. Order of the checks:
+/// `PATCH`, and `POST /{id}/resync`, which corrects a publication that is registered already, at DataCite too. Order of the checks:
 /// anonymous, missing 404, table 400, caller 403, and in v4 400 for a `PATCH` of what is registered.
 async fn change(
     app: State<Scicat>,
@@ -294,9 +295,11 @@ async fn change(
     const SET_BY_SERVER: [&str; 9] =
         ["doi", "_id", "id", "__v", "status", "registeredTime", "createdBy", "updatedBy", "createdAt"];
     body.retain(|name, _| name != "updatedAt" && !SET_BY_SERVER.contains(&name.as_str()));
+    let is_resync = method == http::Method::POST;
     let faults = table(api).check(&body, Form::Update);
     let changes = if api == Api::V3 { forms::v4_of(body) } else { body };
     let (rights, username, now) = (asker.rights.clone(), asker.username(), app.now());
+    let tracking = asker.tracking(&PUBLISHED_DATA);
     let stored = asker
         .db
         .write(move |txn| {
@@ -305,32 +308,43 @@ async fn change(
             let mut publication = object(&record)?;
             require_editor(&rights, &publication)?;
             let is_registered = resource::text(&publication, "status") == status::REGISTERED;
-            if is_registered && api == Api::V4 && method == http::Method::PATCH {
+            if is_registered && api == Api::V4 && !is_resync {
                 let message = "Registered published data cannot be changed; amend it first";
                 return Err(ScicatError::bad_request(message));
             }
             forms::apply(&mut publication, &changes, api);
             stamp(&mut publication, &username, &now);
-            resource::update(txn, &PUBLISHED_DATA, &id, publication)
+            resource::update(txn, &PUBLISHED_DATA, &record, publication, tracking)
         })
         .await?;
+    if is_resync {
+        let publication = parsed(&stored)?;
+        if resource::text(&publication, "status") == status::REGISTERED {
+            datacite::register(&app.settings, &publication).await?;
+        }
+    }
     shown(&stored, api)
+}
+
+fn parsed(stored: &bytes::Bytes) -> Result<Map<String, Value>, ScicatError> {
+    let parsed = serde_json::from_slice(stored);
+    parsed.map_err(|error| pinakes_store::StoreError::Damaged(error.to_string()).into())
 }
 
 fn shown(stored: &bytes::Bytes, api: Api) -> Answer {
     if api == Api::V4 {
         return Ok(answer::stored_json(StatusCode::OK, stored.clone()));
     }
-    let mut publication: Map<String, Value> = serde_json::from_slice(stored)
-        .map_err(|error| pinakes_store::StoreError::Damaged(error.to_string()))?;
+    let mut publication = parsed(stored)?;
     forms::show_as_v3(&mut publication);
     Ok(answer::json(StatusCode::OK, &publication))
 }
 
 /// The groups that delete may always; whoever made a publication while it is private.
-async fn delete(_: State<Scicat>, asker: Asker, Path(id): Path<String>, api: Api) -> Answer {
+async fn delete(app: State<Scicat>, asker: Asker, Path(id): Path<String>, api: Api) -> Answer {
     require_user(&asker, api)?;
-    let rights = asker.rights.clone();
+    let (rights, username, now) = (asker.rights.clone(), asker.username(), app.now());
+    let tracking = asker.tracking(&PUBLISHED_DATA);
     let record = asker
         .db
         .write(move |txn| {
@@ -341,6 +355,7 @@ async fn delete(_: State<Scicat>, asker: Asker, Path(id): Path<String>, api: Api
             if !rights.may_delete && !may_withdraw {
                 return Err(ScicatError::forbidden_resource());
             }
+            tracking.note_deletion(txn, &id, record.version, &publication, &username, &now)?;
             txn.delete(&PUBLISHED_DATA, &id)?;
             Ok(record)
         })

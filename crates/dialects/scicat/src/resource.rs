@@ -11,6 +11,7 @@ use crate::datasets::change::{object, stamp};
 use crate::dates;
 use crate::error::{Answer, ScicatError};
 use crate::faults::Fault;
+use crate::history::Tracking;
 use crate::validate::Dto;
 
 /// Refuses a body with faults, in shape E1.
@@ -79,7 +80,7 @@ pub(crate) async fn change(
     + Send
     + 'static,
 ) -> Result<Bytes, ScicatError> {
-    let username = asker.username();
+    let (username, tracking) = (asker.username(), asker.tracking(kind));
     asker
         .db
         .write(move |txn| {
@@ -87,19 +88,23 @@ pub(crate) async fn change(
             let mut document = object(&record)?;
             change(txn, &record, &mut document)?;
             stamp(&mut document, &username, &now);
-            update(txn, kind, &id, document)
+            update(txn, kind, &record, document, tracking)
         })
         .await
 }
 
-/// Replaces a stored document within a transaction and gives its bytes.
+/// Replaces a stored document within a transaction, notes the change and gives the new bytes.
 pub(crate) fn update(
     txn: &mut Txn<'_>,
     kind: &'static Kind,
-    id: &str,
+    before: &Record,
     document: Map<String, Value>,
+    tracking: Tracking,
 ) -> Result<Bytes, ScicatError> {
-    let document = Document::new(kind, id, &Value::Object(document))?;
+    if tracking != Tracking::Off {
+        tracking.note_change(txn, &before.id, before.version, &object(before)?, &document)?;
+    }
+    let document = Document::new(kind, before.id.as_str(), &Value::Object(document))?;
     txn.update_document(&document)?;
     Ok(document.body().clone())
 }
@@ -126,13 +131,16 @@ pub(crate) async fn delete(
     asker: &Asker,
     kind: &'static Kind,
     id: String,
+    now: String,
     mut allow: impl FnMut(&mut Txn<'_>, &Record) -> Result<(), ScicatError> + Send + 'static,
 ) -> Answer {
+    let (username, tracking) = (asker.username(), asker.tracking(kind));
     let record = asker
         .db
         .write(move |txn| {
             let record = txn.get(kind, &id)?.ok_or_else(ScicatError::bare_not_found)?;
             allow(txn, &record)?;
+            tracking.note_deletion(txn, &id, record.version, &object(&record)?, &username, &now)?;
             txn.delete(kind, &id)?;
             Ok::<_, ScicatError>(record)
         })

@@ -11,8 +11,8 @@ use crate::datasets::{change, create, facets, lifecycle, read, v4};
 use crate::error::{ScicatError, render};
 use crate::settings::Settings;
 use crate::{
-    attachments, auth, blocks, instruments, jobs, openapi, policies, proposals, published_data, samples,
-    site, testing, users,
+    attachments, auth, blocks, history, instruments, jobs, openapi, policies, proposals, published_data,
+    samples, site, testing, users,
 };
 
 /// The dialect as the shell serves it. `testing` adds the route that empties kinds.
@@ -32,6 +32,7 @@ pub fn mount(context: Context, settings: Settings, testing: testing::Testing) ->
         .merge(published_data::routes())
         .merge(users::routes())
         .merge(site::routes())
+        .merge(history::routes())
         .merge(openapi::routes())
         .merge(testing::routes(testing))
         .fallback(not_found)

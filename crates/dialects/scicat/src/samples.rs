@@ -3,7 +3,7 @@
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::routing::get;
 use http::{HeaderMap, StatusCode};
 use pinakes_http::answer;
@@ -12,7 +12,7 @@ use pinakes_store::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::app::{Asker, QueryText, Scicat};
+use crate::app::{Asker, Path, QueryText, Scicat};
 use crate::attachments;
 use crate::datasets::change::Precondition;
 use crate::datasets::facets::answer_metadata_keys;
@@ -227,12 +227,12 @@ async fn patch(
 }
 
 /// Deletes a sample and the attachments that belong to nothing else; its datasets stay.
-async fn delete(_: State<Scicat>, asker: Asker, Path(id): Path<String>) -> Answer {
+async fn delete(app: State<Scicat>, asker: Asker, Path(id): Path<String>) -> Answer {
     asker.require_user()?;
     if !asker.rights.may_delete {
         return Err(ScicatError::forbidden_resource());
     }
-    resource::delete(&asker, &SAMPLE, id, |txn, record| {
+    resource::delete(&asker, &SAMPLE, id, app.now(), |txn, record| {
         let attached = Query::filter(attachments::attached_to(&record.id));
         for attachment in txn.find(&attachments::ATTACHMENT, &attached)? {
             attachments::detach(txn, &attachment, &record.id)?;

@@ -5,6 +5,9 @@
 
 use serde::Deserialize;
 
+use crate::history::Subsystem;
+use crate::jobs::actions::{self, Action};
+
 /// Settings of the dialect. Lists are of exact group names; `#all` stands for every user who logged in.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -43,6 +46,27 @@ pub struct Settings {
     pub job_default_status_code: String,
     /// Message of a new job (`JOB_DEFAULT_STATUS_MESSAGE`).
     pub job_default_status_message: String,
+    /// What jobs carry as `configVersion` (`configVersion` of `JOB_CONFIGURATION_FILE`).
+    pub job_config_version: String,
+    /// How long a request to another server, or a mail, may take, in milliseconds.
+    pub outgoing_timeout_ms: u64,
+    /// Sender of mails (`EMAIL_FROM`).
+    pub email_from: String,
+    /// Server that takes mails (`SMTP_HOST`); empty: none are sent.
+    pub smtp_host: String,
+    /// Its port (`SMTP_PORT`).
+    pub smtp_port: u16,
+    /// Whether the connection begins with TLS (`SMTP_SECURE`); otherwise it is used where it is offered.
+    pub smtp_secure: bool,
+    /// DataCite's REST API for DOIs (`REGISTER_DOI_URI`), e.g. `https://api.datacite.org/dois`; empty: none is
+    /// registered.
+    pub register_doi_uri: String,
+    /// Account at DataCite (`DOI_USERNAME`).
+    pub doi_username: String,
+    /// Its password (`DOI_PASSWORD`).
+    pub doi_password: Hidden,
+    /// What the pages of DOIs begin with (`PUBLIC_URL_PREFIX`).
+    pub public_url_prefix: String,
     /// May write proposals (`PROPOSAL_GROUPS`).
     pub proposal_groups: Vec<String>,
     /// May write samples of own groups (`SAMPLE_GROUPS`).
@@ -61,9 +85,22 @@ pub struct Settings {
     pub update_job_privileged_groups: Vec<String>,
     /// May delete jobs (`DELETE_JOB_GROUPS`).
     pub delete_job_groups: Vec<String>,
-    /// May read the history of all (`HISTORY_ACCESS_DATASET_GROUPS`).
+    /// May read the history of all datasets (`HISTORY_ACCESS_DATASET_GROUPS`).
     pub history_access_dataset_groups: Vec<String>,
-    /// Whether changes of datasets are kept as history (`TRACKABLES` contains `Dataset`).
+    /// The same of proposals (`HISTORY_ACCESS_PROPOSAL_GROUPS`).
+    pub history_access_proposal_groups: Vec<String>,
+    /// The same of samples (`HISTORY_ACCESS_SAMPLE_GROUPS`).
+    pub history_access_sample_groups: Vec<String>,
+    /// The same of instruments (`HISTORY_ACCESS_INSTRUMENT_GROUPS`).
+    pub history_access_instrument_groups: Vec<String>,
+    /// The same of published data (`HISTORY_ACCESS_PUBLISHED_DATA_GROUPS`).
+    pub history_access_published_data_groups: Vec<String>,
+    /// The same of policies (`HISTORY_ACCESS_POLICIES_GROUPS`).
+    pub history_access_policies_groups: Vec<String>,
+    /// The same of attachments (`HISTORY_ACCESS_ATTACHMENT_GROUPS`).
+    pub history_access_attachment_groups: Vec<String>,
+    /// Sorts of records whose changes are kept as history: `Dataset`, `Proposal`, `Sample`, `Instrument`,
+    /// `PublishedData`, `Policy`, `Attachment` (`TRACKABLES`).
     pub trackables: Vec<String>,
     /// `document` keeps the old and new values, `delta` only what changed in them (`TRACKABLE_STRATEGY`).
     pub trackable_strategy: String,
@@ -99,6 +136,36 @@ pub struct JobType {
     /// Conditions that every dataset of the job must meet, e.g. `datasetlifecycle.archivable = true`.
     #[serde(default)]
     pub require: std::collections::BTreeMap<String, serde_json::Value>,
+    /// What happens when one is created.
+    #[serde(default)]
+    pub create_actions: Vec<Action>,
+    /// What happens when one is changed.
+    #[serde(default)]
+    pub update_actions: Vec<Action>,
+}
+
+/// A text that is never printed.
+#[derive(Clone, Default, Deserialize)]
+#[serde(transparent)]
+pub struct Hidden(String);
+
+impl Hidden {
+    /// The text itself.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<&str> for Hidden {
+    fn from(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+}
+
+impl std::fmt::Debug for Hidden {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Hidden(..)")
+    }
 }
 
 fn authenticated() -> String {
@@ -116,6 +183,8 @@ impl Default for Settings {
             create_auth: create.to_owned(),
             update_auth: job_admin(),
             require: [(field.to_owned(), serde_json::Value::Bool(true))].into(),
+            create_actions: Vec::new(),
+            update_actions: Vec::new(),
         };
         Self {
             pid_prefix: "PID.SAMPLE.PREFIX".to_owned(),
@@ -139,6 +208,16 @@ impl Default for Settings {
             ],
             job_default_status_code: "jobSubmitted".to_owned(),
             job_default_status_message: "Job submitted.".to_owned(),
+            job_config_version: "1.0".to_owned(),
+            outgoing_timeout_ms: 10_000,
+            email_from: String::new(),
+            smtp_host: String::new(),
+            smtp_port: 587,
+            smtp_secure: false,
+            register_doi_uri: String::new(),
+            doi_username: String::new(),
+            doi_password: Hidden::default(),
+            public_url_prefix: String::new(),
             proposal_groups: Vec::new(),
             sample_groups: vec!["#all".to_owned()],
             sample_privileged_groups: Vec::new(),
@@ -149,6 +228,12 @@ impl Default for Settings {
             update_job_privileged_groups: Vec::new(),
             delete_job_groups: Vec::new(),
             history_access_dataset_groups: Vec::new(),
+            history_access_proposal_groups: Vec::new(),
+            history_access_sample_groups: Vec::new(),
+            history_access_instrument_groups: Vec::new(),
+            history_access_published_data_groups: Vec::new(),
+            history_access_policies_groups: Vec::new(),
+            history_access_attachment_groups: Vec::new(),
             trackables: Vec::new(),
             trackable_strategy: "document".to_owned(),
             metadata_keys_return_limit: 100,
@@ -188,6 +273,22 @@ pub enum SettingsError {
     /// The pid pattern is no regular expression that is understood here.
     #[error("dataset_creation_validation_regex: {0}")]
     Pattern(String),
+    /// An action of a type of jobs cannot be taken.
+    #[error("job type {name}: {reason}")]
+    Action {
+        /// The type.
+        name: String,
+        /// Why not.
+        reason: String,
+    },
+    /// The trackables name what is not tracked.
+    #[error("trackables: {found:?} is none of {known}")]
+    Trackable {
+        /// The name.
+        found: String,
+        /// The names that are.
+        known: String,
+    },
 }
 
 impl Settings {
@@ -223,8 +324,29 @@ impl Settings {
         if let Some(value) = text("METADATA_PARENT_INSTANCES_RETURN_LIMIT").and_then(|it| it.parse().ok()) {
             self.metadata_parent_instances_return_limit = value;
         }
-        if let Some(value) = text("DATASET_CREATION_VALIDATION_ENABLED") {
-            self.dataset_creation_validation_enabled = value.trim() == "true";
+        for (name, field) in [
+            ("DATASET_CREATION_VALIDATION_ENABLED", &mut self.dataset_creation_validation_enabled),
+            ("SMTP_SECURE", &mut self.smtp_secure),
+        ] {
+            if let Some(value) = text(name) {
+                *field = ["true", "yes"].contains(&value.trim());
+            }
+        }
+        if let Some(value) = text("SMTP_PORT") {
+            let (name, expected) = ("SMTP_PORT", "a port");
+            let failed = || SettingsError::Variable { name, found: value.clone(), expected };
+            self.smtp_port = value.trim().parse().map_err(|_| failed())?;
+        }
+        if let Some(value) = text("DOI_PASSWORD") {
+            self.doi_password = Hidden(value);
+        }
+        if let Some(path) = text("JOB_CONFIGURATION_FILE") {
+            let name = "JOB_CONFIGURATION_FILE";
+            let failed = |reason: String| SettingsError::File { name, path: path.clone(), reason };
+            let text = std::fs::read_to_string(&path).map_err(|error| failed(error.to_string()))?;
+            let (version, job_types) = actions::read_file(&text).map_err(failed)?;
+            self.job_types = job_types;
+            self.job_config_version = version.unwrap_or(self.job_config_version);
         }
         for (name, field) in [
             ("DATASET_TYPES_FILE", &mut self.dataset_types),
@@ -248,7 +370,17 @@ impl Settings {
     }
 
     /// The settings, if they make sense together.
-    pub fn checked(self) -> Result<Self, SettingsError> {
+    pub fn checked(mut self) -> Result<Self, SettingsError> {
+        for job_type in &mut self.job_types {
+            for list in [&mut job_type.create_actions, &mut job_type.update_actions] {
+                actions::prepare(list)
+                    .map_err(|reason| SettingsError::Action { name: job_type.name.clone(), reason })?;
+            }
+        }
+        let known = Subsystem::names();
+        if let Some(found) = self.trackables.iter().find(|it| !known.contains(&it.as_str())) {
+            return Err(SettingsError::Trackable { found: found.clone(), known: known.join(", ") });
+        }
         if self.dataset_creation_validation_enabled {
             let pattern = pinakes_store::Pattern::new(&self.dataset_creation_validation_regex, "");
             pattern.map_err(|error| SettingsError::Pattern(error.to_string()))?;
@@ -256,7 +388,7 @@ impl Settings {
         Ok(self)
     }
 
-    fn texts(&mut self) -> [(&'static str, &mut String); 7] {
+    fn texts(&mut self) -> [(&'static str, &mut String); 12] {
         [
             ("PID_PREFIX", &mut self.pid_prefix),
             ("DOI_PREFIX", &mut self.doi_prefix),
@@ -265,10 +397,15 @@ impl Settings {
             ("JOB_DEFAULT_STATUS_CODE", &mut self.job_default_status_code),
             ("JOB_DEFAULT_STATUS_MESSAGE", &mut self.job_default_status_message),
             ("TRACKABLE_STRATEGY", &mut self.trackable_strategy),
+            ("EMAIL_FROM", &mut self.email_from),
+            ("SMTP_HOST", &mut self.smtp_host),
+            ("REGISTER_DOI_URI", &mut self.register_doi_uri),
+            ("DOI_USERNAME", &mut self.doi_username),
+            ("PUBLIC_URL_PREFIX", &mut self.public_url_prefix),
         ]
     }
 
-    fn lists(&mut self) -> [(&'static str, &mut Vec<String>); 17] {
+    fn lists(&mut self) -> [(&'static str, &mut Vec<String>); 23] {
         [
             ("ADMIN_GROUPS", &mut self.admin_groups),
             ("DELETE_GROUPS", &mut self.delete_groups),
@@ -286,6 +423,12 @@ impl Settings {
             ("UPDATE_JOB_PRIVILEGED_GROUPS", &mut self.update_job_privileged_groups),
             ("DELETE_JOB_GROUPS", &mut self.delete_job_groups),
             ("HISTORY_ACCESS_DATASET_GROUPS", &mut self.history_access_dataset_groups),
+            ("HISTORY_ACCESS_PROPOSAL_GROUPS", &mut self.history_access_proposal_groups),
+            ("HISTORY_ACCESS_SAMPLE_GROUPS", &mut self.history_access_sample_groups),
+            ("HISTORY_ACCESS_INSTRUMENT_GROUPS", &mut self.history_access_instrument_groups),
+            ("HISTORY_ACCESS_PUBLISHED_DATA_GROUPS", &mut self.history_access_published_data_groups),
+            ("HISTORY_ACCESS_POLICIES_GROUPS", &mut self.history_access_policies_groups),
+            ("HISTORY_ACCESS_ATTACHMENT_GROUPS", &mut self.history_access_attachment_groups),
             ("TRACKABLES", &mut self.trackables),
         ]
     }

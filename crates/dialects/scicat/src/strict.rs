@@ -36,7 +36,7 @@ pub fn parse(query: &QueryText, kind: &Kind, known_fields: &[&str]) -> Result<Fi
     let condition = match filter.get("where") {
         None | Some(Value::Null) => Expr::All,
         Some(Value::Object(map)) => {
-            check_names(map, known_fields, "where")?;
+            check_names(map, kind, known_fields, "where")?;
             condition::parse(map, kind, Language::Mongo)?
         }
         Some(other) => {
@@ -64,7 +64,7 @@ fn unknown(property: &str) -> ScicatError {
     ScicatError::bad_request(format!("Property {property} should not exist in the filter object"))
 }
 
-fn check_names(map: &Map<String, Value>, known: &[&str], at: &str) -> Result<(), ScicatError> {
+fn check_names(map: &Map<String, Value>, kind: &Kind, known: &[&str], at: &str) -> Result<(), ScicatError> {
     for (name, value) in map {
         let place = format!("{at}.{name}");
         if name.starts_with('$') {
@@ -72,7 +72,7 @@ fn check_names(map: &Map<String, Value>, known: &[&str], at: &str) -> Result<(),
                 return Err(unknown(&place));
             }
             for inner in value.as_array().into_iter().flatten().filter_map(Value::as_object) {
-                check_names(inner, known, &place)?;
+                check_names(inner, kind, known, &place)?;
             }
             continue;
         }
@@ -80,14 +80,20 @@ fn check_names(map: &Map<String, Value>, known: &[&str], at: &str) -> Result<(),
             return Err(unknown(&place));
         }
         if let Value::Object(operators) = value {
-            check_operators(operators, &place)?;
+            let holds_value = kind.column_of(&Path::dotted(name)).is_some();
+            check_operators(operators, holds_value, &place)?;
         }
     }
     Ok(())
 }
 
-fn check_operators(operators: &Map<String, Value>, at: &str) -> Result<(), ScicatError> {
-    match operators.keys().find(|name| name.starts_with('$') && !OPERATORS.contains(&name.as_str())) {
+/// A field that holds a value, and no object, is compared by operators alone.
+fn check_operators(operators: &Map<String, Value>, holds_value: bool, at: &str) -> Result<(), ScicatError> {
+    let is_wrong = |name: &&String| match name.starts_with('$') {
+        true => !OPERATORS.contains(&name.as_str()),
+        false => holds_value,
+    };
+    match operators.keys().find(is_wrong) {
         Some(name) => Err(unknown(&format!("{at}.{name}"))),
         None => Ok(()),
     }

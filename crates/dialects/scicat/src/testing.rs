@@ -2,13 +2,13 @@
 //! client programs, which clean up behind themselves in the database, can run here.
 
 use axum::Router;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::routing::delete;
 use http::StatusCode;
 use pinakes_http::answer;
 use serde_json::json;
 
-use crate::app::{Asker, Scicat};
+use crate::app::{Asker, Path, Scicat};
 use crate::error::{Answer, ScicatError};
 
 /// Whether the testing routes are there.

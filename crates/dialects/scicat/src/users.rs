@@ -6,7 +6,7 @@ mod settings;
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::routing::{get, patch, post};
 use http::{HeaderMap, StatusCode};
 use pinakes_accounts::{Login, Password, User, user};
@@ -15,7 +15,7 @@ use pinakes_store::{Expr, Query, Weight};
 use serde_json::{Map, Value, json};
 
 pub(crate) use self::settings::{USER_SETTINGS, remember_login};
-use crate::app::{Asker, Scicat};
+use crate::app::{Asker, Path, Scicat};
 use crate::auth::shown;
 use crate::error::{Answer, ScicatError};
 use crate::filter::DEFAULT_LIMIT;

@@ -2,7 +2,6 @@
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::Path;
 use axum::extract::State;
 use axum::routing::{get, put};
 use http::{HeaderMap, StatusCode};
@@ -11,7 +10,7 @@ use pinakes_store::{Kind, Query, Record};
 use serde_json::{Map, Value, json};
 
 use super::{ATTACHMENT, attached_to, detach, keep_identity, stored, taken, v3_view};
-use crate::app::{Asker, Scicat};
+use crate::app::{Asker, Path, Scicat};
 use crate::datasets::change::object;
 use crate::datasets::{DATASET, read};
 use crate::dto::attachment as dto;

@@ -2,7 +2,7 @@
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::routing::{get, post};
 use bytes::{BufMut as _, BytesMut};
 use http::{HeaderMap, StatusCode};
@@ -11,8 +11,8 @@ use pinakes_store::{Document, Expr, Kind, Query, Record, StoreError, Value as Co
 use serde_json::{Map, Value, json};
 
 use super::receive::{Received, receive};
-use super::{ARCHIVED, FILES, ORIG, Sort, add_to_dataset, files, follow, whole};
-use crate::app::{Asker, QueryText, Scicat, json_parameter};
+use super::{ARCHIVED, FILES, ORIG, Sort, add_to_dataset, files, follow};
+use crate::app::{Asker, Path, QueryText, Scicat, json_parameter};
 use crate::datasets::change::{Precondition, object, stamp};
 use crate::datasets::include::of_dataset;
 use crate::datasets::{Api, DATASET};
@@ -20,6 +20,7 @@ use crate::error::{Answer, JSON, ScicatError};
 use crate::faults;
 use crate::filter::{self, Filter};
 use crate::fullquery;
+use crate::projection::Projection;
 use crate::rights::Rights;
 use crate::strict;
 use crate::validate::Form;
@@ -515,44 +516,30 @@ fn lower_first(name: &str) -> String {
     chars.next().map(|first| first.to_lowercase().chain(chars).collect()).unwrap_or_default()
 }
 
-/// The rows of a filter. Those that show fewer fields are made anew; others are the stored bytes, streamed.
+/// The rows of a filter, streamed.
 async fn answer_list(asker: &Asker, filter: &Filter, visible: Expr, sort: &'static Sort) -> Answer {
-    let query = filter.query(visible);
-    if filter.fields.is_everything() {
-        return stream_rows(asker, query, sort).await;
-    }
-    let fields = filter.fields.clone();
-    let rows = asker
-        .db
-        .read(Weight::Scan, move |view| {
-            let mut rows = Vec::new();
-            for record in view.find(sort.kind, &query)? {
-                let mut row =
-                    if fields.shows(FILES) { whole(view, sort.kind, &record)? } else { object(&record)? };
-                fields.apply(&mut row);
-                rows.push(row);
-            }
-            Ok::<_, ScicatError>(rows)
-        })
-        .await?;
-    Ok(answer::json(StatusCode::OK, &rows))
+    stream_chosen(asker, filter.query(visible), filter.fields.clone(), sort).await
 }
 
 async fn stream_rows(asker: &Asker, query: Query, sort: &'static Sort) -> Answer {
+    stream_chosen(asker, query, Projection::Everything, sort).await
+}
+
+async fn stream_chosen(asker: &Asker, query: Query, fields: Projection, sort: &'static Sort) -> Answer {
     let limits = asker.db.tenant().limits().clone();
     let body = asker
         .db
         .stream(&limits, move |view, sink| {
             let mut separator: &[u8] = b"[";
             for record in view.find(sort.kind, &query)? {
-                if sink.push(separator).is_err() || !push_whole(view, sort.kind, &record, sink)? {
+                if sink.push(separator).is_err() || !super::push(view, sort.kind, &record, &fields, sink)? {
                     return Ok(());
                 }
                 separator = b",";
             }
             let end: &[u8] = if separator == b"[" { b"[]" } else { b"]" };
             let _ = sink.push(end);
-            Ok::<_, StoreError>(())
+            Ok::<_, ScicatError>(())
         })
         .await?;
     Ok(answer::with_body(StatusCode::OK, JSON, body))
@@ -570,29 +557,10 @@ async fn answer_whole(
     let body = asker
         .db
         .stream(&limits, move |view, sink| {
-            push_whole(view, sort.kind, &record, sink)?;
-            Ok::<_, StoreError>(())
+            super::push(view, sort.kind, &record, &Projection::Everything, sink).map(|_| ())
         })
         .await?;
     Ok(answer::with_body(status, JSON, body))
-}
-
-/// Writes a block with its files; false when nobody takes more.
-fn push_whole(
-    view: &mut View<'_>,
-    kind: &'static Kind,
-    record: &Record,
-    sink: &mut pinakes_http::Sink,
-) -> Result<bool, StoreError> {
-    let end = record.body.len().saturating_sub(1);
-    let mut is_taken =
-        sink.push(&record.body[..end]).and_then(|()| sink.push(b",\"dataFileList\":[")).is_ok();
-    view.members(kind, record, 0, |first, _, chunk| {
-        let comma: &[u8] = if first == 0 { b"" } else { b"," };
-        is_taken = is_taken && sink.push(comma).and_then(|()| sink.push(chunk)).is_ok();
-        if is_taken { std::ops::ControlFlow::Continue(()) } else { std::ops::ControlFlow::Break(()) }
-    })?;
-    Ok(is_taken && sink.push(b"]}").is_ok())
 }
 
 fn whole_bytes(view: &mut View<'_>, kind: &'static Kind, record: &Record) -> Result<BytesMut, ScicatError> {

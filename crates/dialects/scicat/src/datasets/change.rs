@@ -1,7 +1,7 @@
 //! Changing and deleting datasets: PATCH, PUT, DELETE, `appendToArrayField` (section 4.7 of the contract).
 
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use http::header::{CONTENT_TYPE, IF_UNMODIFIED_SINCE};
 use http::{HeaderMap, StatusCode};
 use pinakes_http::answer;
@@ -10,12 +10,13 @@ use serde_json::{Map, Value, json};
 
 use super::create::{normalise, refused};
 use super::{Api, DATASET, scalars_to_lists, seal, v4_bytes};
-use crate::app::{Asker, QueryText, Scicat, json_parameter};
+use crate::app::{Asker, Path, QueryText, Scicat, json_parameter};
 use crate::attachments::ATTACHMENT;
 use crate::blocks::{DATABLOCK, ORIG_DATABLOCK};
 use crate::dates;
 use crate::dto::dataset as dto;
 use crate::error::{Answer, ScicatError};
+use crate::history::Tracking;
 use crate::proposals;
 use crate::rights::Rights;
 use crate::validate::Form;
@@ -61,6 +62,7 @@ async fn patch(app: Scicat, asker: Asker, pid: String, headers: HeaderMap, body:
         super::lifecycle::complete(&app, &mut changes);
     }
     let (rights, username, now) = (asker.rights.clone(), asker.username(), app.now());
+    let tracking = asker.tracking(&DATASET);
     let document = asker
         .db
         .write(move |txn| {
@@ -79,7 +81,7 @@ async fn patch(app: Scicat, asker: Asker, pid: String, headers: HeaderMap, body:
             }
             apply(&mut body, changes);
             stamp(&mut body, &username, &now);
-            save(txn, &pid, &record, body)
+            save(txn, &pid, &record, body, tracking)
         })
         .await?;
     Ok(shown(&document, api))
@@ -118,6 +120,7 @@ async fn replace(app: Scicat, asker: Asker, pid: String, headers: HeaderMap, bod
     }
     let precondition = Precondition::of(&headers);
     let (rights, username, now) = (asker.rights.clone(), asker.username(), app.now());
+    let tracking = asker.tracking(&DATASET);
     let state = app.clone();
     let document = asker
         .db
@@ -145,29 +148,40 @@ async fn replace(app: Scicat, asker: Asker, pid: String, headers: HeaderMap, bod
                 after.insert("datasetlifecycle".to_owned(), lifecycle.clone());
             }
             stamp(&mut after, &username, &now);
-            save(txn, &pid, &record, after)
+            save(txn, &pid, &record, after, tracking)
         })
         .await?;
     Ok(shown(&document, api))
 }
 
-pub(crate) async fn delete_v3(_: State<Scicat>, asker: Asker, Path(pid): Path<String>) -> Answer {
-    delete(asker, pid, Api::V3).await
+pub(crate) async fn delete_v3(app: State<Scicat>, asker: Asker, Path(pid): Path<String>) -> Answer {
+    delete(&app, asker, pid, Api::V3).await
 }
 
-pub(crate) async fn delete_v4(_: State<Scicat>, asker: Asker, Path(pid): Path<String>) -> Answer {
-    delete(asker, pid, Api::V4).await
+pub(crate) async fn delete_v4(app: State<Scicat>, asker: Asker, Path(pid): Path<String>) -> Answer {
+    delete(&app, asker, pid, Api::V4).await
 }
 
 /// Deletes a dataset with its blocks and the attachments that belong to nothing else.
-async fn delete(asker: Asker, pid: String, api: Api) -> Answer {
+async fn delete(app: &Scicat, asker: Asker, pid: String, api: Api) -> Answer {
     if !asker.rights.may_delete {
         return Err(ScicatError::forbidden_resource());
     }
+    let (username, now, tracking) = (asker.username(), app.now(), asker.tracking(&DATASET));
     let record = asker
         .db
         .write(move |txn| {
             let record = txn.delete(&DATASET, &pid)?.ok_or_else(ScicatError::bare_not_found)?;
+            if tracking != Tracking::Off {
+                tracking.note_deletion(
+                    txn,
+                    &pid,
+                    record.version,
+                    &without_scalars(object(&record)?),
+                    &username,
+                    &now,
+                )?;
+            }
             proposals::count_datasets(txn, &record.body, -1)?;
             for kind in [&ORIG_DATABLOCK, &DATABLOCK] {
                 for block in blocks_of(txn, kind, &pid)? {
@@ -200,6 +214,7 @@ pub(crate) async fn append_to_array_field(
         return Err(ScicatError::bad_request("data must be a JSON list of the values to append"));
     };
     let (rights, username, now) = (asker.rights.clone(), asker.username(), app.now());
+    let tracking = asker.tracking(&DATASET);
     let document = asker
         .db
         .write(move |txn| {
@@ -221,7 +236,7 @@ pub(crate) async fn append_to_array_field(
                 return Err(ScicatError::faults_as_list(&faults));
             }
             stamp(&mut body, &username, &now);
-            save(txn, &pid, &record, body)
+            save(txn, &pid, &record, body, tracking)
         })
         .await?;
     Ok(shown(&document, Api::V3))
@@ -252,8 +267,10 @@ pub(crate) fn save(
     pid: &str,
     before: &Record,
     mut body: Map<String, Value>,
+    tracking: Tracking,
 ) -> Result<Value, ScicatError> {
     seal(&mut body);
+    note_change(txn, before, &body, tracking)?;
     let body = Value::Object(body);
     let written = txn.update(&DATASET, pid, &body)?;
     if written.class != before.class {
@@ -270,6 +287,25 @@ pub(crate) fn save(
         proposals::count_datasets(txn, body.to_string().as_bytes(), 1)?;
     }
     Ok(body)
+}
+
+/// Leaves an entry of history, without the scalars that v3 adds.
+pub(crate) fn note_change(
+    txn: &mut Txn<'_>,
+    before: &Record,
+    after: &Map<String, Value>,
+    tracking: Tracking,
+) -> Result<(), ScicatError> {
+    if tracking == Tracking::Off {
+        return Ok(());
+    }
+    let (was, is) = (without_scalars(object(before)?), without_scalars(after.clone()));
+    tracking.note_change(txn, &before.id, before.version, &was, &is)
+}
+
+fn without_scalars(mut body: Map<String, Value>) -> Map<String, Value> {
+    body.retain(|name, _| !super::SCALARS.iter().any(|(scalar, _)| scalar == name));
+    body
 }
 
 fn blocks_of(

@@ -1,13 +1,18 @@
 //! `fullfacet` and `metadataKeys` (section 4.5 of the contract).
 
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+
 use axum::extract::State;
 use http::StatusCode;
 use pinakes_http::answer;
-use pinakes_store::{Counts, Expr, FacetCount, Kind, StoreError, Type, Weight};
+use pinakes_store::{Counts, Expr, FacetCount, Kind, Query, StoreError, Type, View, Weight};
 use serde_json::{Map, Value, json};
 
+use super::create::DATES;
 use super::{DATASET, METADATA_KEYS, SEARCH};
 use crate::app::{Asker, QueryText, Scicat, json_parameter};
+use crate::dto::dataset as dto;
 use crate::error::{Answer, ScicatError};
 use crate::fullquery;
 
@@ -18,33 +23,118 @@ pub(crate) async fn full_facet(_: State<Scicat>, asker: Asker, query: QueryText)
 }
 
 /// `[{"type":[{"_id":"raw","count":3}],…,"all":[{"totalSets":4}]}]` for the facets that the request names.
+///
+/// Facets that the kind declares are counted by the store; other fields that it knows, from the bodies. Names that
+/// are no field are left out.
 pub(crate) async fn answer_facets(
     asker: &Asker,
     query: &QueryText,
     kind: &'static Kind,
     condition: Expr,
 ) -> Answer {
-    let wanted: Vec<(String, String)> = names(query)?
-        .into_iter()
-        .filter(|name| kind.facet_named(name).is_some())
-        .map(|name| (shown_name(&name), name))
-        .collect();
-    let asked: Vec<String> = wanted.iter().map(|(_, facet)| facet.clone()).collect();
-    let (counts, n_all) = asker
+    let names = names(query)?;
+    let (asked, rest): (Vec<String>, Vec<String>) =
+        names.iter().cloned().partition(|name| kind.facet_named(name).is_some());
+    let others: Vec<String> = rest.into_iter().filter(|name| is_field(kind, name)).collect();
+    let (facets, fields) = (asked.clone(), others.clone());
+    let (counts, of_others, n_all) = asker
         .db
         .read(Weight::Scan, move |view| {
-            let asked: Vec<&str> = asked.iter().map(String::as_str).collect();
-            let counts = view.facets(kind, &condition, &asked)?;
-            Ok::<_, StoreError>((counts, view.count(kind, &condition)?))
+            let facets: Vec<&str> = facets.iter().map(String::as_str).collect();
+            let counts = view.facets(kind, &condition, &facets)?;
+            let of_others = count_in_bodies(view, kind, &condition, &fields)?;
+            Ok::<_, StoreError>((counts, of_others, view.count(kind, &condition)?))
         })
         .await?;
-    let mut row = Map::new();
-    for ((shown, facet), counts) in wanted.into_iter().zip(counts) {
-        row.insert(shown, Value::Array(counts.iter().map(|it| bucket(kind, &facet, it)).collect()));
-    }
+    let declared = asked.iter().zip(&counts).map(|(facet, counts)| {
+        let buckets = counts.iter().map(|it| bucket(kind, facet, it)).collect();
+        (facet, Value::Array(buckets))
+    });
+    let mut found: Vec<(&String, Value)> = declared.chain(others.iter().zip(of_others)).collect();
+    found.sort_by_key(|(name, _)| names.iter().position(|it| it == *name));
+    let mut row: Map<String, Value> =
+        found.into_iter().map(|(name, buckets)| (shown_name(name), buckets)).collect();
     let all = if n_all == 0 { json!([]) } else { json!([{"totalSets": n_all}]) };
     row.insert("all".to_owned(), all);
     Ok(answer::json(StatusCode::OK, &json!([row])))
+}
+
+/// Whether a name is a field of the kind's records.
+fn is_field(kind: &Kind, name: &str) -> bool {
+    let is_dataset_field = || {
+        let first = name.split('.').next().unwrap_or(name);
+        kind.name == DATASET.name && dto::v4().fields.iter().any(|it| it.name == first)
+    };
+    kind.column_of(&name.into()).is_some() || is_dataset_field()
+}
+
+/// Counts the values of fields from the records' bodies: buckets by value, descending.
+fn count_in_bodies(
+    view: &mut View<'_>,
+    kind: &'static Kind,
+    condition: &Expr,
+    fields: &[String],
+) -> Result<Vec<Value>, StoreError> {
+    if fields.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut counts: Vec<HashMap<String, u64>> = vec![HashMap::new(); fields.len()];
+    let mut damage = None;
+    view.for_each(kind, &Query::filter(condition.clone()), |record| match record.json() {
+        Ok(body) => {
+            for (field, counts) in fields.iter().zip(&mut counts) {
+                let is_date = kind.column_of(&field.as_str().into()).is_some_and(|it| it.ty == Type::Instant)
+                    || DATES.contains(&field.as_str());
+                for value in values(&body, field, is_date) {
+                    *counts.entry(value).or_default() += 1;
+                }
+            }
+            ControlFlow::Continue(())
+        }
+        Err(error) => {
+            damage = Some(error);
+            ControlFlow::Break(())
+        }
+    })?;
+    match damage {
+        Some(error) => Err(error),
+        None => Ok(counts.into_iter().map(buckets).collect()),
+    }
+}
+
+/// The values of a field, each once, as JSON texts; of a date its day.
+fn values(body: &Value, field: &str, is_date: bool) -> Vec<String> {
+    let found = field.split('.').try_fold(body, |at, step| at.get(step));
+    let list = match found {
+        Some(Value::Array(list)) => list.iter().collect(),
+        Some(value) => vec![value],
+        None => Vec::new(),
+    };
+    let text = |it: &Value| match it {
+        Value::String(text) if is_date => day(text.get(..10).unwrap_or(text)).to_string(),
+        other => other.to_string(),
+    };
+    let mut texts: Vec<String> = list.into_iter().filter(|it| !it.is_null()).map(text).collect();
+    texts.sort_unstable();
+    texts.dedup();
+    texts
+}
+
+fn buckets(counts: HashMap<String, u64>) -> Value {
+    let mut list: Vec<(Value, u64)> =
+        counts.into_iter().map(|(text, n)| (serde_json::from_str(&text).unwrap_or_default(), n)).collect();
+    list.sort_by(|(a, _), (b, _)| match (a.as_f64(), b.as_f64(), a.as_str(), b.as_str()) {
+        (Some(a), Some(b), _, _) => b.total_cmp(&a),
+        (_, _, Some(a), Some(b)) => b.cmp(a),
+        _ => order_of(b).cmp(&order_of(a)),
+    });
+    list.into_iter().map(|(id, n)| json!({"_id": id, "count": n})).collect()
+}
+
+/// Days in their order; values of several types by their texts.
+fn order_of(value: &Value) -> (Vec<u64>, String) {
+    let part = |name: &str| value.get(name).and_then(Value::as_u64);
+    (["year", "month", "day"].into_iter().filter_map(part).collect(), value.to_string())
 }
 
 /// The facets of a request: a JSON list of names.
@@ -104,4 +194,29 @@ pub(crate) async fn answer_metadata_keys(
     keys.reverse();
     keys.truncate(app.settings.metadata_keys_return_limit);
     Ok(answer::json(StatusCode::OK, &keys))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_counted_once_a_record_and_sorted() {
+        let mut counts = HashMap::new();
+        for body in [json!({"a": {"n": [10, 9, 10]}}), json!({"a": {"n": 9}}), json!({"a": {"n": null}})] {
+            for value in values(&body, "a.n", false) {
+                *counts.entry(value).or_default() += 1;
+            }
+        }
+        assert_eq!(buckets(counts), json!([{"_id": 10, "count": 1}, {"_id": 9, "count": 2}]));
+        let days = ["2020-02-01T00:00:00.000Z", "2020-10-01T00:00:00.000Z"]
+            .map(|it| values(&json!({"t": it}), "t", true).concat());
+        assert_eq!(
+            buckets(days.map(|it| (it, 1)).into()),
+            json!([
+                {"_id": {"year": 2020, "month": 10, "day": 1}, "count": 1},
+                {"_id": {"year": 2020, "month": 2, "day": 1}, "count": 1},
+            ])
+        );
+    }
 }

@@ -1,13 +1,15 @@
 //! The relations of a dataset that a filter may ask for: each becomes a list in the dataset.
 
-use pinakes_store::{Expr, Kind, Query, Value as Condition, View};
+use pinakes_http::Sink;
+use pinakes_store::{Expr, Kind, Query, Record, Value as Condition, View};
 use serde_json::{Map, Value};
 
 use super::Api;
+use super::change::object;
 use crate::attachments::{self, ATTACHMENT};
 use crate::blocks::{self, DATABLOCK, ORIG_DATABLOCK};
 use crate::error::ScicatError;
-use crate::filter::{self, Include};
+use crate::filter::{self, Filter, Include};
 use crate::instruments::INSTRUMENT;
 use crate::proposals::PROPOSAL;
 use crate::rights::Rights;
@@ -20,7 +22,7 @@ const RELATIONS: [&str; 6] =
 /// The relations that are asked for, `all` spelled out.
 ///
 /// Errors: 400 that names what is no relation.
-pub(crate) fn resolve(include: &[Include]) -> Result<Vec<Include>, ScicatError> {
+fn resolve(include: &[Include]) -> Result<Vec<Include>, ScicatError> {
     let mut list: Vec<Include> = Vec::new();
     for it in include {
         let names: Vec<&str> = match it.relation.as_str() {
@@ -39,63 +41,110 @@ pub(crate) fn resolve(include: &[Include]) -> Result<Vec<Include>, ScicatError> 
     Ok(list)
 }
 
-/// Puts the relations into a dataset. v4 shows only related rows that the caller may read.
-pub(crate) fn attach(
-    view: &mut View<'_>,
-    dataset: &mut Map<String, Value>,
+/// A relation with what is asked of its rows, read once for all datasets of an answer.
+pub(crate) struct Relation {
+    /// The field of the dataset that holds the rows.
+    pub(crate) name: String,
+    kind: &'static Kind,
+    scope: Filter,
+    /// What of the rows the caller may see; v3 shows all.
+    visible: Expr,
+    is_limited: bool,
+}
+
+/// The relations that a filter asks for. v4 shows only related rows that the caller may read.
+///
+/// Errors: 400 for what is no relation, and for a scope that cannot be read.
+pub(crate) fn relations(
     include: &[Include],
     api: Api,
     rights: &Rights,
-) -> Result<(), ScicatError> {
-    for it in include {
-        let rows = related(view, dataset, it, api, rights)?;
-        dataset.insert(it.relation.clone(), Value::Array(rows));
-    }
-    Ok(())
+) -> Result<Vec<Relation>, ScicatError> {
+    let relation = |it: Include| {
+        let kind = kind_of(&it.relation);
+        let is_guarded = api == Api::V4 && kind.class_fields.contains(&"isPublished");
+        Ok(Relation {
+            kind,
+            scope: filter::from_value(it.scope.as_ref().unwrap_or(&Value::Null), kind)?,
+            visible: if is_guarded { rights.visible() } else { Expr::All },
+            is_limited: it.scope.as_ref().is_some_and(|it| it.get("limits").is_some()),
+            name: it.relation,
+        })
+    };
+    resolve(include)?.into_iter().map(relation).collect()
 }
 
-fn related(
-    view: &mut View<'_>,
-    dataset: &Map<String, Value>,
-    include: &Include,
-    api: Api,
-    rights: &Rights,
-) -> Result<Vec<Value>, ScicatError> {
-    let (kind, condition) = relation(dataset, &include.relation);
-    let visible = if api == Api::V4 && kind.class_fields.contains(&"isPublished") {
-        rights.visible()
-    } else {
-        Expr::All
-    };
-    let scope = filter::from_value(include.scope.as_ref().unwrap_or(&Value::Null), kind)?;
-    let mut query = scope.query(visible.and(condition));
-    if include.scope.as_ref().and_then(|it| it.get("limits")).is_none() {
-        query.limit = None;
+impl Relation {
+    /// Writes the rows that belong to `dataset` as a list; false when nobody takes more. Files of blocks go through
+    /// as they are kept, so that memory does not grow with their number.
+    pub(crate) fn push(
+        &self,
+        view: &mut View<'_>,
+        dataset: &Map<String, Value>,
+        api: Api,
+        sink: &mut Sink,
+    ) -> Result<bool, ScicatError> {
+        let mut query = self.scope.query(self.visible.clone().and(condition(dataset, &self.name)));
+        if !self.is_limited {
+            query.limit = None;
+        }
+        let mut separator: &[u8] = b"[";
+        for record in view.find(self.kind, &query)? {
+            if sink.push(separator).is_err() || !self.push_row(view, &record, dataset, api, sink)? {
+                return Ok(false);
+            }
+            separator = b",";
+        }
+        let end: &[u8] = if separator == b"[" { b"[]" } else { b"]" };
+        Ok(sink.push(end).is_ok())
     }
-    let mut rows = Vec::new();
-    for record in view.find(kind, &query)? {
-        let mut row = blocks::whole(view, kind, &record)?;
-        if kind.name == ATTACHMENT.name && api == Api::V3 {
+
+    fn push_row(
+        &self,
+        view: &mut View<'_>,
+        record: &Record,
+        dataset: &Map<String, Value>,
+        api: Api,
+        sink: &mut Sink,
+    ) -> Result<bool, ScicatError> {
+        if self.kind.members.is_some() {
+            return blocks::push(view, self.kind, record, &self.scope.fields, sink);
+        }
+        let is_below = self.kind.name == ATTACHMENT.name && api == Api::V3;
+        if !is_below && self.scope.fields.is_everything() {
+            return Ok(sink.push(&record.body).is_ok());
+        }
+        let mut row = object(record)?;
+        if is_below {
             let pid = dataset.get("pid").and_then(Value::as_str).unwrap_or_default();
             attachments::v3_view(&mut row, "dataset", pid);
         }
-        scope.fields.apply(&mut row);
-        rows.push(Value::Object(row));
+        self.scope.fields.apply(&mut row);
+        Ok(sink.push(Value::Object(row).to_string().as_bytes()).is_ok())
     }
-    Ok(rows)
 }
 
-/// The kind of a relation and the condition on its rows.
-fn relation(dataset: &Map<String, Value>, name: &str) -> (&'static Kind, Expr) {
-    let pid = dataset.get("pid").and_then(Value::as_str).unwrap_or_default().to_owned();
-    let of_dataset = |path: &str| Expr::Is(path.into(), Condition::Text(pid.clone()));
-    match name {
-        "instruments" => (&INSTRUMENT, Expr::Ids(ids(dataset, "instrumentIds"))),
-        "proposals" => (&PROPOSAL, Expr::Ids(ids(dataset, "proposalIds"))),
-        "samples" => (&SAMPLE, Expr::Ids(ids(dataset, "sampleIds"))),
-        "origdatablocks" => (&ORIG_DATABLOCK, of_dataset("datasetId")),
-        "datablocks" => (&DATABLOCK, of_dataset("datasetId")),
-        _ => (&ATTACHMENT, of_dataset("relationships.targetId")),
+fn kind_of(relation: &str) -> &'static Kind {
+    match relation {
+        "instruments" => &INSTRUMENT,
+        "proposals" => &PROPOSAL,
+        "samples" => &SAMPLE,
+        "origdatablocks" => &ORIG_DATABLOCK,
+        "datablocks" => &DATABLOCK,
+        _ => &ATTACHMENT,
+    }
+}
+
+/// The condition on the rows of a relation.
+fn condition(dataset: &Map<String, Value>, relation: &str) -> Expr {
+    let pid = dataset.get("pid").and_then(Value::as_str).unwrap_or_default();
+    let of_dataset = |path: &str| Expr::Is(path.into(), Condition::Text(pid.to_owned()));
+    match relation {
+        "instruments" => Expr::Ids(ids(dataset, "instrumentIds")),
+        "proposals" => Expr::Ids(ids(dataset, "proposalIds")),
+        "samples" => Expr::Ids(ids(dataset, "sampleIds")),
+        "origdatablocks" | "datablocks" => of_dataset("datasetId"),
+        _ => of_dataset("relationships.targetId"),
     }
 }
 

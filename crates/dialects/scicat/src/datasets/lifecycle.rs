@@ -1,13 +1,13 @@
 //! `datasetlifecycle`: its defaults, and its own routes on which archive systems live.
 
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use http::{HeaderMap, StatusCode};
 use pinakes_http::answer;
 use serde_json::{Map, Value, json};
 
 use super::{DATASET, seal};
-use crate::app::{Asker, Scicat};
+use crate::app::{Asker, Path, Scicat};
 use crate::dates;
 use crate::dto::lifecycle::LIFECYCLE;
 use crate::error::{Answer, ScicatError};
@@ -79,6 +79,7 @@ pub(crate) async fn patch(
     }
     let faults = LIFECYCLE.check(&changes, Form::Update);
     let (rights, username, now) = (asker.rights.clone(), asker.username(), app.now());
+    let tracking = asker.tracking(&DATASET);
     let lifecycle = asker
         .db
         .write(move |txn| {
@@ -100,6 +101,7 @@ pub(crate) async fn patch(
             dataset.insert("datasetlifecycle".to_owned(), Value::Object(lifecycle.clone()));
             super::change::stamp(dataset, &username, &now);
             seal(dataset);
+            super::change::note_change(txn, &record, dataset, tracking)?;
             txn.update(&DATASET, &pid, &body)?;
             Ok(lifecycle)
         })

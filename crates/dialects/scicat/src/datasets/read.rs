@@ -1,20 +1,22 @@
 //! Reading datasets: one by pid, lists by filter, counts, `fullquery` (sections 4.1 to 4.3 of the contract).
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::Response;
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
+use pinakes_http::answer;
 use pinakes_http::etag::Tag;
-use pinakes_http::{Stage, answer, stages};
 use pinakes_store::{Expr, Query, Record, Value as Condition, Weight};
 use serde_json::{Map, Value, json};
 
-use super::{Api, DATASET, SEARCH, include, with_history};
-use crate::app::{Asker, QueryText, Scicat, json_parameter};
+use super::shape::Shape;
+use super::{Api, DATASET, SEARCH, with_history};
+use crate::app::{Asker, Path, QueryText, Scicat, json_parameter};
 use crate::attachments::ATTACHMENT;
 use crate::error::{Answer, ScicatError};
 use crate::filter::{self, Filter};
 use crate::fullquery;
+use crate::history::Tracking;
 use crate::scientific;
 
 /// A dataset that the caller may read.
@@ -50,19 +52,24 @@ pub(crate) async fn by_pid(
         if tag.is_known_to(&headers) {
             return Ok(tag.not_modified());
         }
-        let mut response = answer::stored_json(StatusCode::OK, with_history(&record.body));
+        let mut response = match asker.tracking(&DATASET) {
+            Tracking::Off => answer::stored_json(StatusCode::OK, with_history(&record.body)),
+            tracking => {
+                let shape = Shape::of(&asker, &Filter::default(), Api::V3)?.with_history(tracking);
+                shape.answer_one(&asker, record).await?
+            }
+        };
         tag.put(response.headers_mut());
         return Ok(response);
     };
     let filter = filter::parse(Some(text), &DATASET)?;
     let is_list_of_fields =
         serde_json::from_str::<Value>(text).is_ok_and(|it| it.get("fields").is_some_and(Value::is_array));
-    let mut rows = shown(&asker, vec![record], &filter, Api::V3).await?;
-    let mut row = rows.pop().unwrap_or_default();
+    let mut shape = Shape::of(&asker, &filter, Api::V3)?;
     if !is_list_of_fields {
-        row.insert("history".to_owned(), json!([]));
+        shape = shape.with_history(asker.tracking(&DATASET));
     }
-    Ok(answer::json(StatusCode::OK, &row))
+    shape.answer_one(&asker, record).await
 }
 
 /// `GET /datasets?filter=`.
@@ -157,24 +164,22 @@ pub(crate) fn object_parameter(query: &QueryText, name: &str) -> Result<Map<Stri
 
 /// The rows of a filter, as the version of the API shows them.
 pub(crate) async fn answer_list(asker: &Asker, filter: &Filter, visible: Expr, api: Api) -> Answer {
-    let records = find(asker, filter.query(visible)).await?;
+    let query = filter.query(visible);
     if filter.fields.is_everything() && filter.include.is_empty() {
-        return Ok(answer::json_array(StatusCode::OK, bodies(records, api)));
+        return Ok(answer::json_array(StatusCode::OK, bodies(find(asker, query).await?, api)));
     }
-    let rows = shown(asker, records, filter, api).await?;
-    Ok(answer::json(StatusCode::OK, &rows))
+    Shape::of(asker, filter, api)?.answer_list(asker, query).await
 }
 
 /// The first row of a filter, or 200 with an empty body.
 pub(crate) async fn answer_first(asker: &Asker, filter: Filter, visible: Expr, api: Api) -> Answer {
     let mut query = filter.query(visible);
     query.limit = Some(1);
-    let records = find(asker, query).await?;
-    let rows = shown(asker, records, &filter, api).await?;
-    Ok(match rows.into_iter().next() {
-        Some(row) => answer::json(StatusCode::OK, &row),
-        None => answer::empty(StatusCode::OK),
-    })
+    let shape = Shape::of(asker, &filter, api)?;
+    match find(asker, query).await?.into_iter().next() {
+        Some(record) => shape.answer_one(asker, record).await,
+        None => Ok(answer::empty(StatusCode::OK)),
+    }
 }
 
 /// `{"count":n}`.
@@ -182,74 +187,6 @@ pub(crate) async fn answer_count(asker: &Asker, condition: Expr) -> Answer {
     let count = asker.db.read(Weight::Scan, move |view| view.count(&DATASET, &condition)).await;
     let count: u64 = count.map_err(|error: pinakes_store::StoreError| ScicatError::from(error))?;
     Ok(answer::json(StatusCode::OK, &json!({"count": count})))
-}
-
-/// Rows with the fields and relations that a filter asks for.
-pub(crate) async fn shown(
-    asker: &Asker,
-    records: Vec<Record>,
-    filter: &Filter,
-    api: Api,
-) -> Result<Vec<Map<String, Value>>, ScicatError> {
-    let relations = include::resolve(&filter.include)?;
-    let mut rows = Vec::with_capacity(records.len());
-    for record in &records {
-        let body = serde_json::from_slice(&api.bytes(&record.body));
-        match body.map_err(|error| pinakes_store::StoreError::Damaged(format!("{:?}: {error}", record.id)))? {
-            Value::Object(map) => rows.push(map),
-            _ => {
-                return Err(
-                    pinakes_store::StoreError::Damaged(format!("{:?} is no object", record.id)).into()
-                );
-            }
-        }
-    }
-    if !relations.is_empty() {
-        let rights = asker.rights.clone();
-        rows = asker
-            .db
-            .read(Weight::Scan, move |view| {
-                let mut rows = rows.clone();
-                for row in &mut rows {
-                    include::attach(view, row, &relations, api, &rights)?;
-                }
-                Ok::<_, ScicatError>(rows)
-            })
-            .await?;
-    }
-    let names: Vec<String> = filter.include.iter().map(|it| it.relation.clone()).collect();
-    stages::timed(Stage::Render, || rows.iter_mut().for_each(|row| project(row, filter, &names)));
-    Ok(rows)
-}
-
-/// Fields are chosen among the dataset's own; the relations that were asked for stay.
-fn project(row: &mut Map<String, Value>, filter: &Filter, relations: &[String]) {
-    if filter.fields.is_everything() {
-        return;
-    }
-    let mut kept = Vec::new();
-    for name in relations
-        .iter()
-        .map(String::as_str)
-        .chain(relations.iter().any(|it| it == "all").then_some("origdatablocks"))
-    {
-        if let Some(value) = row.shift_remove(name) {
-            kept.push((name.to_owned(), value));
-        }
-    }
-    for (scalar, list) in super::SCALARS {
-        if !filter.fields.shows(scalar) && !filter.fields.shows(list) {
-            row.shift_remove(scalar);
-        }
-    }
-    let chosen_lists: Vec<(String, Value)> = super::SCALARS
-        .iter()
-        .filter(|(_, list)| filter.fields.shows(list))
-        .filter_map(|(scalar, _)| row.get(*scalar).map(|it| ((*scalar).to_owned(), it.clone())))
-        .collect();
-    filter.fields.apply(row);
-    row.extend(chosen_lists);
-    row.extend(kept);
 }
 
 /// The records of a query, on a reading thread.

@@ -1,13 +1,14 @@
 //! Reading datasets through v4, and the public routes for who has not logged in (section 4.8 of the contract).
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use http::{HeaderMap, StatusCode};
 use pinakes_http::answer;
 use pinakes_http::etag::Tag;
 use pinakes_store::{Expr, Value as Condition, Weight};
 
+use super::shape::Shape;
 use super::{Api, DATASET, SEARCH, facets, read, v4_bytes};
-use crate::app::{Asker, QueryText, Scicat};
+use crate::app::{Asker, Path, QueryText, Scicat};
 use crate::dto::dataset as dto;
 use crate::error::{Answer, ScicatError};
 use crate::filter::Filter;
@@ -114,8 +115,7 @@ pub(crate) async fn by_pid(
         tag.put(response.headers_mut());
         return Ok(response);
     }
-    let rows = read::shown(&asker, vec![record], &filter, Api::V4).await?;
-    Ok(answer::json(StatusCode::OK, &rows.into_iter().next()))
+    Shape::of(&asker, &filter, Api::V4)?.answer_one(&asker, record).await
 }
 
 /// The same without logging in: nothing at all for what is absent or private.
@@ -136,6 +136,5 @@ pub(crate) async fn by_pid_public(
         })
         .await?;
     let Some(record) = record else { return Ok(read::nothing()) };
-    let rows = read::shown(&asker, vec![record], &filter, Api::V4).await?;
-    Ok(answer::json(StatusCode::OK, &rows.into_iter().next()))
+    Shape::of(&asker, &filter, Api::V4)?.answer_one(&asker, record).await
 }

@@ -5,6 +5,7 @@ use http::StatusCode;
 use pinakes_store::{Expr, Path, View, matches};
 use serde_json::{Map, Value};
 
+use super::actions::Action;
 use crate::app::Asker;
 use crate::condition::plain;
 use crate::datasets::{Api, DATASET};
@@ -53,7 +54,9 @@ pub(super) fn require_datasets(
     pids: &[String],
 ) -> Result<(), ScicatError> {
     let names_list = job.get("jobParams").is_some_and(|it| it.get("datasetList").is_some());
-    let needs_list = job_type.create_auth.starts_with("#dataset") || !job_type.require.is_empty();
+    let is_judged = job_type.create_actions.iter().any(Action::judges_datasets);
+    let needs_list =
+        job_type.create_auth.starts_with("#dataset") || !job_type.require.is_empty() || is_judged;
     if pids.is_empty() && (names_list || needs_list) {
         let message = "List of passed datasets is empty.";
         return Err(ScicatError::with(StatusCode::UNPROCESSABLE_ENTITY, message));
@@ -123,12 +126,35 @@ impl Facts {
     }
 }
 
-/// Refuses whoever may not create the job. Only the privileged name another owner than themselves.
+/// Refuses owners of a job that the caller may not name: only the privileged name others than themselves.
+pub(super) fn require_own(
+    settings: &Settings,
+    asker: &Asker,
+    job: &Map<String, Value>,
+) -> Result<(), ScicatError> {
+    let caller = asker.caller();
+    let (user, group) = (text(job, "ownerUser"), text(job, "ownerGroup"));
+    if asker.rights.of_keeper(&settings.create_job_privileged_groups).is_admin {
+        return Ok(());
+    }
+    let refused = |message: &str| Err(ScicatError::short(StatusCode::BAD_REQUEST, message));
+    if caller.is_anonymous() && !(user.is_empty() && group.is_empty()) {
+        return refused("Invalid new job. Unauthenticated user cannot initiate a job owned by another user.");
+    }
+    if !user.is_empty() && caller.username() != Some(user) {
+        return refused("Invalid new job. User owning the job should match user logged in.");
+    }
+    if !group.is_empty() && !caller.is_in(group) {
+        return refused("Invalid new job. User needs to belong to job owner group.");
+    }
+    Ok(())
+}
+
+/// Refuses whoever may not create the job.
 pub(super) fn may_create(
     settings: &Settings,
     asker: &Asker,
     job_type: &JobType,
-    job: &Map<String, Value>,
     facts: &Facts,
 ) -> Result<(), ScicatError> {
     let rights = asker.rights.of_keeper(&settings.create_job_privileged_groups);
@@ -144,10 +170,7 @@ pub(super) fn may_create(
         "#datasetOwner" => !caller.is_anonymous() && facts.are_owned,
         other => is_named(other, &rights),
     };
-    let (user, group) = (text(job, "ownerUser"), text(job, "ownerGroup"));
-    let is_own =
-        (user.is_empty() || caller.username() == Some(user)) && (group.is_empty() || caller.is_in(group));
-    if is_allowed && is_own {
+    if is_allowed {
         return Ok(());
     }
     Err(ScicatError::forbidden("Unauthorized to create this job."))

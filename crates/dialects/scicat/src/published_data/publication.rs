@@ -2,18 +2,20 @@
 //!
 //! Making a publication public makes its datasets public too, so whoever does it must be able to change them.
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use http::StatusCode;
 use pinakes_http::answer;
 use pinakes_store::Txn;
 use serde_json::{Map, Value, json};
 
-use super::{PUBLISHED_DATA, absent, require_editor, require_user, schema, shown, status};
-use crate::app::{Asker, Scicat};
+use super::{PUBLISHED_DATA, absent, datacite, require_editor, require_user, schema, shown, status};
+use crate::app::{Asker, Path, Scicat};
 use crate::datasets::change::{self, object, stamp};
 use crate::datasets::{Api, DATASET};
 use crate::error::{Answer, ScicatError};
+use crate::history::Tracking;
+use crate::listing;
 use crate::resource;
 use crate::rights::Rights;
 
@@ -35,17 +37,27 @@ pub(super) async fn publish(app: State<Scicat>, asker: Asker, Path(id): Path<Str
     take(&app, &asker, id, status::PUBLIC, Api::V4, step).await
 }
 
-/// `POST …/{id}/register`: to registered, with the time of it. Nothing is sent to DataCite.
+/// `POST …/{id}/register`: to registered, with the time of it. DataCite is told first, outside of any transaction: should
+/// the change fail after it, registering again does no harm.
 pub(super) async fn register(app: State<Scicat>, asker: Asker, Path(id): Path<String>, api: Api) -> Response {
+    let registered = register_at_datacite(&app, &asker, id, api).await;
+    registered.unwrap_or_else(|error| error.into_response())
+}
+
+async fn register_at_datacite(app: &Scicat, asker: &Asker, id: String, api: Api) -> Answer {
+    require_user(asker, api)?;
     let step = move |publication: &Map<String, Value>| match api {
         Api::V3 => Ok(()),
         Api::V4 => require_status(publication, &[status::PUBLIC, status::AMENDED], "registered"),
     };
-    let taken = match require_user(&asker, api) {
-        Ok(()) => take(&app, &asker, id, status::REGISTERED, api, step).await,
-        Err(error) => Err(error),
-    };
-    taken.unwrap_or_else(|error| error.into_response())
+    if datacite::is_configured(&app.settings) {
+        let record = listing::get(asker, &PUBLISHED_DATA, &id).await?.ok_or_else(|| absent(&id))?;
+        let publication = object(&record)?;
+        require_editor(&asker.rights, &publication)?;
+        step(&publication)?;
+        datacite::register(&app.settings, &publication).await?;
+    }
+    take(app, asker, id, status::REGISTERED, api, step).await
 }
 
 /// `POST /api/v4/publisheddata/{id}/amend`: registered to amended, so that it can be changed and registered again.
@@ -75,6 +87,7 @@ async fn take(
     allow: impl Fn(&Map<String, Value>) -> Result<(), ScicatError> + Send + 'static,
 ) -> Answer {
     let (rights, username, now) = (asker.rights.clone(), asker.username(), app.now());
+    let (tracking, of_datasets) = (asker.tracking(&PUBLISHED_DATA), asker.tracking(&DATASET));
     let stored = asker
         .db
         .write(move |txn| {
@@ -89,10 +102,10 @@ async fn take(
             stamp(&mut publication, &username, &now);
             if to != status::AMENDED {
                 for pid in pids(&publication) {
-                    publish_dataset(txn, &pid, &rights, &username, &now)?;
+                    publish_dataset(txn, &pid, &rights, &username, &now, of_datasets)?;
                 }
             }
-            resource::update(txn, &PUBLISHED_DATA, &id, publication)
+            resource::update(txn, &PUBLISHED_DATA, &record, publication, tracking)
         })
         .await?;
     match api {
@@ -113,6 +126,7 @@ fn publish_dataset(
     rights: &Rights,
     username: &str,
     now: &str,
+    tracking: Tracking,
 ) -> Result<(), ScicatError> {
     let message = || format!("Dataset {pid} is not there to be published");
     let record = txn.get(&DATASET, pid)?.ok_or_else(|| ScicatError::not_found(message()))?;
@@ -123,6 +137,6 @@ fn publish_dataset(
     change::require_owner(txn, rights, &record)?;
     dataset.insert("isPublished".to_owned(), true.into());
     stamp(&mut dataset, username, now);
-    change::save(txn, pid, &record, dataset)?;
+    change::save(txn, pid, &record, dataset, tracking)?;
     Ok(())
 }

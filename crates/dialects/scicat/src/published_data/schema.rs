@@ -18,7 +18,7 @@ const MAX_FAULTS: usize = 100;
 const MAX_STEPS: u32 = 100_000;
 
 /// What of `value` does not satisfy `schema`; empty when all of it does.
-pub(super) fn check(schema: &Value, value: &Value) -> Vec<Value> {
+pub(crate) fn check(schema: &Value, value: &Value) -> Vec<Value> {
     let steps_left = Cell::new(MAX_STEPS);
     let mut checker = Checker { root: schema, faults: Vec::new(), steps_left: &steps_left };
     checker.check(schema, value, &At { instance: String::new(), schema: "#".to_owned() }, MAX_DEPTH);

@@ -2,14 +2,14 @@
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::routing::get;
 use http::{HeaderMap, StatusCode};
 use pinakes_http::answer;
 use pinakes_store::Kind;
 use serde_json::{Map, Value};
 
-use crate::app::{Asker, Scicat};
+use crate::app::{Asker, Path, Scicat};
 use crate::datasets::change::{object, stamp};
 use crate::error::{Answer, ScicatError};
 use crate::listing;

@@ -2,7 +2,7 @@
 //! turned into conditions on accounts.
 
 use axum::Router;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::routing::get;
 use http::{HeaderMap, StatusCode};
 use pinakes_accounts::{USER, User, user};
@@ -11,7 +11,7 @@ use pinakes_store::{Expr, Query, Value as Condition, Weight};
 use serde_json::{Map, Value, json};
 
 use super::{myself, require_own};
-use crate::app::{Asker, QueryText, Scicat, json_parameter};
+use crate::app::{Asker, Path, QueryText, Scicat, json_parameter};
 use crate::auth::STRATEGY;
 use crate::condition::{self, Language};
 use crate::dates;

@@ -2,7 +2,7 @@
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::routing::{get, patch};
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
@@ -12,7 +12,7 @@ use pinakes_store::{Kind, Txn};
 use serde_json::{Map, Value, json};
 
 use super::{myself, require_own};
-use crate::app::{Asker, Scicat};
+use crate::app::{Asker, Path, Scicat};
 use crate::datasets::change::object;
 use crate::dto::user_settings as dto;
 use crate::error::{Answer, ScicatError};

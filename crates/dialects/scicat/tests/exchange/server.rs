@@ -1,26 +1,7 @@
-//! Exchanges: requests as clients send them, and the answers they get.
-//!
-//! Each `tests/data/exchange/<resource>/<case>.http` is a run of requests against a server of its own, separated
-//! by empty lines; `<case>.out` beside it holds the answers. `BLESS=1 cargo test --test exchange` rewrites the
-//! answers: read the diff before the commit.
-//!
-//! ```text
-//! # A comment.
-//! user1 POST /api/v3/samples
-//! {"ownerGroup": "group1", "sampleName": "Si"}
-//!
-//! nobody GET /api/v3/samples/{{1.sampleId}}
-//! If-None-Match: *
-//! ```
-//!
-//! The first word says who asks (see [`USERS`]); of an answer to `~user1` only the status counts. `{{1.sampleId}}` is a field of the first answer, percent-encoded
-//! in paths; `{{user1}}` is the id of that user. Headers follow the first line, the body follows them. The clock
-//! begins at 2026-02-01T10:00:00.000Z and goes on by a second before each request.
+//! The server that is asked, and its users.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::fs;
-use std::path::{Path, PathBuf};
 
 use axum::body::Body;
 use axum::extract::Request;
@@ -36,7 +17,7 @@ use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
 /// Any error of a test.
-type Failure = Box<dyn std::error::Error>;
+pub(crate) type Failure = Box<dyn std::error::Error>;
 
 /// Those who ask, with their groups.
 const USERS: [(&str, &[&str]); 8] = [
@@ -66,89 +47,39 @@ const NOT_IN_URI: &AsciiSet = &CONTROLS
     .add(b'^')
     .add(b'|');
 
-/// The only function that knows how a server is made and asked.
-async fn check(case: &Path) -> Result<(), Failure> {
-    let text = fs::read_to_string(case)?;
-    let server = Server::start().await?;
-    let mut answers: Vec<Value> = Vec::new();
-    let mut out = String::new();
-    for request in requests(&text) {
-        let request = server.filled(&request, &answers)?;
-        server.clock.advance_ms(1_000);
-        writeln!(out, "> {}", request.lines().next().unwrap_or_default())?;
-        let body = server.ask(&request, &mut out).await?;
-        out.push('\n');
-        answers.push(serde_json::from_slice(&body).unwrap_or_default());
-    }
-    let expected = case.with_extension("out");
-    if std::env::var_os("BLESS").is_some() {
-        return Ok(fs::write(expected, out)?);
-    }
-    let wanted = fs::read_to_string(&expected).unwrap_or_default();
-    let line = wanted.lines().zip(out.lines()).position(|(a, b)| a != b);
-    let line = line.unwrap_or_else(|| wanted.lines().count().min(out.lines().count()));
-    if wanted == out {
-        return Ok(());
-    }
-    Err(format!(
-        "{}, line {}:\n  expected {}\n  found    {}",
-        expected.display(),
-        line + 1,
-        wanted.lines().nth(line).unwrap_or("the end"),
-        out.lines().nth(line).unwrap_or("the end"),
-    )
-    .into())
-}
-
-/// The requests of a case, without comments.
-fn requests(text: &str) -> Vec<String> {
-    let mut list = vec![String::new()];
-    for line in text.lines().filter(|it| !it.starts_with('#')) {
-        match (line.trim().is_empty(), list.last_mut()) {
-            (true, _) => list.push(String::new()),
-            (false, Some(request)) => {
-                request.push_str(line);
-                request.push('\n');
-            }
-            (false, None) => {}
-        }
-    }
-    list.retain(|it| !it.is_empty());
-    list
-}
-
-struct Server {
+/// A server of its own for a test.
+pub(crate) struct Server {
     /// Removed when the case is over.
     _folder: tempfile::TempDir,
-    mount: Mount,
-    clock: Clock,
+    pub(crate) mount: Mount,
+    pub(crate) clock: Clock,
     tokens: BTreeMap<String, String>,
     ids: BTreeMap<String, String>,
 }
 
 impl Server {
-    async fn start() -> Result<Self, Failure> {
+    pub(crate) async fn start(settings: Settings) -> Result<Self, Failure> {
         let folder = tempfile::tempdir()?;
         let limits = Limits::default();
         let kinds: &'static [&'static Kind] = [pinakes_accounts::KINDS, KINDS].concat().leak();
         let catalogue = Catalogue::open(Location::Folder(folder.path().into()), kinds, limits.clone())?;
         let tenant = catalogue.create_tenant("default", "a facility")?;
         let clock = Clock::fixed(BEGIN_MS);
-        let settings = pinakes_accounts::Settings {
+        let account_settings = pinakes_accounts::Settings {
             secret: Secret::from_text("a secret for tests alone")?,
             everyone: Vec::new(),
             clock: clock.clone(),
             entropy: Entropy::seeded(1),
         };
-        let accounts = Accounts::new(settings, &limits);
+        let accounts = Accounts::new(account_settings, &limits);
         let (tokens, ids) = users(&accounts, &tenant).await?;
         let context = Context::new(catalogue, accounts, limits, TenantChoice::default());
-        let mount = pinakes_scicat::mount(context, site(), Testing::Off);
+        let mount = pinakes_scicat::mount(context, settings, Testing::Off);
         Ok(Self { _folder: folder, mount, clock, tokens, ids })
     }
 
     /// `{{…}}` replaced by what it stands for.
-    fn filled(&self, request: &str, answers: &[Value]) -> Result<String, Failure> {
+    pub(crate) fn filled(&self, request: &str, answers: &[Value]) -> Result<String, Failure> {
         let (mut filled, mut rest) = (String::new(), request);
         while let Some((before, after)) = rest.split_once("{{") {
             let (name, after) = after.split_once("}}").ok_or("an open {{")?;
@@ -172,7 +103,7 @@ impl Server {
     }
 
     /// Sends a request, writes the answer to `out` and gives its body.
-    async fn ask(&self, request: &str, out: &mut String) -> Result<Vec<u8>, Failure> {
+    pub(crate) async fn ask(&self, request: &str, out: &mut String) -> Result<Vec<u8>, Failure> {
         let mut lines = request.lines();
         let head: Vec<&str> = lines.next().unwrap_or_default().splitn(3, ' ').collect();
         let [who, method, path] = head.as_slice() else {
@@ -205,6 +136,16 @@ impl Server {
     }
 }
 
+impl Server {
+    /// Sends a request and gives the status and the body, as JSON where it is.
+    pub(crate) async fn json(&self, request: &str) -> Result<(u16, Value), Failure> {
+        let mut out = String::new();
+        let body = self.ask(request, &mut out).await?;
+        let status = out.split(' ').next().unwrap_or_default().parse()?;
+        Ok((status, serde_json::from_slice(&body).unwrap_or_default()))
+    }
+}
+
 /// The users, each with a token and an id.
 async fn users(
     accounts: &Accounts,
@@ -224,7 +165,7 @@ async fn users(
 }
 
 /// The settings of a site that uses all of them.
-fn site() -> Settings {
+pub(crate) fn site() -> Settings {
     let groups = |names: &[&str]| names.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>();
     Settings {
         pid_prefix: "PID.pfx".to_owned(),
@@ -252,54 +193,4 @@ fn site() -> Settings {
         .to_string(),
         ..Settings::default()
     }
-}
-
-fn cases() -> Result<Vec<PathBuf>, Failure> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/exchange");
-    let mut cases = Vec::new();
-    for folder in fs::read_dir(root)? {
-        for entry in fs::read_dir(folder?.path())? {
-            let path = entry?.path();
-            if path.extension().is_some_and(|it| it == "http") {
-                cases.push(path);
-            }
-        }
-    }
-    cases.sort();
-    Ok(cases)
-}
-
-#[tokio::test]
-async fn exchanges() -> Result<(), Failure> {
-    let cases = cases()?;
-    assert!(!cases.is_empty(), "no cases found: a moved folder would pass silently");
-    let mut failures = Vec::new();
-    for case in &cases {
-        if let Err(failure) = check(case).await {
-            failures.push(format!("{}: {failure}", case.display()));
-        }
-    }
-    assert!(failures.is_empty(), "{} of {} cases:\n{}", failures.len(), cases.len(), failures.join("\n"));
-    Ok(())
-}
-
-/// Every operation that the `OpenAPI` document names has a route.
-#[tokio::test]
-async fn every_documented_operation_is_served() -> Result<(), Failure> {
-    let server = Server::start().await?;
-    let document = server.mount.openapi.clone();
-    let paths = document["paths"].as_object().ok_or("no paths")?;
-    let mut n_operations = 0;
-    for (path, item) in paths {
-        let asked = path.replace(['{', '}'], "");
-        for method in item.as_object().into_iter().flat_map(|it| it.keys()) {
-            let mut out = String::new();
-            let request = format!("nobody {} {asked}\n", method.to_uppercase());
-            let body = server.ask(&request, &mut out).await?;
-            assert!(!body.starts_with(b"{\"message\":\"Cannot "), "{method} {path} has no route");
-            n_operations += 1;
-        }
-    }
-    assert!(200 < n_operations, "{n_operations} operations");
-    Ok(())
 }

@@ -1,0 +1,110 @@
+//! What of datasets an answer shows: fields, related rows, history. Written while the client takes it, so that a
+//! dataset with a million files costs no more memory than one with none.
+
+use axum::response::Response;
+use http::StatusCode;
+use pinakes_http::{Sink, answer};
+use pinakes_store::{Query, Record, StoreError, View};
+use serde_json::{Map, Value};
+
+use super::include::{self, Relation};
+use super::{Api, DATASET, SCALARS};
+use crate::app::Asker;
+use crate::error::{JSON, ScicatError};
+use crate::filter::Filter;
+use crate::history::{self, Tracking};
+use crate::projection::Projection;
+
+/// What of datasets is shown.
+pub(crate) struct Shape {
+    api: Api,
+    fields: Projection,
+    relations: Vec<Relation>,
+    /// Whether `history` follows, and whether there may be any.
+    history: Option<Tracking>,
+}
+
+impl Shape {
+    /// As a filter asks. Errors: 400 for relations that are none.
+    pub(crate) fn of(asker: &Asker, filter: &Filter, api: Api) -> Result<Self, ScicatError> {
+        let relations = include::relations(&filter.include, api, &asker.rights)?;
+        Ok(Self { api, fields: filter.fields.clone(), relations, history: None })
+    }
+
+    /// With the dataset's `history` at its end, as v3 reads by pid have it.
+    pub(crate) fn with_history(self, tracking: Tracking) -> Self {
+        Self { history: Some(tracking), ..self }
+    }
+
+    /// One dataset.
+    pub(crate) async fn answer_one(self, asker: &Asker, record: Record) -> Result<Response, ScicatError> {
+        let limits = asker.db.tenant().limits().clone();
+        let body =
+            asker.db.stream(&limits, move |view, sink| self.push(view, &record, sink).map(|_| ())).await?;
+        Ok(answer::with_body(StatusCode::OK, JSON, body))
+    }
+
+    /// The datasets of a query, as a list.
+    pub(crate) async fn answer_list(self, asker: &Asker, query: Query) -> Result<Response, ScicatError> {
+        let limits = asker.db.tenant().limits().clone();
+        let push_all = move |view: &mut View<'_>, sink: &mut Sink| {
+            let mut separator: &[u8] = b"[";
+            for record in view.find(&DATASET, &query)? {
+                if sink.push(separator).is_err() || !self.push(view, &record, sink)? {
+                    return Ok::<_, ScicatError>(());
+                }
+                separator = b",";
+            }
+            // One who left needs no end.
+            let _ = sink.push(if separator == b"[" { b"[]" } else { b"]" });
+            Ok(())
+        };
+        let body = asker.db.stream(&limits, push_all).await?;
+        Ok(answer::with_body(StatusCode::OK, JSON, body))
+    }
+
+    /// Writes one dataset; false when nobody takes more.
+    fn push(&self, view: &mut View<'_>, record: &Record, sink: &mut Sink) -> Result<bool, ScicatError> {
+        let whole = self.api.bytes(&record.body);
+        let dataset: Map<String, Value> = serde_json::from_slice(&whole)
+            .map_err(|error| StoreError::Damaged(format!("{:?}: {error}", record.id)))?;
+        let own = match &self.fields {
+            Projection::Everything => whole,
+            fields => Value::Object(chosen(dataset.clone(), fields)).to_string().into(),
+        };
+        let mut is_taken = sink.push(&own[..own.len().saturating_sub(1)]).is_ok();
+        let mut comma: &[u8] = if own.len() <= 2 { b"" } else { b"," };
+        for relation in &self.relations {
+            let name = format!("\"{}\":", relation.name);
+            is_taken = is_taken && sink.push(comma).and_then(|()| sink.push(name.as_bytes())).is_ok();
+            if !is_taken || !relation.push(view, &dataset, self.api, sink)? {
+                return Ok(false);
+            }
+            comma = b",";
+        }
+        if let Some(tracking) = self.history {
+            let changes =
+                if tracking == Tracking::Off { Vec::new() } else { history::of_dataset(view, &record.id)? };
+            let history = format!("\"history\":{}", Value::Array(changes));
+            is_taken = is_taken && sink.push(comma).and_then(|()| sink.push(history.as_bytes())).is_ok();
+        }
+        Ok(is_taken && sink.push(b"}").is_ok())
+    }
+}
+
+/// The fields that are chosen; v3's scalars go with the lists that they are taken from.
+fn chosen(mut dataset: Map<String, Value>, fields: &Projection) -> Map<String, Value> {
+    for (scalar, list) in SCALARS {
+        if !fields.shows(scalar) && !fields.shows(list) {
+            dataset.shift_remove(scalar);
+        }
+    }
+    let with_lists: Vec<(String, Value)> = SCALARS
+        .iter()
+        .filter(|(_, list)| fields.shows(list))
+        .filter_map(|(scalar, _)| dataset.get(*scalar).map(|it| ((*scalar).to_owned(), it.clone())))
+        .collect();
+    fields.apply(&mut dataset);
+    dataset.extend(with_lists);
+    dataset
+}

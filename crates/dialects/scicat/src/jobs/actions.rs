@@ -1,0 +1,323 @@
+//! What a site lets happen when jobs are created and changed: the action lists of the job configuration, in
+//! SciCat's own words, so that its YAML file moves over. Checked as a whole when the server starts.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::template::{self, Escape};
+use crate::settings::JobType;
+
+/// An action.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(tag = "actionType", rename_all = "lowercase")]
+pub enum Action {
+    /// Refuses jobs whose request or datasets do not fit.
+    Validate(Validate),
+    /// Takes other actions by what a value is.
+    Switch(Switch),
+    /// Refuses the job.
+    Error(Refusal),
+    /// Writes to the server's log.
+    Log(Log),
+    /// Sends a request to another server.
+    Url(Url),
+    /// Sends a mail.
+    Email(Email),
+    /// Would publish to a message broker.
+    #[serde(alias = "rabbitmq")]
+    RabbitMq(serde::de::IgnoredAny),
+}
+
+impl Action {
+    /// Whether it holds the job's datasets against schemas.
+    pub(crate) fn judges_datasets(&self) -> bool {
+        matches!(self, Self::Validate(it) if !it.datasets.is_empty())
+    }
+}
+
+/// Paths and the JSON schemas that what they lead to must satisfy.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Validate {
+    /// Paths in the request.
+    pub request: Map<String, Value>,
+    /// Paths in each of the job's datasets.
+    pub datasets: Map<String, Value>,
+}
+
+/// The first case that fits decides which actions are taken.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Switch {
+    /// When it is decided.
+    pub phase: Phase,
+    /// A path in `request`, `job` or `datasets`, e.g. `request.type`.
+    pub property: String,
+    /// The cases.
+    pub cases: Vec<Case>,
+}
+
+/// When an action is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Phase {
+    /// Before the job is stored.
+    Validate,
+    /// After it.
+    Perform,
+    /// Both.
+    All,
+}
+
+/// A case: by `match`, `regex` or `schema`; one with none of them fits always.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Case {
+    /// The value itself.
+    #[serde(default, rename = "match")]
+    pub equals: Option<Value>,
+    /// An expression between slashes, with flags: `/^raw/i`.
+    #[serde(default)]
+    pub regex: Option<String>,
+    /// A JSON schema.
+    #[serde(default)]
+    pub schema: Option<Value>,
+    /// What is done then.
+    pub actions: Vec<Action>,
+}
+
+/// What a job is refused with.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Refusal {
+    /// Template of the message.
+    pub message: String,
+    /// The status; 400 if nothing is said.
+    #[serde(default)]
+    pub status: Option<Value>,
+}
+
+/// Templates of log lines.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Log {
+    /// At start.
+    pub init: Option<String>,
+    /// Before a job is stored.
+    pub validate: Option<String>,
+    /// After it.
+    #[serde(rename = "performJob")]
+    pub perform_job: Option<String>,
+}
+
+/// A request.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct Url {
+    /// Template of the URL.
+    pub url: String,
+    /// `GET` if nothing is said.
+    #[serde(default)]
+    pub method: Option<String>,
+    /// Templates of header values.
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+    /// Template of the body; an object is sent as JSON, its texts being templates.
+    #[serde(default)]
+    pub body: Option<Value>,
+    /// A failure is logged and no more.
+    #[serde(default)]
+    pub ignore_errors: bool,
+}
+
+/// A mail.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct Email {
+    /// Template of the addressees, separated by commas.
+    pub to: String,
+    /// The sender, if other than the site's.
+    #[serde(default)]
+    pub from: Option<String>,
+    /// Template of the subject.
+    pub subject: String,
+    /// File with the template of the body, HTML.
+    pub body_template_file: String,
+    /// The template, read at start.
+    #[serde(skip)]
+    pub body: String,
+    /// A failure is logged and no more.
+    #[serde(default)]
+    pub ignore_errors: bool,
+}
+
+/// SciCat's job configuration file.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ConfigurationFile {
+    #[serde(default)]
+    config_version: Option<String>,
+    #[serde(default)]
+    jobs: Vec<TypeInFile>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct TypeInFile {
+    job_type: String,
+    create: OperationInFile,
+    update: OperationInFile,
+}
+
+#[derive(Debug, Deserialize)]
+struct OperationInFile {
+    auth: String,
+    #[serde(default)]
+    actions: Vec<Action>,
+}
+
+/// Reads SciCat's YAML file of job types: its version, if it says one, and the types.
+///
+/// Errors: what cannot be read, in words for the operator.
+pub fn read_file(text: &str) -> Result<(Option<String>, Vec<JobType>), String> {
+    let value: Value = serde_saphyr::from_str(text).map_err(|error| error.to_string())?;
+    let file: ConfigurationFile = serde_json::from_value(value).map_err(|error| error.to_string())?;
+    let job_type = |it: TypeInFile| JobType {
+        name: it.job_type,
+        create_auth: it.create.auth,
+        update_auth: it.update.auth,
+        require: BTreeMap::new(),
+        create_actions: it.create.actions,
+        update_actions: it.update.actions,
+    };
+    Ok((file.config_version, file.jobs.into_iter().map(job_type).collect()))
+}
+
+/// Makes actions ready: reads the templates of mails, and refuses what could not be done.
+///
+/// Errors: which action cannot be done and why.
+pub(crate) fn prepare(actions: &mut [Action]) -> Result<(), String> {
+    for action in actions {
+        match action {
+            Action::Validate(_) => {}
+            Action::Switch(switch) => {
+                for case in &mut switch.cases {
+                    if let Some(expression) = &case.regex {
+                        pattern(expression)?;
+                    }
+                    prepare(&mut case.actions)?;
+                }
+            }
+            Action::Error(refusal) => template::check(&refusal.message)?,
+            Action::Log(log) => {
+                [&log.init, &log.validate, &log.perform_job]
+                    .into_iter()
+                    .flatten()
+                    .try_for_each(|it| template::check(it))?;
+                if let Some(init) = &log.init {
+                    let line = template::render(init, &Value::Null, Escape::No)?;
+                    tracing::info!(message = line, "job action");
+                }
+            }
+            Action::Url(url) => {
+                template::check(&url.url)?;
+                url.headers.values().try_for_each(|it| template::check(it))?;
+                method(url)?;
+            }
+            Action::Email(email) => {
+                let path = &email.body_template_file;
+                email.body = std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;
+                [&email.to, &email.subject, &email.body]
+                    .into_iter()
+                    .try_for_each(|it| template::check(it))?;
+            }
+            Action::RabbitMq(_) => {
+                return Err(
+                    "actionType rabbitmq: there is no message broker here; let an action of type url call a \
+                            program that publishes, or take it out"
+                        .to_owned(),
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The method of a request.
+pub(crate) fn method(url: &Url) -> Result<http::Method, String> {
+    let name = url.method.as_deref().unwrap_or("GET").to_ascii_uppercase();
+    name.parse().map_err(|_| format!("{name:?} is no method of HTTP"))
+}
+
+/// The expression of `/^raw/i`; one without slashes is taken as it is.
+pub(crate) fn pattern(text: &str) -> Result<pinakes_store::Pattern, String> {
+    let inside = text.strip_prefix('/').and_then(|it| it.rsplit_once('/'));
+    let (expression, flags) = inside.unwrap_or((text, ""));
+    pinakes_store::Pattern::new(expression, flags).map_err(|error| format!("regex {text:?}: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: &str = r##"
+configVersion: v1.1
+jobs:
+  - jobType: archive
+    create:
+      auth: "#datasetOwner"
+      actions:
+        - actionType: validate
+          datasets:
+            "datasetlifecycle.archivable": { const: true }
+        - actionType: switch
+          phase: validate
+          property: request.jobParams.copies
+          cases:
+            - match: two
+              actions:
+                - actionType: error
+                  message: "no {{request.jobParams.copies}} copies"
+            - regex: "/^o/i"
+              actions: []
+    update:
+      auth: "#jobOwnerGroup"
+"##;
+
+    #[test]
+    fn the_file_of_a_site_is_read() -> Result<(), String> {
+        let (version, mut types) = read_file(FILE)?;
+        assert_eq!(version.as_deref(), Some("v1.1"));
+        let [archive] = types.as_mut_slice() else { return Err(format!("{types:?}")) };
+        assert_eq!(
+            (archive.create_auth.as_str(), archive.update_auth.as_str()),
+            ("#datasetOwner", "#jobOwnerGroup")
+        );
+        assert!(matches!(archive.create_actions.as_slice(), [Action::Validate(_), Action::Switch(_)]));
+        prepare(&mut archive.create_actions)
+    }
+
+    #[test]
+    fn what_cannot_be_done_is_refused_at_start() {
+        for (action, expected) in [
+            ("{actionType: rabbitmq, exchange: x, queue: q, key: k}", "no message broker"),
+            ("{actionType: log, validate: '{{#if}'}", "template"),
+            ("{actionType: url, url: 'http://x', method: 'G T'}", "no method"),
+            ("{actionType: email, to: a, subject: b, bodyTemplateFile: no/such.html}", "no/such.html"),
+            ("{actionType: url, url: 'http://x', colour: red}", "colour"),
+            ("{actionType: paint}", "paint"),
+        ] {
+            let text = format!(
+                "jobs: [{{jobType: x, create: {{auth: '#all', actions: [{action}]}}, update: {{auth: '#all'}}}}]"
+            );
+            let outcome = read_file(&text).and_then(|(_, mut types)| match types.first_mut() {
+                Some(first) => prepare(&mut first.create_actions),
+                None => Ok(()),
+            });
+            let error = outcome.expect_err(action);
+            assert!(error.contains(expected), "{action}: {error}");
+        }
+    }
+}

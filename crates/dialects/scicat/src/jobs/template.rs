@@ -1,0 +1,164 @@
+//! Templates of jobs' actions: Handlebars, as SciCat has them, with its helpers. What they see: `request` (the body
+//! that was sent), `job` (as stored, once it is), `datasets` (of the job) and `env` (the server's environment).
+
+use std::sync::LazyLock;
+
+use base64::Engine as _;
+use handlebars::{
+    Context, Handlebars, Helper, HelperDef, JsonRender as _, RenderContext, RenderError, RenderErrorReason,
+    ScopedJson,
+};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::Value;
+
+/// Longest text that a template becomes, in bytes.
+const RENDERED_BYTES: usize = 1 << 20;
+
+/// Whether what is filled in is escaped for HTML.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Escape {
+    /// For mails.
+    Html,
+    /// For URLs, log lines and messages.
+    No,
+}
+
+static PLAIN: LazyLock<Handlebars<'static>> = LazyLock::new(|| engine(Escape::No));
+static HTML: LazyLock<Handlebars<'static>> = LazyLock::new(|| engine(Escape::Html));
+
+fn engine(escape: Escape) -> Handlebars<'static> {
+    let mut engine = Handlebars::new();
+    if escape == Escape::No {
+        engine.register_escape_fn(handlebars::no_escape);
+    }
+    engine.register_helper("jsonify", Box::new(Text(|value| value.to_string())));
+    engine.register_helper("unwrapJSON", Box::new(Text(unwrapped)));
+    engine.register_helper("keyToWord", Box::new(Text(|value| words(&value.render()))));
+    engine.register_helper("urlencode", Box::new(Text(|value| encoded(&value.render()))));
+    let base64 = |value: &Value| base64::engine::general_purpose::STANDARD.encode(value.render());
+    engine.register_helper("base64enc", Box::new(Text(base64)));
+    engine.register_helper("job_v3", Box::new(JobV3));
+    engine
+}
+
+/// Fills a template in. Errors: in words, without what was filled in.
+pub(crate) fn render(template: &str, context: &Value, escape: Escape) -> Result<String, String> {
+    let engine = if escape == Escape::Html { &*HTML } else { &*PLAIN };
+    let rendered = engine
+        .render_template(template, context)
+        .map_err(|error| format!("the template {template:?} cannot be filled in: {}", error.reason()))?;
+    if RENDERED_BYTES < rendered.len() {
+        return Err(format!("the template {template:?} becomes longer than {RENDERED_BYTES} bytes"));
+    }
+    Ok(rendered)
+}
+
+/// Refuses what is no template.
+pub(crate) fn check(template: &str) -> Result<(), String> {
+    handlebars::Template::compile(template)
+        .map(|_| ())
+        .map_err(|error| format!("{template:?} is no template: {}", error.reason()))
+}
+
+/// A helper that makes a text of its first argument.
+struct Text(fn(&Value) -> String);
+
+impl HelperDef for Text {
+    fn call_inner<'reg: 'rc, 'rc>(
+        &self,
+        helper: &Helper<'rc>,
+        _: &'reg Handlebars<'reg>,
+        _: &'rc Context,
+        _: &mut RenderContext<'reg, 'rc>,
+    ) -> Result<ScopedJson<'rc>, RenderError> {
+        Ok(ScopedJson::Derived((self.0)(argument(helper)?).into()))
+    }
+}
+
+/// `{{#with (job_v3 job)}}`: a job in the form of v3.
+struct JobV3;
+
+impl HelperDef for JobV3 {
+    fn call_inner<'reg: 'rc, 'rc>(
+        &self,
+        helper: &Helper<'rc>,
+        _: &'reg Handlebars<'reg>,
+        _: &'rc Context,
+        _: &mut RenderContext<'reg, 'rc>,
+    ) -> Result<ScopedJson<'rc>, RenderError> {
+        let mut job = argument(helper)?.as_object().cloned().unwrap_or_default();
+        super::forms::show_as_v3(&mut job);
+        Ok(ScopedJson::Derived(Value::Object(job)))
+    }
+}
+
+fn argument<'a>(helper: &'a Helper<'_>) -> Result<&'a Value, RenderError> {
+    let missing = || RenderErrorReason::ParamNotFoundForIndex("helper", 0).into();
+    helper.param(0).map(handlebars::PathAndJson::value).ok_or_else(missing)
+}
+
+/// JSON over several lines of HTML.
+fn unwrapped(value: &Value) -> String {
+    let text = serde_json::to_string_pretty(value).unwrap_or_default();
+    text.replace('\n', "<br/>").replace("  ", "&nbsp;&nbsp;")
+}
+
+/// `dateOfPublishing` becomes `Date of publishing`.
+fn words(key: &str) -> String {
+    let mut words = String::new();
+    for (index, it) in key.chars().enumerate() {
+        match (index, it) {
+            (0, it) => words.extend(it.to_uppercase()),
+            (_, it) if it.is_uppercase() => {
+                words.push(' ');
+                words.extend(it.to_lowercase());
+            }
+            (_, it) => words.push(it),
+        }
+    }
+    words
+}
+
+/// As JavaScript's `encodeURIComponent`.
+fn encoded(text: &str) -> String {
+    const KEPT: percent_encoding::AsciiSet = NON_ALPHANUMERIC
+        .remove(b'-')
+        .remove(b'_')
+        .remove(b'.')
+        .remove(b'!')
+        .remove(b'~')
+        .remove(b'*')
+        .remove(b'\'')
+        .remove(b'(')
+        .remove(b')');
+    utf8_percent_encode(text, &KEPT).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn templates_are_filled_in() -> Result<(), String> {
+        let context = json!({
+            "request": {"type": "archive", "ownerUser": "<ada>", "jobParams": {"a": [1, "b/c"]}},
+            "job": {"_id": "1", "statusCode": "new", "jobParams": {"datasetList": []}},
+        });
+        for (template, expected) in [
+            ("{{request.type}} of {{request.ownerUser}}{{nobody}}", "archive of <ada>"),
+            ("{{jsonify request.jobParams}}", r#"{"a":[1,"b/c"]}"#),
+            ("{{urlencode request.jobParams.a.[1]}}", "b%2Fc"),
+            ("{{base64enc request.type}}", "YXJjaGl2ZQ=="),
+            ("{{keyToWord 'dateOfPublishing'}}", "Date of publishing"),
+            ("{{#with (job_v3 job)}}{{jobStatusMessage}}{{/with}}", "new"),
+            ("{{#if (eq request.type 'archive')}}yes{{else}}no{{/if}}", "yes"),
+            ("{{#each request.jobParams.a}}{{this}};{{/each}}", "1;b/c;"),
+        ] {
+            assert_eq!(render(template, &context, Escape::No)?, expected, "{template}");
+        }
+        assert_eq!(render("{{request.ownerUser}}", &context, Escape::Html)?, "&lt;ada&gt;");
+        assert!(check("{{#if}").is_err());
+        Ok(())
+    }
+}

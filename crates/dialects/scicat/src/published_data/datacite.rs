@@ -1,0 +1,157 @@
+//! Registers DOIs at DataCite, by its REST API: `PUT {register_doi_uri}/{doi}` makes or changes one. Without an address
+//! in the settings nothing is sent.
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use http::{Method, StatusCode};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::{Map, Value, json};
+
+use crate::error::ScicatError;
+use crate::outgoing::Outgoing;
+use crate::resource::text;
+use crate::settings::Settings;
+
+/// Media type of JSON:API.
+const JSON_API: &str = "application/vnd.api+json";
+/// Characters of a DOI that a path may hold as they are.
+const IN_PATH: &percent_encoding::AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'/').remove(b'.').remove(b'-').remove(b'_').remove(b'~');
+
+/// Whether the site registers DOIs.
+pub(super) fn is_configured(settings: &Settings) -> bool {
+    !settings.register_doi_uri.is_empty()
+}
+
+/// Makes the DOI of a publication findable with its metadata, or brings DataCite's copy of them up to date.
+///
+/// Errors: 502 in shape E1 with DataCite's words.
+pub(super) async fn register(
+    settings: &Settings,
+    publication: &Map<String, Value>,
+) -> Result<(), ScicatError> {
+    if !is_configured(settings) {
+        return Ok(());
+    }
+    let doi = utf8_percent_encode(text(publication, "doi"), IN_PATH);
+    let credentials = format!("{}:{}", settings.doi_username, settings.doi_password.reveal());
+    let credentials = base64::engine::general_purpose::STANDARD.encode(credentials);
+    let request = Outgoing {
+        method: Method::PUT,
+        url: format!("{}/{doi}", settings.register_doi_uri.trim_end_matches('/')),
+        headers: vec![
+            ("content-type".to_owned(), JSON_API.to_owned()),
+            ("accept".to_owned(), JSON_API.to_owned()),
+            ("authorization".to_owned(), format!("Basic {credentials}")),
+        ],
+        body: body(settings, publication).to_string(),
+    };
+    request.send(Duration::from_millis(settings.outgoing_timeout_ms)).await.map_err(|error| {
+        tracing::warn!(%error, doi = text(publication, "doi"), "DOI not registered");
+        ScicatError::with(StatusCode::BAD_GATEWAY, format!("The DOI could not be registered: {error}"))
+    })
+}
+
+/// A publication as DataCite describes one (metadata schema 4).
+fn body(settings: &Settings, publication: &Map<String, Value>) -> Value {
+    let empty = Map::new();
+    let metadata = publication.get("metadata").and_then(Value::as_object).unwrap_or(&empty);
+    let doi = text(publication, "doi");
+    let mut attributes = Map::new();
+    for (name, value) in [
+        ("doi", json!(doi)),
+        ("event", json!("publish")),
+        ("url", json!(landing_page(settings, doi, metadata))),
+        ("titles", json!([{"title": text(publication, "title")}])),
+        ("descriptions", descriptions(publication, metadata)),
+        ("creators", people(metadata.get("creators"))),
+        (
+            "publisher",
+            metadata.get("publisher").map(|it| it.get("name").unwrap_or(it).clone()).unwrap_or_default(),
+        ),
+        ("publicationYear", metadata.get("publicationYear").cloned().unwrap_or_default()),
+        ("types", types(metadata)),
+    ] {
+        attributes.insert(name.to_owned(), value);
+    }
+    if let Some(contributors) = metadata.get("contributors").filter(|it| it.is_array()) {
+        attributes.insert("contributors".to_owned(), people(Some(contributors)));
+    }
+    // What a site's own form has collected under DataCite's names goes along as it is.
+    for name in
+        ["subjects", "dates", "language", "relatedIdentifiers", "rightsList", "fundingReferences", "version"]
+    {
+        if let Some(value) = metadata.get(name) {
+            attributes.insert(name.to_owned(), value.clone());
+        }
+    }
+    json!({"data": {"id": doi, "type": "dois", "attributes": attributes}})
+}
+
+fn landing_page(settings: &Settings, doi: &str, metadata: &Map<String, Value>) -> String {
+    match text(metadata, "landingPage") {
+        "" => format!("{}{}", settings.public_url_prefix, utf8_percent_encode(doi, NON_ALPHANUMERIC)),
+        page if page.contains("://") => page.to_owned(),
+        page => format!("https://{page}/{}", utf8_percent_encode(doi, NON_ALPHANUMERIC)),
+    }
+}
+
+fn descriptions(publication: &Map<String, Value>, metadata: &Map<String, Value>) -> Value {
+    let mut list = vec![json!({"description": text(publication, "abstract"), "descriptionType": "Abstract"})];
+    let of_data = text(metadata, "dataDescription");
+    if !of_data.is_empty() {
+        list.push(json!({"description": of_data, "descriptionType": "TechnicalInfo"}));
+    }
+    Value::Array(list)
+}
+
+/// People with at least a name; texts are names.
+fn people(list: Option<&Value>) -> Value {
+    let person = |it: &Value| match it {
+        Value::String(name) => json!({"name": name}),
+        other => other.clone(),
+    };
+    list.and_then(Value::as_array).into_iter().flatten().map(person).collect()
+}
+
+fn types(metadata: &Map<String, Value>) -> Value {
+    let general = match text(metadata, "resourceTypeGeneral") {
+        "" => "Dataset",
+        general => general,
+    };
+    json!({"resourceTypeGeneral": general, "resourceType": text(metadata, "resourceType")})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn publications_are_described() {
+        let Value::Object(publication) = json!({
+            "doi": "10.1234/a b", "title": "T", "abstract": "A",
+            "metadata": {
+                "creators": [{"name": "N"}, "M"], "publisher": {"name": "P"}, "publicationYear": 2026,
+                "resourceType": "raw", "dataDescription": "D", "subjects": [{"subject": "s"}],
+            },
+        }) else {
+            unreachable!("an object")
+        };
+        let settings = Settings { public_url_prefix: "https://doi.site/".to_owned(), ..Settings::default() };
+        assert_eq!(
+            body(&settings, &publication),
+            json!({"data": {"id": "10.1234/a b", "type": "dois", "attributes": {
+                "doi": "10.1234/a b", "event": "publish", "url": "https://doi.site/10%2E1234%2Fa%20b",
+                "titles": [{"title": "T"}],
+                "descriptions": [
+                    {"description": "A", "descriptionType": "Abstract"},
+                    {"description": "D", "descriptionType": "TechnicalInfo"},
+                ],
+                "creators": [{"name": "N"}, {"name": "M"}], "publisher": "P", "publicationYear": 2026,
+                "types": {"resourceTypeGeneral": "Dataset", "resourceType": "raw"},
+                "subjects": [{"subject": "s"}],
+            }}})
+        );
+    }
+}

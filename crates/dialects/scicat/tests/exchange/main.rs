@@ -1,0 +1,133 @@
+//! Exchanges: requests as clients send them, and the answers they get.
+//!
+//! Each `tests/data/exchange/<resource>/<case>.http` is a run of requests against a server of its own, separated
+//! by empty lines; `<case>.out` beside it holds the answers. `BLESS=1 cargo test --test exchange` rewrites the
+//! answers: read the diff before the commit.
+//!
+//! ```text
+//! # A comment.
+//! user1 POST /api/v3/samples
+//! {"ownerGroup": "group1", "sampleName": "Si"}
+//!
+//! nobody GET /api/v3/samples/{{1.sampleId}}
+//! If-None-Match: *
+//! ```
+//!
+//! The first word says who asks (see [`USERS`]); of an answer to `~user1` only the status counts. `{{1.sampleId}}` is a field of the first answer, percent-encoded
+//! in paths; `{{user1}}` is the id of that user. Headers follow the first line, the body follows them. The clock
+//! begins at 2026-02-01T10:00:00.000Z and goes on by a second before each request.
+
+mod files;
+mod history;
+mod outgoing;
+mod roles;
+mod server;
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use server::{Failure, Server, site};
+
+/// The only function that knows how a server is made and asked.
+async fn check(case: &Path) -> Result<(), Failure> {
+    let text = fs::read_to_string(case)?;
+    let server = Server::start(site()).await?;
+    let mut answers: Vec<Value> = Vec::new();
+    let mut out = String::new();
+    for request in requests(&text) {
+        let request = server.filled(&request, &answers)?;
+        server.clock.advance_ms(1_000);
+        writeln!(out, "> {}", request.lines().next().unwrap_or_default())?;
+        let body = server.ask(&request, &mut out).await?;
+        out.push('\n');
+        answers.push(serde_json::from_slice(&body).unwrap_or_default());
+    }
+    let expected = case.with_extension("out");
+    if std::env::var_os("BLESS").is_some() {
+        return Ok(fs::write(expected, out)?);
+    }
+    let wanted = fs::read_to_string(&expected).unwrap_or_default();
+    let line = wanted.lines().zip(out.lines()).position(|(a, b)| a != b);
+    let line = line.unwrap_or_else(|| wanted.lines().count().min(out.lines().count()));
+    if wanted == out {
+        return Ok(());
+    }
+    Err(format!(
+        "{}, line {}:\n  expected {}\n  found    {}",
+        expected.display(),
+        line + 1,
+        wanted.lines().nth(line).unwrap_or("the end"),
+        out.lines().nth(line).unwrap_or("the end"),
+    )
+    .into())
+}
+
+/// The requests of a case, without comments.
+fn requests(text: &str) -> Vec<String> {
+    let mut list = vec![String::new()];
+    for line in text.lines().filter(|it| !it.starts_with('#')) {
+        match (line.trim().is_empty(), list.last_mut()) {
+            (true, _) => list.push(String::new()),
+            (false, Some(request)) => {
+                request.push_str(line);
+                request.push('\n');
+            }
+            (false, None) => {}
+        }
+    }
+    list.retain(|it| !it.is_empty());
+    list
+}
+
+fn cases() -> Result<Vec<PathBuf>, Failure> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/exchange");
+    let mut cases = Vec::new();
+    for folder in fs::read_dir(root)? {
+        for entry in fs::read_dir(folder?.path())? {
+            let path = entry?.path();
+            if path.extension().is_some_and(|it| it == "http") {
+                cases.push(path);
+            }
+        }
+    }
+    cases.sort();
+    Ok(cases)
+}
+
+#[tokio::test]
+async fn exchanges() -> Result<(), Failure> {
+    let cases = cases()?;
+    assert!(!cases.is_empty(), "no cases found: a moved folder would pass silently");
+    let mut failures = Vec::new();
+    for case in &cases {
+        if let Err(failure) = check(case).await {
+            failures.push(format!("{}: {failure}", case.display()));
+        }
+    }
+    assert!(failures.is_empty(), "{} of {} cases:\n{}", failures.len(), cases.len(), failures.join("\n"));
+    Ok(())
+}
+
+/// Every operation that the `OpenAPI` document names has a route.
+#[tokio::test]
+async fn every_documented_operation_is_served() -> Result<(), Failure> {
+    let server = Server::start(site()).await?;
+    let document = server.mount.openapi.clone();
+    let paths = document["paths"].as_object().ok_or("no paths")?;
+    let mut n_operations = 0;
+    for (path, item) in paths {
+        let asked = path.replace(['{', '}'], "");
+        for method in item.as_object().into_iter().flat_map(|it| it.keys()) {
+            let mut out = String::new();
+            let request = format!("nobody {} {asked}\n", method.to_uppercase());
+            let body = server.ask(&request, &mut out).await?;
+            assert!(!body.starts_with(b"{\"message\":\"Cannot "), "{method} {path} has no route");
+            n_operations += 1;
+        }
+    }
+    assert!(200 < n_operations, "{n_operations} operations");
+    Ok(())
+}
