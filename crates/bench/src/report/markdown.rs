@@ -265,6 +265,14 @@ pub fn published(result: &RunResult) -> Vec<Vec<String>> {
             rows.extend(published_rows(step, published));
         }
     }
+    // The same words in every row would hide the figures.
+    for place in (2..rows.len()).rev() {
+        if rows[place].last() == rows[place - 1].last()
+            && let Some(conditions) = rows[place].last_mut()
+        {
+            *conditions = "as above".to_owned();
+        }
+    }
     rows
 }
 

@@ -168,5 +168,36 @@ async fn check(
             }
         }
     }
+    for number in 0..N_DOIS + 2 {
+        check_rows(library, &server, number).await?;
+    }
     server.stop().await
+}
+
+/// Rows and counts of the OpenCitations API, also of DOIs without any and of DOIs that are nowhere.
+async fn check_rows(library: &Library, server: &Server, number: u8) -> Result<(), Failure> {
+    let citing: Vec<String> = library.edges.iter().filter(|it| it.1 == number).map(|it| doi(it.0)).collect();
+    let cited: Vec<String> = library.edges.iter().filter(|it| it.0 == number).map(|it| doi(it.1)).collect();
+    let sides = [
+        ("citations", "citing", "citation-count", citing),
+        ("references", "cited", "reference-count", cited),
+    ];
+    for (operation, column, count, expected) in sides {
+        let path = format!("/index/v1/{operation}/{}", doi(number));
+        let rows = server.get(&path).await?.json()?;
+        let found: Vec<&str> =
+            rows.as_array().into_iter().flatten().filter_map(|row| row[column].as_str()).collect();
+        let sorted = server.get(&format!("{path}?sort=desc({column})&format=csv")).await?.body;
+        let place = if column == "citing" { 1 } else { 2 };
+        let backwards: Vec<&str> =
+            sorted.lines().skip(1).filter_map(|line| line.split(',').nth(place)).collect();
+        let counted = server.get(&format!("/index/v1/{count}/{}", doi(number))).await?.json()?;
+        let is_right = found == expected
+            && backwards.iter().rev().eq(&found)
+            && counted == json!([{"count": expected.len().to_string()}]);
+        if !is_right {
+            return Err(format!("{path}: {rows}\n{sorted}\n{counted}\nexpected {expected:?}").into());
+        }
+    }
+    Ok(())
 }
