@@ -413,12 +413,13 @@ impl Writer {
     ) -> Result<()> {
         let (mut sums, mut next) = (Sums::default(), Some(first));
         let mut undone = Vec::new();
-        let begun = self.begin(&mut sums);
+        let mut begun = Some(self.begin(&mut sums));
         while let Some(job) = next {
             self.statistics.queue_depth.fetch_sub(1, Ordering::Relaxed);
             parts.push(Part { job, error: None, started: Instant::now(), run: Duration::ZERO });
-            if begun.is_err() {
-                return begun;
+            // The first write answers for a transaction that could not begin.
+            if let Some(begun) = begun.take() {
+                begun?;
             }
             let Some(part) = parts.last_mut() else { break };
             if self.run_part(part, &mut sums, classes, Guard::None)? == Ran::Undo {
