@@ -203,7 +203,11 @@ fn families(result: &RunResult) -> Vec<(String, Family<'_>)> {
 
 /// A condition in words: a number says nothing without its name, words do.
 fn named(name: &str, value: &str) -> String {
-    if value.contains(' ') { value.to_owned() } else { format!("{name} {value}") }
+    if value.starts_with(|it: char| it.is_ascii_digit()) {
+        format!("{name} {value}")
+    } else {
+        value.to_owned()
+    }
 }
 
 fn titled(what: &str, conditions: &str) -> String {
