@@ -200,7 +200,7 @@ pub enum Type {
     Boolean,
     /// ISO 8601 date and time as a JSON string; kept as milliseconds since 1970.
     Instant,
-    /// JSON string, kept without case and accents ([`crate::fold`]): for [`crate::Value::Folded`], unique
+    /// JSON string, kept without case and accents ([`crate::fold()`]): for [`crate::Value::Folded`], unique
     /// indexes and sorts that do not tell them apart.
     Folded,
 }

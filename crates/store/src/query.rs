@@ -49,7 +49,7 @@ pub enum Value {
     Text(String),
     /// A point in time, milliseconds since 1970; matches strings that state it in ISO 8601.
     Instant(i64),
-    /// A string compared without case and accents, see [`crate::fold`].
+    /// A string compared without case and accents, see [`crate::fold()`].
     Folded(String),
     /// A list or object, equal as a whole.
     Json(Json),
@@ -158,7 +158,7 @@ pub struct Pattern {
 
 impl Pattern {
     /// Compiles `text`, unanchored. `flags` are those of JavaScript and MongoDB: `i`, `m`, `s`, `x`; with `f` it
-    /// is matched against the folded string ([`crate::fold`]).
+    /// is matched against the folded string ([`crate::fold()`]).
     ///
     /// Errors: the text is not a regular expression, uses back-references or look-around, or is too large.
     pub fn new(text: &str, flags: &str) -> Result<Self, crate::StoreError> {
