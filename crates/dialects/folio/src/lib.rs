@@ -26,6 +26,7 @@ pub mod json;
 mod links;
 mod login;
 mod modules;
+mod oai;
 pub mod permissions;
 mod perms;
 pub mod places;

@@ -41,6 +41,8 @@ enum Role {
     Reader,
 }
 
+/// Begins permissions over which person works at which service point.
+const WHO_WORKS_WHERE: &str = "inventory-storage.service-points-users.";
 /// First parts of permissions that only admins hold.
 const ADMINISTRATION: [&str; 14] = [
     "users.",
@@ -54,24 +56,23 @@ const ADMINISTRATION: [&str; 14] = [
     "proxiesfor.",
     "departments.",
     "addresstypes.",
-    "hrid-settings.",
+    "inventory-storage.hrid-settings.item.put",
     "circulation.rules.",
-    "service-points-users.",
+    WHO_WORKS_WHERE,
 ];
-/// First parts of permissions over what is known of persons.
-const PERSONAL: [&str; 12] = [
-    "users.",
-    "perms.",
-    "proxiesfor.",
-    "login.",
-    "loans.",
-    "circulation.",
-    "circulation-storage.",
-    "accounts.",
-    "feefineactions.",
-    "manualblocks.",
-    "automated-patron-blocks.",
-    "user-import.",
+/// First parts of permissions over what is about nobody, which readers may read.
+const IMPERSONAL: [&str; 11] = [
+    "inventory-storage.",
+    "inventory.",
+    "instance-authority-links.",
+    "search.",
+    "oai-pmh.",
+    "source-storage.",
+    "tags.",
+    "usergroups.",
+    "departments.",
+    "addresstypes.",
+    "mod-settings.locale.",
 ];
 /// First parts of permissions that lending and taking back need.
 const DESK: [&str; 4] =
@@ -103,7 +104,7 @@ impl Role {
             Self::Admin => true,
             Self::Librarian => reads || !begins(&ADMINISTRATION),
             Self::Desk => reads || begins(&DESK) && !begins(&ADMINISTRATION),
-            Self::Reader => reads && !begins(&PERSONAL),
+            Self::Reader => reads && begins(&IMPERSONAL) && !permission.starts_with(WHO_WORKS_WHERE),
         }
     }
 }
@@ -187,6 +188,12 @@ mod tests {
             ("inventory-storage.items.item.get", [true, true, true, true]),
             ("circulation.check-out-by-barcode.post", [true, true, true, false]),
             ("circulation.loans.collection.get", [true, true, true, false]),
+            ("inventory-storage.service-points-users.collection.get", [true, true, true, false]),
+            ("inventory-storage.instances.retrieve.collection.post", [true, true, true, true]),
+            ("configuration.entries.collection.get", [true, true, true, false]),
+            ("usergroups.collection.get", [true, true, true, true]),
+            ("something.new.item.get", [true, true, true, false]),
+            ("something.new.item.post", [true, true, false, false]),
             ("circulation.rules.put", [true, false, false, false]),
             ("okapi.proxy.tenants.post", [true, false, false, false]),
         ] {

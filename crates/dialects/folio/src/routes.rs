@@ -16,8 +16,8 @@ use crate::error::{Answer, FolioError, render};
 use crate::permissions::Access;
 use crate::settings::Settings;
 use crate::{
-    authorities, collection, inventory, links, login, modules, perms, records, search, tenants, user_import,
-    users,
+    authorities, collection, inventory, links, login, modules, oai, perms, records, search, tenants,
+    user_import, users,
 };
 
 /// One line of the table.
@@ -124,6 +124,7 @@ fn all() -> Routes {
         .with(user_import::routes)
         .with(links::routes)
         .with(search::routes)
+        .with(oai::routes)
         .with(records::routes);
     modules::COLLECTIONS.iter().copied().filter(|it| it.is_served).fold(routes, Routes::collection)
 }

@@ -28,6 +28,10 @@ pub struct Settings {
     pub cql_clauses: usize,
     /// Records in one request of a batch endpoint (20,000). Beyond: 413.
     pub batch_records: usize,
+    /// Records of one answer to a harvester (100).
+    pub oai_page_records: u64,
+    /// Whom harvesters write to. Empty: `noreply` at the server's host.
+    pub oai_admin_email: String,
 }
 
 impl Default for Settings {
@@ -45,6 +49,8 @@ impl Default for Settings {
             cql_depth: 32,
             cql_clauses: 1_000,
             batch_records: 20_000,
+            oai_page_records: 100,
+            oai_admin_email: String::new(),
         }
     }
 }

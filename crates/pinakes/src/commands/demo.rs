@@ -150,6 +150,9 @@ fn notes() -> Vec<String> {
         "  curl '{url}/api/v3/auth/login' -H 'Content-Type: application/json' \
          -d '{\"username\":\"ada\",\"password\":\"ada-demo\"}'"
             .to_owned(),
+        "  curl '{url}/authn/login' -H 'X-Okapi-Tenant: default' -H 'Content-Type: application/json' \
+         -d '{\"username\":\"admin\",\"password\":\"admin-demo\"}'"
+            .to_owned(),
         "\nStop with Ctrl-C.".to_owned(),
     ]
 }

@@ -119,7 +119,7 @@ impl Server {
         tokens.insert(KEEPER.to_owned(), (first.name().to_owned(), token));
         let tenants = TenantChoice { default: "pinakes".to_owned(), ..TenantChoice::default() };
         let context = Context::new(catalogue, accounts, limits, tenants);
-        let mount = pinakes_folio::mount(context, Settings::default());
+        let mount = pinakes_folio::mount(context, site());
         Ok(Self { _folder: folder, mount, clock, tokens })
     }
 
@@ -159,6 +159,11 @@ impl Server {
         let (parts, body) = answer.into_parts();
         Ok((parts.status, parts.headers, body.collect().await?.to_bytes().to_vec()))
     }
+}
+
+/// Settings with small bounds, so that they are reached.
+fn site() -> Settings {
+    Settings { batch_records: 3, oai_page_records: 2, cql_depth: 8, ..Settings::default() }
 }
 
 /// A user with a password and a token that does not end.

@@ -1,0 +1,361 @@
+//! `/oai/records`: OAI-PMH 2.0 over instances, in Dublin Core (section 12 of the contract; mod-oai-pmh).
+//!
+//! Lists are paged in the order in which records were made; a resumption token says where the next page begins, so
+//! that a harvest never passes over a record that was there when it began.
+
+use std::fmt::Write as _;
+
+use axum::response::Response;
+use http::header::HOST;
+use http::{HeaderValue, StatusCode};
+use pinakes_http::answer;
+use pinakes_store::{End, Expr, Query, Record, Value as StoreValue, View, Weight};
+use serde_json::Value;
+
+use crate::app::{Call, QueryText, parse_uuid};
+use crate::dates;
+use crate::error::{Answer, FolioError};
+use crate::inventory::instances::INSTANCES;
+use crate::json::text_at;
+use crate::permissions::Access;
+use crate::routes::Routes;
+
+const XML: HeaderValue = HeaderValue::from_static("text/xml;charset=UTF-8");
+/// The only format yet.
+const OAI_DC: &str = "oai_dc";
+/// The one set: everything.
+const SET: &str = "all";
+
+/// Adds the route.
+pub(crate) fn routes(routes: Routes) -> Routes {
+    routes.get("/oai/records", Access::to("oai-pmh.records.collection.get"), serve)
+}
+
+/// What a harvester did wrong: OAI-PMH's code and a sentence.
+struct Refused(&'static str, String);
+
+/// A request, its parts read.
+struct Asked {
+    verb: String,
+    query: QueryText,
+    /// `http://host/oai/records`.
+    base: String,
+    /// What record identifiers begin with: `oai:host:tenant/`.
+    prefix: String,
+}
+
+async fn serve(call: Call) -> Answer {
+    let host = call.headers.get(HOST).and_then(|it| it.to_str().ok()).unwrap_or("localhost").to_owned();
+    let name = host.split(':').next().unwrap_or_default().to_owned();
+    let asked = Asked {
+        verb: call.query.get("verb").unwrap_or_default().to_owned(),
+        query: call.query.clone(),
+        base: format!("http://{host}/oai/records"),
+        prefix: format!("oai:{name}:{}/", call.asker.tenant()),
+    };
+    let done = match asked.verb.as_str() {
+        "Identify" => identify(&call, &asked).await?,
+        "ListMetadataFormats" => formats(&call, &asked).await?,
+        "ListSets" => {
+            Ok(format!("<ListSets><set><setSpec>{SET}</setSpec><setName>{SET}</setName></set></ListSets>"))
+        }
+        "ListRecords" | "ListIdentifiers" => list(&call, &asked).await?,
+        "GetRecord" => one(&call, &asked).await?,
+        _ => Err(Refused("badVerb", "Bad verb. Verb is not specified or not one that is known".to_owned())),
+    };
+    Ok(document(&call, &asked, done))
+}
+
+/// The answer around what a verb gives.
+fn document(call: &Call, asked: &Asked, done: Result<String, Refused>) -> Response {
+    let mut request = String::from("<request");
+    if done.is_ok() {
+        for name in ["verb", "identifier", "metadataPrefix", "from", "until", "set", "resumptionToken"] {
+            if let Some(value) = asked.query.get(name) {
+                // Writing to a string does not fail.
+                let _ = write!(request, " {name}=\"{}\"", escaped(value));
+            }
+        }
+    }
+    let body = done.unwrap_or_else(|Refused(code, reason)| {
+        format!("<error code=\"{code}\">{}</error>", escaped(&reason))
+    });
+    let text = format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<OAI-PMH xmlns=\"http://www.openarchives.org/OAI/2.0/\" \
+         xmlns:xsi=\"http://www.w3.org/2001/XMLSchema-instance\" xsi:schemaLocation=\"http://www.openarchives.org/OAI/2.0/ \
+         http://www.openarchives.org/OAI/2.0/OAI-PMH.xsd\"><responseDate>{}</responseDate>{request}>{}</request>{body}</OAI-PMH>",
+        dates::seconds(call.app.now_ms()),
+        escaped(&asked.base),
+    );
+    answer::bytes(StatusCode::OK, XML, text)
+}
+
+async fn identify(call: &Call, asked: &Asked) -> Result<Result<String, Refused>, FolioError> {
+    let earliest = call
+        .db()
+        .read(Weight::Scan, |view| {
+            let by_date = Query::filter(Expr::All)
+                .sorted("metadata.updatedDate", pinakes_store::Direction::Ascending)
+                .window(0, 1);
+            view.find(&INSTANCES.kind, &by_date)
+        })
+        .await?;
+    let earliest = match earliest.first() {
+        Some(record) => stamp(&record.json()?),
+        None => dates::seconds(call.app.now_ms()),
+    };
+    let host = asked.prefix.split(':').nth(1).unwrap_or_default();
+    let mail = match call.app.settings.oai_admin_email.as_str() {
+        "" => format!("noreply@{host}"),
+        mail => mail.to_owned(),
+    };
+    Ok(Ok(format!(
+        "<Identify><repositoryName>{}</repositoryName><baseURL>{}</baseURL><protocolVersion>2.0</protocolVersion>\
+         <adminEmail>{}</adminEmail><earliestDatestamp>{earliest}</earliestDatestamp>\
+         <deletedRecord>transient</deletedRecord><granularity>YYYY-MM-DDThh:mm:ssZ</granularity></Identify>",
+        escaped(call.asker.tenant()),
+        escaped(&asked.base),
+        escaped(&mail),
+    )))
+}
+
+async fn formats(call: &Call, asked: &Asked) -> Result<Result<String, Refused>, FolioError> {
+    if let Some(identifier) = asked.query.get("identifier")
+        && found(call, asked, identifier).await?.is_none()
+    {
+        return Ok(Err(Refused("idDoesNotExist", format!("{identifier} is not known"))));
+    }
+    Ok(Ok(format!(
+        "<ListMetadataFormats><metadataFormat><metadataPrefix>{OAI_DC}</metadataPrefix>\
+         <schema>http://www.openarchives.org/OAI/2.0/oai_dc.xsd</schema>\
+         <metadataNamespace>http://www.openarchives.org/OAI/2.0/oai_dc/</metadataNamespace></metadataFormat></ListMetadataFormats>"
+    )))
+}
+
+/// The record that an identifier names; those suppressed from discovery are not shown.
+async fn found(call: &Call, asked: &Asked, identifier: &str) -> Result<Option<Record>, FolioError> {
+    let Some(id) = identifier.strip_prefix(&asked.prefix).and_then(parse_uuid) else { return Ok(None) };
+    let record = call.db().read(Weight::Point, move |view| view.get(&INSTANCES.kind, &id)).await?;
+    let Some(record) = record else { return Ok(None) };
+    let is_hidden = record.json()?.get("discoverySuppress") == Some(&true.into());
+    Ok((!is_hidden).then_some(record))
+}
+
+async fn one(call: &Call, asked: &Asked) -> Result<Result<String, Refused>, FolioError> {
+    let (Some(identifier), Some(format)) = (asked.query.get("identifier"), asked.query.get("metadataPrefix"))
+    else {
+        return Ok(Err(Refused("badArgument", "identifier and metadataPrefix are required".to_owned())));
+    };
+    if format != OAI_DC {
+        return Ok(Err(unknown_format(format)));
+    }
+    Ok(match found(call, asked, identifier).await? {
+        Some(record) => {
+            Ok(format!("<GetRecord>{}</GetRecord>", shown(&record.json()?, asked, Whole::Record)))
+        }
+        None => Err(Refused("idDoesNotExist", format!("{identifier} is not known"))),
+    })
+}
+
+fn unknown_format(format: &str) -> Refused {
+    Refused("cannotDisseminateFormat", format!("the format {format} is not known; {OAI_DC} is"))
+}
+
+/// What a list is about, from the request or its resumption token.
+struct Window {
+    from: Option<String>,
+    until: Option<String>,
+    after: Option<i64>,
+    n_before: u64,
+}
+
+impl Window {
+    fn of(query: &QueryText) -> Result<Self, Refused> {
+        let Some(token) = query.get("resumptionToken") else { return Self::first(query) };
+        let bad =
+            || Refused("badResumptionToken", "the resumption token is not one that was given".to_owned());
+        let parts = QueryText::parse(token);
+        let after = parts.get("after").and_then(|it| it.parse().ok()).ok_or_else(bad)?;
+        let n_before = parts.get("cursor").and_then(|it| it.parse().ok()).ok_or_else(bad)?;
+        let text = |name: &str| parts.get(name).map(str::to_owned);
+        Ok(Self { from: text("from"), until: text("until"), after: Some(after), n_before })
+    }
+
+    fn first(query: &QueryText) -> Result<Self, Refused> {
+        match query.get("metadataPrefix") {
+            None => return Err(Refused("badArgument", "metadataPrefix is required".to_owned())),
+            Some(OAI_DC) => {}
+            Some(other) => return Err(unknown_format(other)),
+        }
+        if query.get("set").is_some_and(|it| it != SET) {
+            return Err(Refused("noRecordsMatch", "there is no such set".to_owned()));
+        }
+        let text = |name: &str| query.get(name).map(str::to_owned);
+        let window = Self { from: text("from"), until: text("until"), after: None, n_before: 0 };
+        let is_date = |it: &Option<String>| it.as_deref().is_none_or(|it| dates::parse_ms(it).is_some());
+        if !is_date(&window.from) || !is_date(&window.until) {
+            return Err(Refused(
+                "badArgument",
+                "from and until must be dates, YYYY-MM-DDThh:mm:ssZ".to_owned(),
+            ));
+        }
+        Ok(window)
+    }
+
+    fn filter(&self) -> Expr {
+        let from = self.from.as_deref().and_then(dates::parse_ms);
+        // A day, or a second, ends when the next one begins.
+        let until = self.until.as_deref().and_then(|text| {
+            dates::parse_ms(text).map(|ms| ms + if text.len() == 10 { 86_400_000 } else { 1_000 })
+        });
+        let low = from.map_or(End::Open, |ms| End::Included(StoreValue::Instant(ms)));
+        let high = until.map_or(End::Open, |ms| End::Excluded(StoreValue::Instant(ms)));
+        let shown = Expr::Is("discoverySuppress".into(), false.into());
+        match (from, until) {
+            (None, None) => shown,
+            _ => Expr::Range("metadata.updatedDate".into(), low, high).and(shown),
+        }
+    }
+
+    fn token(&self, after: i64, n_before: u64) -> String {
+        let mut token = format!("after={after}&cursor={n_before}");
+        for (name, value) in [("from", &self.from), ("until", &self.until)] {
+            if let Some(value) = value {
+                token.push_str(&format!("&{name}={value}"));
+            }
+        }
+        token
+    }
+}
+
+async fn list(call: &Call, asked: &Asked) -> Result<Result<String, Refused>, FolioError> {
+    let window = match Window::of(&asked.query) {
+        Ok(window) => window,
+        Err(refused) => return Ok(Err(refused)),
+    };
+    let page = call.app.settings.oai_page_records.max(1);
+    let (filter, after) = (window.filter(), window.after);
+    let read = move |view: &mut View<'_>| -> Result<_, FolioError> {
+        let query = Query { after, ..Query::filter(filter.clone()).window(0, page + 1) };
+        Ok((view.find(&INSTANCES.kind, &query)?, view.count(&INSTANCES.kind, &filter)?))
+    };
+    let (mut records, total) = call.db().read(Weight::Scan, read).await?;
+    if records.is_empty() {
+        return Ok(Err(Refused(
+            "noRecordsMatch",
+            "There is no any record found matching search criteria".to_owned(),
+        )));
+    }
+    let has_more = u64::try_from(records.len()).is_ok_and(|n| page < n);
+    records.truncate(usize::try_from(page).unwrap_or(usize::MAX));
+    let whole = if asked.verb == "ListRecords" { Whole::Record } else { Whole::Header };
+    let mut body = format!("<{}>", asked.verb);
+    for record in &records {
+        body.push_str(&shown(&record.json()?, asked, whole));
+    }
+    let n_sent = window.n_before + records.len() as u64;
+    if has_more || window.after.is_some() {
+        let token = match (records.last(), has_more) {
+            (Some(last), true) => window.token(last.cursor(), n_sent),
+            _ => String::new(),
+        };
+        let (before, token) = (window.n_before, escaped(&token));
+        body.push_str(&format!(
+            "<resumptionToken completeListSize=\"{total}\" cursor=\"{before}\">{token}</resumptionToken>"
+        ));
+    }
+    body.push_str(&format!("</{}>", asked.verb));
+    Ok(Ok(body))
+}
+
+/// How much of a record is shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Whole {
+    /// Its header alone.
+    Header,
+    /// Header and description.
+    Record,
+}
+
+/// When an instance was changed last.
+fn stamp(instance: &Value) -> String {
+    dates::seconds(text_at(instance, "metadata.updatedDate").and_then(dates::parse_ms).unwrap_or(0))
+}
+
+fn shown(instance: &Value, asked: &Asked, whole: Whole) -> String {
+    let is_deleted = instance.get("deleted") == Some(&true.into());
+    let status = if is_deleted { " status=\"deleted\"" } else { "" };
+    let id = text_at(instance, "id").unwrap_or_default();
+    let header = format!(
+        "<header{status}><identifier>{}</identifier><datestamp>{}</datestamp><setSpec>{SET}</setSpec></header>",
+        escaped(&format!("{}{id}", asked.prefix)),
+        stamp(instance),
+    );
+    match whole {
+        Whole::Header => header,
+        Whole::Record if is_deleted => format!("<record>{header}</record>"),
+        Whole::Record => format!("<record>{header}<metadata>{}</metadata></record>", dublin_core(instance)),
+    }
+}
+
+/// An instance in Dublin Core.
+fn dublin_core(instance: &Value) -> String {
+    let mut text = String::from(
+        "<oai_dc:dc xmlns:oai_dc=\"http://www.openarchives.org/OAI/2.0/oai_dc/\" \
+         xmlns:dc=\"http://purl.org/dc/elements/1.1/\" xmlns:xsi=\"http://www.w3.org/2001/XMLSchema-instance\" \
+         xsi:schemaLocation=\"http://www.openarchives.org/OAI/2.0/oai_dc/ http://www.openarchives.org/OAI/2.0/oai_dc.xsd\">",
+    );
+    let mut add = |element: &str, value: Option<&str>| {
+        if let Some(value) = value.filter(|it| !it.is_empty()) {
+            text.push_str(&format!("<dc:{element}>{}</dc:{element}>", escaped(value)));
+        }
+    };
+    add("title", text_at(instance, "title"));
+    let list =
+        |name: &str| instance.get(name).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    for it in list("contributors") {
+        let element = if it.get("primary") == Some(&true.into()) { "creator" } else { "contributor" };
+        add(element, text_at(it, "name"));
+    }
+    for it in list("subjects") {
+        add("subject", text_at(it, "value"));
+    }
+    for it in list("notes").iter().filter(|it| it.get("staffOnly") != Some(&true.into())) {
+        add("description", text_at(it, "note"));
+    }
+    for it in list("publication") {
+        add("publisher", text_at(it, "publisher"));
+        add("date", text_at(it, "dateOfPublication"));
+    }
+    for it in list("physicalDescriptions") {
+        add("format", it.as_str());
+    }
+    for it in list("identifiers") {
+        add("identifier", text_at(it, "value"));
+    }
+    for it in list("electronicAccess") {
+        add("identifier", text_at(it, "uri"));
+    }
+    for it in list("languages") {
+        add("language", it.as_str());
+    }
+    text.push_str("</oai_dc:dc>");
+    text
+}
+
+/// Text for XML: signs of the markup replaced, characters that XML 1.0 does not know left out.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\t' | '\n' | '\r' => out.push(character),
+            it if it.is_control() || matches!(it, '\u{fffe}' | '\u{ffff}') => {}
+            it => out.push(it),
+        }
+    }
+    out
+}
