@@ -53,8 +53,20 @@ in_background() {
     STARTED+=("$STARTED_PID")
 }
 
+# Below those that the system gives to outgoing connections, which could take it before its server does.
 free_port() {
-    python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+    python3 - <<'PYTHON'
+import random, socket
+while True:
+    port = random.randrange(20000, 32000)
+    with socket.socket() as probe:
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            continue
+    print(port)
+    break
+PYTHON
 }
 
 # make_cluster NAME: a cluster that is not running yet.

@@ -8,8 +8,9 @@ start_cluster db
 export CREATE_DATASET_WITH_PID_GROUPS='#all'
 config="$WORK/pinakes.toml"
 printf '[server]\ndatabase = "%s"\n[limits]\ndatabase_sessions = 12\n' "$(url_of db)" >"$config"
-start_server a --config "$config"
-start_server b --config "$config"
+# Each comes back where it was.
+LISTEN="127.0.0.1:$(free_port)" start_server a --config "$config"
+LISTEN="127.0.0.1:$(free_port)" start_server b --config "$config"
 wait_for "server a" ready a
 wait_for "server b" ready b
 echo a-password-of-drills | "$PINAKES" user add drill --group drill --data "$WORK/cli.data" --config "$config" >/dev/null
