@@ -16,6 +16,7 @@ use pinakes_http::{Asking, Context, Db, Stage, answer, body, stages};
 use serde_json::{Map, Value};
 
 use crate::error::{Fault, FolioError};
+use crate::import::Imports;
 use crate::permissions::{self, Access};
 use crate::settings::Settings;
 use crate::{json, reference};
@@ -27,6 +28,8 @@ pub struct Folio {
     pub context: Context,
     /// The site's settings.
     pub settings: Arc<Settings>,
+    /// Imports under way.
+    pub imports: Imports,
     /// Tenants whose reference data was found loaded.
     prepared: Arc<Mutex<HashSet<String>>>,
 }
@@ -34,7 +37,12 @@ pub struct Folio {
 impl Folio {
     /// Of its parts.
     pub fn new(context: Context, settings: Settings) -> Self {
-        Self { context, settings: Arc::new(settings), prepared: Arc::default() }
+        Self {
+            imports: Imports::start(context.clone()),
+            context,
+            settings: Arc::new(settings),
+            prepared: Arc::default(),
+        }
     }
 
     /// Milliseconds since 1970.

@@ -69,14 +69,31 @@ pub(crate) static COLLECTIONS: &[&Collection] = &[
     &records::ORGANIZATIONS,
 ];
 
+/// The collection whose lists have that name.
+pub(crate) fn by_list(list: &str) -> Option<&'static Collection> {
+    COLLECTIONS.iter().copied().find(|it| it.list == list)
+}
+
 /// Kinds that are no collections.
 static OTHERS: [&Kind; 5] =
     [&login::REFRESH_TOKEN, &tenants::META, &hrids::HRID_SETTINGS, &records::LOCALE, &links::LINKS];
 
 static KINDS: LazyLock<Vec<&'static Kind>> =
-    LazyLock::new(|| COLLECTIONS.iter().map(|it| &it.kind).chain(OTHERS).collect());
+    LazyLock::new(|| COLLECTIONS.iter().map(|it| &it.kind).chain(OTHERS).chain(import_kinds()).collect());
 
 /// Every kind that the dialect keeps.
 pub fn kinds() -> &'static [&'static Kind] {
     &KINDS
+}
+
+/// Kinds of source records, profiles, uploads and jobs.
+fn import_kinds() -> impl Iterator<Item = &'static Kind> {
+    let lists: [&'static [&'static Kind]; 5] = [
+        &crate::source_storage::KINDS,
+        &crate::profiles::KINDS,
+        &crate::uploads::KINDS,
+        &crate::import::KINDS,
+        &crate::mapping::KINDS,
+    ];
+    lists.into_iter().flatten().copied()
 }

@@ -4,6 +4,7 @@
 //! in number and bytes, so memory is too. Batches are written in the order of the files.
 
 mod documents;
+mod marc;
 mod pipeline;
 mod split;
 
@@ -36,6 +37,7 @@ pub(crate) struct Args {
 enum Command {
     Scicat(ScicatArgs),
     Documents(documents::DocumentsArgs),
+    Marc(marc::MarcArgs),
 }
 
 /// Loads SciCat's records: datasets, origdatablocks, datablocks, attachments, samples, proposals, instruments,
@@ -80,6 +82,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     match args.command {
         Command::Scicat(args) => import_scicat(&args),
         Command::Documents(args) => documents::run(&args),
+        Command::Marc(args) => marc::run(&args),
     }
 }
 

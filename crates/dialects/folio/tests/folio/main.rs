@@ -2,5 +2,6 @@
 
 mod cql;
 mod exchange;
+mod import;
 mod permissions;
 mod server;

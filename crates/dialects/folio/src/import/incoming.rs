@@ -1,0 +1,91 @@
+//! A record on its way in: its bytes, and what could be read of them.
+
+use bytes::Bytes;
+use pinakes_marc::{Encoding, Fault, Format, ParsedRecord, RawRecord, Record, RecordKind, Severity};
+
+/// How the records of a chunk are coded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Coding {
+    /// ISO 2709, MARCXML, MARC-in-JSON or mnemonic text.
+    Marc(Format),
+    /// Something that this server does not read, e.g. EDIFACT.
+    Other,
+}
+
+/// A record as it arrived.
+#[derive(Debug, Clone)]
+pub(crate) struct Incoming {
+    /// Position in the job, from 0.
+    pub(crate) order: u64,
+    /// Its bytes, exactly.
+    pub(crate) raw: Bytes,
+    /// What was read; `Err` says why nothing was.
+    pub(crate) record: Result<Record, String>,
+    /// What was wrong but could be read all the same.
+    pub(crate) warnings: Vec<String>,
+}
+
+impl Incoming {
+    /// Reads one record that was cut out of a file.
+    pub(crate) fn read(format: Format, raw: RawRecord<'_>, order: u64) -> Self {
+        let bytes = Bytes::copy_from_slice(raw.bytes);
+        let parsed = pinakes_marc::parse(format, Encoding::Leader, raw);
+        Self::of(parsed, bytes, order)
+    }
+
+    /// Reads a record that was sent by itself. `number` counts from 1 in the job.
+    pub(crate) fn sent(coding: Coding, bytes: Bytes, order: u64) -> Self {
+        let Coding::Marc(format) = coding else {
+            let message = format!("record {}: this content type is not read here", order + 1);
+            return Self { order, raw: bytes, record: Err(message), warnings: Vec::new() };
+        };
+        let mut cut = pinakes_marc::records(format, &bytes);
+        let mut raw = cut.next().unwrap_or_else(|| RawRecord::alone(&bytes));
+        raw.number = order + 1;
+        raw.problems.iter_mut().for_each(|it| it.record = order + 1);
+        let parsed = pinakes_marc::parse(format, Encoding::Leader, raw);
+        Self::of(parsed, bytes.clone(), order)
+    }
+
+    fn of(parsed: ParsedRecord, raw: Bytes, order: u64) -> Self {
+        let place = format!("record {} (byte {})", parsed.number, parsed.offset);
+        let texts = |least: Severity| -> Vec<String> {
+            parsed.problems.iter().filter(|it| least <= it.severity()).map(ToString::to_string).collect()
+        };
+        // What is cut off reads as a shorter record; nobody meant it.
+        let is_cut_off = parsed.problems.iter().any(|it| matches!(it.fault, Fault::CutOff { .. }));
+        let is_lost = is_cut_off || parsed.record.is_none() || parsed.severity() == Some(Severity::Fatal);
+        let record = match parsed.record {
+            Some(record) if !is_lost && record.fields.is_empty() => {
+                Err(format!("{place}: no fields could be read"))
+            }
+            Some(record) if !is_lost => match record.leader.kind() {
+                RecordKind::Bibliographic | RecordKind::Authority | RecordKind::Holdings => Ok(record),
+                _ => Err(format!(
+                    "{place}: leader position 06 is {:?}, which is no type of record that is imported. \
+                     Error during analyze leader line for determining record type",
+                    record.leader.at(6)
+                )),
+            },
+            _ => {
+                let reasons = texts(Severity::Fatal);
+                let reasons = if reasons.is_empty() { texts(Severity::Warning) } else { reasons };
+                Err(match reasons.is_empty() {
+                    true => format!("{place}: it could not be read"),
+                    false => reasons.join("; "),
+                })
+            }
+        };
+        Self { order, raw, record, warnings: texts(Severity::Loss) }
+    }
+
+    /// The bytes as text; what is not UTF-8 is replaced.
+    pub(crate) fn raw_text(&self) -> String {
+        String::from_utf8_lossy(&self.raw).into_owned()
+    }
+
+    /// Whether the text stands for the bytes exactly.
+    pub(crate) fn is_text_exact(&self) -> bool {
+        std::str::from_utf8(&self.raw).is_ok()
+    }
+}

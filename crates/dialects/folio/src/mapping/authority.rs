@@ -1,0 +1,52 @@
+//! Authorities (section 7.2 of the contract): the rules, and what they cannot say: source file and natural id.
+
+use pinakes_marc::Record;
+use serde_json::{Map, Value};
+
+use super::fields::AUTHORITY;
+use super::reference::Reference;
+use super::rules::Rules;
+
+/// The properties of an authority, without its id.
+///
+/// `source_files` are (id, codes). Without a 001 and a fitting 010 there is no `naturalId`.
+pub(crate) fn authority(
+    rules: &Rules,
+    record: &Record,
+    reference: &Reference,
+    source_files: &[(String, Vec<String>)],
+) -> Map<String, Value> {
+    let mapped = super::map(rules, record, reference, &AUTHORITY);
+    let mut authority = Map::new();
+    authority.insert("source".to_owned(), "MARC".into());
+    let by_lccn = record.subfield("010", 'a').and_then(|it| source_file(it, source_files));
+    let control = record.control("001");
+    let by_control = || control.and_then(|it| source_file(it, source_files));
+    match by_lccn.or_else(by_control) {
+        Some((file, natural)) => {
+            authority.insert("sourceFileId".to_owned(), file.into());
+            authority.insert("naturalId".to_owned(), natural.into());
+        }
+        None => {
+            let natural = control.map(sanitised).filter(|it| !it.is_empty());
+            authority.extend(natural.map(|it| ("naturalId".to_owned(), it.into())));
+        }
+    }
+    authority.extend(mapped.into_iter().filter(|(name, _)| name != "id"));
+    authority
+}
+
+/// The file whose code the letters at the front are, and the natural id.
+fn source_file(text: &str, files: &[(String, Vec<String>)]) -> Option<(String, String)> {
+    let natural = sanitised(text);
+    let n_letters = natural.chars().take_while(char::is_ascii_alphabetic).count();
+    let prefix = &natural[..n_letters];
+    let is_it = |codes: &[String]| n_letters != 0 && codes.iter().any(|it| it == prefix);
+    let (id, _) = files.iter().find(|(_, codes)| is_it(codes))?;
+    Some((id.clone(), natural))
+}
+
+/// Letters and digits only.
+fn sanitised(text: &str) -> String {
+    text.chars().filter(char::is_ascii_alphanumeric).collect()
+}

@@ -1,0 +1,39 @@
+//! Holdings records from MARC holdings (section 7.4 of the contract).
+
+use pinakes_marc::Record;
+use serde_json::{Map, Value};
+
+use super::fields::HOLDINGS;
+use super::reference::Reference;
+use super::rules::Rules;
+
+/// The source of holdings that have a MARC record.
+const SOURCE_MARC: &str = "036ee84a-6afd-4c3c-9ad3-4a12ab875f59";
+
+/// Why no holdings record can be made.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum HoldingsError {
+    /// 852 names a location that is not there, or none.
+    #[error("852 $b {code:?} is no code of a location")]
+    Location {
+        /// What stands there.
+        code: String,
+    },
+}
+
+/// The properties of a holdings record, without its id and its instance.
+pub(crate) fn holdings(
+    rules: &Rules,
+    record: &Record,
+    reference: &Reference,
+) -> Result<Map<String, Value>, HoldingsError> {
+    let mut holdings = Map::new();
+    let source = reference.by_name("holdingsRecordsSources", "MARC").unwrap_or(SOURCE_MARC);
+    holdings.insert("sourceId".to_owned(), source.into());
+    holdings.extend(super::map(rules, record, reference, &HOLDINGS));
+    if holdings.get("permanentLocationId").is_none() {
+        let code = record.subfield("852", 'b').unwrap_or_default().to_owned();
+        return Err(HoldingsError::Location { code });
+    }
+    Ok(holdings)
+}
