@@ -109,6 +109,13 @@ impl Kind {
                 return refuse(format!("an index is on {name:?}, which is no column with one value"));
             }
         }
+        for index in self.indexes {
+            let Uniqueness::UniqueAmong(name, _) = index.uniqueness else { continue };
+            let is_text = |it: &Column| it.arity == Arity::One && it.ty == Type::Text;
+            if !self.column_named(name).is_some_and(is_text) {
+                return refuse(format!("an index is over records by {name:?}, which is no text column"));
+            }
+        }
         Ok(())
     }
 
@@ -223,6 +230,19 @@ impl Index {
     pub const fn unique(columns: &'static [&'static str]) -> Self {
         Self { columns, uniqueness: Uniqueness::Unique }
     }
+    /// Whether every record is in it.
+    pub(crate) fn is_over_all(&self) -> bool {
+        !matches!(self.uniqueness, Uniqueness::UniqueAmong(..))
+    }
+    /// An index over the records whose `column`, of [`Type::Text`], is `value`; it refuses equal values among them
+    /// with [`crate::StoreError::Duplicate`].
+    pub const fn unique_among(
+        column: &'static str,
+        value: &'static str,
+        columns: &'static [&'static str],
+    ) -> Self {
+        Self { columns, uniqueness: Uniqueness::UniqueAmong(column, value) }
+    }
 }
 
 /// Whether an index refuses equal values.
@@ -232,6 +252,25 @@ pub enum Uniqueness {
     Shared,
     /// Equal values are refused. Absent values are never equal.
     Unique,
+    /// The same among the records whose column has this text; the others are not in the index.
+    UniqueAmong(&'static str, &'static str),
+}
+
+impl Uniqueness {
+    /// Whether some equal values are refused.
+    pub(crate) fn refuses(self) -> bool {
+        self != Self::Shared
+    }
+
+    /// ` WHERE` the records lie that the index is over; nothing for all.
+    pub(crate) fn condition_sql(self) -> String {
+        match self {
+            Self::UniqueAmong(column, value) => {
+                format!(" WHERE \"{column}\" = '{}'", value.replace('\'', "''"))
+            }
+            Self::Shared | Self::Unique => String::new(),
+        }
+    }
 }
 
 /// A value that is counted over records.

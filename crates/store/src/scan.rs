@@ -601,7 +601,7 @@ const DAY_MS: i64 = 86_400_000;
 fn index_on(kind: &Kind, columns: &[&str]) -> Option<String> {
     kind.indexes
         .iter()
-        .find(|index| index.columns.starts_with(columns))
+        .find(|index| index.columns.starts_with(columns) && index.is_over_all())
         .map(|index| crate::schema::index_name(kind, index))
 }
 

@@ -82,7 +82,11 @@ pub(crate) fn apply(session: &mut Session<'_>, kinds: &[&'static Kind], place: &
 
 /// Name of an index.
 pub(crate) fn index_name(kind: &Kind, index: &Index) -> String {
-    format!("i_{}_{}", kind.name, index.columns.join("_"))
+    let among = match index.uniqueness {
+        Uniqueness::UniqueAmong(column, value) => format!("_{column}_{value}"),
+        Uniqueness::Shared | Uniqueness::Unique => String::new(),
+    };
+    format!("i_{}_{}{among}", kind.name, index.columns.join("_"))
 }
 
 /// Makes the declared indexes; those that exist stay.
@@ -92,16 +96,14 @@ pub(crate) fn create_indexes(session: &mut Session<'_>, kind: &'static Kind) -> 
         return crate::postgres::schema::create_indexes(session, kind);
     }
     for index in kind.indexes {
-        let unique = match index.uniqueness {
-            Uniqueness::Unique => "UNIQUE ",
-            Uniqueness::Shared => "",
-        };
+        let unique = if index.uniqueness.refuses() { "UNIQUE " } else { "" };
         let columns: Vec<String> = index.columns.iter().map(|name| format!("\"{name}\"")).collect();
         let sql = format!(
-            "CREATE {unique}INDEX IF NOT EXISTS \"{}\" ON \"k_{}\" ({})",
+            "CREATE {unique}INDEX IF NOT EXISTS \"{}\" ON \"k_{}\" ({}){}",
             index_name(kind, index),
             kind.name,
-            columns.join(", ")
+            columns.join(", "),
+            index.uniqueness.condition_sql()
         );
         session.batch(&sql)?;
     }

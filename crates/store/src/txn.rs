@@ -193,7 +193,7 @@ impl Txn<'_> {
         if own.is_none() && self.has(kind, &document.id)? {
             return Ok(StoreError::Duplicate { kind: kind.name, column: "id", value: document.id.clone() });
         }
-        for index in kind.indexes.iter().filter(|it| it.uniqueness == Uniqueness::Unique) {
+        for index in kind.indexes.iter().filter(|it| it.uniqueness.refuses()) {
             let mut values = vec![own.unwrap_or(i64::MIN).into()];
             let mut conditions = String::new();
             for name in index.columns {
@@ -202,6 +202,13 @@ impl Txn<'_> {
                     place.map_or(Cell::Int(document.taken.class.0), |it| document.taken.cells[it].clone());
                 values.push(cell);
                 conditions.push_str(&format!(" AND \"{name}\" = ?{}", values.len()));
+            }
+            if let Uniqueness::UniqueAmong(column, value) = index.uniqueness {
+                let own = one_columns(kind).position(|it| it.name == column);
+                if own.map(|it| &document.taken.cells[it]) != Some(&Cell::Text(value.to_owned())) {
+                    continue;
+                }
+                conditions.push_str(&index.uniqueness.condition_sql().replace(" WHERE ", " AND "));
             }
             let sql = format!("SELECT 1 FROM \"k_{}\" WHERE key <> ?1{conditions}", kind.name);
             let is_taken = self.view.session.first(&sql, &values, |_| Ok(()))?.is_some();
@@ -370,7 +377,7 @@ impl Txn<'_> {
     pub fn defer_indexes(&mut self, kind: &'static Kind) -> Result<bool> {
         let sql = format!("SELECT 1 FROM \"k_{}\" LIMIT 1", kind.name);
         let is_empty = self.view.session.first(&sql, &[], |_| Ok(()))?.is_none();
-        let has_unique = kind.indexes.iter().any(|it| it.uniqueness == Uniqueness::Unique);
+        let has_unique = kind.indexes.iter().any(|it| it.uniqueness.refuses());
         if is_empty && !has_unique {
             self.touched_schema = true;
             schema::drop_indexes(&mut self.view.session, kind)?;

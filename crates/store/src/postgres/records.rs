@@ -9,7 +9,7 @@ use crate::document::{Document, Taken, searched_text};
 use crate::session::{Cell, Row};
 use crate::statements::{KindStatements, one_columns};
 use crate::view::STEP_CHUNKS;
-use crate::{Arity, Column, Kind, Result, StoreError, Text, Type, Uniqueness};
+use crate::{Arity, Column, Kind, Result, StoreError, Text, Type};
 
 use super::session::PgSession;
 
@@ -251,7 +251,7 @@ pub(crate) fn update_record(
         &statements.update_row
     };
     push_body(document, &mut values);
-    let has_unique = document.kind.indexes.iter().any(|it| it.uniqueness == Uniqueness::Unique);
+    let has_unique = document.kind.indexes.iter().any(|it| it.uniqueness.refuses());
     let mut placed = None;
     let mut visit = |row: Row<'_, '_>| {
         placed = Some(place(&row)?);

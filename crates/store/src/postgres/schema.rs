@@ -11,7 +11,7 @@ use crate::leases;
 use crate::schema::{FORMAT, index_name};
 use crate::session::Session;
 use crate::statements::one_columns;
-use crate::{Index, Kind, Result, StoreError, Text, Uniqueness};
+use crate::{Index, Kind, Result, StoreError, Text};
 
 use super::distribution;
 pub(crate) use super::records::type_name;
@@ -231,10 +231,7 @@ fn indexes(kind: &'static Kind) -> Vec<(String, String)> {
     let mut list = Vec::new();
     for index in kind.indexes {
         let name = index_name(kind, index);
-        let name = match index.uniqueness {
-            Uniqueness::Unique => format!("u{name}"),
-            Uniqueness::Shared => name,
-        };
+        let name = if index.uniqueness.refuses() { format!("u{name}") } else { name };
         list.push((short(&name), ordered(kind, index)));
     }
     for (_, column) in many_columns(kind) {
@@ -260,14 +257,16 @@ fn indexes(kind: &'static Kind) -> Vec<(String, String)> {
 fn ordered(kind: &Kind, index: &Index) -> String {
     let mut columns: Vec<String> =
         index.columns.iter().map(|name| format!("\"{name}\" NULLS FIRST")).collect();
-    let unique = match index.uniqueness {
-        Uniqueness::Unique => "UNIQUE ",
-        Uniqueness::Shared => {
-            columns.push("key".to_owned());
-            ""
-        }
-    };
-    format!("CREATE {unique}INDEX IF NOT EXISTS \"{{name}}\" ON \"k_{}\" ({})", kind.name, columns.join(", "))
+    let unique = if index.uniqueness.refuses() { "UNIQUE " } else { "" };
+    if !index.uniqueness.refuses() {
+        columns.push("key".to_owned());
+    }
+    format!(
+        "CREATE {unique}INDEX IF NOT EXISTS \"{{name}}\" ON \"k_{}\" ({}){}",
+        kind.name,
+        columns.join(", "),
+        index.uniqueness.condition_sql()
+    )
 }
 
 /// Makes everything that the declaration of a kind governs anew from the bodies. Classes stay: what a server

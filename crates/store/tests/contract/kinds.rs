@@ -53,8 +53,15 @@ pub(crate) static USER: Kind = Kind {
     ..Kind::named("user")
 };
 
+/// Of which only one may be open at a time for each book.
+pub(crate) static LOAN: Kind = Kind {
+    columns: &[Column::one("book", Type::Text), Column::at("state", "status.name", Type::Text)],
+    indexes: &[Index::unique_among("state", "Open", &["book"]), Index::on(&["book"])],
+    ..Kind::named("loan")
+};
+
 /// What most tests open a catalogue with.
-pub(crate) static ALL: &[&Kind] = &[&PLAIN, &ITEM, &USER];
+pub(crate) static ALL: &[&Kind] = &[&PLAIN, &ITEM, &USER, &LOAN];
 
 fn keys(map: &serde_json::Map<String, serde_json::Value>, into: &mut Vec<String>) {
     into.extend(map.keys().cloned());

@@ -4,7 +4,7 @@ use pinakes_store::{Change, Document, Expr, StoreError, Tenant};
 use serde_json::json;
 
 use crate::engines::{on_each, read, refused, write};
-use crate::kinds::{ALL, ITEM, PLAIN, USER};
+use crate::kinds::{ALL, ITEM, LOAN, PLAIN, USER};
 
 #[test]
 fn a_record_lives_through_its_versions() {
@@ -57,6 +57,28 @@ fn many_are_read_in_the_order_asked() {
         let found = read(tenant, |view| view.get_many(&PLAIN, &ids));
         let found: Vec<Option<String>> = found.into_iter().map(|it| it.map(|it| it.id)).collect();
         assert_eq!(found, [Some("r7".into()), None, Some("r299".into()), Some("r7".into())]);
+    });
+}
+
+#[test]
+fn one_open_loan_for_each_book() {
+    let loan = |book: &str, state: &str| json!({"book": book, "status": {"name": state}});
+    on_each(ALL, |tenant| {
+        for (id, state) in [("l1", "Closed"), ("l2", "Closed"), ("l3", "Open")] {
+            write(tenant, move |txn| txn.insert(&LOAN, id, &loan("b", state)));
+        }
+        write(tenant, move |txn| txn.insert(&LOAN, "l4", &loan("c", "Open")));
+        let second = refused(tenant, move |txn| txn.insert(&LOAN, "l5", &loan("b", "Open")));
+        assert!(
+            matches!(&second, StoreError::Duplicate { column: "book", value, .. } if value == "b"),
+            "{second}"
+        );
+        let reopened = refused(tenant, move |txn| txn.update(&LOAN, "l1", &loan("b", "Open")));
+        assert!(matches!(&reopened, StoreError::Duplicate { column: "book", .. }), "{reopened}");
+        write(tenant, move |txn| txn.update(&LOAN, "l3", &loan("b", "Closed")));
+        write(tenant, move |txn| txn.insert(&LOAN, "l5", &loan("b", "Open")));
+        let of_book = read(tenant, |view| view.count(&LOAN, &Expr::Is("book".into(), "b".into())));
+        assert_eq!(of_book, 4);
     });
 }
 
