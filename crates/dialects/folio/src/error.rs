@@ -49,6 +49,8 @@ pub struct Fault {
     pub code: String,
     /// Names and values.
     pub parameters: Vec<(String, String)>,
+    /// `overridableBlock`: what a person may do in spite of it.
+    pub overridable: Option<Value>,
 }
 
 impl Fault {
@@ -75,6 +77,12 @@ impl Fault {
         self
     }
 
+    /// With the block that a person with the right permissions passes over.
+    pub fn overridable(mut self, block: Value) -> Self {
+        self.overridable = Some(block);
+        self
+    }
+
     /// A property that must be there and is not.
     pub fn missing(property: &str) -> Self {
         Self::new("must not be null")
@@ -93,6 +101,7 @@ impl Fault {
         }
         let parameters = self.parameters.iter().map(|(key, value)| json!({"key": key, "value": value}));
         map.insert("parameters".into(), parameters.collect());
+        map.extend(self.overridable.iter().map(|block| ("overridableBlock".to_owned(), block.clone())));
         Value::Object(map)
     }
 }

@@ -13,11 +13,13 @@
 //! | `login.rs`, `users.rs`, `perms.rs`, `tenants.rs` | tokens, users, permissions, tenants |
 //! | `inventory/`, `authorities/`, `search.rs` | instances, holdings, items; authorities; finding them by words |
 //! | `places.rs`, `vocabularies.rs`, `records.rs` | where things are, what they are called, what else is kept |
+//! | `circulation/` | lending and taking back: rules, due dates, loans, requests, blocks |
 //! | `reference.rs` | what is there in a new tenant |
 
 pub mod app;
 pub mod authorities;
 mod change_manager;
+mod circulation;
 pub mod collection;
 pub mod cql;
 pub mod dates;

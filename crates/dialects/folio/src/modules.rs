@@ -7,7 +7,7 @@ use pinakes_store::Kind;
 use crate::authorities::{self, ARCHIVES, AUTHORITIES, SOURCE_FILES};
 use crate::collection::Collection;
 use crate::inventory::{holdings, hrids, instances, items, relations};
-use crate::{links, login, places, records, tenants, users, vocabularies};
+use crate::{circulation, links, login, places, records, tenants, users, vocabularies};
 
 /// Every collection.
 pub(crate) static COLLECTIONS: &[&Collection] = &[
@@ -67,6 +67,29 @@ pub(crate) static COLLECTIONS: &[&Collection] = &[
     &records::NOTES,
     &records::CUSTOM_FIELDS,
     &records::ORGANIZATIONS,
+    &circulation::policies::SCHEDULES,
+    &circulation::policies::LOAN_POLICIES,
+    &circulation::policies::REQUEST_POLICIES,
+    &circulation::policies::NOTICE_POLICIES,
+    &circulation::policies::OVERDUE_POLICIES,
+    &circulation::policies::LOST_ITEM_POLICIES,
+    &circulation::policies::STAFF_SLIPS,
+    &circulation::policies::CANCELLATION_REASONS,
+    &circulation::policies::SETTINGS,
+    &circulation::policies::CALENDARS,
+    &circulation::loans::LOANS,
+    &circulation::loans::HISTORY,
+    &circulation::requests::REQUESTS,
+    &circulation::check_in::CHECK_INS,
+    &circulation::fees::OWNERS,
+    &circulation::fees::FEE_FINES,
+    &circulation::fees::ACCOUNTS,
+    &circulation::fees::FEE_FINE_ACTIONS,
+    &circulation::fees::PAYMENTS,
+    &circulation::fees::WAIVES,
+    &circulation::fees::MANUAL_BLOCKS,
+    &circulation::fees::BLOCK_CONDITIONS,
+    &circulation::fees::BLOCK_LIMITS,
 ];
 
 /// The collection whose lists have that name.

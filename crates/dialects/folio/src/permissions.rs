@@ -44,7 +44,7 @@ enum Role {
 /// Begins permissions over which person works at which service point.
 const WHO_WORKS_WHERE: &str = "inventory-storage.service-points-users.";
 /// First parts of permissions that only admins hold.
-const ADMINISTRATION: [&str; 14] = [
+const ADMINISTRATION: [&str; 23] = [
     "users.",
     "perms.",
     "login.",
@@ -59,6 +59,15 @@ const ADMINISTRATION: [&str; 14] = [
     "inventory-storage.hrid-settings.item.put",
     "circulation.rules.",
     WHO_WORKS_WHERE,
+    "circulation.settings.",
+    "circulation-storage.loan-policies.",
+    "circulation-storage.request-policies.",
+    "circulation-storage.patron-notice-policies.",
+    "circulation-storage.fixed-due-date-schedules.",
+    "circulation-storage.staff-slips.",
+    "circulation-storage.cancellation-reasons.",
+    "circulation-storage.scheduled-request-expiration.",
+    "service-points-users.",
 ];
 /// First parts of permissions over what is about nobody, which readers may read.
 const IMPERSONAL: [&str; 11] = [

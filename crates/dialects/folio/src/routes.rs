@@ -16,7 +16,7 @@ use crate::error::{Answer, FolioError, render};
 use crate::permissions::Access;
 use crate::settings::Settings;
 use crate::{
-    authorities, collection, inventory, links, login, modules, oai, perms, records, search, tenants,
+    authorities, circulation, collection, inventory, links, login, modules, oai, perms, records, search, tenants,
     user_import, users,
 };
 
@@ -125,6 +125,7 @@ fn all() -> Routes {
         .with(crate::uploads::routes)
         .with(crate::change_manager::routes)
         .with(crate::metadata_provider::routes)
+        .with(circulation::routes)
         .with(inventory::routes)
         .with(authorities::routes)
         .with(user_import::routes)

@@ -1,6 +1,7 @@
 //! The dialect from outside: exchanges with clients, permissions, the query language.
 
 mod cql;
+mod desk;
 mod exchange;
 mod import;
 mod permissions;

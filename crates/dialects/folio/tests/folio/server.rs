@@ -52,6 +52,7 @@ const NOT_IN_URI: &AsciiSet = &CONTROLS
 pub(crate) struct Server {
     /// Removed when the test is over.
     _folder: tempfile::TempDir,
+    catalogue: Catalogue,
     pub(crate) mount: Mount,
     pub(crate) clock: Clock,
     tokens: BTreeMap<String, (String, String)>,
@@ -118,9 +119,14 @@ impl Server {
         let token = add(&accounts, &first, KEEPER, &["admin"]).await?;
         tokens.insert(KEEPER.to_owned(), (first.name().to_owned(), token));
         let tenants = TenantChoice { default: "pinakes".to_owned(), ..TenantChoice::default() };
-        let context = Context::new(catalogue, accounts, limits, tenants);
+        let context = Context::new(catalogue.clone(), accounts, limits, tenants);
         let mount = pinakes_folio::mount(context, site());
-        Ok(Self { _folder: folder, mount, clock, tokens })
+        Ok(Self { _folder: folder, catalogue, mount, clock, tokens })
+    }
+
+    /// The data of a tenant.
+    pub(crate) fn tenant(&self, name: &str) -> Result<Tenant, Failure> {
+        Ok(self.catalogue.tenant(name)?)
     }
 
     /// The tenant and the token of somebody.

@@ -1,0 +1,205 @@
+//! `POST /circulation/renew-by-barcode` and `/circulation/renew-by-id`.
+
+use http::StatusCode;
+use pinakes_store::{Record, Txn};
+use serde_json::{Map, Value};
+
+use super::{open_loan_of, view};
+use crate::app::{Call, json_answer};
+use crate::circulation::book::Book;
+use crate::circulation::check_out::inactive;
+use crate::circulation::due_date::Standing;
+use crate::circulation::fees;
+use crate::circulation::loan_policy::LoanPolicy;
+use crate::circulation::moment;
+use crate::circulation::neighbours::{ITEMS, USERS};
+use crate::circulation::overrides::{Block, Overrides};
+use crate::circulation::records::{Records, by_barcode, object, text};
+use crate::circulation::requests::queue::{Queue, Request};
+use crate::circulation::rules::PolicyKind;
+use crate::circulation::terms::{self, Circumstances};
+use crate::collection::{Collection, Writer};
+use crate::error::{Answer, Fault, FolioError};
+use crate::permissions::Access;
+use crate::routes::Routes;
+
+/// The routes of renewals.
+pub(crate) fn routes(routes: Routes) -> Routes {
+    routes
+        .post("/circulation/renew-by-barcode", Access::to("circulation.renew-by-barcode.post"), |call| {
+            renew(call, Way::Barcodes)
+        })
+        .post("/circulation/renew-by-id", Access::to("circulation.renew-by-id.post"), |call| {
+            renew(call, Way::Ids)
+        })
+}
+
+/// How a request names item and user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Barcodes,
+    Ids,
+}
+
+impl Way {
+    fn field(self, what: What) -> &'static str {
+        match (self, what) {
+            (Self::Barcodes, What::Item) => "itemBarcode",
+            (Self::Barcodes, What::User) => "userBarcode",
+            (Self::Ids, What::Item) => "itemId",
+            (Self::Ids, What::User) => "userId",
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum What {
+    Item,
+    User,
+}
+
+async fn renew(mut call: Call, way: Way) -> Answer {
+    let body = call.object().await?;
+    let overrides = Overrides::of(&call, &body)?;
+    let writer = Writer::of(&call);
+    let loan = call.db().write(move |txn| prolong(txn, &writer(), way, &body, &overrides)).await?;
+    Ok(json_answer(StatusCode::OK, &loan))
+}
+
+fn prolong(
+    txn: &mut Txn<'_>,
+    writer: &Writer,
+    way: Way,
+    body: &Map<String, Value>,
+    overrides: &Overrides,
+) -> Result<Value, FolioError> {
+    let mut known = Records::default();
+    let user = found(txn, way, What::User, body, &USERS)?.json()?;
+    let item = found(txn, way, What::Item, body, &ITEMS)?.json()?;
+    let book = Book::of(txn, &mut known, item.into())?;
+    let no_loan = |message: &str| {
+        let field = way.field(What::Item);
+        FolioError::unprocessable(Fault::new(message).with(field, given(body, field)))
+    };
+    let Some(loan) = open_loan_of(txn, book.id())? else {
+        return Err(no_loan("No loan can be found for the item"));
+    };
+    let loan = loan.json()?;
+    if text(&loan, "userId") != text(&user, "id") {
+        return Err(no_loan("Cannot renew item checked out to different user"));
+    }
+    refuse_blocked(txn, writer, &user, overrides)?;
+    let queue = Queue::of_item(txn, &book, writer.now_ms)?;
+    let chosen = terms::choose(txn, &book, text(&user, "patronGroup"))?;
+    let policy = terms::loan_policy(txn, &mut known, chosen.policies.id(PolicyKind::Loan))?;
+    let point = text(&loan, "checkoutServicePointId").to_owned();
+    let circumstances = Circumstances::of(txn, &mut known, &policy, &point, writer.now_ms)?;
+    let is_awaited = queue.first().is_some_and(Request::is_hold);
+    let standing = Standing {
+        due_date: moment::parse(text(&loan, "dueDate")).unwrap_or(moment::from_ms(writer.now_ms)),
+        n_renewals: loan["renewalCount"].as_u64().unwrap_or(0),
+        is_recalled: queue.first().is_some_and(Request::is_recall),
+    };
+    let by_policy = match book.status() {
+        status @ ("Declared lost" | "Claimed returned" | "Aged to lost") => {
+            Err(vec![format!("item is {status}")])
+        }
+        _ => circumstances.terms(&policy, is_awaited).at_renewal(standing),
+    };
+    let is_overridden = overrides.passes(Block::Renewal) || overrides.passes(Block::RenewalDueDate);
+    let due = match by_policy {
+        Ok(due) => due,
+        Err(reasons) => overridden_due(overrides, &policy, reasons)?,
+    };
+    let mut changed = object(&loan);
+    changed.remove("actionComment");
+    let action = if is_overridden { "renewedThroughOverride" } else { "renewed" };
+    changed.insert("action".into(), action.into());
+    changed.extend(overrides.comment().map(|it| ("actionComment".to_owned(), it.into())));
+    changed.insert("dueDate".into(), moment::wire(due).into());
+    changed.insert("renewalCount".into(), (standing.n_renewals + 1).into());
+    changed.insert("loanPolicyId".into(), policy.id.as_str().into());
+    changed.remove("dueDateChangedByRecall");
+    let stored = super::change(txn, writer, changed)?;
+    Ok(view::extended_all(txn, &mut known, vec![stored])?.pop().unwrap_or_default())
+}
+
+fn given<'a>(body: &'a Map<String, Value>, field: &str) -> &'a str {
+    body.get(field).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The item or user that a request names.
+fn found(
+    txn: &mut Txn<'_>,
+    way: Way,
+    what: What,
+    body: &Map<String, Value>,
+    collection: &'static Collection,
+) -> Result<Record, FolioError> {
+    let field = way.field(what);
+    let value = given(body, field);
+    if value.is_empty() {
+        let message = match (what, way) {
+            (What::Item, Way::Barcodes) => "Renewal request must have an item barcode",
+            (What::User, Way::Barcodes) => "Renewal request must have a user barcode",
+            (What::Item, Way::Ids) => "Renewal request must have an item ID",
+            (What::User, Way::Ids) => "Renewal request must have a user ID",
+        };
+        return Err(FolioError::unprocessable(Fault::new(message).with(field, "null")));
+    }
+    let record = match way {
+        Way::Barcodes => by_barcode(txn, collection, value)?,
+        Way::Ids => txn.get(&collection.kind, value)?,
+    };
+    record.ok_or_else(|| {
+        let message = match (what, way) {
+            (What::User, Way::Barcodes) => "Could not find user with matching barcode".to_owned(),
+            (What::User, Way::Ids) => "user is not found".to_owned(),
+            (What::Item, Way::Barcodes) => format!("No item with barcode {value} exists"),
+            (What::Item, Way::Ids) => format!("No item with ID {value} exists"),
+        };
+        FolioError::unprocessable(Fault::new(message).with(field, value))
+    })
+}
+
+fn refuse_blocked(
+    txn: &mut Txn<'_>,
+    writer: &Writer,
+    user: &Value,
+    overrides: &Overrides,
+) -> Result<(), FolioError> {
+    let mut faults = Vec::new();
+    if let Some(message) = inactive(user, writer.now_ms, "Cannot renew for inactive user") {
+        faults.push(Fault::new(message).with("userId", text(user, "id")));
+    }
+    if !overrides.passes(Block::Patron) {
+        for reason in fees::manual_blocks(txn, text(user, "id"), "renewals", writer.now_ms)? {
+            let fault = Fault::new("Patron blocked from renewing").code("USER_IS_BLOCKED_MANUALLY");
+            faults.push(overrides.refusal(fault.with("reason", reason), Block::Patron));
+        }
+        for block in fees::automated_blocks(txn, user, writer.now_ms)? {
+            if block.keeps_from_renewing {
+                let fault = Fault::new(block.message).code("USER_IS_BLOCKED_AUTOMATICALLY");
+                faults.push(overrides.refusal(fault, Block::Patron));
+            }
+        }
+    }
+    if faults.is_empty() { Ok(()) } else { Err(FolioError::faults(StatusCode::UNPROCESSABLE_ENTITY, faults)) }
+}
+
+/// The due date of a renewal that the policy refuses, when the desk passes over it and says one.
+fn overridden_due(
+    overrides: &Overrides,
+    policy: &LoanPolicy,
+    reasons: Vec<String>,
+) -> Result<jiff::Timestamp, FolioError> {
+    let given = overrides.due_date(Block::RenewalDueDate).or_else(|| overrides.due_date(Block::Renewal));
+    if let Some(due) = given {
+        return Ok(due);
+    }
+    let faults = reasons.into_iter().map(|reason| {
+        let fault = Fault::new(reason).with("loanPolicyName", &policy.name).with("loanPolicyId", &policy.id);
+        overrides.refusal(fault, Block::RenewalDueDate)
+    });
+    Err(FolioError::faults(StatusCode::UNPROCESSABLE_ENTITY, faults.collect()))
+}

@@ -1,0 +1,305 @@
+//! `POST /circulation/requests`.
+
+use http::StatusCode;
+use pinakes_store::{StoreError, Txn, View};
+use serde_json::{Map, Value};
+
+use super::queue::{Queue, Request};
+use super::{REQUESTS, are_titles_requested, view};
+use crate::app::parse_uuid;
+use crate::circulation::book::Book;
+use crate::circulation::check_out::inactive;
+use crate::circulation::fees;
+use crate::circulation::loans;
+use crate::circulation::moment;
+use crate::circulation::neighbours::{HOLDINGS, INSTANCES, ITEMS, SERVICE_POINTS, USERS};
+use crate::circulation::overrides::{Block, Overrides};
+use crate::circulation::policies::REQUEST_POLICIES;
+use crate::circulation::records::{Records, object, text};
+use crate::circulation::rules::PolicyKind;
+use crate::circulation::terms::{self, Circumstances};
+use crate::collection::{self, Writer};
+use crate::error::{Fault, FolioError};
+
+/// Item statuses with the types of requests that they allow.
+const ALLOWED: [(&str, &[&str]); 9] = [
+    ("Available", &["Page"]),
+    ("Restricted", &["Hold", "Page"]),
+    ("Checked out", &["Hold", "Recall"]),
+    ("Awaiting pickup", &["Hold", "Recall"]),
+    ("Awaiting delivery", &["Hold", "Recall"]),
+    ("In transit", &["Hold", "Recall"]),
+    ("Paged", &["Hold", "Recall"]),
+    ("On order", &["Hold", "Recall"]),
+    ("In process", &["Hold", "Recall"]),
+];
+
+/// The types of requests that an item's status allows.
+pub(crate) fn allowed_types(status: &str) -> &'static [&'static str] {
+    match status {
+        "Missing" => &["Hold"],
+        _ => ALLOWED.iter().find(|(it, _)| *it == status).map_or(&[], |(_, types)| types),
+    }
+}
+
+/// A request that is asked for.
+pub(crate) struct Wish<'a> {
+    pub(crate) body: &'a Map<String, Value>,
+    pub(crate) overrides: &'a Overrides,
+}
+
+impl Wish<'_> {
+    fn text(&self, name: &str) -> &str {
+        self.body.get(name).and_then(Value::as_str).unwrap_or_default()
+    }
+}
+
+fn refused(fault: Fault) -> FolioError {
+    FolioError::unprocessable(fault)
+}
+
+/// Makes a request and does what it brings about: a page reserves the item, a recall makes a loan due earlier.
+pub(crate) fn create(txn: &mut Txn<'_>, writer: &Writer, wish: &Wish<'_>) -> Result<Value, FolioError> {
+    let mut known = Records::default();
+    let kind = wish.text("requestType").to_owned();
+    if !matches!(kind.as_str(), "Hold" | "Page" | "Recall") {
+        let message = "requestType must be one of the following: \"Hold\", \"Page\", \"Recall\"";
+        return Err(refused(Fault::new(message).with("requestType", kind)));
+    }
+    let by_title = are_titles_requested(txn)?;
+    let is_for_title = wish.text("requestLevel") == "Title";
+    if is_for_title && !by_title {
+        let message = "requestLevel must be one of the following: \"Item\"";
+        return Err(refused(Fault::new(message).with("requestLevel", "Title")));
+    }
+    let user = requester(txn, writer, wish)?;
+    let mut book = match is_for_title {
+        true => item_of_title(txn, &mut known, wish, &kind)?,
+        false => Some(item(txn, &mut known, wish)?),
+    };
+    let instance = match &book {
+        Some(book) => book.instance_id().to_owned(),
+        None => instance(txn, wish)?,
+    };
+    let mut queue = match &book {
+        Some(book) => Queue::of_item(txn, book, writer.now_ms)?,
+        None => Queue::by(txn, "instanceId", &instance, "", writer.now_ms)?,
+    };
+    refuse_pickup(txn, &mut known, wish)?;
+    if let Some(book) = &book {
+        refuse_item(txn, &mut known, &user, book, &kind)?;
+        refuse_double(&queue, &user, book)?;
+    }
+    queue.settle(txn, writer)?;
+
+    let mut body = view::stored(wish.body.clone());
+    body.remove("overrideBlocks");
+    body.insert("instanceId".into(), instance.into());
+    body.insert("requestLevel".into(), if is_for_title { "Title" } else { "Item" }.into());
+    let date = moment::parse(wish.text("requestDate")).unwrap_or(moment::from_ms(writer.now_ms));
+    body.insert("requestDate".into(), moment::wire(date).into());
+    body.insert("status".into(), super::NOT_FILLED.into());
+    body.insert("position".into(), (queue.requests().len() as u64 + 1).into());
+    // A hold for a title gets its item when one comes back.
+    if let Some(book) = book.as_ref().filter(|_| !is_for_title || kind != "Hold") {
+        body.insert("itemId".into(), book.id().into());
+        if let Some(holdings) = book.item.get("holdingsRecordId") {
+            body.insert("holdingsRecordId".into(), holdings.clone());
+        }
+    }
+    let stored = collection::insert(txn, writer, &REQUESTS, body)?.body;
+    if let Some(book) = book.as_mut().filter(|_| !is_for_title || kind != "Hold") {
+        take_effect(txn, writer, &mut known, book, &kind)?;
+    }
+    Ok(view::extended_all(txn, &mut known, &[stored])?.pop().unwrap_or_default())
+}
+
+/// Who asks, if they may.
+fn requester(txn: &mut Txn<'_>, writer: &Writer, wish: &Wish<'_>) -> Result<Value, FolioError> {
+    let id = wish.text("requesterId");
+    let Some(user) = txn.get(&USERS.kind, id)? else {
+        let fault = Fault::new("A valid user and patron group are required. User is null");
+        return Err(refused(fault.with("requesterId", id)));
+    };
+    let user = user.json()?;
+    if text(&user, "patronGroup").is_empty() {
+        let fault = Fault::new("A valid patron group is required. PatronGroup ID is null");
+        return Err(refused(fault.with("requesterId", id)));
+    }
+    let mut faults = Vec::new();
+    if inactive(&user, writer.now_ms, "").is_some() {
+        faults.push(Fault::new("Inactive users cannot make requests").with("requesterId", id));
+    }
+    if !wish.overrides.passes(Block::Patron) {
+        for reason in fees::manual_blocks(txn, id, "requests", writer.now_ms)? {
+            let fault = Fault::new("Patron blocked from requesting").code("USER_IS_BLOCKED_MANUALLY");
+            faults.push(wish.overrides.refusal(fault.with("reason", reason), Block::Patron));
+        }
+        for block in fees::automated_blocks(txn, &user, writer.now_ms)? {
+            if block.keeps_from_requesting {
+                let fault = Fault::new(block.message).code("USER_IS_BLOCKED_AUTOMATICALLY");
+                faults.push(wish.overrides.refusal(fault, Block::Patron));
+            }
+        }
+    }
+    if faults.is_empty() {
+        Ok(user)
+    } else {
+        Err(FolioError::faults(StatusCode::UNPROCESSABLE_ENTITY, faults))
+    }
+}
+
+fn item(view: &mut View<'_>, known: &mut Records, wish: &Wish<'_>) -> Result<Book, FolioError> {
+    let given = wish.text("itemId");
+    if given.is_empty() {
+        return Err(refused(
+            Fault::new("Cannot create an item level request with no item ID").with("itemId", "null"),
+        ));
+    }
+    let found = match parse_uuid(given) {
+        Some(id) => known.get(view, &ITEMS, &id)?,
+        None => None,
+    };
+    match found {
+        Some(item) => Ok(Book::of(view, known, item)?),
+        None => Err(refused(Fault::new("Item does not exist").with("itemId", given))),
+    }
+}
+
+fn instance(view: &mut View<'_>, wish: &Wish<'_>) -> Result<String, FolioError> {
+    let id = wish.text("instanceId");
+    if view.has(&INSTANCES.kind, id)? {
+        return Ok(id.to_owned());
+    }
+    Err(refused(Fault::new("Instance does not exist").code("INSTANCE_DOES_NOT_EXIST").with("instanceId", id)))
+}
+
+/// The item that a request for a title is about: one that allows the type; for a hold there may be none.
+fn item_of_title(
+    txn: &mut Txn<'_>,
+    known: &mut Records,
+    wish: &Wish<'_>,
+    kind: &str,
+) -> Result<Option<Book>, FolioError> {
+    use pinakes_store::{Expr, Query};
+    let instance = instance(txn, wish)?;
+    let of_title = Query::filter(Expr::Is("instanceId".into(), instance.as_str().into()));
+    let holdings: Vec<pinakes_store::Value> =
+        txn.find(&HOLDINGS.kind, &of_title)?.into_iter().map(|it| it.id.into()).collect();
+    let items = if holdings.is_empty() {
+        Vec::new()
+    } else {
+        txn.find(&ITEMS.kind, &Query::filter(Expr::In("holdingsRecordId".into(), holdings)))?
+    };
+    for item in items {
+        let book = Book::of(txn, known, item.json()?.into())?;
+        if allowed_types(book.status()).contains(&kind) {
+            return Ok(Some(book));
+        }
+    }
+    if kind == "Hold" {
+        return Ok(None);
+    }
+    let message = format!("{kind} requests are not allowed for this patron and title combination");
+    Err(refused(Fault::new(message).with("requestType", kind).with("instanceId", instance)))
+}
+
+/// Refuses a hold shelf that is nowhere.
+fn refuse_pickup(view: &mut View<'_>, known: &mut Records, wish: &Wish<'_>) -> Result<(), FolioError> {
+    let id = wish.text("pickupServicePointId");
+    if id.is_empty() {
+        if wish.text("fulfillmentPreference") == "Delivery" {
+            return Ok(());
+        }
+        let fault = Fault::new("Hold Shelf Fulfillment Requests require a Pickup Service Point");
+        return Err(refused(fault.with("id", wish.text("id"))));
+    }
+    let message = match known.get(view, &SERVICE_POINTS, id)? {
+        None => "Pickup service point does not exist",
+        Some(point) if point["pickupLocation"].as_bool() != Some(true) => {
+            "Service point is not a pickup location"
+        }
+        Some(_) => return Ok(()),
+    };
+    Err(refused(Fault::new(message).with("pickupServicePointId", id)))
+}
+
+/// Refuses what the item's status, the rules, or the requester's own loan do not allow.
+fn refuse_item(
+    view: &mut View<'_>,
+    known: &mut Records,
+    user: &Value,
+    book: &Book,
+    kind: &str,
+) -> Result<(), FolioError> {
+    if let Some(loan) = open_loan(view, book)?
+        && text(&loan, "userId") == text(user, "id")
+    {
+        let fault = Fault::new("This requester currently has this item on loan.");
+        return Err(refused(
+            fault
+                .with("itemId", book.id())
+                .with("userId", text(user, "id"))
+                .with("loanId", text(&loan, "id")),
+        ));
+    }
+    if !allowed_types(book.status()).contains(&kind) {
+        let message =
+            format!("{kind} requests are not allowed for {} item status combination", book.status());
+        return Err(refused(Fault::new(message).with(kind, book.status())));
+    }
+    let chosen = terms::choose(view, book, text(user, "patronGroup"))?;
+    let id = chosen.policies.id(PolicyKind::Request);
+    let Some(policy) = known.get(view, &REQUEST_POLICIES, id)? else {
+        let message = format!("Request policy {id} could not be found, please check circulation rules");
+        return Err(refused(Fault::new(message).with(PolicyKind::Request.id_key(), id)));
+    };
+    let types = policy["requestTypes"].as_array().map(Vec::as_slice).unwrap_or_default();
+    if types.iter().any(|it| it.as_str() == Some(kind)) {
+        return Ok(());
+    }
+    let message = format!("{kind} requests are not allowed for this patron and item combination");
+    Err(refused(Fault::new(message).with("requestType", kind)))
+}
+
+fn open_loan(view: &mut View<'_>, book: &Book) -> Result<Option<Value>, StoreError> {
+    loans::open_loan_of(view, book.id())?.map(|it| it.json()).transpose()
+}
+
+fn refuse_double(queue: &Queue, user: &Value, book: &Book) -> Result<(), FolioError> {
+    let user = text(user, "id");
+    let own = |it: &&Request| it.requester() == user && (it.item().is_empty() || it.item() == book.id());
+    let Some(own) = queue.requests().iter().find(own) else { return Ok(()) };
+    let fault = Fault::new("This requester already has an open request for this item");
+    Err(refused(fault.with("requesterId", user).with("itemId", book.id()).with("requestId", own.id())))
+}
+
+/// What a request changes at once.
+fn take_effect(
+    txn: &mut Txn<'_>,
+    writer: &Writer,
+    known: &mut Records,
+    book: &mut Book,
+    kind: &str,
+) -> Result<(), FolioError> {
+    if kind == "Page" {
+        return book.set_status(txn, writer, known, "Paged", |_| {});
+    }
+    let Some(loan) = open_loan(txn, book)? else { return Ok(()) };
+    let mut changed = object(&loan);
+    changed.remove("actionComment");
+    let action = if kind == "Recall" { "recallrequested" } else { "holdrequested" };
+    changed.insert("action".into(), action.into());
+    if kind == "Recall" && loan["dueDateChangedByRecall"].as_bool() != Some(true) {
+        let policy = terms::loan_policy(txn, known, text(&loan, "loanPolicyId"))?;
+        let point = text(&loan, "checkoutServicePointId");
+        let circumstances = Circumstances::of(txn, known, &policy, point, writer.now_ms)?;
+        let dates = (moment::parse(text(&loan, "loanDate")), moment::parse(text(&loan, "dueDate")));
+        if let (Some(loan_date), Some(due_date)) = dates {
+            let recalled = circumstances.terms(&policy, false).at_recall(loan_date, due_date);
+            changed.insert("dueDate".into(), moment::wire(recalled).into());
+            changed.insert("dueDateChangedByRecall".into(), (recalled != due_date).into());
+        }
+    }
+    loans::change(txn, writer, changed).map(drop)
+}

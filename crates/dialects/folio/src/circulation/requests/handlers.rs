@@ -1,0 +1,213 @@
+//! `/circulation/requests` and what is below it.
+
+use http::StatusCode;
+use http::header::LOCATION;
+use pinakes_http::answer;
+use pinakes_store::{Expr, Query, StoreError, Txn, View, Weight};
+use serde_json::{Map, Value, json};
+
+use super::queue::{Queue, Request};
+use super::{REQUESTS, change, create, view};
+use crate::app::{Call, json_answer};
+use crate::circulation::book::Book;
+use crate::circulation::neighbours::{ITEMS, SERVICE_POINTS, USERS};
+use crate::circulation::overrides::Overrides;
+use crate::circulation::policies::REQUEST_POLICIES;
+use crate::circulation::records::{Records, text};
+use crate::circulation::rules::PolicyKind;
+use crate::circulation::terms;
+use crate::collection::{Page, Writer, page_of};
+use crate::error::{Answer, Fault, FolioError};
+use crate::permissions::Access;
+use crate::routes::Routes;
+
+/// The routes of requests.
+pub(crate) fn routes(routes: Routes) -> Routes {
+    let queue = "/circulation/requests/queue";
+    let of_item = format!("{queue}/item/{{id}}");
+    let of_instance = format!("{queue}/instance/{{id}}");
+    routes
+        .get("/circulation/requests", Access::to("circulation.requests.collection.get"), list)
+        .post("/circulation/requests", Access::to("circulation.requests.item.post"), make)
+        .get("/circulation/requests/{id}", Access::to("circulation.requests.item.get"), by_id)
+        .put("/circulation/requests/{id}", Access::to("circulation.requests.item.put"), replace)
+        .delete("/circulation/requests/{id}", Access::to("circulation.requests.item.delete"), remove)
+        .post("/circulation/requests/{id}/move", Access::to("circulation.requests.item.move.post"), move_to)
+        .get(
+            "/circulation/requests/allowed-service-points",
+            Access::to("circulation.requests.allowed-service-points.get"),
+            allowed_service_points,
+        )
+        .get(&of_item, Access::to("circulation.requests.queue.item.get"), |call| show_queue(call, "itemId"))
+        .get(&of_instance, Access::to("circulation.requests.queue.instance.get"), |call| {
+            show_queue(call, "instanceId")
+        })
+        .post(
+            &format!("{of_item}/reorder"),
+            Access::to("circulation.requests.queue.item-reorder.collection.post"),
+            |call| reorder(call, "itemId"),
+        )
+        .post(
+            &format!("{of_instance}/reorder"),
+            Access::to("circulation.requests.queue.instance-reorder.collection.post"),
+            |call| reorder(call, "instanceId"),
+        )
+        .post(
+            "/scheduled-request-expiration",
+            Access::to("circulation-storage.scheduled-request-expiration.post"),
+            expire,
+        )
+}
+
+async fn list(call: Call) -> Answer {
+    let page = Page::of(&call)?;
+    let read = move |view: &mut View<'_>| -> Result<(Vec<Value>, u64), FolioError> {
+        let (records, total) = page_of(view, &REQUESTS, &page)?;
+        let requests: Result<Vec<Value>, StoreError> =
+            records.iter().map(pinakes_store::Record::json).collect();
+        Ok((view::extended_all(view, &mut Records::default(), &requests?)?, total))
+    };
+    let (requests, total) = call.db().read(Weight::Scan, read).await?;
+    Ok(json_answer(StatusCode::OK, &json!({"requests": requests, "totalRecords": total})))
+}
+
+async fn by_id(call: Call) -> Answer {
+    let id = call.uuid_param("id")?;
+    let read = move |view: &mut View<'_>| -> Result<Option<Value>, FolioError> {
+        let Some(record) = view.get(&REQUESTS.kind, &id)? else { return Ok(None) };
+        Ok(view::extended_all(view, &mut Records::default(), &[record.json()?])?.pop())
+    };
+    let found = call.db().read(Weight::Point, read).await?;
+    let request = found.ok_or_else(|| FolioError::not_found("request not found"))?;
+    Ok(json_answer(StatusCode::OK, &request))
+}
+
+async fn make(mut call: Call) -> Answer {
+    let body = call.object().await?;
+    // Blocks are passed over in `requestProcessingParameters.overrideBlocks`.
+    let parameters =
+        body.get("requestProcessingParameters").and_then(Value::as_object).cloned().unwrap_or_default();
+    let overrides = Overrides::of(&call, &parameters)?;
+    let writer = Writer::of(&call);
+    let write = move |txn: &mut Txn<'_>| {
+        let mut body = body.clone();
+        body.remove("requestProcessingParameters");
+        create::create(txn, &writer(), &create::Wish { body: &body, overrides: &overrides })
+    };
+    let request = call.db().write(write).await?;
+    let location = format!("/circulation/requests/{}", text(&request, "id"));
+    Ok(answer::with_header(json_answer(StatusCode::CREATED, &request), LOCATION, &location))
+}
+
+async fn replace(mut call: Call) -> Answer {
+    let id = call.uuid_param("id")?;
+    let body = call.object().await?;
+    let writer = Writer::of(&call);
+    call.db().write(move |txn| change::replace(txn, &writer(), &id, body.clone())).await?;
+    Ok(answer::empty(StatusCode::NO_CONTENT))
+}
+
+async fn remove(call: Call) -> Answer {
+    let id = call.uuid_param("id")?;
+    let writer = Writer::of(&call);
+    call.db().write(move |txn| change::remove(txn, &writer(), &id)).await?;
+    Ok(answer::empty(StatusCode::NO_CONTENT))
+}
+
+/// `{"destinationItemId","requestType"?}`.
+async fn move_to(mut call: Call) -> Answer {
+    let id = call.uuid_param("id")?;
+    let body = Value::Object(call.object().await?);
+    let writer = Writer::of(&call);
+    let write = move |txn: &mut Txn<'_>| {
+        let item = text(&body, "destinationItemId");
+        change::move_to(txn, &writer(), &id, item, body["requestType"].as_str())
+    };
+    let request = call.db().write(write).await?;
+    Ok(json_answer(StatusCode::OK, &request))
+}
+
+/// The queue of an item or of an instance.
+fn queue_of(view: &mut View<'_>, field: &str, id: &str, now_ms: i64) -> Result<Queue, FolioError> {
+    let item = if field == "itemId" { id } else { "" };
+    Ok(Queue::by(view, field, id, item, now_ms)?)
+}
+
+async fn show_queue(call: Call, field: &'static str) -> Answer {
+    let (id, now_ms) = (call.uuid_param("id")?, call.app.now_ms());
+    let read = move |view: &mut View<'_>| -> Result<Vec<Value>, FolioError> {
+        let queue = queue_of(view, field, &id, now_ms)?;
+        let requests: Vec<Value> = queue.requests().iter().map(|it| it.0.clone()).collect();
+        Ok(view::extended_all(view, &mut Records::default(), &requests)?)
+    };
+    let requests = call.db().read(Weight::Scan, read).await?;
+    let total = requests.len();
+    Ok(json_answer(StatusCode::OK, &json!({"requests": requests, "totalRecords": total})))
+}
+
+/// `{"reorderedQueue":[{"id","newPosition"}]}`.
+async fn reorder(mut call: Call, field: &'static str) -> Answer {
+    let id = call.uuid_param("id")?;
+    let body = Value::Object(call.object().await?);
+    let entries = body["reorderedQueue"].as_array().cloned().unwrap_or_default();
+    let order: Vec<(String, u64)> = entries
+        .iter()
+        .map(|it| (text(it, "id").to_owned(), it["newPosition"].as_u64().unwrap_or_default()))
+        .collect();
+    let writer = Writer::of(&call);
+    let write = move |txn: &mut Txn<'_>| -> Result<Vec<Value>, FolioError> {
+        let writer = writer();
+        let mut queue = queue_of(txn, field, &id, writer.now_ms)?;
+        change::reorder(txn, &writer, &mut queue, &order)?;
+        let requests: Vec<Value> = queue.requests().iter().map(|it: &Request| it.0.clone()).collect();
+        Ok(view::extended_all(txn, &mut Records::default(), &requests)?)
+    };
+    let requests = call.db().write(write).await?;
+    let total = requests.len();
+    Ok(json_answer(StatusCode::OK, &json!({"requests": requests, "totalRecords": total})))
+}
+
+/// Which service points a requester may choose, by type of request: `?operation=create&requesterId=&itemId=`.
+async fn allowed_service_points(call: Call) -> Answer {
+    let given = |name: &str| call.query.get(name).unwrap_or_default().to_owned();
+    let (requester, item) = (given("requesterId"), given("itemId"));
+    let read = move |view: &mut View<'_>| -> Result<Value, FolioError> {
+        let mut known = Records::default();
+        let missing = |what: &str, name: &str, id: &str| {
+            FolioError::unprocessable(Fault::new(format!("{what} with ID {id} was not found")).with(name, id))
+        };
+        let Some(user) = known.get(view, &USERS, &requester)? else {
+            return Err(missing("User", "requesterId", &requester));
+        };
+        let Some(found) = known.get(view, &ITEMS, &item)? else {
+            return Err(missing("Item", "itemId", &item));
+        };
+        let book = Book::of(view, &mut known, found)?;
+        let chosen = terms::choose(view, &book, text(&user, "patronGroup"))?;
+        let policy =
+            known.get(view, &REQUEST_POLICIES, chosen.policies.id(PolicyKind::Request))?.unwrap_or_default();
+        let pickup = Query::filter(Expr::Is("pickupLocation".into(), true.into()));
+        let mut points = Vec::new();
+        for record in view.find(&SERVICE_POINTS.kind, &pickup)? {
+            let point = record.json()?;
+            points.push(json!({"id": point["id"], "name": point["name"]}));
+        }
+        let mut allowed = Map::new();
+        for kind in create::allowed_types(book.status()) {
+            let is_allowed =
+                policy["requestTypes"].as_array().is_some_and(|it| it.iter().any(|it| it == kind));
+            if is_allowed && !points.is_empty() {
+                allowed.insert((*kind).to_owned(), Value::Array(points.clone()));
+            }
+        }
+        Ok(Value::Object(allowed))
+    };
+    let body = call.db().read(Weight::Scan, read).await?;
+    Ok(json_answer(StatusCode::OK, &body))
+}
+
+async fn expire(call: Call) -> Answer {
+    let writer = Writer::of(&call);
+    call.db().write(move |txn| change::expire(txn, &writer())).await?;
+    Ok(answer::empty(StatusCode::NO_CONTENT))
+}

@@ -1,0 +1,93 @@
+//! A request as desks see it: with item, title, requester and pickup service point as they are now.
+
+use pinakes_store::{StoreError, View};
+use serde_json::{Map, Value, json};
+
+use crate::circulation::book::Book;
+use crate::circulation::loans;
+use crate::circulation::loans::view::{person, service_point};
+use crate::circulation::neighbours::{GROUPS, INSTANCES, ITEMS, SERVICE_POINTS, USERS};
+use crate::circulation::policies::CANCELLATION_REASONS;
+use crate::circulation::records::{Records, copy, object, text};
+
+/// Requests as desks see them, in their order.
+pub(crate) fn extended_all(
+    view: &mut View<'_>,
+    known: &mut Records,
+    requests: &[Value],
+) -> Result<Vec<Value>, StoreError> {
+    let of = |field: &'static str| requests.iter().map(move |it| text(it, field));
+    let items = known.load(view, &ITEMS, of("itemId"))?;
+    Book::load(view, known, &items)?;
+    known.load(view, &INSTANCES, of("instanceId"))?;
+    let users = known.load(view, &USERS, of("requesterId").chain(of("proxyUserId")))?;
+    known.load(view, &GROUPS, users.iter().map(|it| text(it, "patronGroup")))?;
+    known.load(view, &SERVICE_POINTS, of("pickupServicePointId"))?;
+    requests.iter().map(|it| extended(view, known, it)).collect()
+}
+
+fn extended(view: &mut View<'_>, known: &mut Records, request: &Value) -> Result<Value, StoreError> {
+    let mut body = object(request);
+    let metadata = body.remove("metadata");
+    let instance = known.at(view, &INSTANCES, request, "instanceId")?.unwrap_or_default();
+    let mut title = Map::new();
+    copy(&instance, &["title", "identifiers", "publication", "editions"], &mut title);
+    let contributors = instance["contributors"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let names: Vec<Value> = contributors.iter().map(|it| json!({"name": text(it, "name")})).collect();
+    title.insert("contributorNames".into(), names.into());
+    body.insert("instance".into(), Value::Object(title));
+    if let Some(item) = known.at(view, &ITEMS, request, "itemId")? {
+        let book = Book::of(view, known, item)?;
+        let mut shown = book.summary();
+        let status = book.status().to_owned();
+        shown.insert("status".into(), status.into());
+        shown.remove("id");
+        shown.remove("title");
+        shown.remove("contributors");
+        body.insert("item".into(), Value::Object(shown));
+        if let Some(loan) = loans::open_loan_of(view, book.id())? {
+            let mut shown = Map::new();
+            copy(&loan.json()?, &["dueDate"], &mut shown);
+            body.insert("loan".into(), Value::Object(shown));
+        }
+    }
+    for (field, name) in [("requesterId", "requester"), ("proxyUserId", "proxy")] {
+        let Some(user) = known.at(view, &USERS, request, field)? else { continue };
+        let mut shown = person(&user);
+        shown.remove("patronGroup");
+        copy(&user, &["type"], &mut shown);
+        if let Some(group) = known.at(view, &GROUPS, &user, "patronGroup")? {
+            let mut group_shown = Map::new();
+            copy(&group, &["id", "group", "desc"], &mut group_shown);
+            shown.insert("patronGroupId".into(), group["id"].clone());
+            shown.insert("patronGroup".into(), Value::Object(group_shown));
+        }
+        body.insert(name.into(), Value::Object(shown));
+    }
+    if let Some(point) = known.at(view, &SERVICE_POINTS, request, "pickupServicePointId")? {
+        body.insert("pickupServicePoint".into(), service_point(&point));
+    }
+    if let Some(reason) = known.at(view, &CANCELLATION_REASONS, request, "cancellationReasonId")? {
+        let mut shown = Map::new();
+        copy(&reason, &["name", "publicDescription"], &mut shown);
+        body.insert("cancellationReason".into(), Value::Object(shown));
+    }
+    body.extend(metadata.map(|it| ("metadata".to_owned(), it)));
+    Ok(Value::Object(body))
+}
+
+/// What a client sends of a request without what was added to it for reading.
+pub(crate) fn stored(mut body: Map<String, Value>) -> Map<String, Value> {
+    const ADDED: [&str; 8] = [
+        "item",
+        "instance",
+        "requester",
+        "proxy",
+        "pickupServicePoint",
+        "loan",
+        "cancellationReason",
+        "deliveryAddress",
+    ];
+    body.retain(|name, _| !ADDED.contains(&name.as_str()));
+    body
+}
