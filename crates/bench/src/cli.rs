@@ -18,13 +18,16 @@ use crate::generate::{citations, topics, users};
 use crate::load::ClientSettings;
 use crate::report;
 use crate::runner::Finished;
+use crate::scenario::folio_desk::FolioDeskArgs;
 use crate::scenario::http::HttpArgs;
 use crate::scenario::labe::LabeArgs;
 use crate::scenario::labe_data::LabeDataArgs;
 use crate::scenario::scicat_ingest::ScicatIngestArgs;
 use crate::scenario::scicat_origdatablocks::ScicatOrigdatablocksArgs;
 use crate::scenario::scicat_reads::ScicatReadsArgs;
-use crate::scenario::{http, labe, labe_data, scicat_ingest, scicat_origdatablocks, scicat_reads, seconds};
+use crate::scenario::{
+    folio_desk, http, labe, labe_data, scicat_ingest, scicat_origdatablocks, scicat_reads, seconds,
+};
 use crate::stop::Stop;
 use crate::verdict::{rate, thousands};
 
@@ -52,6 +55,8 @@ pub enum Command {
     Labe(LabeArgs),
     /// Write the catalogue and the citations that `labe` asks for.
     LabeData(LabeDataArgs),
+    /// FOLIO: lend and take back at the desks.
+    FolioDesk(FolioDeskArgs),
     /// Any URL under any kind of load.
     Http(Box<HttpArgs>),
     /// Compare two runs, or two folders of repeated runs.
@@ -163,6 +168,7 @@ async fn run_command(command: &Command) -> Result<ExitCode, BenchError> {
         Command::ScicatOrigdatablocks(args) => conclude(scicat_origdatablocks::run(args, &stop).await?),
         Command::Labe(args) => conclude(labe::run(args, &stop).await?),
         Command::LabeData(args) => print(&labe_data::run(args)?),
+        Command::FolioDesk(args) => conclude(folio_desk::run(args, &stop).await?),
         Command::Http(args) => conclude(http::run(args, &stop).await?),
         Command::Compare(args) => print(&compare(&args.a, &args.b)?),
         Command::Ceiling(args) => ceiling(args, &stop).await,

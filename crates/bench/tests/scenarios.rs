@@ -14,9 +14,12 @@ use pinakes_bench::cli::{BenchArgs, Command};
 use pinakes_bench::compare::compare;
 use pinakes_bench::result::{Ended, RunResult, StepKind};
 use pinakes_bench::runner::Finished;
-use pinakes_bench::scenario::{http, labe, labe_data, scicat_ingest, scicat_origdatablocks, scicat_reads};
+use pinakes_bench::scenario::{
+    folio_desk, http, labe, labe_data, scicat_ingest, scicat_origdatablocks, scicat_reads,
+};
 use pinakes_bench::stop::Stop;
 use servers::TestServer;
+use servers::folio::{self, Library};
 use servers::scicat::{Datasets, PASSWORD, router};
 
 #[derive(Debug, Parser)]
@@ -31,6 +34,7 @@ async fn run(words: &[&str], stop: &Stop) -> Result<Finished, BenchError> {
     match cli.args.command {
         Command::Http(args) => http::run(&args, stop).await,
         Command::Labe(args) => labe::run(&args, stop).await,
+        Command::FolioDesk(args) => folio_desk::run(&args, stop).await,
         Command::ScicatReads(args) => scicat_reads::run(&args, stop).await,
         Command::ScicatIngest(args) => scicat_ingest::run(&args, stop).await,
         Command::ScicatOrigdatablocks(args) => scicat_origdatablocks::run(&args, stop).await,
@@ -146,6 +150,38 @@ async fn ingest_saturates_and_cleans_up() {
     assert!(result.steps.iter().any(|step| step.kind == StepKind::Closed));
     assert!(result.steps.iter().all(|step| step.total.n_errors == 0), "{result:?}");
     assert!(datasets.lock().unwrap().is_empty(), "the data was left behind");
+}
+
+#[tokio::test]
+async fn desks_lend_and_take_back_and_leave_nothing() {
+    let library = Library::default();
+    let server = TestServer::start(folio::router(&library));
+    for bare in [false, true] {
+        let out = tempfile::tempdir().unwrap();
+        let (url, folder) = (server.url(), out.path().to_str().unwrap());
+        let mut words =
+            vec!["folio-desk", "--url", &url, "--out", folder, "--tenant", "diku", "--username", "ann"];
+        words.extend(["--password", PASSWORD, "--desks", "1,5", "--items", "2", "--step-s", "0.3"]);
+        words.extend(["--warmup-s", "0.1", "--no-ceiling"]);
+        words.extend(bare.then_some("--bare"));
+        let Finished { result, outcome } = run(&words, &Stop::default()).await.unwrap();
+        outcome.unwrap();
+        check_report(out.path(), &result);
+        assert_eq!(result.steps.len(), 2);
+        for step in &result.steps {
+            assert_eq!(step.total.n_errors, 0, "{:?}", step.total.messages);
+            assert!(step.total.n_ok > 0);
+            assert_eq!(step.labels["import"], "no import");
+        }
+        let n_published = result.notes.iter().filter(|it| it.contains("; published: 1100 ms")).count();
+        assert_eq!(n_published, usize::from(!bare), "{:?}", result.notes);
+        let n_whole = result.notes.iter().filter(|it| it.contains("with its reads")).count();
+        assert_eq!(n_whole, if bare { 0 } else { 4 }, "{:?}", result.notes);
+        assert!(result.notes.iter().any(|it| it.contains("the request of a check-out: p50")));
+    }
+    let shelf = library.lock().unwrap();
+    assert!(0 < shelf.n_loans);
+    assert!(shelf.records.is_empty(), "left behind: {:?}", shelf.records.keys().take(3).collect::<Vec<_>>());
 }
 
 #[tokio::test]

@@ -7,6 +7,8 @@
 //! `docs/bench.md`. Dependent requests (create, then upload into what was created) are a
 //! [`Script`](crate::load::Script) in closed load; bulk beside interactive is two groups in one step.
 
+pub mod folio;
+pub mod folio_desk;
 pub mod http;
 pub mod labe;
 pub mod labe_data;

@@ -183,7 +183,7 @@ fn json_headers(authorization: Option<HeaderValue>) -> Arc<HeaderMap> {
     Arc::new(headers)
 }
 
-async fn single(target: &Arc<Target>, request: &Request) -> Result<Answer, BenchError> {
+pub(super) async fn single(target: &Arc<Target>, request: &Request) -> Result<Answer, BenchError> {
     let mut connection = Connection::new(Arc::clone(target), SINGLE_TIMEOUT);
     connection.exchange(request, AnswerBody::Keep).await.map_err(|failure| BenchError::CannotConnect {
         address: target.authority.clone(),
