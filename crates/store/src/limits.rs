@@ -53,8 +53,11 @@ pub struct Limits {
     pub map_bytes: u64,
     /// Sessions of a PostgreSQL database that one server opens at most, over all tenants (32).
     pub database_sessions: usize,
-    /// Writes of one tenant that run at once on PostgreSQL (16); others wait in its queue.
+    /// Transactions of one tenant that run at once on PostgreSQL (2): each takes the writes that wait in its queue together.
     pub tenant_writers: usize,
+    /// How long a PostgreSQL database that does not answer is waited for, counted from its first silence, in
+    /// milliseconds (20 s). Beyond: 503.
+    pub database_wait_ms: u64,
     /// Size of the write-ahead log at which it is written back, in bytes (64 MiB).
     pub log_bytes: u64,
     /// Records that the text index may be behind before writes wait for it (20,000).
@@ -93,7 +96,8 @@ impl Default for Limits {
             page_cache_kib: 8 << 10,
             map_bytes: 1 << 40,
             database_sessions: 32,
-            tenant_writers: 16,
+            tenant_writers: 2,
+            database_wait_ms: 20_000,
             log_bytes: 64 << 20,
             text_lag_records: 20_000,
             cached_callers: 10_000,

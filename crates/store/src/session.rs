@@ -10,7 +10,7 @@ use std::rc::Rc;
 use bytes::Bytes;
 use rusqlite::types::{ToSqlOutput, Value as SqliteValue, ValueRef};
 
-use crate::postgres::{self, PgSession};
+use crate::postgres::{self, Asked, PgSession};
 use crate::{Result, StoreError};
 
 /// A bound value.
@@ -166,6 +166,8 @@ pub(crate) enum Session<'a> {
     Sqlite(&'a rusqlite::Connection),
     /// PostgreSQL.
     Postgres(&'a mut PgSession),
+    /// One statement of PostgreSQL, answered apart: reads only.
+    Asked(&'a mut Asked),
 }
 
 /// A row of an answer; columns count from 0.
@@ -238,7 +240,7 @@ impl Session<'_> {
     pub(crate) fn flavour(&self) -> Flavour {
         match self {
             Self::Sqlite(_) => Flavour::Sqlite,
-            Self::Postgres(_) => Flavour::Postgres,
+            Self::Postgres(_) | Self::Asked(_) => Flavour::Postgres,
         }
     }
 
@@ -249,6 +251,7 @@ impl Session<'_> {
                 Ok(connection.prepare_cached(sql)?.execute(rusqlite::params_from_iter(values))?)
             }
             Self::Postgres(session) => session.execute(sql, values),
+            Self::Asked(asked) => asked.refuse(),
         }
     }
 
@@ -267,6 +270,7 @@ impl Session<'_> {
                 })?;
                 key.ok_or_else(|| StoreError::Damaged("no key was given".into()))
             }
+            Self::Asked(asked) => asked.refuse(),
         }
     }
 
@@ -279,6 +283,7 @@ impl Session<'_> {
     ) -> Result<()> {
         match self {
             Self::Postgres(session) => session.rows(sql, values, visit),
+            Self::Asked(asked) => asked.rows(sql, values, visit),
             Self::Sqlite(connection) => {
                 let mut statement = connection.prepare_cached(sql)?;
                 let mut rows = statement.query(rusqlite::params_from_iter(values))?;
@@ -327,6 +332,7 @@ impl Session<'_> {
         match self {
             Self::Sqlite(connection) => Ok(connection.execute_batch(sql)?),
             Self::Postgres(session) => session.batch(sql),
+            Self::Asked(asked) => asked.refuse(),
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::{Result, StoreError, Txn, View, check, text};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Weight {
     /// A few records by id: runs where it is called, microseconds in the embedded engine. In PostgreSQL one that
-    /// needs a single statement costs a single round trip.
+    /// needs a single statement shares a round trip with others; it runs twice, first to tell what it asks.
     Point,
     /// Lists, counts, facets: runs on a reading thread, of which a bounded number works at once.
     Scan,
@@ -91,6 +91,11 @@ impl Tenant {
         let timeout = Duration::from_millis(self.0.read_timeout_ms);
         if weight == Weight::Point && matches!(self.0.engine, Engine::Sqlite(_)) {
             return self.read_for(weight, timeout, closure);
+        }
+        if let (Weight::Point, Engine::Postgres(engine)) = (weight, &self.0.engine)
+            && let Some(result) = engine.read_beside(&mut closure).await
+        {
+            return result;
         }
         let permits = match weight {
             Weight::Point => &self.0.points,

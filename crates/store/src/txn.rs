@@ -152,7 +152,7 @@ impl Txn<'_> {
         let statements = self.view.statements(kind)?;
         let placed = match &mut self.view.session {
             Session::Postgres(session) => records::insert_record(session, statements, document, None)?,
-            Session::Sqlite(_) => None,
+            Session::Sqlite(_) | Session::Asked(_) => None,
         };
         let Some(placed) = placed else { return Err(self.taken_value(document, None)?) };
         self.adopt(document)?;
@@ -169,7 +169,7 @@ impl Txn<'_> {
         let statements = self.view.statements(first.kind)?;
         let placed = match &mut self.view.session {
             Session::Postgres(session) => records::insert_records(session, statements, documents, kept)?,
-            Session::Sqlite(_) => Vec::new(),
+            Session::Sqlite(_) | Session::Asked(_) => Vec::new(),
         };
         for (document, placed) in documents.iter().zip(placed) {
             if placed.is_none() {
@@ -311,8 +311,8 @@ impl Txn<'_> {
             self.drop_list(kind, list)?;
         }
         let statements = self.view.statements(kind)?;
-        if self.view.session.flavour() == Flavour::Postgres {
-            self.view.session.execute(&statements.delete_row, &[old.key.into(), id.into()])?;
+        if let Session::Postgres(session) = &mut self.view.session {
+            records::delete_record(session, statements, &old, kind)?;
             self.counters.count(kind, &before, -1);
             self.counters.note_change(kind);
             return Ok(Some(old));

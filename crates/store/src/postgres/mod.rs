@@ -6,14 +6,20 @@
 //! added up when read. A read closure sees one snapshot; one that needs a single statement costs a single
 //! round trip. Sessions are bounded over all tenants.
 
+mod batch;
 mod cells;
 mod constants;
 mod distribution;
+mod direct;
+mod driver;
+mod errors;
+mod fate;
 mod pool;
 pub(crate) mod records;
 pub(crate) mod schema;
 mod session;
 mod side;
+mod tls;
 pub(crate) mod words;
 mod writers;
 
@@ -21,10 +27,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio_postgres::Config;
+use tokio_postgres::config::TargetSessionAttrs;
 
 pub(crate) use cells::{cell, get};
+pub(crate) use direct::Asked;
+use direct::Lane;
+pub(crate) use driver::aside;
 use pool::Pool;
-pub(crate) use session::{PgSession, aside};
+pub(crate) use session::PgSession;
 pub(crate) use side::Side;
 use writers::Writers;
 
@@ -56,6 +66,7 @@ pub(crate) struct Postgres {
     shared: Arc<Shared>,
     statistics: Arc<Statistics>,
     writers: Writers,
+    lane: Lane,
 }
 
 impl Cluster {
@@ -73,11 +84,15 @@ impl Cluster {
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(Duration::from_secs(5));
         }
+        if 1 < config.get_hosts().len() && config.get_target_session_attrs() == TargetSessionAttrs::Any {
+            config.target_session_attrs(TargetSessionAttrs::ReadWrite);
+        }
         config.tcp_user_timeout(Duration::from_secs(15)).keepalives_idle(Duration::from_secs(30));
         if config.get_application_name().is_none() {
             config.application_name("pinakes");
         }
-        Ok(Self { pool: Arc::new(Pool::new(config, limits)), catalogue })
+        let tls = tokio_postgres::NoTls;
+        Ok(Self { pool: Arc::new(Pool::new(config, tls, limits)), catalogue })
     }
 
     /// The tenants, by name.
@@ -154,7 +169,8 @@ impl Cluster {
         }
         let statistics = Arc::new(Statistics::default());
         let writers = Writers::new(self.pool.clone(), schema.clone(), shared.clone(), statistics.clone());
-        Ok(Postgres { pool: self.pool.clone(), schema, shared, statistics, writers })
+        let lane = Lane::new(self.pool.clone(), &schema, shared.limits.connections);
+        Ok(Postgres { pool: self.pool.clone(), schema, shared, statistics, writers, lane })
     }
 }
 
@@ -190,7 +206,47 @@ enum Sight {
     Snapshot,
 }
 
+/// Reads tried anew at most when connections are lost under them: others may be as dead.
+const READ_ATTEMPTS: u32 = 8;
+
 impl Postgres {
+    /// Runs a closure whose one statement is answered beside those of others; `None` when it needs more than one,
+    /// or the lane is down, and must be read with [`Postgres::read`].
+    pub(crate) async fn read_beside<R, E: From<StoreError>>(
+        &self,
+        closure: &mut (impl FnMut(&mut View<'_>) -> std::result::Result<R, E> + Send),
+    ) -> Option<std::result::Result<R, E>> {
+        let mut asked = Asked::default();
+        let result = self.look(&mut asked, closure);
+        if asked.has_more() {
+            return None;
+        }
+        if !asked.is_waiting() {
+            return Some(result);
+        }
+        drop(result);
+        match self.lane.answer(&mut asked).await {
+            Ok(true) => {}
+            Ok(false) => return None,
+            Err(error) => return Some(Err(error.into())),
+        }
+        let result = self.look(&mut asked, closure);
+        (!asked.has_more()).then_some(result)
+    }
+
+    fn look<R, E>(
+        &self,
+        asked: &mut Asked,
+        closure: &mut impl FnMut(&mut View<'_>) -> std::result::Result<R, E>,
+    ) -> std::result::Result<R, E> {
+        closure(&mut View {
+            session: Session::Asked(asked),
+            state: State::Committed,
+            shared: &self.shared,
+            behind: None,
+        })
+    }
+
     /// Runs a closure on a snapshot, for `timeout` at most. One that promises few records is tried without
     /// a transaction first, and runs again when it asks for a second statement.
     pub(crate) fn read<R, E: From<StoreError>>(
@@ -204,7 +260,7 @@ impl Postgres {
             crate::Weight::Scan => Sight::Snapshot,
         };
         let deadline = Instant::now() + timeout;
-        let mut may_reconnect = true;
+        let mut n_lost = 0;
         loop {
             let mut session = self.pool.take(&self.schema)?;
             match sight {
@@ -231,9 +287,9 @@ impl Postgres {
             self.pool.give_back(session);
             if wants_snapshot && !is_broken {
                 sight = Sight::Snapshot;
-            } else if is_broken && result.is_err() && may_reconnect && Instant::now() < deadline {
+            } else if is_broken && result.is_err() && n_lost < READ_ATTEMPTS && Instant::now() < deadline {
                 // Reads go on when the server behind the session is gone and another has taken over.
-                may_reconnect = false;
+                n_lost += 1;
             } else {
                 return result;
             }
@@ -268,6 +324,7 @@ impl Drop for Postgres {
     /// Finishes what waits in the queue, then closes the sessions.
     fn drop(&mut self) {
         self.writers.close();
+        self.lane.close();
         self.pool.close(&self.schema);
         if let Some(side) = &self.shared.side {
             side.close();

@@ -1,18 +1,18 @@
 //! Sessions of a database, shared by all tenants: a bounded number, each of one tenant's schema.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio_postgres::Config;
 
+use super::errors::is_lasting;
 use super::session::PgSession;
+use super::tls::Tls;
 use crate::{Limits, Result, StoreError};
 
 /// How long a caller waits for a session before it is told to come back.
 const WAIT: Duration = Duration::from_secs(10);
-/// How long a lost connection is tried anew, so that a failover passes unnoticed.
-const RECONNECT: Duration = Duration::from_secs(20);
 /// Shortest bound on a statement: making the first tables takes longer than the shortest read should.
 const FEWEST: Duration = Duration::from_secs(1);
 /// Longest statement timeout that the engine takes: its settings are 32-bit numbers of milliseconds.
@@ -27,8 +27,13 @@ const SLOT_LOCK: i32 = 0x7069_6e61;
 /// A database and the sessions open to it.
 pub(crate) struct Pool {
     config: Config,
+    tls: Tls,
     statement_timeout: Duration,
+    /// How long a database that does not answer is tried anew, so that a failover passes unnoticed.
+    outage: Duration,
     n_most: usize,
+    /// Sessions that were lost so far.
+    n_lost: AtomicU64,
     state: Mutex<State>,
     changed: Condvar,
     n_waiting: AtomicUsize,
@@ -38,22 +43,49 @@ pub(crate) struct Pool {
 struct State {
     idle: Vec<PgSession>,
     n_open: usize,
+    /// Since when the database does not answer: whoever comes later waits for the rest of the time only.
+    down_since: Option<Instant>,
 }
 
 impl Pool {
-    pub(super) fn new(config: Config, limits: &Limits) -> Self {
+    pub(super) fn new(config: Config, tls: Tls, limits: &Limits) -> Self {
         Self {
             config,
+            tls,
             statement_timeout: Duration::from_millis(limits.read_timeout_ms).clamp(FEWEST, MOST),
+            outage: Duration::from_millis(limits.database_wait_ms),
             n_most: limits.database_sessions.max(2),
+            n_lost: AtomicU64::new(0),
             state: Mutex::default(),
             changed: Condvar::new(),
             n_waiting: AtomicUsize::new(0),
         }
     }
 
-    /// A session of its own, outside the bound, for one schema.
+    /// A session of its own, outside the bound, for one schema. A database that does not answer is tried again
+    /// for a while, counted from when that began.
     pub(super) fn connect(&self, schema: &str) -> Result<PgSession> {
+        loop {
+            match self.connect_once(schema) {
+                Ok(session) => {
+                    self.lock().down_since = None;
+                    return Ok(session);
+                }
+                Err(StoreError::Unavailable(reason)) if !is_lasting(&reason) => {
+                    let since = *self.lock().down_since.get_or_insert_with(Instant::now);
+                    if self.outage <= since.elapsed() {
+                        return Err(StoreError::Unavailable(reason));
+                    }
+                    tracing::warn!(reason, "no connection to the database; trying again");
+                    std::thread::sleep(PAUSE);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// The same, tried once.
+    pub(super) fn connect_once(&self, schema: &str) -> Result<PgSession> {
         let mut config = self.config.clone();
         let options = format!(
             "{} -c search_path=\"{}\" -c synchronous_commit=on -c statement_timeout={} -c lock_timeout={} \
@@ -64,20 +96,19 @@ impl Pool {
             WAIT.as_millis()
         );
         config.options(&options);
-        let until = Instant::now() + RECONNECT;
-        loop {
-            match PgSession::connect(&config, schema, self.statement_timeout) {
-                Ok(mut session) => {
-                    session.slot = take_slot(&mut session)?;
-                    return Ok(session);
-                }
-                Err(StoreError::Unavailable(reason)) if is_passing(&reason) && Instant::now() < until => {
-                    tracing::warn!(reason, "no connection to the database; trying again");
-                    std::thread::sleep(PAUSE);
-                }
-                Err(error) => return Err(error),
-            }
-        }
+        let mut session = PgSession::connect(&config, &self.tls, schema, self.statement_timeout)?;
+        session.slot = take_slot(&mut session)?;
+        Ok(session)
+    }
+
+    /// How long the server lets a statement run.
+    pub(super) fn statement_timeout(&self) -> Duration {
+        self.statement_timeout
+    }
+
+    /// How many sessions were lost: when it has grown, others may be as dead without knowing.
+    pub(super) fn n_lost(&self) -> u64 {
+        self.n_lost.load(Ordering::Acquire)
     }
 
     /// A session of one schema. Errors: none came free in time; the database does not answer.
@@ -116,6 +147,7 @@ impl Pool {
         if session.is_broken {
             drop(session);
             // After a restart or a failover the others are as dead as this one.
+            self.n_lost.fetch_add(1, Ordering::AcqRel);
             let idle = std::mem::take(&mut self.lock().idle);
             let n_closed = idle.len();
             drop(idle);
@@ -149,11 +181,6 @@ impl Pool {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// Whether waiting may help: a wrong password stays wrong.
-fn is_passing(reason: &str) -> bool {
-    !["28P01", "28000", "3D000"].iter().any(|code| reason.contains(code))
 }
 
 /// The first slot that no other session holds, held until this one ends.

@@ -9,7 +9,7 @@ use crate::document::{Document, Taken, searched_text};
 use crate::session::{Cell, Row};
 use crate::statements::{KindStatements, one_columns};
 use crate::view::STEP_CHUNKS;
-use crate::{Arity, Column, Kind, Result, StoreError, Text, Type};
+use crate::{Arity, Column, Kind, Record, Result, StoreError, Text, Type};
 
 use super::session::PgSession;
 
@@ -186,7 +186,25 @@ pub(crate) fn insert_record(
         placed = Some(place(&row)?);
         Ok(std::ops::ControlFlow::Break(()))
     })?;
+    note(session, document);
     Ok(placed)
+}
+
+/// Notes what the transaction wrote, by which it is told from others.
+fn note(session: &mut PgSession, document: &Document) {
+    session.mark.written = Some((document.kind.name, document.id.clone()));
+}
+
+/// Deletes a record; leaves a tombstone.
+pub(crate) fn delete_record(
+    session: &mut PgSession,
+    statements: &KindStatements,
+    record: &Record,
+    kind: &'static Kind,
+) -> Result<()> {
+    session.execute(&statements.delete_row, &[record.key.into(), record.id.as_str().into()])?;
+    session.mark.written = Some((kind.name, record.id.clone()));
+    Ok(())
 }
 
 /// Inserts many records in one flight; for each `None` when its id, or a unique value, is taken.
@@ -201,6 +219,9 @@ pub(crate) fn insert_records(
         .enumerate()
         .map(|(index, document)| insert_values(document, kept.get(index).copied().flatten()))
         .collect();
+    if let Some(last) = documents.last() {
+        note(session, last);
+    }
     session.many(&statements.insert_row, &lists, |row| place(&row))
 }
 
@@ -262,6 +283,7 @@ pub(crate) fn update_record(
     } else {
         session.rows(sql, &values, &mut visit)?;
     }
+    note(session, document);
     placed.ok_or_else(|| StoreError::Missing { kind: document.kind.name, id: document.id.clone() })
 }
 

@@ -9,17 +9,17 @@ use std::collections::HashMap;
 use std::future::poll_fn;
 use std::ops::ControlFlow;
 use std::pin::pin;
-use std::task::{Context, Poll};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use futures_util::TryStreamExt;
 use futures_util::future::join;
-use tokio::runtime::Runtime;
-use tokio_postgres::error::SqlState;
-use tokio_postgres::tls::NoTlsStream;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{Client, Config, Connection, NoTls, Socket, Statement};
+use tokio_postgres::{Client, Config, Connection, SimpleQueryMessage, Socket, Statement};
 
+use super::driver::{Driver, drive};
+use super::errors::ends_session;
+use super::tls::{Stream, Tls};
 use crate::session::{Cell, Row};
 use crate::{Result, StoreError};
 
@@ -45,39 +45,11 @@ enum Phase {
     Begun,
 }
 
-/// The runtime that a session polls on.
-struct Driver(Option<Runtime>);
-
-impl Driver {
-    fn new() -> Result<Self> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let failed = |source| StoreError::Io { path: "runtime of a database session".into(), source };
-        runtime.map(|it| Self(Some(it))).map_err(failed)
-    }
-
-    /// Errors: the session is being dropped.
-    fn block_on<F: Future>(&self, future: F) -> Result<F::Output> {
-        match &self.0 {
-            Some(runtime) => Ok(aside(|| runtime.block_on(future))),
-            None => Err(StoreError::Closed),
-        }
-    }
-}
-
-impl Drop for Driver {
-    /// Does not wait, so that a session may end on a thread of another runtime.
-    fn drop(&mut self) {
-        if let Some(runtime) = self.0.take() {
-            runtime.shutdown_background();
-        }
-    }
-}
-
 /// A connection and its prepared statements.
 pub(crate) struct PgSession {
     runtime: Driver,
     client: Client,
-    connection: Connection<Socket, NoTlsStream>,
+    connection: Connection<Socket, Stream>,
     statements: HashMap<String, Statement>,
     phase: Phase,
     /// When the closure under way must be done.
@@ -98,14 +70,35 @@ pub(crate) struct PgSession {
     pub(super) wants_snapshot: bool,
     /// Whether the connection is of no more use.
     pub(super) is_broken: bool,
+    /// How many rows, statements without rows included, the transaction under way has changed.
+    pub(super) n_changes: u64,
+    /// What a new session asks for if the commit is not answered.
+    pub(super) mark: Mark,
+}
+
+/// Tells a transaction from all others, afterwards.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Mark {
+    /// Its number.
+    pub(super) xid: Option<i64>,
+    /// Kind and id of the record that it wrote last.
+    pub(super) written: Option<(&'static str, String)>,
 }
 
 impl PgSession {
     /// Connects. Errors: no server answers in time, or refuses.
-    pub(super) fn connect(config: &Config, schema: &str, statement_timeout: Duration) -> Result<Self> {
+    pub(super) fn connect(
+        config: &Config,
+        tls: &Tls,
+        schema: &str,
+        statement_timeout: Duration,
+    ) -> Result<Self> {
         let runtime = Driver::new()?;
-        let waiting = config.get_connect_timeout().copied().unwrap_or(PATIENCE) + PATIENCE;
-        let connect = async { tokio::time::timeout(waiting, config.connect(NoTls)).await };
+        let n_hosts = u32::try_from(config.get_hosts().len().max(1)).unwrap_or(u32::MAX);
+        let each = config.get_connect_timeout().copied().unwrap_or(PATIENCE);
+        // The bound of a host ends with its connection; who then says nothing is waited for this long.
+        let waiting = each.saturating_mul(n_hosts).saturating_add(each);
+        let connect = async { tokio::time::timeout(waiting, config.connect(*tls)).await };
         let connected = runtime.block_on(connect)?;
         let (client, connection) = match connected {
             Ok(connected) => connected.map_err(StoreError::from)?,
@@ -126,6 +119,8 @@ impl PgSession {
             is_failed: false,
             wants_snapshot: false,
             is_broken: false,
+            n_changes: 0,
+            mark: Mark::default(),
         })
     }
 
@@ -165,6 +160,7 @@ impl PgSession {
         self.deadline = deadline;
         self.waiting = self.usual_waiting;
         (self.is_conflict, self.is_failed, self.wants_snapshot) = (false, false, false);
+        (self.n_changes, self.mark) = (0, Mark::default());
     }
 
     /// Ends a transaction of reads, or undoes one; waits for nothing.
@@ -256,6 +252,7 @@ impl PgSession {
     pub(crate) fn batch(&mut self, sql: &str) -> Result<()> {
         self.enter()?;
         self.begin_now()?;
+        self.n_changes += 1;
         self.wait(|client| client.batch_execute(sql))
     }
 
@@ -292,20 +289,22 @@ impl PgSession {
             _ => None,
         };
         let mut refused = None;
+        let (mut xid, mut n_rows) = (None, 0);
         let result = self.wait(async |client| {
             let parameters: Vec<&(dyn ToSql + Sync)> =
                 values.iter().map(|it| it as &(dyn ToSql + Sync)).collect();
             let query = client.query_raw(&statement, parameters);
             let rows = match begin {
                 Some(begin) => {
-                    let (begun, rows) = join(client.batch_execute(begin), query).await;
-                    begun?;
+                    let (begun, rows) = join(client.simple_query(begin), query).await;
+                    xid = number_of(&begun?);
                     rows
                 }
                 None => query.await,
             };
             let mut rows = pin!(rows?);
             while let Some(row) = rows.try_next().await? {
+                n_rows += 1;
                 match visit(Row::Postgres(&row)) {
                     Ok(ControlFlow::Continue(())) => {}
                     Ok(ControlFlow::Break(())) => return Ok(None),
@@ -319,6 +318,11 @@ impl PgSession {
         });
         if begin.is_some() {
             self.phase = Phase::Begun;
+            self.mark.xid = xid;
+        }
+        if !sql.starts_with("SELECT") {
+            let n_affected = result.as_ref().ok().copied().flatten().unwrap_or(0);
+            self.n_changes += n_affected.max(n_rows);
         }
         match refused {
             Some(error) => Err(error),
@@ -336,6 +340,7 @@ impl PgSession {
         self.enter()?;
         let statement = self.prepare(sql)?;
         self.begin_now()?;
+        self.n_changes += 1;
         let answers = self.wait(async |client| {
             let flights = lists.iter().map(|values| {
                 let parameters: Vec<&(dyn ToSql + Sync)> =
@@ -369,13 +374,15 @@ impl PgSession {
 
     fn begin_now(&mut self) -> Result<()> {
         if let Phase::Due(begin) = self.phase {
-            self.wait(|client| client.batch_execute(begin))?;
+            let begun = self.wait(|client| client.simple_query(begin))?;
             self.phase = Phase::Begun;
+            self.mark.xid = number_of(&begun);
         }
         Ok(())
     }
 
-    fn prepare(&mut self, sql: &str) -> Result<Statement> {
+    /// Prepares a statement, once.
+    pub(super) fn prepare(&mut self, sql: &str) -> Result<Statement> {
         if let Some(statement) = self.statements.get(sql) {
             return Ok(statement.clone());
         }
@@ -386,6 +393,20 @@ impl PgSession {
         }
         self.statements.insert(sql.to_owned(), statement.clone());
         Ok(statement)
+    }
+
+    /// Runs what uses the client by itself until it is done, or the connection has ended.
+    pub(super) fn serve(&mut self, serve: impl AsyncFnOnce(&Client)) -> Result<()> {
+        let Self { runtime, client, connection, .. } = self;
+        let mut served = pin!(serve(client));
+        let both = poll_fn(|context| {
+            // What has come in is looked at, and what is asked then goes out at once.
+            let is_over = drive(connection, context).is_some();
+            let is_done = served.as_mut().poll(context).is_ready();
+            let is_over = is_over || is_done || drive(connection, context).is_some();
+            if is_over { Poll::Ready(()) } else { Poll::Pending }
+        });
+        runtime.block_on(both)
     }
 
     /// Polls the connection and `ask`'s answer until it is there.
@@ -418,9 +439,7 @@ impl PgSession {
         let error = match outcome {
             Ok(Some(Ok(value))) => return Ok(value),
             Ok(Some(Err(error))) => {
-                if error.code().is_none() || error.is_closed() {
-                    *is_broken = true;
-                }
+                *is_broken |= ends_session(&error);
                 StoreError::from(error)
             }
             Ok(None) => {
@@ -438,85 +457,15 @@ impl PgSession {
     }
 }
 
-/// Runs what blocks. On a thread of an asynchronous runtime, others take over its tasks meanwhile; a runtime of
-/// one thread has no others, and must not come here but through its blocking threads.
-pub(crate) fn aside<T>(block: impl FnOnce() -> T) -> T {
-    use tokio::runtime::{Handle, RuntimeFlavor};
-    let has_others =
-        Handle::try_current().is_ok_and(|it| it.runtime_flavor() != RuntimeFlavor::CurrentThread);
-    if has_others { tokio::task::block_in_place(block) } else { block() }
-}
-
-/// Lets the connection send and receive; `Some` when it has ended, with the error it ended in.
-fn drive(
-    connection: &mut Connection<Socket, NoTlsStream>,
-    context: &mut Context<'_>,
-) -> Option<Option<tokio_postgres::Error>> {
-    loop {
-        match connection.poll_message(context) {
-            Poll::Ready(Some(Ok(_notice))) => {}
-            Poll::Ready(Some(Err(error))) => return Some(Some(error)),
-            Poll::Ready(None) => return Some(None),
-            Poll::Pending => return None,
-        }
-    }
+/// The number that statements sent as text gave, if they gave one.
+fn number_of(messages: &[SimpleQueryMessage]) -> Option<i64> {
+    messages.iter().find_map(|message| match message {
+        SimpleQueryMessage::Row(row) => row.get(0)?.parse().ok(),
+        _ => None,
+    })
 }
 
 /// The statement with this engine's parameters: `?3` is `$3`. The store's statements hold no `?` else.
-fn numbered(sql: &str) -> String {
+pub(super) fn numbered(sql: &str) -> String {
     sql.replace('?', "$")
-}
-
-impl From<tokio_postgres::Error> for StoreError {
-    fn from(error: tokio_postgres::Error) -> Self {
-        let Some(found) = error.as_db_error() else {
-            return Self::Unavailable(chain(&error));
-        };
-        let code = found.code();
-        // Of statements sent together, one behind the one that lost may be answered first: it says only that the
-        // transaction is over.
-        if [
-            SqlState::T_R_SERIALIZATION_FAILURE,
-            SqlState::T_R_DEADLOCK_DETECTED,
-            SqlState::IN_FAILED_SQL_TRANSACTION,
-        ]
-        .contains(code)
-        {
-            return Self::Conflict(found.message().to_owned());
-        }
-        if *code == SqlState::QUERY_CANCELED {
-            return Self::TooLong;
-        }
-        if *code == SqlState::DISK_FULL {
-            return Self::Full("the database".into());
-        }
-        match code.code().get(..2) {
-            // Connection, resources, the operator's intervention; a standby that takes no writes.
-            Some("08" | "53" | "57" | "28") => Self::Unavailable(described(found)),
-            Some("25") if *code == SqlState::READ_ONLY_SQL_TRANSACTION => Self::Unavailable(described(found)),
-            Some("XX") => Self::Damaged(described(found)),
-            _ => Self::Postgres { code: code.code().to_owned(), message: described(found) },
-        }
-    }
-}
-
-fn described(error: &tokio_postgres::error::DbError) -> String {
-    let mut text = format!("{} ({})", error.message(), error.code().code());
-    for more in [error.detail(), error.hint()].into_iter().flatten() {
-        text.push_str("; ");
-        text.push_str(more);
-    }
-    text
-}
-
-/// An error with what caused it.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut at = error.source();
-    while let Some(cause) = at {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        at = cause.source();
-    }
-    text
 }

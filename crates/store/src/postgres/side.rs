@@ -4,6 +4,7 @@
 //! writers need not wait for each other's commits to use it. One server adds at a time, so that the rows of
 //! classes are committed in their order and whoever has read up to one has read all before it.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -22,11 +23,13 @@ pub(crate) struct Side {
     pool: Arc<Pool>,
     schema: String,
     session: Mutex<Option<PgSession>>,
+    /// Sessions that the pool had lost when this one was last seen alive.
+    n_lost: AtomicU64,
 }
 
 impl Side {
     pub(super) fn new(pool: Arc<Pool>, schema: &str) -> Self {
-        Self { pool, schema: schema.to_owned(), session: Mutex::new(None) }
+        Self { pool, schema: schema.to_owned(), session: Mutex::new(None), n_lost: AtomicU64::new(0) }
     }
 
     /// Brings the tables to the declared kinds and says that the tenant is open.
@@ -50,6 +53,34 @@ impl Side {
         }
     }
 
+    /// Puts the sign up again if it may have been lost with the server that held it. Costs nothing unless sessions
+    /// were lost since it was last looked for.
+    pub(super) fn stay(&self) -> Result<()> {
+        let n_lost = self.pool.n_lost();
+        if self.n_lost.load(Ordering::Acquire) == n_lost {
+            return Ok(());
+        }
+        let mut place = self.lock();
+        if let Some(session) = place.as_mut().filter(|it| !it.is_broken) {
+            session.begin_none();
+            // Whether it answers is all that matters: a session that does not is broken now.
+            session.batch("SELECT 1").ok();
+        }
+        self.alive(&mut place)?;
+        self.n_lost.store(n_lost, Ordering::Release);
+        Ok(())
+    }
+
+    /// The session, made anew when it was lost.
+    fn alive<'s>(&self, place: &'s mut Option<PgSession>) -> Result<&'s mut PgSession> {
+        if place.as_ref().is_none_or(|it| it.is_broken) {
+            let mut session = self.pool.connect(&self.schema)?;
+            be_present(&mut session)?;
+            *place = Some(session);
+        }
+        place.as_mut().ok_or(StoreError::Closed)
+    }
+
     fn lock(&self) -> MutexGuard<'_, Option<PgSession>> {
         self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -57,12 +88,7 @@ impl Side {
     /// Stores the class of a record, if it is new; finds out when two classes have one number.
     pub(crate) fn ensure_class(&self, classes: &Classes, kind: &'static Kind, taken: &Taken) -> Result<()> {
         let mut place = self.lock();
-        if place.as_ref().is_none_or(|it| it.is_broken) {
-            let mut session = self.pool.connect(&self.schema)?;
-            be_present(&mut session)?;
-            *place = Some(session);
-        }
-        let Some(session) = place.as_mut() else { return Err(StoreError::Closed) };
+        let session = self.alive(&mut place)?;
         let number = taken.class;
         if !classes.is_committed(kind, number) {
             classes.read(&mut Session::Postgres(session), kind)?;

@@ -1,24 +1,25 @@
-//! The threads that run a tenant's write closures, each in a transaction of its own.
+//! The threads that run a tenant's write closures: those that wait go into one transaction and share its commit.
 
-use std::collections::{HashSet, VecDeque};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use super::batch::{self, Outcome, Write};
+use super::fate::{self, Fate};
 use super::pool::Pool;
 use super::session::PgSession;
-use crate::counters::Counters;
-use crate::session::Session;
-use crate::tenant::{Job, Statistics, WriteTimes};
-use crate::txn::Numbers;
-use crate::view::{Shared, State};
-use crate::{Result, StoreError, Txn, View};
+use super::side::Side;
+use crate::tenant::{Job, Statistics};
+use crate::view::Shared;
+use crate::{Result, StoreError};
 
 /// How often a closure runs again at most when it loses against others.
 const ATTEMPTS: u32 = 40;
 /// From this attempt on, closures that lost run one at a time over all servers.
 const SOLE_ATTEMPT: u32 = 3;
+/// How often writes are tried together before each is run alone.
+const TOGETHER: u32 = 3;
 /// How long a thread without work stays.
 const IDLE: Duration = Duration::from_secs(10);
 
@@ -116,20 +117,22 @@ impl Inner {
     }
 
     fn work(&self) {
-        while let Some(job) = self.next() {
-            self.statistics.queue_depth.fetch_sub(1, Ordering::Relaxed);
-            self.run(job);
+        while let Some(jobs) = self.next() {
+            self.statistics.queue_depth.fetch_sub(jobs.len() as u64, Ordering::Relaxed);
+            self.keep_together(jobs.into_iter().map(Write::new).collect());
         }
         self.changed.notify_all();
     }
 
-    /// The next job, or `None` when this thread shall end.
-    fn next(&self) -> Option<Box<dyn Job>> {
+    /// The jobs that wait, or `None` when this thread shall end.
+    fn next(&self) -> Option<Vec<Box<dyn Job>>> {
         let mut state = self.lock();
         loop {
-            if let Some(job) = state.jobs.pop_front() {
+            if !state.jobs.is_empty() {
+                let n = state.jobs.len().min(self.shared.limits.batch_writes.max(1));
+                let jobs = state.jobs.drain(..n).collect();
                 self.changed.notify_all();
-                return Some(job);
+                return Some(jobs);
             }
             if state.is_closing {
                 state.n_threads -= 1;
@@ -147,98 +150,132 @@ impl Inner {
         }
     }
 
-    fn run(&self, mut job: Box<dyn Job>) {
-        let started = Instant::now();
-        let mut times = WriteTimes { wait: started.duration_since(job.queued_at()), ..WriteTimes::default() };
-        let outcome = self.run_until_kept(job.as_mut(), &mut times);
-        times.run = started.elapsed().saturating_sub(times.commit);
-        self.statistics.note_batch(1, times.commit);
-        job.finish(outcome.err(), times);
+    /// Commits writes together; what does not let itself be kept with others is run alone.
+    fn keep_together(&self, mut writes: Vec<Write>) {
+        let mut n_lost = 0;
+        while 1 < writes.len() && n_lost < TOGETHER {
+            let mut session = match self.pool.take(&self.schema) {
+                Ok(session) => session,
+                Err(error) => {
+                    return writes.into_iter().for_each(|it| it.finish(Some(again(&error))));
+                }
+            };
+            let outcome = self.stay_and(|| batch::run(&mut session, &self.shared, &mut writes));
+            let mark = session.mark.clone();
+            self.pool.give_back(session);
+            match outcome {
+                Outcome::Kept(n) => self.finish(writes.drain(..n).collect()),
+                Outcome::Spoilt(place, _) => {
+                    self.keep_alone(writes.remove(place));
+                    n_lost += 1;
+                }
+                Outcome::Lost(_) => n_lost += 1,
+                Outcome::Unanswered(n, error) => match fate::learn(&self.pool, &self.schema, &mark) {
+                    Fate::Kept => self.finish(writes.drain(..n).collect()),
+                    Fate::Undone => n_lost += 1,
+                    Fate::Unknown => writes.drain(..n).for_each(|it| it.finish(Some(again(&error)))),
+                },
+            }
+        }
+        writes.into_iter().for_each(|it| self.keep_alone(it));
     }
 
-    fn run_until_kept(&self, job: &mut dyn Job, times: &mut WriteTimes) -> Result<()> {
+    fn finish(&self, writes: Vec<Write>) {
+        let commit = writes.first().map_or(Duration::ZERO, |it| it.times.commit);
+        self.statistics.note_batch(writes.len(), commit);
+        writes.into_iter().for_each(|it| it.finish(None));
+    }
+
+    /// Runs a write in transactions of its own until one is kept or refused.
+    fn keep_alone(&self, write: Write) {
+        let mut writes = vec![write];
+        let outcome = self.run_until_kept(&mut writes);
+        let error = outcome.err();
+        for write in writes {
+            self.statistics.note_batch(1, write.times.commit);
+            write.finish(error.as_ref().map(again));
+        }
+    }
+
+    fn run_until_kept(&self, writes: &mut [Write]) -> Result<()> {
         let mut attempt = 0;
         loop {
             let mut session = self.pool.take(&self.schema)?;
-            let is_sole = SOLE_ATTEMPT <= attempt;
-            let result = self.attempt(&mut session, job, is_sole, times);
-            let (is_conflict, is_broken) = (session.is_conflict, session.is_broken);
+            let outcome =
+                self.stay_and(|| attempt_alone(&mut session, &self.shared, writes, SOLE_ATTEMPT <= attempt));
+            let mark = session.mark.clone();
             self.pool.give_back(session);
             attempt += 1;
-            let may_again = match &result {
-                Err(StoreError::Uncertain(_)) => false,
-                Err(_) => is_conflict || is_broken,
-                Ok(()) => false,
+            let error = match outcome {
+                Outcome::Kept(_) => return Ok(()),
+                // The closure's own refusal goes before this error.
+                Outcome::Spoilt(_, error) => return Err(error),
+                Outcome::Lost(error) => error,
+                Outcome::Unanswered(_, error) => match fate::learn(&self.pool, &self.schema, &mark) {
+                    Fate::Kept => return Ok(()),
+                    Fate::Unknown => return Err(error),
+                    Fate::Undone => error,
+                },
             };
-            if !may_again || ATTEMPTS <= attempt {
-                return result;
+            if ATTEMPTS <= attempt {
+                return Err(error);
             }
         }
     }
 
-    /// Runs the closure once, in a transaction. An error is not the closure's own unless the closure kept it.
-    fn attempt(
-        &self,
-        session: &mut PgSession,
-        job: &mut dyn Job,
-        is_sole: bool,
-        times: &mut WriteTimes,
-    ) -> Result<()> {
+    /// Runs writes while the sign is up that the tenant is open here.
+    fn stay_and(&self, run: impl FnOnce() -> Outcome) -> Outcome {
+        match self.shared.side.as_ref().map_or(Ok(()), Side::stay) {
+            Ok(()) => run(),
+            Err(error) => Outcome::Lost(error),
+        }
+    }
+}
+
+/// Runs one write; with `is_sole` while no other server runs one that way.
+fn attempt_alone(session: &mut PgSession, shared: &Shared, writes: &mut [Write], is_sole: bool) -> Outcome {
+    if !is_sole {
+        return batch::run(session, shared, writes);
+    }
+    session.begin_none();
+    if let Err(error) = session.batch(SOLE) {
+        // Whoever has waited too long for its turn waits again.
+        return match &error {
+            StoreError::Postgres { code, .. } if code == LOCK_TIMEOUT => Outcome::Lost(error),
+            _ if session.is_broken => Outcome::Lost(error),
+            _ => Outcome::Spoilt(0, error),
+        };
+    }
+    let outcome = batch::run(session, shared, writes);
+    if !session.is_broken {
+        let mark = session.mark.clone();
         session.begin_none();
-        if is_sole && let Err(error) = session.batch(SOLE) {
-            // Whoever has waited too long for its turn waits again.
-            session.is_conflict |=
-                matches!(&error, StoreError::Postgres { code, .. } if code == LOCK_TIMEOUT);
-            return Err(error);
+        if session.batch(NOT_SOLE).is_err() {
+            // With the session goes its lock.
+            session.is_broken = true;
         }
-        session.begin("BEGIN ISOLATION LEVEL SERIALIZABLE", None);
-        let none = HashSet::new();
-        let mut txn = Txn {
-            view: View {
-                session: Session::Postgres(session),
-                state: State::Open,
-                shared: &self.shared,
-                behind: None,
-            },
-            counters: Counters::default(),
-            numbers: Numbers::default(),
-            n_bytes: 0,
-            classes: HashSet::new(),
-            touched_schema: false,
-            batch_classes: &none,
-        };
-        let outcome = catch_unwind(AssertUnwindSafe(|| job.run(&mut txn)));
-        let counters = std::mem::take(&mut txn.counters);
-        let result = match outcome {
-            Ok(flow) if session.is_conflict || session.is_broken => {
-                session.end();
-                Err(StoreError::Conflict(format!("lost against other writes ({flow:?})")))
-            }
-            Ok(std::ops::ControlFlow::Break(())) => {
-                session.end();
-                Ok(())
-            }
-            Ok(std::ops::ControlFlow::Continue(())) if session.is_failed => {
-                session.end();
-                Err(StoreError::Commit("a statement of the write failed before".to_owned()))
-            }
-            Ok(std::ops::ControlFlow::Continue(())) => {
-                let begun = Instant::now();
-                let committed = counters.commit(session);
-                times.commit = begun.elapsed();
-                committed
-            }
-            Err(_) => {
-                session.end();
-                Err(StoreError::Panicked)
-            }
-        };
-        if is_sole && !session.is_broken {
-            let (is_conflict, _) = (session.is_conflict, session.begin_none());
-            session.batch("SELECT pg_advisory_unlock(hashtextextended(current_schema() || '/sole', 0))")?;
-            session.is_conflict = is_conflict;
+        session.mark = mark;
+    }
+    outcome
+}
+
+/// An error for each of several callers.
+fn again(error: &StoreError) -> StoreError {
+    match error {
+        StoreError::Busy { depth, retry_after_s } => {
+            StoreError::Busy { depth: *depth, retry_after_s: *retry_after_s }
         }
-        result
+        StoreError::Closed => StoreError::Closed,
+        StoreError::Panicked => StoreError::Panicked,
+        StoreError::Conflict(reason) => StoreError::Conflict(reason.clone()),
+        StoreError::Uncertain(reason) => StoreError::Uncertain(reason.clone()),
+        StoreError::Unavailable(reason) => StoreError::Unavailable(reason.clone()),
+        StoreError::Full(place) => StoreError::Full(place.clone()),
+        StoreError::Commit(reason) => StoreError::Commit(reason.clone()),
+        StoreError::Postgres { code, message } => {
+            StoreError::Postgres { code: code.clone(), message: message.clone() }
+        }
+        other => StoreError::Commit(other.to_string()),
     }
 }
 
@@ -247,3 +284,4 @@ const LOCK_TIMEOUT: &str = "55P03";
 
 /// Lets closures that lost several times run one at a time.
 const SOLE: &str = "SELECT pg_advisory_lock(hashtextextended(current_schema() || '/sole', 0))";
+const NOT_SOLE: &str = "SELECT pg_advisory_unlock(hashtextextended(current_schema() || '/sole', 0))";

@@ -1,0 +1,137 @@
+//! One transaction for the writes of several callers.
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Instant;
+
+use super::session::PgSession;
+use crate::counters::Counters;
+use crate::session::Session;
+use crate::tenant::{Job, WriteTimes};
+use crate::txn::Numbers;
+use crate::view::{Shared, State};
+use crate::{Class, StoreError, Txn, View};
+
+/// Begins a transaction and says its number, by which its fate can be asked later.
+const BEGIN: &str = "BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT pg_current_xact_id()";
+
+/// A write under way.
+pub(super) struct Write {
+    pub(super) job: Box<dyn Job>,
+    pub(super) times: WriteTimes,
+}
+
+impl Write {
+    pub(super) fn new(job: Box<dyn Job>) -> Self {
+        let times = WriteTimes { wait: job.queued_at().elapsed(), ..WriteTimes::default() };
+        Self { job, times }
+    }
+
+    pub(super) fn finish(self, error: Option<StoreError>) {
+        self.job.finish(error, self.times);
+    }
+}
+
+/// What became of the writes that were run together.
+pub(super) enum Outcome {
+    /// The first so many are committed; those among them that refused changed nothing.
+    Kept(usize),
+    /// Nothing is kept, and all may run again: they lost against others, or the connection was lost.
+    Lost(StoreError),
+    /// Nothing is kept, because one of them, by its place, failed with changes made; the others may run again.
+    Spoilt(usize, StoreError),
+    /// The commit of the first so many was not answered.
+    Unanswered(usize, StoreError),
+}
+
+/// Runs writes in the order given, each seeing what those before it wrote, and commits once.
+pub(super) fn run(session: &mut PgSession, shared: &Shared, writes: &mut [Write]) -> Outcome {
+    session.begin(BEGIN, None);
+    let mut gathered = Gathered::default();
+    let (mut n_run, mut n_refused) = (0, 0);
+    for (place, write) in writes.iter_mut().enumerate() {
+        let n_before = session.n_changes;
+        let begun = Instant::now();
+        let flow = catch_unwind(AssertUnwindSafe(|| run_one(session, shared, write, &mut gathered)));
+        write.times.run += begun.elapsed();
+        n_run += 1;
+        if session.is_conflict || session.is_broken {
+            session.end();
+            return Outcome::Lost(StoreError::Conflict(format!(
+                "lost against other writes ({:?})",
+                flow.ok()
+            )));
+        }
+        let has_changes = session.is_failed || session.n_changes != n_before;
+        match flow {
+            Err(_) => {
+                session.end();
+                return Outcome::Spoilt(place, StoreError::Panicked);
+            }
+            Ok(ControlFlow::Continue(())) if session.is_failed => {
+                session.end();
+                let reason = "a statement of the write failed before".to_owned();
+                return Outcome::Spoilt(place, StoreError::Commit(reason));
+            }
+            Ok(ControlFlow::Break(())) if has_changes => {
+                session.end();
+                return Outcome::Spoilt(place, StoreError::Closed);
+            }
+            Ok(ControlFlow::Break(())) => n_refused += 1,
+            Ok(ControlFlow::Continue(())) => {}
+        }
+        if shared.limits.batch_bytes <= gathered.n_bytes {
+            break;
+        }
+    }
+    if n_refused == n_run {
+        session.end();
+        return Outcome::Kept(n_run);
+    }
+    let begun = Instant::now();
+    let committed = gathered.counters.commit(session);
+    let took = begun.elapsed();
+    writes.iter_mut().take(n_run).for_each(|it| it.times.commit = took);
+    match committed {
+        Ok(()) => Outcome::Kept(n_run),
+        Err(error @ StoreError::Uncertain(_)) => Outcome::Unanswered(n_run, error),
+        Err(error) if session.is_conflict || session.is_broken => Outcome::Lost(error),
+        Err(error) => Outcome::Spoilt(0, error),
+    }
+}
+
+/// What the writes of a transaction leave to its end.
+#[derive(Default)]
+struct Gathered {
+    counters: Counters,
+    classes: HashSet<(&'static str, Class)>,
+    n_bytes: usize,
+}
+
+/// Runs one closure; what it leaves to the end is gathered if it succeeds.
+fn run_one(
+    session: &mut PgSession,
+    shared: &Shared,
+    write: &mut Write,
+    gathered: &mut Gathered,
+) -> ControlFlow<()> {
+    let mut txn = Txn {
+        view: View { session: Session::Postgres(session), state: State::Open, shared, behind: None },
+        counters: Counters::default(),
+        numbers: Numbers::default(),
+        n_bytes: 0,
+        classes: HashSet::new(),
+        touched_schema: false,
+        batch_classes: &gathered.classes,
+    };
+    let flow = write.job.run(&mut txn);
+    let Txn { counters, n_bytes, classes, .. } = txn;
+    if flow.is_continue() {
+        gathered.counters.absorb(counters);
+        gathered.n_bytes += n_bytes;
+    }
+    // Classes are stored at once, whatever becomes of the write.
+    gathered.classes.extend(classes);
+    flow
+}

@@ -1,0 +1,84 @@
+//! What became of a transaction whose commit was not answered.
+//!
+//! Numbers of transactions alone do not tell: a server that recovers, or a standby that takes over, gives numbers
+//! out again that it never saw written. "Aborted" is always true of ours. "Committed" is taken for ours only when a
+//! record that it wrote carries its number.
+
+use std::time::{Duration, Instant};
+
+use super::pool::Pool;
+use super::session::{Mark, PgSession};
+use crate::session::Session;
+use crate::{Result, StoreError};
+
+/// How long a transaction that is still under way is waited for.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Pause between two looks.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// What became of a transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// All of it is there.
+    Kept,
+    /// Nothing of it is there, nor will be.
+    Undone,
+    /// Nobody can tell, or not yet.
+    Unknown,
+}
+
+/// Asks on a new connection, which is waited for as long as a lost one is.
+pub(super) fn learn(pool: &Pool, schema: &str, mark: &Mark) -> Fate {
+    let Some(xid) = mark.xid else {
+        // It was lost before the server said that it had begun: the commit was never sent.
+        return Fate::Undone;
+    };
+    let asked = pool.connect(schema).and_then(|mut session| ask(&mut session, xid, mark));
+    match asked {
+        Ok(fate) => {
+            tracing::info!(xid, ?fate, "learnt what became of a commit that was not answered");
+            fate
+        }
+        Err(error) => {
+            tracing::warn!(xid, %error, "what became of a commit that was not answered could not be learnt");
+            Fate::Unknown
+        }
+    }
+}
+
+fn ask(session: &mut PgSession, xid: i64, mark: &Mark) -> Result<Fate> {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        match status(session, xid)?.as_deref() {
+            // The server never saw its number.
+            None => return Ok(Fate::Undone),
+            Some("aborted") => return Ok(Fate::Undone),
+            Some("committed") => return is_ours(session, xid, mark),
+            Some("in progress") if Instant::now() < until => std::thread::sleep(PAUSE),
+            Some(_) => return Ok(Fate::Unknown),
+        }
+    }
+}
+
+/// `None` for a number that was not given out yet; empty for one that is long forgotten.
+fn status(session: &mut PgSession, xid: i64) -> Result<Option<String>> {
+    let sql = "SELECT coalesce(pg_xact_status(?1::text::xid8), '')";
+    let asked = Session::Postgres(session).first(sql, &[xid.to_string().as_str().into()], |row| row.text(0));
+    match asked {
+        Err(StoreError::Postgres { code, .. }) if code == IN_THE_FUTURE => Ok(None),
+        other => other,
+    }
+}
+
+fn is_ours(session: &mut PgSession, xid: i64, mark: &Mark) -> Result<Fate> {
+    let Some((kind, id)) = &mark.written else { return Ok(Fate::Unknown) };
+    let sql = format!(
+        "SELECT 1 FROM \"k_{kind}\" WHERE id = ?1 AND sequence = ?2 \
+         UNION ALL SELECT 1 FROM tombstone WHERE sequence = ?2 AND kind = '{kind}' AND id = ?1"
+    );
+    let found = Session::Postgres(session).first(&sql, &[id.as_str().into(), xid.into()], |_| Ok(()))?;
+    Ok(if found.is_some() { Fate::Kept } else { Fate::Unknown })
+}
+
+/// The code for a number of a transaction that is still to come.
+const IN_THE_FUTURE: &str = "22023";
