@@ -1,5 +1,6 @@
 //! A catalogue and its accounts, open: what every command that touches records starts from.
 
+use std::collections::BTreeMap;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
 use std::sync::LazyLock;
@@ -41,7 +42,12 @@ impl House {
             "" => Location::Folder(data.clone()),
             url => url.parse().map_err(|error| Misuse(format!("server.database: {error}")))?,
         };
-        let catalogue = Catalogue::open(location, Self::kinds(), config.limits.clone())?;
+        let own = config.databases.iter().map(|(tenant, url)| {
+            let location = url.parse().map_err(|error| Misuse(format!("databases.{tenant}: {error}")))?;
+            Ok((tenant.clone(), location))
+        });
+        let own = own.collect::<Result<BTreeMap<String, Location>, Misuse>>()?;
+        let catalogue = Catalogue::open_spread(location, &own, Self::kinds(), config.limits.clone())?;
         catalogue.tenant_or_new(&config.tenants.default)?;
         let entropy = Entropy::System;
         let secret = match config.accounts.secret.as_str() {

@@ -3,6 +3,7 @@
 //! Every key with its default and meaning stands in `reference.toml`, which `pinakes config` prints; a test
 //! holds it against the defaults in the code, another against `docs/configuration.md`.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -28,6 +29,8 @@ pub(crate) struct Config {
     pub(crate) limits: Limits,
     /// How the tenant of a request is found.
     pub(crate) tenants: TenantChoice,
+    /// URLs of the databases of tenants that do not lie with the others, by name.
+    pub(crate) databases: BTreeMap<String, String>,
     /// Accounts, for all dialects.
     pub(crate) accounts: Accounts,
     /// The files beside the records.
@@ -171,8 +174,12 @@ mod tests {
     fn the_reference_states_every_key() -> Result<(), Box<dyn std::error::Error>> {
         let stated: toml::Table = toml::from_str(REFERENCE)?;
         let tables = keys_of("");
-        assert_eq!(tables, ["server", "limits", "tenants", "accounts", "blobs", "scicat", "labe", "folio"]);
-        for table in tables {
+        assert_eq!(
+            tables,
+            ["server", "limits", "tenants", "databases", "accounts", "blobs", "scicat", "labe", "folio"]
+        );
+        // The keys of `[databases]` are names of tenants.
+        for table in tables.into_iter().filter(|it| it != "databases") {
             let keys = keys_of(&table);
             assert!(!keys.is_empty(), "no keys found for [{table}]");
             let known = stated.get(&table).and_then(toml::Value::as_table);

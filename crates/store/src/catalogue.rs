@@ -1,6 +1,6 @@
 //! All tenants of a server: where they are, which are open.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -39,8 +39,11 @@ impl std::str::FromStr for Location {
         if text.starts_with("postgres://") || text.starts_with("postgresql://") {
             return Ok(Self::Postgres(text.to_owned()));
         }
+        // Not the text itself, which may hold a password.
+        let scheme = text.split(':').next().unwrap_or_default();
         Err(StoreError::Query(format!(
-            "{text:?} is no place for records; expected sqlite:FOLDER or postgres://user:password@host:port/database"
+            "what begins with {scheme:?} is no place for records; expected sqlite:FOLDER or \
+             postgres://user:password@host:port/database"
         )))
     }
 }
@@ -60,12 +63,21 @@ pub struct Catalogue(Arc<Everything>);
 
 struct Everything {
     place: Place,
+    /// Places of tenants that do not lie with the others.
+    own: HashMap<String, Arc<Place>>,
     kinds: &'static [&'static Kind],
     limits: Limits,
     scans: Arc<Semaphore>,
     points: Arc<Semaphore>,
     open: Mutex<HashMap<String, Arc<Slot>>>,
     clock: AtomicU64,
+}
+
+impl Everything {
+    /// Where a tenant lies, or would.
+    fn place_of(&self, tenant: &str) -> &Place {
+        self.own.get(tenant).map_or(&self.place, |it| it)
+    }
 }
 
 /// The engines' places.
@@ -143,9 +155,32 @@ impl Catalogue {
     /// Errors: the folder cannot be made or read, the URL cannot be read; a kind's declaration cannot be. A
     /// database is first asked when a tenant is.
     pub fn open(location: Location, kinds: &'static [&'static Kind], limits: Limits) -> Result<Self> {
+        Self::open_spread(location, &BTreeMap::new(), kinds, limits)
+    }
+
+    /// The same with places of their own for some tenants, by name: over several databases, say. Tenants with the
+    /// same place share its sessions. What lies under the name of such a tenant in the common place is not seen.
+    pub fn open_spread(
+        location: Location,
+        own: &BTreeMap<String, Location>,
+        kinds: &'static [&'static Kind],
+        limits: Limits,
+    ) -> Result<Self> {
         kinds.iter().try_for_each(|kind| kind.check())?;
+        let (mut by_location, mut places) = (HashMap::<String, Arc<Place>>::new(), HashMap::new());
+        for (name, location) in own {
+            check_name(name)?;
+            let key = format!("{location:?}");
+            let place = match by_location.get(&key) {
+                Some(place) => place.clone(),
+                None => Arc::new(Place::open(location.clone(), &limits)?),
+            };
+            by_location.insert(key, place.clone());
+            places.insert(name.clone(), place);
+        }
         Ok(Self(Arc::new(Everything {
             place: Place::open(location, &limits)?,
+            own: places,
             kinds,
             scans: Arc::new(Semaphore::new(limits.scans)),
             points: Arc::new(Semaphore::new(limits.database_sessions)),
@@ -166,7 +201,9 @@ impl Catalogue {
         let known = self.lock().get(name).cloned();
         let slot = match known {
             Some(slot) => slot,
-            None if self.0.place.exists(name)? => self.lock().entry(name.to_owned()).or_default().clone(),
+            None if self.0.place_of(name).exists(name)? => {
+                self.lock().entry(name.to_owned()).or_default().clone()
+            }
             None => return Err(StoreError::UnknownTenant(name.to_owned())),
         };
         slot.last_use.store(self.0.clock.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
@@ -174,7 +211,7 @@ impl Catalogue {
         if let Some(tenant) = &*opened {
             return Ok(tenant.clone());
         }
-        if !self.0.place.exists(name)? {
+        if !self.0.place_of(name).exists(name)? {
             return Err(StoreError::UnknownTenant(name.to_owned()));
         }
         let tenant = opened.insert(self.open_tenant(name)?).clone();
@@ -191,13 +228,13 @@ impl Catalogue {
         {
             let slot = self.lock().entry(name.to_owned()).or_default().clone();
             let _opened = slot.lock();
-            if self.0.place.exists(name)? {
+            if self.0.place_of(name).exists(name)? {
                 return Err(StoreError::TenantExists(name.to_owned()));
             }
-            self.0.place.create(name, description)?;
+            self.0.place_of(name).create(name, description)?;
         }
         let tenant = self.tenant(name)?;
-        if matches!(self.0.place, Place::Postgres(_)) {
+        if matches!(self.0.place_of(name), Place::Postgres(_)) {
             return Ok(tenant);
         }
         let description = description.to_owned();
@@ -232,7 +269,7 @@ impl Catalogue {
         check_name(name)?;
         let slot = self.lock().entry(name.to_owned()).or_default().clone();
         let mut opened = slot.lock();
-        if !self.0.place.exists(name)? {
+        if !self.0.place_of(name).exists(name)? {
             return Err(StoreError::UnknownTenant(name.to_owned()));
         }
         if let Some(tenant) = opened.take()
@@ -243,20 +280,35 @@ impl Catalogue {
                 "tenant {name:?} is in use; try again when its requests are done"
             )));
         }
-        self.0.place.delete(name)
+        self.0.place_of(name).delete(name)
     }
 
     /// All tenants, by name.
     pub fn tenants(&self) -> Result<Vec<TenantInfo>> {
-        let folder = match &self.0.place {
+        let own = &self.0.own;
+        let mut list = self.tenants_in(&self.0.place, |name| !own.contains_key(name))?;
+        for (name, place) in own {
+            list.extend(self.tenants_in(place, |it| it == name)?);
+        }
+        list.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(list)
+    }
+
+    fn tenants_in(&self, place: &Place, is_meant: impl Fn(&str) -> bool) -> Result<Vec<TenantInfo>> {
+        let folder = match place {
             Place::Folder(folder) => folder,
-            Place::Postgres(cluster) => return cluster.tenants(),
+            Place::Postgres(cluster) => {
+                let mut list = cluster.tenants()?;
+                list.retain(|it| is_meant(&it.name));
+                return Ok(list);
+            }
         };
         let failed = |source| StoreError::Io { path: folder.display().to_string(), source };
         let mut list = Vec::new();
         for entry in std::fs::read_dir(folder).map_err(failed)? {
             let file = entry.map_err(failed)?.file_name();
-            if let Some(name) = file.to_str().and_then(|it| it.strip_suffix(EXTENSION)) {
+            let name = file.to_str().and_then(|it| it.strip_suffix(EXTENSION));
+            if let Some(name) = name.filter(|it| is_meant(it)) {
                 let description = self.tenant(name)?.read_blocking(|view| {
                     view.session
                         .first("SELECT text FROM meta WHERE name = 'description'", &[], |row| row.text(0))
@@ -264,7 +316,6 @@ impl Catalogue {
                 list.push(TenantInfo { name: name.to_owned(), description: description.unwrap_or_default() });
             }
         }
-        list.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(list)
     }
 
@@ -299,7 +350,7 @@ impl Catalogue {
             side,
             limits: self.0.limits.clone(),
         };
-        let engine = match &self.0.place {
+        let engine = match self.0.place_of(name) {
             Place::Folder(folder) => {
                 let shared = Arc::new(shared(Flavour::Sqlite, None));
                 Engine::Sqlite(Sqlite::open(&file(folder, name), shared)?)

@@ -7,6 +7,7 @@ use serde_json::Value as Json;
 
 use crate::counters::Counters;
 use crate::document::Taken;
+use crate::postgres::bulk;
 use crate::postgres::records::{self, Kept};
 use crate::schema;
 use crate::session::{Cell, Flavour, Session};
@@ -162,23 +163,51 @@ impl Txn<'_> {
 
     /// Many records of one kind, in the engine where each is one row.
     fn insert_rows(&mut self, documents: &[&Document], kept: &[Option<Kept>]) -> Result<()> {
-        let Some(first) = documents.first() else { return Ok(()) };
+        let placed = self.place_rows(documents, kept)?;
+        for (document, is_placed) in documents.iter().zip(placed) {
+            if !is_placed {
+                return Err(self.taken_value(document, None)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// The same, passing over what is taken; tells which were inserted.
+    fn place_rows(&mut self, documents: &[&Document], kept: &[Option<Kept>]) -> Result<Vec<bool>> {
+        let Some(first) = documents.first() else { return Ok(Vec::new()) };
         for document in documents {
             self.ensure_class(document.kind, &document.taken)?;
         }
-        let statements = self.view.statements(first.kind)?;
+        let (kind, statements) = (first.kind, self.view.statements(first.kind)?);
         let placed = match &mut self.view.session {
-            Session::Postgres(session) => records::insert_records(session, statements, documents, kept)?,
-            Session::Sqlite(_) | Session::Asked(_) => Vec::new(),
+            Session::Postgres(session) => bulk::insert_many(session, statements, kind, documents, kept)?,
+            Session::Sqlite(_) | Session::Asked(_) => return Err(StoreError::Closed),
         };
-        for (document, placed) in documents.iter().zip(placed) {
-            if placed.is_none() {
-                return Err(self.taken_value(document, None)?);
-            }
+        for (document, _) in documents.iter().zip(&placed).filter(|it| it.1.is_some()) {
             self.adopt(document)?;
             self.count_in(document);
         }
-        Ok(())
+        Ok(placed.iter().map(Option::is_some).collect())
+    }
+
+    /// Makes those of many records whose ids and unique values are free; tells for each whether it was made. What an
+    /// engine can do together, it does together.
+    pub fn insert_missing(&mut self, documents: &[&Document]) -> Result<Vec<bool>> {
+        let mut made = Vec::with_capacity(documents.len());
+        if self.view.session.flavour() == Flavour::Postgres {
+            for of_kind in documents.chunk_by(|a, b| std::ptr::eq(a.kind, b.kind)) {
+                made.extend(self.place_rows(of_kind, &[])?);
+            }
+            return Ok(made);
+        }
+        for document in documents {
+            made.push(match self.insert_document(document) {
+                Ok(_) => true,
+                Err(StoreError::Duplicate { .. }) => false,
+                Err(error) => return Err(error),
+            });
+        }
+        Ok(made)
     }
 
     fn count_in(&mut self, document: &Document) {

@@ -27,7 +27,8 @@ impl From<tokio_postgres::Error> for StoreError {
         if *code == SqlState::DISK_FULL {
             return Self::Full("the database".into());
         }
-        if *code == SqlState::INSUFFICIENT_PRIVILEGE {
+        // A schema that may not be used is passed over, as if it were not there.
+        if [SqlState::INSUFFICIENT_PRIVILEGE, SqlState::INVALID_SCHEMA_NAME].contains(code) {
             return Self::Unavailable(format!(
                 "{}; its user needs CREATE on the database, or schemas that it owns",
                 described(found)

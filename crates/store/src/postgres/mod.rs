@@ -7,10 +7,11 @@
 //! round trip. Sessions are bounded over all tenants.
 
 mod batch;
+pub(crate) mod bulk;
 mod cells;
 mod constants;
-mod distribution;
 mod direct;
+mod distribution;
 mod driver;
 mod errors;
 mod fate;
@@ -23,6 +24,7 @@ mod tls;
 pub(crate) mod words;
 mod writers;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -47,6 +49,8 @@ use crate::{Limits, Result, StoreError, TenantInfo, View};
 const SEPARATOR: char = ':';
 /// Catalogue of a URL that names none.
 const CATALOGUE: &str = "pinakes";
+/// The parameter of a URL that names one.
+const PARAMETER: &str = "catalogue";
 /// Longest schema name of the engine, in bytes.
 const SCHEMA_BYTES: usize = 63;
 /// Adds a class: kind, class, fields. Its row follows those committed before; the caller holds the lock.
@@ -75,12 +79,17 @@ impl Cluster {
     ///
     /// Errors: the URL cannot be read.
     pub(crate) fn new(url: &str, limits: &Limits) -> Result<Self> {
-        let (url, catalogue) = without_catalogue(url);
-        let mut config: Config = url.parse().map_err(|error| {
+        let (url, own) = split(url);
+        let refused = |reason: String| {
             StoreError::Query(format!(
-                "database URL: {error}; expected postgres://user:password@host:port/database"
+                "database URL: {reason}; expected postgres://user:password@host:port/database"
             ))
-        })?;
+        };
+        let mut config: Config =
+            url.parse().map_err(|error: tokio_postgres::Error| refused(error.to_string()))?;
+        let (mode, tls) = tls::of(&own)?;
+        config.ssl_mode(mode);
+        let catalogue = own.get(PARAMETER).map_or(CATALOGUE, |it| it).to_owned();
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(Duration::from_secs(5));
         }
@@ -91,7 +100,6 @@ impl Cluster {
         if config.get_application_name().is_none() {
             config.application_name("pinakes");
         }
-        let tls = tokio_postgres::NoTls;
         Ok(Self { pool: Arc::new(Pool::new(config, tls, limits)), catalogue })
     }
 
@@ -134,10 +142,16 @@ impl Cluster {
         }
     }
 
+    /// Drops the schema. Errors: another server has the tenant open.
     pub(crate) fn delete(&self, tenant: &str) -> Result<()> {
         let schema = self.schema(tenant)?;
         self.pool.close(&schema);
-        self.with_public(|session| session.batch(&format!("DROP SCHEMA \"{schema}\" CASCADE")))
+        self.with_public(|session| {
+            side::alone_with(session, &schema, tenant)?;
+            let dropped = session.batch(&format!("DROP SCHEMA \"{schema}\" CASCADE"));
+            side::leave(session, &schema)?;
+            dropped
+        })
     }
 
     fn schema(&self, tenant: &str) -> Result<String> {
@@ -174,27 +188,20 @@ impl Cluster {
     }
 }
 
-/// Takes `catalogue=name` out of the parameters of a URL.
-fn without_catalogue(url: &str) -> (String, String) {
-    let Some((place, parameters)) = url.split_once('?') else {
-        return (url.to_owned(), CATALOGUE.to_owned());
-    };
-    let mut catalogue = CATALOGUE.to_owned();
-    let kept: Vec<&str> = parameters
-        .split('&')
-        .filter(|parameter| match parameter.strip_prefix("catalogue=") {
-            Some(name) => {
-                catalogue = name.to_owned();
-                false
+/// Takes the parameters that are ours out of a URL.
+fn split(url: &str) -> (String, BTreeMap<&str, &str>) {
+    let Some((place, parameters)) = url.split_once('?') else { return (url.to_owned(), BTreeMap::new()) };
+    let (mut own, mut kept) = (BTreeMap::new(), Vec::new());
+    for parameter in parameters.split('&') {
+        match parameter.split_once('=') {
+            Some((name, value)) if name == PARAMETER || tls::PARAMETERS.contains(&name) => {
+                own.insert(name, value);
             }
-            None => true,
-        })
-        .collect();
-    if kept.is_empty() {
-        (place.to_owned(), catalogue)
-    } else {
-        (format!("{place}?{}", kept.join("&")), catalogue)
+            _ => kept.push(parameter),
+        }
     }
+    let url = if kept.is_empty() { place.to_owned() } else { format!("{place}?{}", kept.join("&")) };
+    (url, own)
 }
 
 /// How a read sees the database.

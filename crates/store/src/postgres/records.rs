@@ -186,12 +186,14 @@ pub(crate) fn insert_record(
         placed = Some(place(&row)?);
         Ok(std::ops::ControlFlow::Break(()))
     })?;
-    note(session, document);
+    if placed.is_some() {
+        note(session, document);
+    }
     Ok(placed)
 }
 
 /// Notes what the transaction wrote, by which it is told from others.
-fn note(session: &mut PgSession, document: &Document) {
+pub(super) fn note(session: &mut PgSession, document: &Document) {
     session.mark.written = Some((document.kind.name, document.id.clone()));
 }
 
@@ -219,17 +221,18 @@ pub(crate) fn insert_records(
         .enumerate()
         .map(|(index, document)| insert_values(document, kept.get(index).copied().flatten()))
         .collect();
-    if let Some(last) = documents.last() {
+    let placed = session.many(&statements.insert_row, &lists, |row| place(&row))?;
+    if let Some((last, _)) = documents.iter().zip(&placed).rfind(|it| it.1.is_some()) {
         note(session, last);
     }
-    session.many(&statements.insert_row, &lists, |row| place(&row))
+    Ok(placed)
 }
 
 fn place(row: &Row<'_, '_>) -> Result<Placed> {
     Ok(Placed { version: row.int(0)?, sequence: row.int(1)? })
 }
 
-fn insert_values(document: &Document, kept: Option<Kept>) -> Vec<Cell> {
+pub(super) fn insert_values(document: &Document, kept: Option<Kept>) -> Vec<Cell> {
     let (kind, taken) = (document.kind, &document.taken);
     let mut values = vec![
         kept.and_then(|it| it.key).map_or(Cell::Null, Cell::Int),

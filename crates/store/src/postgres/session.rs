@@ -14,7 +14,8 @@ use std::time::{Duration, Instant};
 
 use futures_util::TryStreamExt;
 use futures_util::future::join;
-use tokio_postgres::types::ToSql;
+use tokio_postgres::binary_copy::BinaryCopyInWriter;
+use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Config, Connection, SimpleQueryMessage, Socket, Statement};
 
 use super::driver::{Driver, drive};
@@ -98,7 +99,7 @@ impl PgSession {
         let each = config.get_connect_timeout().copied().unwrap_or(PATIENCE);
         // The bound of a host ends with its connection; who then says nothing is waited for this long.
         let waiting = each.saturating_mul(n_hosts).saturating_add(each);
-        let connect = async { tokio::time::timeout(waiting, config.connect(*tls)).await };
+        let connect = async { tokio::time::timeout(waiting, config.connect(tls.clone())).await };
         let connected = runtime.block_on(connect)?;
         let (client, connection) = match connected {
             Ok(connected) => connected.map_err(StoreError::from)?,
@@ -328,6 +329,27 @@ impl PgSession {
             Some(error) => Err(error),
             None => result,
         }
+    }
+
+    /// Copies rows into a table in binary form; `types` are those of its columns.
+    pub(super) fn copy_in(
+        &mut self,
+        sql: &str,
+        types: &[Type],
+        rows: impl Iterator<Item = Vec<Cell>>,
+    ) -> Result<()> {
+        self.enter()?;
+        self.begin_now()?;
+        self.n_changes += 1;
+        self.wait(async |client| {
+            let mut copy = pin!(BinaryCopyInWriter::new(client.copy_in(sql).await?, types));
+            for values in rows {
+                let values: Vec<&(dyn ToSql + Sync)> =
+                    values.iter().map(|it| it as &(dyn ToSql + Sync)).collect();
+                copy.as_mut().write(&values).await?;
+            }
+            copy.finish().await.map(|_| ())
+        })
     }
 
     /// Runs one statement for each of many lists of values, in one flight; gives the rows of each.

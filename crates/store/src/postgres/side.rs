@@ -114,6 +114,29 @@ impl Side {
     }
 }
 
+/// Waits a moment until no server has the tenant of a schema open, and keeps others from opening it.
+///
+/// Errors: one has.
+pub(super) fn alone_with(session: &mut Session<'_>, schema: &str, tenant: &str) -> Result<()> {
+    let sql = "SELECT pg_try_advisory_lock(hashtextextended(?1 || '/open', 0))";
+    let until = Instant::now() + LEAVING;
+    while session.first(sql, &[schema.into()], |row| row.flag(0))? != Some(true) {
+        if until <= Instant::now() {
+            return Err(StoreError::Query(format!(
+                "tenant {tenant:?} is in use by another server; stop that one, or try again when it has closed the tenant"
+            )));
+        }
+        std::thread::sleep(PAUSE);
+    }
+    Ok(())
+}
+
+/// Ends what [`alone_with`] began.
+pub(super) fn leave(session: &mut Session<'_>, schema: &str) -> Result<()> {
+    let sql = "SELECT pg_advisory_unlock(hashtextextended(?1 || '/open', 0))";
+    session.first(sql, &[schema.into()], |_| Ok(())).map(|_| ())
+}
+
 impl Drop for Side {
     fn drop(&mut self) {
         self.close();
@@ -165,6 +188,8 @@ fn is_true(session: &mut PgSession, sql: &str) -> Result<bool> {
 
 /// How long another server may be alone with the tenant while it opens it.
 const OPENING: Duration = Duration::from_secs(600);
+/// How long a tenant that is to be removed may still be closing elsewhere.
+const LEAVING: Duration = Duration::from_secs(2);
 /// Pause between two looks whether it is done.
 const PAUSE: Duration = Duration::from_millis(20);
 /// Says that a server has the tenant open, as long as the session lives.

@@ -1,6 +1,194 @@
-//! How connections to the database are encrypted: not at all.
+//! How connections to the database are encrypted, and whom they trust: libpq's `sslmode` and files.
+//!
+//! With rustls, since outgoing connections elsewhere use it and nothing of the system needs to be installed for it.
 
-/// What a connection reads and writes through.
-pub(super) type Stream = tokio_postgres::tls::NoTlsStream;
-/// What makes one.
-pub(super) type Tls = tokio_postgres::NoTls;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
+use tokio_postgres::Socket;
+use tokio_postgres::config::SslMode;
+use tokio_postgres::tls::MakeTlsConnect;
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use crate::{Result, StoreError};
+
+/// What makes an encrypted connection.
+pub(super) type Tls = MakeRustlsConnect;
+/// What a connection reads and writes through, encrypted or not.
+pub(super) type Stream = <MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream;
+
+/// The parameters of a URL that are ours to read: `sslmode`, `sslrootcert`, `sslcert`, `sslkey`.
+pub(super) const PARAMETERS: [&str; 4] = ["sslmode", "sslrootcert", "sslcert", "sslkey"];
+
+/// How a server proves who it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Trust {
+    /// Not at all: the line is only kept from being read.
+    Anybody,
+    /// By a certificate of a root that is trusted.
+    Root,
+    /// By one that names the host, too.
+    RootAndName,
+}
+
+/// What the parameters mean. `prefer`, the default, encrypts when the server can; `require` always, and asks for a
+/// trusted root when one is given; `verify-ca` and `verify-full` need one.
+///
+/// Errors: a mode that is not known; a file that cannot be read.
+pub(super) fn of(parameters: &BTreeMap<&str, &str>) -> Result<(SslMode, Tls)> {
+    let get = |name: &str| parameters.get(name).copied().filter(|it| !it.is_empty());
+    let (mode, trust) = match (get("sslmode").unwrap_or("prefer"), get("sslrootcert")) {
+        ("disable", _) => (SslMode::Disable, Trust::Anybody),
+        ("allow" | "prefer", _) => (SslMode::Prefer, Trust::Anybody),
+        ("require", None) => (SslMode::Require, Trust::Anybody),
+        ("require" | "verify-ca", Some(_)) => (SslMode::Require, Trust::Root),
+        ("verify-full", Some(_)) => (SslMode::Require, Trust::RootAndName),
+        (mode @ ("verify-ca" | "verify-full"), None) => {
+            return Err(refused(&format!("sslmode={mode} needs sslrootcert=FILE with the trusted roots")));
+        }
+        (mode, _) => {
+            return Err(refused(&format!(
+                "sslmode={mode:?} is not known; expected disable, prefer, require, verify-ca or verify-full"
+            )));
+        }
+    };
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let verifier: Arc<dyn ServerCertVerifier> = match (trust, get("sslrootcert")) {
+        (Trust::RootAndName, Some(file)) => of_roots(file, &provider)?,
+        (Trust::Root, Some(file)) => Arc::new(AnyName(of_roots(file, &provider)?)),
+        _ => Arc::new(AnyServer(provider.clone())),
+    };
+    let builder = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| refused(&error.to_string()))?
+        .dangerous()
+        .with_custom_certificate_verifier(verifier);
+    let config = match (get("sslcert"), get("sslkey")) {
+        (None, None) => builder.with_no_client_auth(),
+        (Some(certificate), Some(key)) => {
+            let chain = certificates(certificate)?;
+            let secret = PrivateKeyDer::from_pem_file(key)
+                .map_err(|error| refused(&format!("sslkey {key}: {error}; expected a key in PEM form")))?;
+            builder
+                .with_client_auth_cert(chain, secret)
+                .map_err(|error| refused(&format!("sslcert {certificate}, sslkey {key}: {error}")))?
+        }
+        _ => return Err(refused("sslcert and sslkey go together")),
+    };
+    Ok((mode, MakeRustlsConnect::new(config)))
+}
+
+fn refused(reason: &str) -> StoreError {
+    StoreError::Query(format!("database URL: {reason}"))
+}
+
+fn certificates(file: &str) -> Result<Vec<CertificateDer<'static>>> {
+    let failed = |error: &dyn std::fmt::Display| {
+        refused(&format!("{file}: {error}; expected certificates in PEM form"))
+    };
+    let list: std::result::Result<Vec<_>, _> =
+        CertificateDer::pem_file_iter(file).map_err(|error| failed(&error))?.collect();
+    let list = list.map_err(|error| failed(&error))?;
+    if list.is_empty() { Err(failed(&"no certificate in it")) } else { Ok(list) }
+}
+
+fn of_roots(file: &str, provider: &Arc<CryptoProvider>) -> Result<Arc<WebPkiServerVerifier>> {
+    let mut roots = RootCertStore::empty();
+    for certificate in certificates(file)? {
+        roots.add(certificate).map_err(|error| refused(&format!("sslrootcert {file}: {error}")))?;
+    }
+    WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone())
+        .build()
+        .map_err(|error| refused(&format!("sslrootcert {file}: {error}")))
+}
+
+/// Trusts whoever answers, as libpq's `require` does without roots.
+#[derive(Debug)]
+struct AnyServer(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for AnyServer {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> std::result::Result<ServerCertVerified, Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> std::result::Result<HandshakeSignatureValid, Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        rustls::crypto::verify_tls12_signature(message, certificate, signed, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> std::result::Result<HandshakeSignatureValid, Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        rustls::crypto::verify_tls13_signature(message, certificate, signed, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+/// Trusts certificates of the roots, whatever host they name: the chain is verified before the name.
+#[derive(Debug)]
+struct AnyName(Arc<WebPkiServerVerifier>);
+
+impl ServerCertVerifier for AnyName {
+    fn verify_server_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        chain: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
+    ) -> std::result::Result<ServerCertVerified, Error> {
+        match self.0.verify_server_cert(certificate, chain, name, ocsp, now) {
+            Err(Error::InvalidCertificate(
+                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+            )) => Ok(ServerCertVerified::assertion()),
+            other => other,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> std::result::Result<HandshakeSignatureValid, Error> {
+        self.0.verify_tls12_signature(message, certificate, signed)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> std::result::Result<HandshakeSignatureValid, Error> {
+        self.0.verify_tls13_signature(message, certificate, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.supported_verify_schemes()
+    }
+}

@@ -83,3 +83,19 @@ pub(crate) fn refused<R: Send + std::fmt::Debug + 'static>(
 pub(crate) fn read<R>(tenant: &Tenant, closure: impl FnMut(&mut View<'_>) -> Result<R>) -> R {
     tenant.read_blocking(closure).expect("a read")
 }
+
+/// Runs statements in the schema of the tenant `t` of a place in a database, as an administrator would.
+pub(crate) fn sql(place: &Place, statements: &str) {
+    let Location::Postgres(url) = &place.location else { panic!("{} has no server", place.engine) };
+    let (url, catalogue) = url.split_once("catalogue=").expect("a catalogue");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(async {
+        let url = url.trim_end_matches(['?', '&']);
+        let (client, connection) =
+            tokio_postgres::connect(url, tokio_postgres::NoTls).await.expect("a server");
+        let statements = format!("SET search_path = \"{catalogue}:t\"; {statements}");
+        let asked = async move { client.batch_execute(&statements).await };
+        let (asked, _) = tokio::join!(asked, connection);
+        asked.expect("statements");
+    });
+}

@@ -58,17 +58,26 @@ fn writes_that_share_a_commit_share_its_fate() {
     let tenant = place.open(ALL, limits).tenant_or_new("t").expect("a tenant");
     for (round, cut) in [Cut::After, Cut::Before].into_iter().enumerate() {
         let (release, gate) = std::sync::mpsc::channel::<()>();
+        let (started, has_started) = std::sync::mpsc::channel::<()>();
         std::thread::scope(|scope| {
             let tenant = &tenant;
             scope.spawn(move || {
                 write(tenant, move |txn| {
-                    gate.recv_timeout(Duration::from_secs(20)).ok();
+                    started.send(()).ok();
+                    gate.recv_timeout(Duration::from_secs(60)).ok();
                     txn.put(&PLAIN, "first", &json!({})).map(|_| ())
                 });
             });
+            has_started.recv().expect("the first runs");
             for n in 0..10 {
+                let wire = wire.clone();
                 scope.spawn(move || {
+                    let mut is_armed = n != 0;
                     write(tenant, move |txn| {
+                        if !is_armed {
+                            wire.cut_at("COMMIT", cut);
+                            is_armed = true;
+                        }
                         txn.insert(&PLAIN, &format!("{round}-{n}"), &json!({})).map(|_| ())
                     });
                 });
@@ -76,8 +85,7 @@ fn writes_that_share_a_commit_share_its_fate() {
             while tenant.statistics().queue_depth < 10 {
                 std::thread::yield_now();
             }
-            wire.cut_at("COMMIT", cut);
-            release.send(()).expect("the first writer waits");
+            release.send(()).expect("the first waits");
         });
         assert_eq!(wire.n_cut(), round + 1);
         assert_eq!(read(&tenant, |view| view.count(&PLAIN, &Expr::All)), 1 + 10 * (round as u64 + 1));
@@ -140,4 +148,26 @@ fn nobody_there_is_said_soon() {
         let error = catalogue.tenant("t").map(|_| ()).expect_err("a refusal");
         assert!(matches!(error, StoreError::Unavailable(_)), "{error}");
     }
+}
+
+#[test]
+fn a_copy_that_is_cut_leaves_nothing_half_done() {
+    let Some((place, wire)) = over_a_wire() else { return };
+    let tenant = place.tenant(ALL);
+    for (round, word) in
+        ["of round 0, record 150", "of round 1, record 3", "COPY pg_temp"].into_iter().enumerate()
+    {
+        let documents: Vec<_> = (0..200)
+            .map(|n| {
+                let body = json!({"what": format!("of round {round}, record {n}"), "pad": "x".repeat(900)});
+                pinakes_store::Document::new(&PLAIN, format!("{round}-{n}"), &body).expect("a document")
+            })
+            .collect();
+        wire.cut_at(word, Cut::Before);
+        // The transaction is lost with its connection, and done again on another.
+        write(&tenant, move |txn| txn.insert_missing(&documents.iter().collect::<Vec<_>>()).map(|_| ()));
+        assert_eq!(wire.n_cut(), round + 1, "{word}");
+        assert_eq!(read(&tenant, |view| view.count(&PLAIN, &Expr::All)), 200 * (round as u64 + 1));
+    }
+    assert_eq!(tenant.check().expect("a check"), Vec::<String>::new());
 }

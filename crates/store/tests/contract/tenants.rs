@@ -194,3 +194,98 @@ fn a_file_that_is_none_of_ours_is_refused() {
     let error = place.open(ALL, Limits::default()).tenant("t").err().expect("a refusal");
     assert!(matches!(&error, StoreError::Damaged(_)), "{error}");
 }
+
+#[test]
+fn a_tenant_that_another_server_has_open_stays() {
+    for place in engines().into_iter().filter(|it| it.engine == "postgresql") {
+        let (server, other) = (place.open(ALL, Limits::default()), place.open(ALL, Limits::default()));
+        let tenant = server.create_tenant("t", "").expect("a tenant");
+        write(&tenant, |txn| txn.insert(&PLAIN, "x", &json!({})));
+        let error = other.delete_tenant("t").expect_err("a refusal");
+        assert!(error.to_string().contains("in use by another server"), "{error}");
+        write(&tenant, |txn| txn.insert(&PLAIN, "y", &json!({})));
+        drop((tenant, server));
+        other.delete_tenant("t").expect("nobody has it open any more");
+        assert!(other.tenants().expect("a list").is_empty());
+    }
+}
+
+#[test]
+fn tenants_may_lie_in_places_of_their_own() {
+    for (common, apart) in engines().into_iter().zip(engines().into_iter().rev()) {
+        let own = [("apart", apart.location.clone()), ("beside", apart.location.clone())];
+        let own = own.map(|(name, location)| (name.to_owned(), location)).into();
+        let open = || {
+            Catalogue::open_spread(common.location.clone(), &own, ALL, Limits::default())
+                .expect("a catalogue")
+        };
+        let catalogue = open();
+        for name in ["apart", "here"] {
+            let tenant = catalogue.create_tenant(name, &format!("is {name}")).expect("a tenant");
+            write(&tenant, move |txn| txn.insert(&PLAIN, name, &json!({})));
+        }
+        let names = |catalogue: &Catalogue| -> Vec<String> {
+            let list = catalogue.tenants().expect("a list");
+            list.into_iter().map(|it| format!("{}: {}", it.name, it.description)).collect()
+        };
+        assert_eq!(names(&catalogue), ["apart: is apart", "here: is here"]);
+        assert_eq!(names(&common.open(ALL, Limits::default())), ["here: is here"]);
+        assert_eq!(names(&apart.open(ALL, Limits::default())), ["apart: is apart"]);
+        drop(catalogue);
+        let catalogue = open();
+        for name in ["apart", "here"] {
+            let tenant = catalogue.tenant(name).expect("the tenant");
+            assert!(read(&tenant, |view| view.get(&PLAIN, name)).is_some(), "{name}");
+        }
+        catalogue.delete_tenant("apart").expect("a deletion");
+        assert_eq!(names(&catalogue), ["here: is here"]);
+    }
+}
+
+#[test]
+fn a_newer_schema_is_refused() {
+    for place in engines().into_iter().filter(|it| it.engine == "postgresql") {
+        drop(place.tenant(ALL));
+        crate::engines::sql(&place, "UPDATE meta SET value = 99 WHERE name = 'format'");
+        let error = place.open(ALL, Limits::default()).tenant("t").err().expect("a refusal");
+        assert!(matches!(&error, StoreError::Newer { found: 99, .. }), "{error}");
+    }
+}
+
+#[test]
+fn missing_rights_are_named() {
+    for place in engines().into_iter().filter(|it| it.engine == "postgresql") {
+        drop(place.tenant(ALL));
+        let role = format!("pinakes_test_{}", std::process::id());
+        crate::engines::sql(&place, &format!("CREATE ROLE {role} LOGIN"));
+        let pinakes_store::Location::Postgres(url) = &place.location else { continue };
+        let (_, rest) = url.rsplit_once('@').expect("a user");
+        let location = pinakes_store::Location::Postgres(format!("postgres://{role}@{rest}"));
+        let catalogue = Catalogue::open(location, ALL, Limits::default()).expect("a catalogue");
+        for error in [catalogue.create_tenant("u", "").err(), catalogue.tenant("t").err()] {
+            let error = error.expect("a refusal");
+            assert!(matches!(&error, StoreError::Unavailable(_)), "{error}");
+            assert!(error.to_string().contains("needs CREATE on the database"), "{error}");
+        }
+        crate::engines::sql(&place, &format!("DROP ROLE {role}"));
+    }
+}
+
+#[test]
+fn a_bad_url_is_named_without_its_password() {
+    for url in [
+        "postgres:/user:secret@host/db",
+        "postgres://user:secret@host:port/db",
+        "postgres://user:secret@host/db?sslmode=perhaps",
+        "postgres://user:secret@host/db?sslmode=verify-full",
+        "postgres://user:secret@host/db?sslmode=verify-ca&sslrootcert=/no/such/file",
+        "postgres://user:secret@host/db?sslcert=/no/such/file",
+    ] {
+        let opened = url
+            .parse::<pinakes_store::Location>()
+            .and_then(|location| Catalogue::open(location, ALL, Limits::default()).map(|_| ()));
+        let error = opened.expect_err("a refusal");
+        assert!(matches!(&error, StoreError::Query(_)), "{error}");
+        assert!(!error.to_string().contains("secret"), "{error}");
+    }
+}

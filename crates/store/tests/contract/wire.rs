@@ -15,6 +15,7 @@ pub(crate) enum Cut {
 }
 
 /// Stands between the store and a database: passes on what comes, until it is told to cut.
+#[derive(Clone)]
 pub(crate) struct Wire {
     address: SocketAddr,
     plan: Arc<Plan>,
@@ -77,12 +78,13 @@ fn pass(client: TcpStream, plan: &Arc<Plan>) {
     let seen = is_cut.clone();
     std::thread::spawn(move || {
         let (mut database, mut client) = (database, client);
-        let mut bytes = vec![0; 64 << 10];
+        let (mut bytes, mut recent) = (vec![0; 64 << 10], Vec::new());
         while let Ok(n) = database.read(&mut bytes) {
             if n == 0 || (!seen.load(Ordering::SeqCst) && client.write_all(&bytes[..n]).is_err()) {
                 break;
             }
-            if seen.load(Ordering::SeqCst) && bytes[..n].ends_with(READY) {
+            follow(&mut recent, &bytes[..n]);
+            if seen.load(Ordering::SeqCst) && recent.ends_with(READY) {
                 // It has done what was asked and said so, to nobody.
                 break;
             }
@@ -90,7 +92,7 @@ fn pass(client: TcpStream, plan: &Arc<Plan>) {
         drop(client.shutdown(std::net::Shutdown::Both));
         drop(database.shutdown(std::net::Shutdown::Both));
     });
-    let mut bytes = vec![0; 64 << 10];
+    let (mut bytes, mut recent) = (vec![0; 64 << 10], Vec::new());
     while let Ok(n) = from.read(&mut bytes) {
         if n == 0 {
             break;
@@ -98,7 +100,8 @@ fn pass(client: TcpStream, plan: &Arc<Plan>) {
         while plan.is_silent.load(Ordering::SeqCst) {
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
-        match plan.take(&bytes[..n]) {
+        follow(&mut recent, &bytes[..n]);
+        match plan.take(&recent, n) {
             Some(Cut::Before) => break,
             Some(Cut::After) => {
                 is_cut.store(true, Ordering::SeqCst);
@@ -119,14 +122,25 @@ fn pass(client: TcpStream, plan: &Arc<Plan>) {
     drop(to.shutdown(std::net::Shutdown::Both));
 }
 
+/// Keeps the end of what came before in front of what comes now: a word may come in two parts.
+fn follow(recent: &mut Vec<u8>, bytes: &[u8]) {
+    let n_kept = recent.len().min(LONGEST_WORD);
+    recent.drain(..recent.len() - n_kept);
+    recent.extend_from_slice(bytes);
+}
+
+/// Longest word that is looked for, in bytes.
+const LONGEST_WORD: usize = 64;
 /// The end of an answer after which no transaction is under way.
 const READY: &[u8] = b"Z\0\0\0\x05I";
 
 impl Plan {
-    fn take(&self, bytes: &[u8]) -> Option<Cut> {
+    /// What to do when the word ends in the last `n_new` of these bytes.
+    fn take(&self, bytes: &[u8], n_new: usize) -> Option<Cut> {
         let mut place = self.cut.lock().unwrap_or_else(PoisonError::into_inner);
         let (word, cut) = (*place)?;
-        bytes.windows(word.len()).any(|it| it == word).then(|| {
+        let first = (bytes.len() - n_new + 1).saturating_sub(word.len());
+        bytes[first..].windows(word.len()).any(|it| it == word).then(|| {
             *place = None;
             self.n_cut.fetch_add(1, Ordering::SeqCst);
             cut

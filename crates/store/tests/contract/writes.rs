@@ -273,3 +273,30 @@ fn readers_keep_their_snapshot() {
         assert_eq!(n_records(tenant), 2);
     });
 }
+
+#[test]
+fn many_are_made_together_and_what_is_taken_is_told() {
+    on_each(ALL, |tenant| {
+        let item = |n: usize| {
+            let body = json!({
+                "name": format!("n{}", n % 7), "size": n, "mass": n as f64 / 4.0, "keywords": ["k", n.to_string()],
+                "group": n % 4, "doi": format!("10.1/{n}"), "parents": ["0"], "note": "Röntgen \\ \t \u{1}"
+            });
+            pinakes_store::Document::new(&ITEM, n.to_string(), &body).expect("a document")
+        };
+        let made = write(tenant, move |txn| {
+            let first: Vec<_> = (0..40).map(item).collect();
+            assert_eq!(txn.insert_missing(&first.iter().collect::<Vec<_>>())?, vec![true; 40]);
+            // Some are there, and one comes twice.
+            let rest: Vec<_> = (20..60).chain([59]).map(item).collect();
+            txn.insert_missing(&rest.iter().collect::<Vec<_>>())
+        });
+        let expected: Vec<bool> = (20..60).map(|n| 40 <= n).chain([false]).collect();
+        assert_eq!(made, expected);
+        let all = read(tenant, |view| view.find(&ITEM, &Query::filter(Expr::All)));
+        let ids: Vec<String> = all.into_iter().map(|it| it.id).collect();
+        assert_eq!(ids, (0..60).map(|n| n.to_string()).collect::<Vec<_>>(), "in the order they came");
+        let linked = read(tenant, |view| view.by_identifier("doi", "10.1/59"));
+        assert_eq!(linked.len(), 1);
+    });
+}

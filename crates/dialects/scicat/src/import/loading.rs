@@ -128,9 +128,15 @@ fn write_batch(
 ) -> Result<Written, ImportError> {
     let mut written = Written::default();
     let mut touched = HashSet::new();
+    let mut made = Vec::new();
     for (index, record) in batch.iter().enumerate() {
+        if made.len() <= index {
+            made.extend(write_missing(txn, &batch[index..])?);
+        }
         let fate = if record.sort.has_files() {
             write_block(txn, record, existing, &mut touched)?
+        } else if made[index] {
+            Fate::New
         } else {
             write_document(txn, &record.document, record.sort.kind(), existing)?
         };
@@ -152,6 +158,15 @@ fn write_batch(
         reconcile(txn, pid)?;
     }
     Ok(written)
+}
+
+/// Makes what is not there yet of the first records that are of one sort; tells for each whether it was made. Of a
+/// block, which is written by itself, none is.
+fn write_missing(txn: &mut Txn<'_>, batch: &[Prepared]) -> Result<Vec<bool>, ImportError> {
+    let Some(first) = batch.first().filter(|it| !it.sort.has_files()) else { return Ok(vec![false]) };
+    let of_sort = batch.iter().take_while(|it| it.sort == first.sort);
+    let documents: Vec<&Document> = of_sort.map(|it| &it.document).collect();
+    Ok(txn.insert_missing(&documents)?)
 }
 
 fn write_document(

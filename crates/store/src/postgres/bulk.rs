@@ -1,0 +1,194 @@
+//! Many records at once, by COPY.
+//!
+//! COPY in binary form fills a table of the session alone, and one statement takes the rows over into the record's
+//! tables: it can build words, leave out what is taken and say what it left out, none of which COPY does by itself.
+//! Both are part of the caller's transaction: a connection that is cut leaves nothing.
+
+use std::collections::HashMap;
+
+use tokio_postgres::types::Type as PgType;
+
+use super::records::{Kept, Placed, SEQUENCE, insert_records, insert_values, many_columns, note, type_name};
+use super::session::PgSession;
+use crate::document::Document;
+use crate::session::{Cell, Session};
+use crate::statements::{KindStatements, one_columns};
+use crate::{Kind, Result, Text, Type};
+
+/// Fewer records than this are inserted one by one in one flight.
+const FEWEST: usize = 16;
+
+/// Inserts many records of one kind; for each `None` when its id, or a unique value, is taken.
+pub(crate) fn insert_many(
+    session: &mut PgSession,
+    statements: &KindStatements,
+    kind: &'static Kind,
+    documents: &[&Document],
+    kept: &[Option<Kept>],
+) -> Result<Vec<Option<Placed>>> {
+    if documents.len() < FEWEST {
+        return insert_records(session, statements, documents, kept);
+    }
+    let table = Table::of(kind);
+    session.batch(&table.create)?;
+    let rows = documents.iter().enumerate().map(|(index, document)| {
+        let mut values = insert_values(document, kept.get(index).copied().flatten());
+        values.insert(0, Cell::Int(i64::try_from(index).unwrap_or(i64::MAX)));
+        values
+    });
+    session.copy_in(&table.copy, &table.types, rows)?;
+    let mut by_id = HashMap::new();
+    let placed = Session::Postgres(session).all(&table.take_over, &[], |row| {
+        Ok((row.text(0)?, Placed { version: row.int(1)?, sequence: row.int(2)? }))
+    })?;
+    by_id.extend(placed);
+    session.batch(&table.empty)?;
+    if let Some(last) = documents.iter().rev().find(|it| by_id.contains_key(&it.id)) {
+        note(session, last);
+    }
+    // Of two with one id the first was taken.
+    Ok(documents.iter().map(|it| by_id.remove(&it.id)).collect())
+}
+
+/// The session's own table of a kind, and the statements about it.
+struct Table {
+    create: String,
+    copy: String,
+    types: Vec<PgType>,
+    take_over: String,
+    empty: String,
+}
+
+impl Table {
+    fn of(kind: &'static Kind) -> Self {
+        let columns = columns(kind);
+        let name = format!("\"copied_{}\"", kind.name);
+        let declared: Vec<String> =
+            columns.iter().enumerate().map(|(n, it)| format!("c{n} {}", it.declared)).collect();
+        let unpacked: String = columns
+            .iter()
+            .enumerate()
+            .filter(|(_, it)| matches!(it.declared.as_str(), "text" | "bytea"))
+            .map(|(n, _)| format!("; ALTER TABLE pg_temp.{name} ALTER c{n} SET STORAGE EXTERNAL"))
+            .collect();
+        Self {
+            // Compressing what is read once would be for nothing.
+            create: format!(
+                "DO $$ BEGIN IF to_regclass('pg_temp.{name}') IS NULL THEN \
+                 CREATE TEMP TABLE {name} ({}) ON COMMIT DELETE ROWS{unpacked}; END IF; END $$",
+                declared.join(", ")
+            ),
+            copy: format!("COPY pg_temp.{name} FROM STDIN (FORMAT binary)"),
+            types: columns.iter().map(|it| it.ty.clone()).collect(),
+            take_over: take_over(kind, &columns, &name),
+            empty: format!("TRUNCATE pg_temp.{name}"),
+        }
+    }
+}
+
+/// A column of the session's table.
+struct Staged {
+    /// Its type in SQL.
+    declared: String,
+    /// The same on the wire.
+    ty: PgType,
+    /// The record's column that it goes to; empty for references.
+    target: String,
+    /// What it is taken over as; `{}` is the column.
+    as_value: &'static str,
+}
+
+/// In the order of the record's values, behind its place in the list.
+fn columns(kind: &'static Kind) -> Vec<Staged> {
+    let plain = |declared: &str, ty: PgType, target: &str| Staged {
+        declared: declared.to_owned(),
+        ty,
+        target: target.to_owned(),
+        as_value: "{}",
+    };
+    let mut list = vec![
+        plain("bigint", PgType::INT8, ""),
+        Staged { as_value: "coalesce({}, nextval('keys'))", ..plain("bigint", PgType::INT8, "key") },
+        plain("text", PgType::TEXT, "id"),
+        plain("bigint", PgType::INT8, "version"),
+        Staged { as_value: "sequence", ..plain("bigint", PgType::INT8, "sequence") },
+        plain("bigint", PgType::INT8, "class"),
+    ];
+    for column in one_columns(kind) {
+        list.push(plain(type_name(column.ty), one_type(column.ty), column.name));
+    }
+    for (_, column) in many_columns(kind) {
+        list.push(plain(&format!("{}[]", type_name(column.ty)), many_type(column.ty), column.name));
+    }
+    if kind.members.is_some() {
+        list.extend([plain("bigint", PgType::INT8, "list"), plain("bigint", PgType::INT8, "n_members")]);
+    }
+    list.push(plain("bytea", PgType::BYTEA, "body"));
+    if kind.text != Text::None {
+        let words = plain("text", PgType::TEXT, "words");
+        list.push(Staged { as_value: "to_tsvector('pinakes', {})", ..words });
+    }
+    let n_references =
+        2 * usize::from(!kind.identifiers.is_empty()) + 3 * usize::from(!kind.links.is_empty());
+    list.extend((0..n_references).map(|_| plain("text[]", PgType::TEXT_ARRAY, "")));
+    list
+}
+
+fn one_type(ty: Type) -> PgType {
+    match type_name(ty) {
+        "text" => PgType::TEXT,
+        "bigint" => PgType::INT8,
+        _ => PgType::FLOAT8,
+    }
+}
+
+fn many_type(ty: Type) -> PgType {
+    match type_name(ty) {
+        "text" => PgType::TEXT_ARRAY,
+        "bigint" => PgType::INT8_ARRAY,
+        _ => PgType::FLOAT8_ARRAY,
+    }
+}
+
+/// Takes the rows over, in their order, and gives id, version and sequence of those that were new.
+fn take_over(kind: &'static Kind, columns: &[Staged], table: &str) -> String {
+    let name = kind.name;
+    let of_record = || columns.iter().enumerate().filter(|(_, it)| !it.target.is_empty());
+    let targets: Vec<String> = of_record().map(|(_, it)| format!("\"{}\"", it.target)).collect();
+    let values: Vec<String> = of_record()
+        .map(|(n, it)| match it.as_value {
+            "sequence" => format!("coalesce(s.c{n}, {SEQUENCE})"),
+            as_value => as_value.replace("{}", &format!("s.c{n}")),
+        })
+        .collect();
+    let mut parts = vec![format!(
+        "r AS (INSERT INTO \"k_{name}\" ({}) SELECT {} FROM (SELECT * FROM pg_temp.{table} ORDER BY c0) s \
+         ON CONFLICT DO NOTHING RETURNING id, version, sequence)",
+        targets.join(", "),
+        values.join(", ")
+    )];
+    // Of two rows with one id the first was taken.
+    let fresh = format!(
+        "(SELECT DISTINCT ON (t.c2) t.* FROM pg_temp.{table} t JOIN r ON r.id = t.c2 ORDER BY t.c2, t.c0) s"
+    );
+    let mut n = columns.len()
+        - 2 * usize::from(!kind.identifiers.is_empty())
+        - 3 * usize::from(!kind.links.is_empty());
+    if !kind.identifiers.is_empty() {
+        parts.push(format!(
+            "i AS (INSERT INTO identifier (scheme, value, kind, id) SELECT u.scheme, u.value, '{name}', s.c2 \
+             FROM {fresh}, unnest(s.c{n}, s.c{}) u (scheme, value))",
+            n + 1
+        ));
+        n += 2;
+    }
+    if !kind.links.is_empty() {
+        parts.push(format!(
+            "l AS (INSERT INTO link (to_kind, target, relation, kind, id) SELECT u.to_kind, u.target, u.relation, '{name}', s.c2 \
+             FROM {fresh}, unnest(s.c{n}, s.c{}, s.c{}) u (relation, to_kind, target))",
+            n + 1,
+            n + 2
+        ));
+    }
+    format!("WITH {} SELECT id, version, sequence FROM r", parts.join(", "))
+}
