@@ -11,7 +11,6 @@ from running import PATIENCE_S
 
 MARC = Path(__file__).parents[4] / "shared" / "data" / "marc"
 AUTHORITIES = "Default - Create SRS MARC Authority"
-INSTANCES = "Default - Create instance and SRS MARC Bib"
 
 
 def count(path):
@@ -34,7 +33,6 @@ def client(library):
     [
         ("authority/folio-lcsh-subjects-01.mrc", AUTHORITIES, "MARC_AUTHORITY", "/authority-storage/authorities", "authorities"),
         ("authority/folio-naf-names-02.mrc", AUTHORITIES, "MARC_AUTHORITY", "/authority-storage/authorities", "authorities"),
-        ("bib/catmandu-bu-bibs.mrc", INSTANCES, "MARC_BIB", "/instance-storage/instances", "instances"),
     ],
 )
 def test_a_file_is_imported(library, client, tmp_path, name, profile, record_type, path, key):
