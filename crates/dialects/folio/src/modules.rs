@@ -98,8 +98,14 @@ pub(crate) fn by_list(list: &str) -> Option<&'static Collection> {
 }
 
 /// Kinds that are no collections.
-static OTHERS: [&Kind; 5] =
-    [&login::REFRESH_TOKEN, &tenants::META, &hrids::HRID_SETTINGS, &records::LOCALE, &links::LINKS];
+static OTHERS: [&Kind; 6] = [
+    &login::REFRESH_TOKEN,
+    &tenants::META,
+    &hrids::HRID_SETTINGS,
+    &records::LOCALE,
+    &links::LINKS,
+    &circulation::RULES,
+];
 
 static KINDS: LazyLock<Vec<&'static Kind>> =
     LazyLock::new(|| COLLECTIONS.iter().map(|it| &it.kind).chain(OTHERS).chain(import_kinds()).collect());

@@ -16,8 +16,8 @@ use crate::error::{Answer, FolioError, render};
 use crate::permissions::Access;
 use crate::settings::Settings;
 use crate::{
-    authorities, circulation, collection, inventory, links, login, modules, oai, perms, records, search, tenants,
-    user_import, users,
+    authorities, circulation, collection, inventory, links, login, modules, oai, perms, records, search,
+    tenants, user_import, users,
 };
 
 /// One line of the table.
