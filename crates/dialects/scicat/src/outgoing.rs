@@ -1,12 +1,13 @@
-//! Requests that this server sends to others: the URLs of jobs' actions, and DataCite. On threads of their own, one
-//! deadline for the whole exchange, answers bounded, no secret of the request in any error.
+//! Requests that this server sends to others: the URLs of jobs' actions, and DataCite. One deadline for the whole
+//! exchange, answers bounded, no secret of the request in any error.
 
 use std::time::Duration;
 
-use http::{HeaderName, HeaderValue, Method, Request, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use reqwest::{Client, Response, Url};
 
 /// Most of an answer that is read, in bytes.
-const ANSWER_BYTES: u64 = 1 << 20;
+const ANSWER_BYTES: usize = 1 << 20;
 /// Most of an answer that an error repeats, in characters.
 const SHOWN_CHARS: usize = 300;
 
@@ -38,57 +39,63 @@ impl Outgoing {
     /// Sends it and waits for the end of the answer, which must be a success.
     pub(crate) async fn send(self, timeout: Duration) -> Result<(), OutgoingError> {
         let server = server_of(&self.url);
-        let sent = tokio::task::spawn_blocking(move || self.send_blocking(timeout)).await;
-        sent.unwrap_or_else(|error| Err(OutgoingError::NoAnswer { server, reason: error.to_string() }))
-    }
-
-    fn send_blocking(self, timeout: Duration) -> Result<(), OutgoingError> {
-        let server = server_of(&self.url);
-        let config = ureq::Agent::config_builder()
-            .timeout_global(Some(timeout))
-            .http_status_as_error(false)
-            .allow_non_standard_methods(true)
-            .build();
-        let agent = ureq::Agent::new_with_config(config);
-        let request = self.request(&server)?;
-        let no_answer =
-            |error: ureq::Error| OutgoingError::NoAnswer { server: server.clone(), reason: reason(&error) };
-        let mut answer = agent.run(request).map_err(no_answer)?;
+        let refused = |reason: String| OutgoingError::Request { server: server.clone(), reason };
+        let url = Url::parse(&self.url).map_err(|_| refused("its URL is none".to_owned()))?;
+        let headers = headers(&self.headers).map_err(refused)?;
+        let client = client().map_err(|error| refused(reason(&error).to_owned()))?;
+        let request = client.request(self.method, url).headers(headers).body(self.body).timeout(timeout);
+        let answer = request.send().await.map_err(|error| OutgoingError::NoAnswer {
+            server: server.clone(),
+            reason: reason(&error).to_owned(),
+        })?;
         let status = answer.status();
         if status.is_success() {
             return Ok(());
         }
-        let text = answer.body_mut().with_config().limit(ANSWER_BYTES).read_to_string().unwrap_or_default();
-        let text = text.chars().take(SHOWN_CHARS).collect();
+        let text = String::from_utf8_lossy(&beginning(answer).await).chars().take(SHOWN_CHARS).collect();
         Err(OutgoingError::Refused { server, status, text })
-    }
-
-    fn request(self, server: &str) -> Result<Request<String>, OutgoingError> {
-        let refused = |reason: String| OutgoingError::Request { server: server.to_owned(), reason };
-        let mut request = Request::new(self.body);
-        *request.method_mut() = self.method;
-        *request.uri_mut() = self.url.parse().map_err(|_| refused("its URL is none".to_owned()))?;
-        for (name, value) in self.headers {
-            let (Ok(header), Ok(value)) =
-                (HeaderName::try_from(name.as_str()), HeaderValue::try_from(value.as_str()))
-            else {
-                return Err(refused(format!("the header {name:?} cannot be sent")));
-            };
-            request.headers_mut().insert(header, value);
-        }
-        Ok(request)
     }
 }
 
+fn client() -> reqwest::Result<Client> {
+    // Refused, and needless, when another part of the program has chosen the provider of TLS before.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    Client::builder().build()
+}
+
+fn headers(named: &[(String, String)]) -> Result<HeaderMap, String> {
+    let header = |(name, value): &(String, String)| {
+        let parsed = (HeaderName::try_from(name.as_str()).ok(), HeaderValue::try_from(value.as_str()).ok());
+        match parsed {
+            (Some(name), Some(value)) => Ok((name, value)),
+            _ => Err(format!("the header {name:?} cannot be sent")),
+        }
+    };
+    named.iter().map(header).collect()
+}
+
+/// An answer up to its bound; what came when it broke off.
+async fn beginning(mut answer: Response) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while let Ok(Some(piece)) = answer.chunk().await {
+        bytes.extend_from_slice(&piece[..piece.len().min(ANSWER_BYTES - bytes.len())]);
+        if ANSWER_BYTES <= bytes.len() {
+            break;
+        }
+    }
+    bytes
+}
+
 /// The kind of failure, without what the request held.
-fn reason(error: &ureq::Error) -> String {
-    match error {
-        ureq::Error::Io(error) => error.to_string(),
-        ureq::Error::Timeout(_) => "the time for it is over".to_owned(),
-        ureq::Error::HostNotFound => "no such host".to_owned(),
-        ureq::Error::ConnectionFailed => "no connection".to_owned(),
-        ureq::Error::BadUri(_) => "its URL is none that can be asked".to_owned(),
-        _ => "the exchange failed".to_owned(),
+fn reason(error: &reqwest::Error) -> &'static str {
+    if error.is_timeout() {
+        "the time for it is over"
+    } else if error.is_connect() {
+        "no connection"
+    } else if error.is_builder() {
+        "its URL is none that can be asked"
+    } else {
+        "the exchange failed"
     }
 }
 

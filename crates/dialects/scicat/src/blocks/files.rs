@@ -206,21 +206,45 @@ fn window_of_files(
     Ok(rows)
 }
 
-pub(super) async fn full_facet(asker: Asker, query: QueryText, sort: &'static Sort) -> Answer {
-    let (of_block, _) = split(&object_parameter(&query, "fields")?);
-    let found = fullquery::parse(&of_block, &sort.search, &asker.rights)?;
-    let n = asker.db.read(Weight::Scan, move |view| view.count(sort.kind, &found.condition)).await;
+pub(super) async fn full_facet(
+    asker: Asker,
+    query: QueryText,
+    sort: &'static Sort,
+    public: Public,
+) -> Answer {
+    let (blocks, _) = faceted(&asker, &query, sort, public)?;
+    let n = asker.db.read(Weight::Scan, move |view| view.count(sort.kind, &blocks)).await;
     answer_total(n.map_err(|error: StoreError| ScicatError::from(error))?)
 }
 
-pub(super) async fn full_facet_files(asker: Asker, query: QueryText, sort: &'static Sort) -> Answer {
-    let (of_block, of_file) = split(&object_parameter(&query, "fields")?);
-    let found = fullquery::parse(&of_block, &sort.search, &asker.rights)?;
-    answer_total(count_files(&asker, found.condition, condition(&of_file)?, sort).await?)
+pub(super) async fn full_facet_files(
+    asker: Asker,
+    query: QueryText,
+    sort: &'static Sort,
+    public: Public,
+) -> Answer {
+    let (blocks, of_file) = faceted(&asker, &query, sort, public)?;
+    answer_total(count_files(&asker, blocks, of_file, sort).await?)
 }
 
-pub(super) async fn count_v4(asker: Asker, query: QueryText, sort: &'static Sort) -> Answer {
-    let visible = visible_v4(&asker, Public::No)?;
+/// What `fields` asks of blocks, with what the caller may see, and of files.
+fn faceted(
+    asker: &Asker,
+    query: &QueryText,
+    sort: &'static Sort,
+    public: Public,
+) -> Result<(Expr, Expr), ScicatError> {
+    let (of_block, of_file) = split(&object_parameter(query, "fields")?);
+    let found = fullquery::parse(&of_block, &sort.search, &asker.rights)?;
+    let blocks = match public {
+        Public::Yes => visible_v4(asker, public)?.and(found.condition),
+        Public::No => found.condition,
+    };
+    Ok((blocks, condition(&of_file)?))
+}
+
+pub(super) async fn count_v4(asker: Asker, query: QueryText, sort: &'static Sort, public: Public) -> Answer {
+    let visible = visible_v4(&asker, public)?;
     let (of_block, of_file) = split_filter(&query, sort)?;
     let count = count_files(&asker, visible.and(of_block), of_file, sort).await?;
     Ok(answer::json(StatusCode::OK, &json!({"count": count})))

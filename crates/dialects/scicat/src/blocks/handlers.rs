@@ -39,8 +39,11 @@ pub(super) fn routes() -> Router<Scicat> {
         )
         .route("/api/v3/origdatablocks/fullquery", get(|a, b, c| full_query(a, b, c, &ORIG)))
         .route("/api/v3/origdatablocks/fullquery/files", get(|b, c| files::full_query(b, c, &ORIG)))
-        .route("/api/v3/origdatablocks/fullfacet", get(|b, c| files::full_facet(b, c, &ORIG)))
-        .route("/api/v3/origdatablocks/fullfacet/files", get(|b, c| files::full_facet_files(b, c, &ORIG)))
+        .route("/api/v3/origdatablocks/fullfacet", get(|b, c| files::full_facet(b, c, &ORIG, Public::No)))
+        .route(
+            "/api/v3/origdatablocks/fullfacet/files",
+            get(|b, c| files::full_facet_files(b, c, &ORIG, Public::No)),
+        )
         .route(
             "/api/v4/origdatablocks",
             get(|a, b, c| list_v4(a, b, c, &ORIG, Public::No))
@@ -49,10 +52,25 @@ pub(super) fn routes() -> Router<Scicat> {
         .route("/api/v4/origdatablocks/isvalid", post(|a, b, c, d| is_valid(a, b, c, d, &ORIG, Api::V4)))
         .route("/api/v4/origdatablocks/public", get(|a, b, c| list_v4(a, b, c, &ORIG, Public::Yes)))
         .route("/api/v4/origdatablocks/files", get(|b, c| files::list_v4(b, c, &ORIG, Public::No)))
-        .route("/api/v4/origdatablocks/files/count", get(|b, c| files::count_v4(b, c, &ORIG)))
+        .route("/api/v4/origdatablocks/files/count", get(|b, c| files::count_v4(b, c, &ORIG, Public::No)))
+        .route(
+            "/api/v4/origdatablocks/public/files/count",
+            get(|b, c| files::count_v4(b, c, &ORIG, Public::Yes)),
+        )
+        .route(
+            "/api/v4/origdatablocks/public/fullfacet",
+            get(|b, c| files::full_facet(b, c, &ORIG, Public::Yes)),
+        )
+        .route(
+            "/api/v4/origdatablocks/public/fullfacet/files",
+            get(|b, c| files::full_facet_files(b, c, &ORIG, Public::Yes)),
+        )
         .route("/api/v4/origdatablocks/public/files", get(|b, c| files::list_v4(b, c, &ORIG, Public::Yes)))
-        .route("/api/v4/origdatablocks/fullfacet", get(|b, c| files::full_facet(b, c, &ORIG)))
-        .route("/api/v4/origdatablocks/fullfacet/files", get(|b, c| files::full_facet_files(b, c, &ORIG)))
+        .route("/api/v4/origdatablocks/fullfacet", get(|b, c| files::full_facet(b, c, &ORIG, Public::No)))
+        .route(
+            "/api/v4/origdatablocks/fullfacet/files",
+            get(|b, c| files::full_facet_files(b, c, &ORIG, Public::No)),
+        )
         .route(
             "/api/v4/origdatablocks/public/{id}",
             get(|a, b, c| by_id(a, b, c, &ORIG, Api::V4, Public::Yes)),
