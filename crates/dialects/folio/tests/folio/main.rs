@@ -3,6 +3,7 @@
 mod cql;
 mod desk;
 mod exchange;
+mod harvest;
 mod import;
 mod permissions;
 mod server;
