@@ -96,7 +96,8 @@ impl Names {
             let end = rest[begin..].find(|it| !is_part(it)).map_or(rest.len(), |at| begin + at);
             out.push_str(&rest[..begin]);
             let word = &rest[begin..end];
-            if self.is_random(word) {
+            // Sequence numbers are the engine's own.
+            if rest[..begin].ends_with("after=") || self.is_random(word) {
                 let n = self.0.iter().position(|it| it == word).unwrap_or_else(|| {
                     self.0.push(word.to_owned());
                     self.0.len() - 1
