@@ -100,7 +100,7 @@ impl Calendar {
         let day = moment::day_of(moment, zone);
         let days = [day.yesterday().ok(), Some(day)];
         let found = days.into_iter().flatten().flat_map(|it| self.openings(it, zone));
-        found.filter(|it| (it.start..=it.end).contains(&moment)).last()
+        found.filter(|it| (it.start..=it.end).contains(&moment)).next_back()
     }
 
     /// The first opening that begins behind a moment.
