@@ -11,6 +11,7 @@ from running import PATIENCE_S
 
 MARC = Path(__file__).parents[4] / "shared" / "data" / "marc"
 AUTHORITIES = "Default - Create SRS MARC Authority"
+BIBS = "Default - Create instance and SRS MARC Bib"
 
 
 def count(path):
@@ -29,13 +30,15 @@ def client(library):
 
 
 @pytest.mark.parametrize(
-    ("name", "profile", "record_type", "path", "key"),
+    ("name", "profile", "record_type", "path"),
     [
-        ("authority/folio-lcsh-subjects-01.mrc", AUTHORITIES, "MARC_AUTHORITY", "/authority-storage/authorities", "authorities"),
-        ("authority/folio-naf-names-02.mrc", AUTHORITIES, "MARC_AUTHORITY", "/authority-storage/authorities", "authorities"),
+        ("authority/folio-lcsh-subjects-01.mrc", AUTHORITIES, "MARC_AUTHORITY", "/authority-storage/authorities"),
+        ("authority/folio-naf-names-02.mrc", AUTHORITIES, "MARC_AUTHORITY", "/authority-storage/authorities"),
+        # Not one that pymarc cannot read through: this client never ends a job with such a file.
+        ("bib/folio-perf-serialset-1k.mrc", BIBS, "MARC_BIB", "/instance-storage/instances"),
     ],
 )
-def test_a_file_is_imported(library, client, tmp_path, name, profile, record_type, path, key):
+def test_a_file_is_imported(library, client, tmp_path, name, profile, record_type, path):
     # The client moves what it has sent.
     file = tmp_path / Path(name).name
     file.write_bytes((MARC / name).read_bytes())
