@@ -23,8 +23,8 @@ pub(crate) const FORM: u32 = 1;
 /// Copies a catalogue into a new folder, also while it is served.
 ///
 /// Each tenant's copy is one consistent state, made with SQLite's own backup while reads and writes go on.
-/// The copy holds everything: records, users, tokens and the signing secret, so keep it as safe as the
-/// catalogue. The folder is itself a catalogue; `pinakes restore` puts it into place.
+/// The copy holds records, users, tokens and the signing secret, so keep it as safe as the catalogue. Files of `[blobs]`
+/// are copied apart (docs/operate.md). The folder is itself a catalogue; `pinakes restore` puts it into place.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Examples:

@@ -99,8 +99,8 @@ impl Calendar {
     pub(crate) fn opening_at(&self, moment: Timestamp, zone: &TimeZone) -> Option<Opening> {
         let day = moment::day_of(moment, zone);
         let days = [day.yesterday().ok(), Some(day)];
-        let found = days.into_iter().flatten().flat_map(|it| self.openings(it, zone));
-        found.filter(|it| (it.start..=it.end).contains(&moment)).next_back()
+        let mut openings = days.into_iter().flatten().flat_map(|it| self.openings(it, zone));
+        openings.rfind(|it| (it.start..=it.end).contains(&moment))
     }
 
     /// The first opening that begins behind a moment.
