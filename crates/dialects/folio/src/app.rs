@@ -1,6 +1,6 @@
 //! What every handler starts from: the server's parts, who asks for which tenant, and the request's own parts.
 //!
-//! A [`Call`] is made by [`Call::admit`] alone, which checks the permission that the route names: a handler cannot
+//! A [`Call`] is made by `Call::admit` alone, which checks the permission that the route names: a handler cannot
 //! be reached without.
 
 use std::collections::HashSet;
