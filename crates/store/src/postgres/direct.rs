@@ -5,6 +5,7 @@
 //! flight, records by id as one statement for all of them, so that a thousand callers cost a thousandth of the
 //! round trips each. A closure that asks for a second statement needs a snapshot and is read elsewhere.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -167,7 +168,7 @@ fn run(pool: &Pool, schema: &str, mut questions: mpsc::Receiver<Question>) -> Re
 }
 
 async fn serve(client: &Client, questions: &mut mpsc::Receiver<Question>, bound: Duration) {
-    let mut statements: HashMap<String, Statement> = HashMap::new();
+    let statements = RefCell::default();
     let mut flights = FuturesUnordered::new();
     let mut waiting = Vec::new();
     loop {
@@ -176,9 +177,7 @@ async fn serve(client: &Client, questions: &mut mpsc::Receiver<Question>, bound:
                 if n == 0 {
                     break;
                 }
-                let grouped = tokio::time::timeout(bound, group(client, &mut statements, &mut waiting));
-                let Ok(groups) = grouped.await else { return };
-                flights.push(fly(client, groups, bound));
+                flights.push(fly(client, &statements, std::mem::take(&mut waiting), bound));
             }
             Some(is_late) = flights.next(), if !flights.is_empty() => {
                 if is_late {
@@ -198,14 +197,13 @@ enum Group {
     ById(Statement, Vec<(String, Question)>),
 }
 
+/// What is prepared, by its text.
+type Statements = RefCell<HashMap<String, Statement>>;
+
 /// Puts questions together and prepares their statements. One that cannot be prepared goes another way.
-async fn group(
-    client: &Client,
-    statements: &mut HashMap<String, Statement>,
-    questions: &mut Vec<Question>,
-) -> Vec<Group> {
+async fn group(client: &Client, statements: &Statements, questions: Vec<Question>) -> Vec<Group> {
     let (mut groups, mut by_id) = (Vec::new(), BTreeMap::<String, Vec<(String, Question)>>::new());
-    for question in questions.drain(..) {
+    for question in questions {
         match (question.sql.strip_suffix(BY_ID), question.values.as_slice()) {
             (Some(start), [Cell::Text(id)]) if start.starts_with("SELECT r.key, r.id,") => {
                 by_id.entry(format!("{start}{BY_IDS}")).or_default().push((id.clone(), question));
@@ -235,21 +233,23 @@ async fn group(
     groups
 }
 
-async fn prepared(
-    client: &Client,
-    statements: &mut HashMap<String, Statement>,
-    sql: &str,
-) -> Option<Statement> {
-    if let Some(statement) = statements.get(sql) {
-        return Some(statement.clone());
+async fn prepared(client: &Client, statements: &Statements, sql: &str) -> Option<Statement> {
+    let known = statements.borrow().get(sql).cloned();
+    if known.is_some() {
+        return known;
     }
     let statement = client.prepare(&numbered(sql)).await.ok()?;
-    statements.insert(sql.to_owned(), statement.clone());
+    statements.borrow_mut().insert(sql.to_owned(), statement.clone());
     Some(statement)
 }
 
-/// Sends all groups at once and answers each when its rows are there. Tells whether the database was late.
-async fn fly(client: &Client, groups: Vec<Group>, bound: Duration) -> bool {
+/// Sends all questions at once and answers each when its rows are there. Tells whether the database was late.
+///
+/// Preparing is part of the flight: nobody may wait for one answer without taking those before it, since the
+/// connection reads no further than to an answer that is not taken.
+async fn fly(client: &Client, statements: &Statements, questions: Vec<Question>, bound: Duration) -> bool {
+    let grouped = tokio::time::timeout(bound, group(client, statements, questions)).await;
+    let Ok(groups) = grouped else { return true };
     let answers = groups.into_iter().map(|group| answer(client, group, bound));
     futures_util::future::join_all(answers).await.contains(&true)
 }

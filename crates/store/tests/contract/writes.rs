@@ -300,3 +300,33 @@ fn many_are_made_together_and_what_is_taken_is_told() {
         assert_eq!(linked.len(), 1);
     });
 }
+
+#[test]
+fn reads_by_id_in_a_burst_are_all_answered() {
+    const READS: usize = 24;
+    for place in engines() {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(4)
+            .enable_all()
+            .build()
+            .expect("a runtime");
+        // Each time anew, when nothing is prepared yet.
+        for round in 0..12 {
+            let tenant = place.tenant(ALL);
+            let id = round.to_string();
+            write(&tenant, move |txn| txn.insert(&PLAIN, &id, &json!({})).map(|_| ()));
+            let burst = (0..READS).map(|n| {
+                let tenant = tenant.clone();
+                let get = async move {
+                    tenant.read(Weight::Point, move |view| view.get(&PLAIN, &n.to_string())).await
+                };
+                // Far above what a burst takes: only one that stands still is found out.
+                runtime.spawn(async { tokio::time::timeout(Duration::from_secs(20), get).await })
+            });
+            for (n, read) in burst.collect::<Vec<_>>().into_iter().enumerate() {
+                let read = runtime.block_on(read).expect("no panic").expect("an answer");
+                assert_eq!(read.expect("a read").is_some(), n <= round, "{}: {n}", place.engine);
+            }
+        }
+    }
+}
