@@ -97,7 +97,7 @@ impl Names {
             out.push_str(&rest[..begin]);
             let word = &rest[begin..end];
             // Sequence numbers are the engine's own.
-            if rest[..begin].ends_with("after=") || self.is_random(word) {
+            if out.ends_with("after=") || self.is_random(word) {
                 let n = self.0.iter().position(|it| it == word).unwrap_or_else(|| {
                     self.0.push(word.to_owned());
                     self.0.len() - 1
