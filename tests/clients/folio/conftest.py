@@ -29,7 +29,8 @@ def pinakes(*arguments: str, given: str = "") -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.fixture(scope="session")
+# For each file of tests anew: they count what is there.
+@pytest.fixture(scope="module")
 def library(tmp_path_factory):
     data = str(tmp_path_factory.mktemp("folio") / "data")
     pinakes("tenant", "add", TENANT, "--data", data)
