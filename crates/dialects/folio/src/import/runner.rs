@@ -38,8 +38,6 @@ struct Shared {
     /// Tenants whose imports this server has seen.
     known: Mutex<HashSet<String>>,
     permits: Permits,
-    stop: Mutex<bool>,
-    stopped: Condvar,
 }
 
 /// What the work needs of the server.
@@ -132,8 +130,6 @@ impl Imports {
             tenants: Mutex::default(),
             known: Mutex::default(),
             permits: Permits::new(n),
-            stop: Mutex::new(false),
-            stopped: Condvar::new(),
         }))
     }
 
@@ -160,13 +156,6 @@ impl Imports {
     /// Runs one tenant's imports on this thread until there is nothing to do.
     pub(crate) fn run(&self, tenant: &Tenant) -> Result<(), StoreError> {
         self.0.work(tenant).map(drop)
-    }
-}
-
-impl Drop for Shared {
-    fn drop(&mut self) {
-        *lock(&self.stop) = true;
-        self.stopped.notify_all();
     }
 }
 
