@@ -19,6 +19,7 @@ use crate::load::ClientSettings;
 use crate::report;
 use crate::runner::Finished;
 use crate::scenario::folio_desk::FolioDeskArgs;
+use crate::scenario::folio_import::FolioImportArgs;
 use crate::scenario::http::HttpArgs;
 use crate::scenario::labe::LabeArgs;
 use crate::scenario::labe_data::LabeDataArgs;
@@ -26,7 +27,8 @@ use crate::scenario::scicat_ingest::ScicatIngestArgs;
 use crate::scenario::scicat_origdatablocks::ScicatOrigdatablocksArgs;
 use crate::scenario::scicat_reads::ScicatReadsArgs;
 use crate::scenario::{
-    folio_desk, http, labe, labe_data, scicat_ingest, scicat_origdatablocks, scicat_reads, seconds,
+    folio_desk, folio_import, http, labe, labe_data, scicat_ingest, scicat_origdatablocks, scicat_reads,
+    seconds,
 };
 use crate::stop::Stop;
 use crate::verdict::{rate, thousands};
@@ -57,6 +59,8 @@ pub enum Command {
     LabeData(LabeDataArgs),
     /// FOLIO: lend and take back at the desks.
     FolioDesk(FolioDeskArgs),
+    /// FOLIO: import MARC authorities, also beside desks and in several tenants.
+    FolioImport(FolioImportArgs),
     /// Any URL under any kind of load.
     Http(Box<HttpArgs>),
     /// Compare two runs, or two folders of repeated runs.
@@ -169,6 +173,7 @@ async fn run_command(command: &Command) -> Result<ExitCode, BenchError> {
         Command::Labe(args) => conclude(labe::run(args, &stop).await?),
         Command::LabeData(args) => print(&labe_data::run(args)?),
         Command::FolioDesk(args) => conclude(folio_desk::run(args, &stop).await?),
+        Command::FolioImport(args) => conclude(folio_import::run(args, &stop).await?),
         Command::Http(args) => conclude(http::run(args, &stop).await?),
         Command::Compare(args) => print(&compare(&args.a, &args.b)?),
         Command::Ceiling(args) => ceiling(args, &stop).await,

@@ -50,6 +50,9 @@ pub struct RunResult {
     pub steps: Vec<StepResult>,
     /// Further curves.
     pub series: Vec<Series>,
+    /// Tables of the scenario's own.
+    #[serde(default)]
+    pub tables: Vec<Table>,
     /// Remarks that a reader must see.
     pub notes: Vec<String>,
 }
@@ -97,7 +100,7 @@ pub struct ClientCeiling {
 /// A bare server under the same load: same bytes, no store.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BareCeiling {
-    /// Successful answers per second in closed load.
+    /// Successful answers per second in closed load; for a step with [`WorkDone`], units of its work per second.
     pub rate_per_s: f64,
     /// Bytes of each request's body.
     pub request_bytes: u64,
@@ -161,10 +164,35 @@ pub struct StepResult {
     pub stages: Vec<StageTime>,
     /// What bounded it.
     pub verdict: Verdict,
+    /// What was done with the requests, where their number says nothing.
+    #[serde(default)]
+    pub work: Option<WorkDone>,
     /// The bare server beside it.
     pub bare: Option<BareCeiling>,
     /// What the published report says for these conditions.
     pub published: Option<Published>,
+}
+
+/// Work that a step's requests had done, when one request stands for many units of it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct WorkDone {
+    /// What is counted, in the plural: `records`.
+    pub unit: String,
+    /// Units that were done.
+    pub n: u64,
+    /// From the first request to the moment when the client saw the end, in seconds.
+    pub took_s: f64,
+    /// Requests that carried the units.
+    pub n_requests: u64,
+    /// Bytes of their bodies.
+    pub sent_bytes: u64,
+}
+
+impl WorkDone {
+    /// Units per second.
+    pub fn per_s(&self) -> f64 {
+        if self.took_s > 0.0 { self.n as f64 / self.took_s } else { 0.0 }
+    }
 }
 
 /// One flow of a step, or all together.
@@ -323,6 +351,17 @@ pub struct Series {
     pub summary: String,
 }
 
+/// A table with rows of its own: what a published report compares.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Table {
+    /// Title.
+    pub title: String,
+    /// Header and rows.
+    pub rows: Vec<Vec<String>>,
+    /// What the rows say, in a sentence without its full stop.
+    pub summary: String,
+}
+
 /// What a step leaves before the verdict, the bare server and the published figures are added.
 pub fn step_result(step: &Step, kind: StepKind, record: &StepRecord, client_threads: usize) -> StepResult {
     let measured_s = record.measured_s();
@@ -361,6 +400,7 @@ pub fn step_result(step: &Step, kind: StepKind, record: &StepRecord, client_thre
         samples: Vec::new(),
         stages: Vec::new(),
         verdict: Verdict::default(),
+        work: None,
         bare: None,
         published: None,
     }

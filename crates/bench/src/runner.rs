@@ -133,6 +133,7 @@ impl Runner {
                 client_ceiling: None,
                 steps: Vec::new(),
                 series: Vec::new(),
+                tables: Vec::new(),
                 notes: Vec::new(),
             },
             target: setup.target,
@@ -169,11 +170,26 @@ impl Runner {
         published: Option<Published>,
     ) -> Result<usize, BenchError> {
         for repeat in 0..self.timing.repeats {
-            let (record, mut result) = self.run_watched(step, kind).await?;
-            result.repeat = repeat;
-            result.published.clone_from(&published);
-            self.add(step, &record, result).await?;
+            let complete = |result: &mut StepResult| {
+                result.repeat = repeat;
+                result.published.clone_from(&published);
+            };
+            self.measure_once(step, kind, complete).await?;
         }
+        Ok(self.result.steps.len() - 1)
+    }
+
+    /// Measures `step` once. `complete` adds what the scenario knows of the result before it is judged. Gives the
+    /// result's position. Errors as [`Runner::measure`].
+    pub async fn measure_once(
+        &mut self,
+        step: &Step,
+        kind: StepKind,
+        complete: impl FnOnce(&mut StepResult),
+    ) -> Result<usize, BenchError> {
+        let (record, mut result) = self.run_watched(step, kind).await?;
+        complete(&mut result);
+        self.add(step, &record, result).await?;
         Ok(self.result.steps.len() - 1)
     }
 
@@ -206,17 +222,19 @@ impl Runner {
             return Ok(None);
         }
         let total = &result.total;
-        let mut bare = self
-            .ceilings
-            .bare(
-                total.request_bytes_mean,
-                total.answer_bytes_mean,
-                result.connections,
-                &self.settings,
-                &self.stop,
-            )
-            .await?;
-        bare.share = (bare.rate_per_s > 0.0).then(|| result.throughput_per_s / bare.rate_per_s);
+        // Work is measured against the requests that carried it, sent to a server that does none.
+        let (request_bytes, answer_bytes, ours_per_s, per_request) = match &result.work {
+            Some(work) if 0 < work.n_requests => {
+                let mean = |sum: u64| sum as f64 / work.n_requests as f64;
+                (mean(work.sent_bytes), 0.0, work.per_s(), mean(work.n))
+            }
+            _ => (total.request_bytes_mean, total.answer_bytes_mean, result.throughput_per_s, 1.0),
+        };
+        let (settings, connections) = (&self.settings, result.connections);
+        let mut bare =
+            self.ceilings.bare(request_bytes, answer_bytes, connections, settings, &self.stop).await?;
+        bare.rate_per_s *= per_request;
+        bare.share = (bare.rate_per_s > 0.0).then(|| ours_per_s / bare.rate_per_s);
         Ok(Some(bare))
     }
 
@@ -393,11 +411,9 @@ fn line(step: &StepResult) -> String {
     let total = &step.total;
     let errors = total.n_errors + total.n_unsent;
     format!(
-        "{}: {}, p50 {}, p99 {}{}; bound by {}: {}",
+        "{}: {}{}; bound by {}: {}",
         step.name,
-        rate(step.throughput_per_s),
-        ms(total.latency.p50_ms),
-        ms(total.latency.p99_ms),
+        verdict::speed(step),
         if errors > 0 {
             format!(", {} errors, {} unsent", total.n_errors, total.n_unsent)
         } else {

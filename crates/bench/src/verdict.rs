@@ -316,6 +316,20 @@ fn unknown_evidence(step: &StepResult, means: &Means) -> String {
     evidence
 }
 
+/// How fast a step was, in words: rate and percentiles, or the work that was done in which time.
+pub fn speed(step: &StepResult) -> String {
+    let latency = &step.total.latency;
+    match &step.work {
+        Some(work) => {
+            let (n, took) = (thousands(work.n), ms(work.took_s * 1e3));
+            format!("{n} {} in {took}, {}", work.unit, rate(work.per_s()))
+        }
+        None => {
+            format!("{}, p50 {}, p99 {}", rate(step.throughput_per_s), ms(latency.p50_ms), ms(latency.p99_ms))
+        }
+    }
+}
+
 /// `1.5 ms` with a precision that suits the size.
 pub fn ms(value: f64) -> String {
     match value {
@@ -373,6 +387,7 @@ mod tests {
             samples: samples(0.5, 0.8, 0.0),
             stages: Vec::new(),
             verdict: Verdict::default(),
+            work: None,
             bare: None,
             published: None,
         }

@@ -15,7 +15,7 @@ use pinakes_bench::compare::compare;
 use pinakes_bench::result::{Ended, RunResult, StepKind};
 use pinakes_bench::runner::Finished;
 use pinakes_bench::scenario::{
-    folio_desk, http, labe, labe_data, scicat_ingest, scicat_origdatablocks, scicat_reads,
+    folio_desk, folio_import, http, labe, labe_data, scicat_ingest, scicat_origdatablocks, scicat_reads,
 };
 use pinakes_bench::stop::Stop;
 use servers::TestServer;
@@ -35,6 +35,7 @@ async fn run(words: &[&str], stop: &Stop) -> Result<Finished, BenchError> {
         Command::Http(args) => http::run(&args, stop).await,
         Command::Labe(args) => labe::run(&args, stop).await,
         Command::FolioDesk(args) => folio_desk::run(&args, stop).await,
+        Command::FolioImport(args) => folio_import::run(&args, stop).await,
         Command::ScicatReads(args) => scicat_reads::run(&args, stop).await,
         Command::ScicatIngest(args) => scicat_ingest::run(&args, stop).await,
         Command::ScicatOrigdatablocks(args) => scicat_origdatablocks::run(&args, stop).await,
@@ -61,7 +62,7 @@ fn check_report(out: &Path, result: &RunResult) {
         .filter(|line| line.contains(",bucket,"))
         .filter_map(|line| line.rsplit_once(',')?.1.parse::<f64>().ok())
         .sum();
-    let recorded: u64 = result.steps.iter().map(|step| step.total.latency.n).sum();
+    let recorded: u64 = result.steps.iter().flat_map(|step| &step.flows).map(|flow| flow.latency.n).sum();
     assert!(
         (counted - recorded as f64).abs() < 0.5,
         "raw.csv holds {counted} latencies, result.json {recorded}"
@@ -173,15 +174,105 @@ async fn desks_lend_and_take_back_and_leave_nothing() {
             assert!(step.total.n_ok > 0);
             assert_eq!(step.labels["import"], "no import");
         }
-        let n_published = result.notes.iter().filter(|it| it.contains("; published: 1100 ms")).count();
-        assert_eq!(n_published, usize::from(!bare), "{:?}", result.notes);
-        let n_whole = result.notes.iter().filter(|it| it.contains("with its reads")).count();
-        assert_eq!(n_whole, if bare { 0 } else { 4 }, "{:?}", result.notes);
-        assert!(result.notes.iter().any(|it| it.contains("the request of a check-out: p50")));
+        let rows = &result.tables[0].rows[1..];
+        let n_published = rows.iter().filter(|row| row[5] == "1100 ms").count();
+        assert_eq!(n_published, usize::from(!bare), "{rows:?}");
+        let n_whole = rows.iter().filter(|row| row[1].ends_with("with its reads")).count();
+        assert_eq!(n_whole, if bare { 0 } else { 4 }, "{rows:?}");
+        assert!(rows.iter().any(|row| row[1] == "the request of a check-out"), "{rows:?}");
     }
     let shelf = library.lock().unwrap();
     assert!(0 < shelf.n_loans);
     assert!(shelf.records.is_empty(), "left behind: {:?}", shelf.records.keys().take(3).collect::<Vec<_>>());
+}
+
+/// Runs `folio-import` on a fake library and gives its result.
+async fn import(library: &Library, rest: &[&str]) -> RunResult {
+    let server = TestServer::start(folio::router(library));
+    let out = tempfile::tempdir().unwrap();
+    let (url, folder) = (server.url(), out.path().to_str().unwrap());
+    let mut words =
+        vec!["folio-import", "--url", &url, "--out", folder, "--tenant", "diku", "--username", "ann"];
+    words.extend(["--password", PASSWORD, "--tenant-records", "40", "--poll-ms", "1"]);
+    words.extend([
+        "--beside-records",
+        "20",
+        "--think-ms",
+        "0",
+        "--first-record",
+        "7",
+        "--items",
+        "2",
+        "--step-s",
+        "0.3",
+        "--warmup-s",
+        "0.1",
+    ]);
+    words.extend(rest);
+    let Finished { result, outcome } = run(&words, &Stop::default()).await.unwrap();
+    outcome.unwrap();
+    check_report(out.path(), &result);
+    result
+}
+
+#[tokio::test]
+async fn imports_are_counted_beside_desks_and_tenants_and_leave_nothing() {
+    let library = Library::default();
+    let rest = ["--more-tenants", "second,third", "--records", "30,50", "--repeats", "2", "--no-ceiling"];
+    let result = import(&library, &rest).await;
+    assert!(result.notes.is_empty(), "{:?}", result.notes);
+    let names: Vec<&str> =
+        result.steps.iter().filter(|it| it.repeat == 0).map(|it| it.name.as_str()).collect();
+    let expected = [
+        "30 records",
+        "50 records",
+        "50 records, matched on 010 $a",
+        "1 tenant, 40 records each",
+        "2 tenants, 40 records each",
+        "3 tenants, 40 records each",
+        "5 desks, no import",
+        "5 desks, beside an import",
+    ];
+    assert_eq!(names, expected);
+    assert_eq!(result.steps.len(), 2 * names.len());
+    for step in &result.steps {
+        assert_eq!(step.total.n_errors, 0, "{}: {:?}", step.name, step.total.messages);
+        let n_imported = step.work.as_ref().map(|it| it.n);
+        match &step.labels.get("tenants") {
+            Some(n) => {
+                let each: u64 = step.labels["records"].parse().unwrap();
+                assert_eq!(n_imported, Some(each * n.parse::<u64>().unwrap()), "{}", step.name);
+            }
+            None => assert_eq!(n_imported, None),
+        }
+    }
+    let rows = &result.tables[0].rows[1..];
+    assert_eq!(rows.len(), 2 * 6 + 1, "{rows:?}");
+    assert!(rows.iter().all(|row| row[8] == "0" && row[4] == "1000 ms"), "{rows:?}");
+    assert!(result.tables[0].summary.contains("3 tenants together"), "{}", result.tables[0].summary);
+    assert_eq!(result.series[0].points.len(), 2 * 3);
+    assert_eq!(result.tables[1].rows.len(), 5, "{:?}", result.tables[1]);
+    assert_eq!(result.tables[1].rows[1][8], "+39 % to +59 %");
+    let shelf = library.lock().unwrap();
+    assert_eq!(shelf.n_matched_jobs, 2);
+    assert!(2 * (30 + 50 + 50 + 6 * 40) < shelf.n_imported && 0 < shelf.n_loans);
+    assert!(shelf.records.is_empty(), "left behind: {:?}", shelf.records.keys().take(3).collect::<Vec<_>>());
+}
+
+/// An import that loses records is told, however fast it was.
+#[tokio::test]
+async fn imports_that_lose_records_are_told() {
+    let library = Library::default();
+    library.lock().unwrap().n_lost = 3;
+    let result = import(&library, &["--no-match", "--desks", "0", "--records", "30"]).await;
+    let notes = result.notes.join("; ");
+    assert!(notes.contains("30 records: 3 records were not created"), "{notes}");
+    assert!(notes.contains("name them with --more-tenants"), "{notes}");
+    assert_eq!(result.tables[0].rows[1][8], "3");
+    assert_eq!((result.tables.len(), result.steps.len()), (1, 1));
+    let bare = result.steps[0].bare.as_ref().unwrap();
+    // The bare server takes the whole file in one request.
+    assert!(10_000 < bare.request_bytes && bare.share.is_some_and(|it| 0.0 < it), "{bare:?}");
 }
 
 #[tokio::test]

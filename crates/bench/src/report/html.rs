@@ -7,7 +7,7 @@ use super::markdown::{self, RATIO_NOTE, facts, shown};
 use super::plots::{Plot, plots};
 use crate::error::BenchError;
 use crate::result::{RunResult, StepResult};
-use crate::verdict::{BoundBy, ms, rate};
+use crate::verdict::{BoundBy, ms};
 
 /// Slow requests listed for each step.
 const SLOW_SHOWN: usize = 10;
@@ -53,6 +53,9 @@ pub fn render(result: &RunResult) -> Result<String, BenchError> {
     let sentences: String =
         markdown::headlines(result).iter().map(|it| format!("<li>{}</li>\n", escape(it))).collect();
     html += &format!("<ul>\n{sentences}</ul>\n");
+    for own in &result.tables {
+        html += &format!("<h2>{}</h2>\n{}", escape(&own.title), table(&own.rows));
+    }
     if result.steps.iter().any(|step| step.published.is_some()) {
         html += &format!(
             "<h2>Beside the published figures</h2>\n{}<p class=\"caption\">{}</p>\n",
@@ -98,7 +101,7 @@ fn verdicts(result: &RunResult) -> String {
             "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td style=\"text-align:left\"><span class=\"tag {}\">{}</span></td>\
              <td class=\"wide\" style=\"text-align:left\">{}</td></tr>\n",
             escape(&step.name),
-            rate(step.throughput_per_s),
+            markdown::answered(step),
             ms(latency.p50_ms),
             ms(latency.p99_ms),
             class(step.verdict.bound_by),

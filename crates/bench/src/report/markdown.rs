@@ -4,8 +4,8 @@
 use std::fmt::Write;
 
 use crate::published::{Published, Range};
-use crate::result::{Ended, RunResult, StepKind, StepResult};
-use crate::verdict::{BoundBy, ms, rate, thousands};
+use crate::result::{Ended, RunResult, StepKind, StepResult, WorkDone};
+use crate::verdict::{BoundBy, ms, rate, speed, thousands};
 
 /// The file's text.
 pub fn render(result: &RunResult) -> String {
@@ -14,6 +14,9 @@ pub fn render(result: &RunResult) -> String {
     write(&mut text, "\n## In short\n\n");
     for sentence in headlines(result) {
         write(&mut text, &format!("- {sentence}\n"));
+    }
+    for own in &result.tables {
+        write(&mut text, &format!("\n## {}\n\n{}", own.title, table(&own.rows)));
     }
     write(&mut text, "\n## Results\n\n");
     write(&mut text, &results_table(result));
@@ -122,7 +125,8 @@ pub fn shown(result: &RunResult) -> impl Iterator<Item = &StepResult> {
 pub fn headlines(result: &RunResult) -> Vec<String> {
     /// Sentences of one kind at most; the tables have the rest.
     const SENTENCES_MAX: usize = 12;
-    let mut sentences = Vec::new();
+    let mut sentences: Vec<String> =
+        result.tables.iter().map(|own| format!("{}: {}.", own.title, own.summary)).collect();
     let rates: Vec<&StepResult> = shown(result).filter(|step| step.kind == StepKind::Rate).collect();
     let (kept, missed): (Vec<&StepResult>, Vec<&StepResult>) =
         rates.into_iter().partition(|step| step.verdict.bound_by == BoundBy::Nothing);
@@ -158,18 +162,13 @@ pub fn headlines(result: &RunResult) -> Vec<String> {
 }
 
 fn sentence(step: &StepResult, what: &str) -> String {
-    if step.total.n_ok == 1 {
-        return format!("{}: {}.", step.name, ms(step.total.latency.max_ms));
-    }
+    let bound_by = step.verdict.bound_by.words();
     // The evidence stands with the verdicts; here it would hide the figures.
-    format!(
-        "{} ({what}): {}, p50 {}, p99 {}; bound by {}.",
-        step.name,
-        rate(step.throughput_per_s),
-        ms(step.total.latency.p50_ms),
-        ms(step.total.latency.p99_ms),
-        step.verdict.bound_by.words()
-    )
+    match &step.work {
+        Some(_) => format!("{}: {}; bound by {bound_by}.", step.name, speed(step)),
+        None if step.total.n_ok == 1 => format!("{}: {}.", step.name, ms(step.total.latency.max_ms)),
+        None => format!("{} ({what}): {}; bound by {bound_by}.", step.name, speed(step)),
+    }
 }
 
 /// Header and rows of the table of results.
@@ -199,7 +198,7 @@ pub fn results(result: &RunResult) -> Vec<Vec<String>> {
         rows.push(vec![
             format!("{}{repeat}", step.name),
             step.offered_per_s.map_or("closed".to_owned(), rate),
-            rate(step.throughput_per_s),
+            answered(step),
             time(latency.p50_ms),
             time(latency.p90_ms),
             time(latency.p99_ms),
@@ -229,6 +228,14 @@ pub fn results(result: &RunResult) -> Vec<Vec<String>> {
         }
     }
     rows
+}
+
+/// The rate of a step: of its answers, or of the work that they stood for.
+pub fn answered(step: &StepResult) -> String {
+    step.work.as_ref().map_or_else(
+        || rate(step.throughput_per_s),
+        |work| format!("{} {}", rate(work.per_s()).trim_end_matches("/s"), work.unit) + "/s",
+    )
 }
 
 /// Header and rows of the steps whose answers are long: when they begin, and how many bytes come.
@@ -286,7 +293,7 @@ fn published_rows(step: &StepResult, published: &Published) -> Vec<Vec<String>> 
         ("p99", published.p99_ms, latency.p99_ms),
         ("p99.5", published.p99_5_ms, latency.p99_5_ms),
         ("mean", published.mean_ms, latency.mean_ms),
-        ("time", published.single_ms, latency.max_ms),
+        ("time", published.single_ms, step.work.as_ref().map_or(latency.max_ms, |work| work.took_s * 1e3)),
     ];
     let mut rows = Vec::new();
     let mut row = |figure: &str, theirs: String, ours: String, ratio: f64| {
@@ -308,12 +315,8 @@ fn published_rows(step: &StepResult, published: &Published) -> Vec<Vec<String>> 
         }
     }
     if let Some(range) = published.rate_per_s {
-        row(
-            "rate",
-            in_words(range, rate),
-            rate(step.throughput_per_s),
-            step.throughput_per_s / range.high.max(1e-9),
-        );
+        let ours_per_s = step.work.as_ref().map_or(step.throughput_per_s, WorkDone::per_s);
+        row("rate", in_words(range, rate), rate(ours_per_s), ours_per_s / range.high.max(1e-9));
     }
     rows
 }
@@ -323,7 +326,8 @@ fn in_digits(ratio: f64) -> String {
     if ratio < 100.0 { format!("{ratio:.1}") } else { thousands(ratio.round() as u64) }
 }
 
-fn in_words(range: Range, words: fn(f64) -> String) -> String {
+/// A figure, or a range of figures.
+pub fn in_words(range: Range, words: fn(f64) -> String) -> String {
     let (low, high) = (words(range.low), words(range.high));
     if low == high { low } else { format!("{low} to {high}") }
 }

@@ -104,7 +104,13 @@ impl Session {
         self.target.path(path)
     }
 
-    async fn send(&self, method: Method, path: &str, body: Option<&Value>) -> Result<Answer, BenchError> {
+    /// Sends one request and gives its answer, whatever it is.
+    pub(super) async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<Answer, BenchError> {
         let body = body.map(|it| Bytes::from(it.to_string())).unwrap_or_default();
         let request = Request { method, body, ..Request::get(self.path(path), &self.headers) };
         single(&self.target, &request).await

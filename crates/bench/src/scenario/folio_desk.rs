@@ -4,8 +4,10 @@
 //! of the desk make around it and the `OPTIONS` that a browser sends before each. An import that runs on the server
 //! meanwhile is noticed and named in the step.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+mod library;
+pub(super) mod times;
+
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -13,6 +15,9 @@ use clap::Args;
 use http::Method;
 use serde_json::{Value, json};
 
+pub(super) use self::library::Library;
+use self::library::{Item, PATRON_GROUP, Patron};
+use self::times::Times;
 use super::folio::{FolioArgs, Session};
 use super::scicat::escaped;
 use super::{CommonArgs, Scale};
@@ -20,27 +25,26 @@ use crate::client::Request;
 use crate::error::BenchError;
 use crate::load::{Group, Load, Loops, Script, Step, User, Work};
 use crate::published;
-use crate::result::StepKind;
+use crate::report::markdown::in_words;
+use crate::result::Table;
 use crate::runner::{Finished, Runner};
 use crate::stop::Stop;
 use crate::verdict::{ms, thousands};
 
-/// Reference data that is the same in every FOLIO.
+/// A service point that every FOLIO has.
 const SERVICE_POINT: &str = "3a40852d-49fd-4df2-a1f9-6e2641a6e91f";
-const LOCATION: &str = "fcd64ce1-6995-48f0-840e-89ffa2288371";
-const MATERIAL_TYPE: &str = "1a54b431-2e4f-452d-9cae-9cee66c9a892";
-const LOAN_TYPE: &str = "2b94c631-fca9-4892-a730-03ee529ffe27";
-const INSTANCE_TYPE: &str = "30fffe0e-e985-4144-b2e2-1e8179bdb41f";
-const HOLDINGS_SOURCE: &str = "f32d531e-df79-46b3-8932-cdd35f7a2264";
-const PATRON_GROUP: &str = "3684a786-6671-4268-8ed0-9db82ebca60b";
 
 /// The requests of the script, by their place in [`Script::flows`].
 const CHECK_OUT: usize = 0;
 const CHECK_IN: usize = 1;
 const READS: usize = 2;
 const PREFLIGHT: usize = 3;
-/// The transaction whose time was published.
-const WHOLE_CHECK_OUT: &str = "a check-out with its reads";
+/// What is timed; of these the first was published.
+pub(super) const WHOLE_CHECK_OUT: &str = "a check-out with its reads";
+const WHOLE_CHECK_IN: &str = "a check-in with its reads";
+const CHECK_OUT_ALONE: &str = "the request of a check-out";
+const CHECK_IN_ALONE: &str = "the request of a check-in";
+pub(super) const TIMED: [&str; 4] = [WHOLE_CHECK_OUT, CHECK_OUT_ALONE, WHOLE_CHECK_IN, CHECK_IN_ALONE];
 const FLOWS: [&str; 4] = ["check-out", "check-in", "reads of the page", "OPTIONS"];
 
 /// Options of the scenario.
@@ -61,6 +65,9 @@ pub struct FolioDeskArgs {
     /// Send the lending and taking back alone, without the reads and `OPTIONS` around them.
     #[arg(long)]
     pub bare: bool,
+    /// Pause of a user after each item, in milliseconds; in no transaction's time.
+    #[arg(long, default_value_t = 0)]
+    pub think_ms: u64,
     /// Leave the data in the server afterwards.
     #[arg(long)]
     pub keep_data: bool,
@@ -113,64 +120,81 @@ async fn measure(
     session: &Session,
     library: &Library,
 ) -> Result<(), BenchError> {
+    let header = ["step", "transaction", "p50", "p95", "measured", "published"].map(str::to_owned).to_vec();
+    let mut table = Table { title: "Transactions".to_owned(), rows: vec![header], summary: String::new() };
     for n_desks in args.desks() {
         let beside = session.is_import_running().await?;
-        let times: Times = Arc::default();
-        let script = script(session, library, args.bare, &times);
+        let times = Times::default();
         let what = if beside { "beside an import" } else { "no import" };
-        let labels = [("desks", n_desks.to_string()), ("import", what.to_owned())];
-        let step = Step {
-            name: format!("{n_desks} desks, {what}"),
-            labels: labels.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
-            warmup: runner.timing.warmup,
-            measured: runner.timing.measured,
-            groups: vec![Group {
-                name: String::new(),
-                load: Load::Closed { ramp_up: Duration::ZERO, loops: Loops::UntilEnd, think: Duration::ZERO },
-                connections: n_desks,
-                work: Work::Script(script),
-            }],
-        };
-        runner.measure(&step, StepKind::Closed, None).await?;
-        let times = std::mem::take(&mut *times.lock().unwrap_or_else(PoisonError::into_inner));
-        for (what, mut times_ms) in times {
-            times_ms.sort_by(f64::total_cmp);
+        let habit = Habit { is_bare: args.bare, think: Duration::from_millis(args.think_ms) };
+        let group = desks(session, library, n_desks, habit, &times);
+        let step = desk_step(runner, n_desks, what, vec![group]);
+        let measured = times::measure(runner, &step, &times).await?;
+        for (transaction, took) in TIMED.iter().filter_map(|it| Some((*it, measured.get(it)?))) {
             let published =
-                published::folio_check_out_ms(n_desks, beside).filter(|_| what == WHOLE_CHECK_OUT);
-            let published = published.map_or_else(String::new, |it| match it.low < it.high {
-                true => format!("; published: {} to {}", ms(it.low), ms(it.high)),
-                false => format!("; published: {}", ms(it.low)),
-            });
-            runner.note(format!(
-                "{}, {what}: p50 {}, p95 {} ({} times, the warm-up's included){published}",
-                step.name,
-                ms(quantile(&times_ms, 0.5)),
-                ms(quantile(&times_ms, 0.95)),
-                thousands(times_ms.len() as u64)
-            ));
+                published::folio_check_out_ms(n_desks, beside).filter(|_| transaction == WHOLE_CHECK_OUT);
+            if transaction == if args.bare { CHECK_OUT_ALONE } else { WHOLE_CHECK_OUT } {
+                table.summary = format!("{transaction} at {n_desks} desks: p95 {}", ms(took.p95_ms));
+            }
+            table.rows.push(vec![
+                step.name.clone(),
+                transaction.to_owned(),
+                ms(took.p50_ms),
+                ms(took.p95_ms),
+                thousands(took.n as u64),
+                published.map_or("–".to_owned(), |it| in_words(it, ms)),
+            ]);
         }
     }
+    runner.result.tables.push(table);
     Ok(())
 }
 
-/// Times in milliseconds, by what took them.
-type Times = Arc<Mutex<BTreeMap<&'static str, Vec<f64>>>>;
+/// A step of desks and whoever works beside them.
+pub(super) fn desk_step(runner: &Runner, n_desks: usize, import: &str, groups: Vec<Group>) -> Step {
+    let labels = [("desks", n_desks.to_string()), ("import", import.to_owned())];
+    Step {
+        name: format!("{n_desks} desks, {import}"),
+        labels: labels.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
+        warmup: runner.timing.warmup,
+        measured: runner.timing.measured,
+        groups,
+    }
+}
 
-/// The smallest value that at least a share `q` of the sorted values does not exceed.
-fn quantile(sorted: &[f64], q: f64) -> f64 {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a position in the list")]
-    let rank = (sorted.len() as f64 * q).ceil() as usize;
-    sorted.get(rank.saturating_sub(1)).copied().unwrap_or(0.0)
+/// How users at desks work.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Habit {
+    /// Without the reads and `OPTIONS` around lending and taking back.
+    pub(super) is_bare: bool,
+    /// Pause after each item.
+    pub(super) think: Duration,
+}
+
+/// Users at desks, who lend and take back until the step is over.
+pub(super) fn desks(
+    session: &Session,
+    library: &Library,
+    n_desks: usize,
+    habit: Habit,
+    times: &Times,
+) -> Group {
+    Group {
+        name: String::new(),
+        load: Load::Closed { ramp_up: Duration::ZERO, loops: Loops::UntilEnd, think: habit.think },
+        connections: n_desks,
+        work: Work::Script(script(session, library, habit.is_bare, times)),
+    }
 }
 
 /// One item lent and taken back.
 fn script(session: &Session, library: &Library, is_bare: bool, times: &Times) -> Script {
     let desk = Arc::new(Desk { session: session.clone(), library: library.clone(), is_bare });
-    let times = Arc::clone(times);
+    let times = times.clone();
     Script {
         flows: FLOWS.iter().map(|it| (*it).to_owned()).collect(),
         body: Arc::new(move |user, pass| {
-            let (desk, times) = (Arc::clone(&desk), Arc::clone(&times));
+            let (desk, times) = (Arc::clone(&desk), times.clone());
             Box::pin(async move { desk.pass(user, pass, &times).await })
         }),
     }
@@ -188,7 +212,6 @@ impl Desk {
         let items = &patron.items;
         #[expect(clippy::cast_possible_truncation, reason = "the rest is below the number of items")]
         let item = &items[(pass % items.len() as u64) as usize];
-        let mut took = Vec::new();
         let began = Instant::now();
         self.read(user, &self.before_lending(patron, item)).await?;
         let sent = Instant::now();
@@ -196,9 +219,9 @@ impl Desk {
             "itemBarcode": item.barcode, "userBarcode": patron.barcode, "servicePointId": SERVICE_POINT,
         });
         self.post(user, CHECK_OUT, "/circulation/check-out-by-barcode", &body).await?;
-        took.push(("the request of a check-out", sent.elapsed()));
+        times.add(CHECK_OUT_ALONE, sent, sent.elapsed());
         self.read(user, &after_lending(patron)).await?;
-        took.push((WHOLE_CHECK_OUT, began.elapsed()));
+        self.note_whole(times, WHOLE_CHECK_OUT, began);
 
         let began = Instant::now();
         self.read(user, &self.before_taking_back(item)).await?;
@@ -208,17 +231,16 @@ impl Desk {
             "itemBarcode": item.barcode, "servicePointId": SERVICE_POINT, "checkInDate": now.unwrap_or_default(),
         });
         self.post(user, CHECK_IN, "/circulation/check-in-by-barcode", &body).await?;
-        took.push(("the request of a check-in", sent.elapsed()));
+        times.add(CHECK_IN_ALONE, sent, sent.elapsed());
         self.read(user, &after_taking_back(patron, item)).await?;
-        took.push(("a check-in with its reads", began.elapsed()));
-
-        let mut times = times.lock().unwrap_or_else(PoisonError::into_inner);
-        for (what, took) in took {
-            if !self.is_bare || what.starts_with("the request") {
-                times.entry(what).or_default().push(took.as_secs_f64() * 1e3);
-            }
-        }
+        self.note_whole(times, WHOLE_CHECK_IN, began);
         Ok(())
+    }
+
+    fn note_whole(&self, times: &Times, what: &'static str, began: Instant) {
+        if !self.is_bare {
+            times.add(what, began, began.elapsed());
+        }
     }
 
     async fn read(&self, user: &mut User, paths: &[String]) -> Result<(), ()> {
@@ -309,123 +331,4 @@ fn after_taking_back(patron: &Patron, item: &Item) -> Vec<String> {
 
 fn listed(path: &str, query: &str, rest: &str) -> String {
     format!("{path}?query={}{rest}", escaped(query))
-}
-
-/// What the run put into the server.
-#[derive(Debug, Clone)]
-struct Library {
-    /// What the run's barcodes begin with.
-    tag: String,
-    instance: Option<String>,
-    holdings: Option<String>,
-    patrons: Vec<Patron>,
-}
-
-#[derive(Debug, Clone)]
-struct Patron {
-    id: String,
-    barcode: String,
-    items: Vec<Item>,
-}
-
-#[derive(Debug, Clone)]
-struct Item {
-    id: String,
-    barcode: String,
-}
-
-impl Library {
-    fn new() -> Self {
-        let tag = format!("pinakes-bench-{:x}", time::OffsetDateTime::now_utc().unix_timestamp());
-        Self { tag, instance: None, holdings: None, patrons: Vec::new() }
-    }
-
-    async fn prepare(
-        &mut self,
-        session: &Session,
-        n_patrons: usize,
-        n_items: usize,
-    ) -> Result<(), BenchError> {
-        let instance =
-            json!({"source": "FOLIO", "title": "A book for the desk", "instanceTypeId": INSTANCE_TYPE});
-        let instance = session.create("/instance-storage/instances", &instance).await?;
-        self.instance = Some(instance.clone());
-        let holdings =
-            json!({"instanceId": instance, "permanentLocationId": LOCATION, "sourceId": HOLDINGS_SOURCE});
-        let holdings = session.create("/holdings-storage/holdings", &holdings).await?;
-        self.holdings = Some(holdings.clone());
-        for n in 0..n_patrons {
-            let barcode = format!("{}-p{n}", self.tag);
-            let user = json!({
-                "username": barcode, "barcode": barcode, "active": true, "patronGroup": PATRON_GROUP,
-                "personal": {"lastName": "Bench", "firstName": format!("{n}"), "preferredContactTypeId": "002"},
-            });
-            let id = session.create("/users", &user).await?;
-            self.patrons.push(Patron { id, barcode, items: Vec::new() });
-            for item in 0..n_items {
-                let barcode = format!("{}-i{n}-{item}", self.tag);
-                let body = json!({
-                    "holdingsRecordId": holdings, "barcode": barcode, "materialTypeId": MATERIAL_TYPE,
-                    "permanentLoanTypeId": LOAN_TYPE, "status": {"name": "Available"},
-                });
-                let id = session.create("/item-storage/items", &body).await?;
-                self.patrons[n].items.push(Item { id, barcode });
-            }
-        }
-        Ok(())
-    }
-
-    /// Removes what the run made, loans first; gives how many records stayed.
-    async fn clean(&self, session: &Session) -> Result<u64, BenchError> {
-        let mut n_left = 0;
-        for patron in &self.patrons {
-            n_left += remove_loans(session, patron).await?;
-            for item in &patron.items {
-                // The rows of check-ins; not every server lets them go.
-                session
-                    .try_delete(&listed("/check-in-storage/check-ins", &format!("itemId=={}", item.id), ""))
-                    .await?;
-                n_left += session.delete(&format!("/item-storage/items/{}", item.id)).await?;
-            }
-            n_left += session.delete(&format!("/users/{}", patron.id)).await?;
-        }
-        for (path, id) in
-            [("/holdings-storage/holdings", &self.holdings), ("/instance-storage/instances", &self.instance)]
-        {
-            if let Some(id) = id {
-                n_left += session.delete(&format!("{path}/{id}")).await?;
-            }
-        }
-        Ok(n_left)
-    }
-}
-
-/// Deletes the loans of a patron page by page.
-async fn remove_loans(session: &Session, patron: &Patron) -> Result<u64, BenchError> {
-    const PAGE: usize = 100;
-    let path = listed("/loan-storage/loans", &format!("userId=={}", patron.id), &format!("&limit={PAGE}"));
-    loop {
-        let page = session.get(&path).await?;
-        let ids: Vec<&str> =
-            page["loans"].as_array().into_iter().flatten().filter_map(|it| it["id"].as_str()).collect();
-        let mut n_left = 0;
-        for id in &ids {
-            n_left += session.delete(&format!("/loan-storage/loans/{id}")).await?;
-        }
-        if ids.is_empty() || 0 < n_left {
-            return Ok(n_left);
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn quantiles_are_values_that_occurred() {
-        let values: Vec<f64> = (1..=100).map(f64::from).collect();
-        assert_eq!((quantile(&values, 0.5), quantile(&values, 0.95)), (50.0, 95.0));
-        assert_eq!((quantile(&values[..1], 0.95), quantile(&[], 0.95)), (1.0, 0.0));
-    }
 }

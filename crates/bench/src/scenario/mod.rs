@@ -9,6 +9,7 @@
 
 pub mod folio;
 pub mod folio_desk;
+pub mod folio_import;
 pub mod http;
 pub mod labe;
 pub mod labe_data;

@@ -1,4 +1,4 @@
-//! As much of FOLIO's interface as the desk's scenario uses, in memory, strict about what it sends.
+//! As much of FOLIO's interface as the scenarios of desks and imports use, in memory, strict about what they send.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,13 +12,35 @@ use serde_json::{Value, json};
 
 use super::scicat::PASSWORD;
 
-/// What a fake library has: records by their path, barcodes of lent items.
+/// The job profiles of every tenant, and what tenants there are.
+pub(crate) const TENANTS: [&str; 3] = ["diku", "second", "third"];
+const PROFILE: &str = "Default - Create SRS MARC Authority";
+
+/// What a fake library has: records by their path, barcodes of lent items, jobs by their id.
 #[derive(Debug, Default)]
 pub(crate) struct Shelf {
     pub(crate) records: BTreeMap<String, Value>,
     lent: BTreeSet<String>,
     pub(crate) n_loans: u64,
     n_made: u64,
+    jobs: BTreeMap<String, Job>,
+    /// LCCNs of all files that came.
+    lccns: BTreeSet<Vec<u8>>,
+    /// Records that came, and imports that took the profile which matches.
+    pub(crate) n_imported: u64,
+    pub(crate) n_matched_jobs: u64,
+    /// Records that get lost.
+    pub(crate) n_lost: u64,
+}
+
+/// An import: what was sent, and how often it has been asked for.
+#[derive(Debug, Default)]
+struct Job {
+    tenant: String,
+    n_records: Option<u64>,
+    is_begun: bool,
+    n_asked: u64,
+    authorities: Vec<String>,
 }
 
 pub(crate) type Library = Arc<Mutex<Shelf>>;
@@ -34,13 +56,14 @@ async fn answer(
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
-    let body: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let (bytes, body) = (body.clone(), serde_json::from_slice::<Value>(&body).unwrap_or_default());
     let path = uri.path();
     if method == Method::OPTIONS {
         let is_asking = headers.contains_key("access-control-request-method");
         return if is_asking { StatusCode::NO_CONTENT } else { StatusCode::BAD_REQUEST }.into_response();
     }
-    if headers.get("x-okapi-tenant").is_none_or(|it| it != "diku") {
+    let tenant = headers.get("x-okapi-tenant").and_then(|it| it.to_str().ok()).unwrap_or_default();
+    if !TENANTS.contains(&tenant) {
         return (StatusCode::BAD_REQUEST, "No such Tenant").into_response();
     }
     if path == "/authn/login" {
@@ -57,18 +80,158 @@ async fn answer(
     match (method, path) {
         (Method::POST, "/circulation/check-out-by-barcode") => shelf.lend(&body),
         (Method::POST, "/circulation/check-in-by-barcode") => shelf.take_back(&body),
+        (Method::POST, "/data-import/uploadDefinitions") => shelf.announce(tenant, &body),
+        (Method::POST, _) if path.contains("/files/") => {
+            let is_octets = headers.get("content-type").is_some_and(|it| it == "application/octet-stream");
+            if is_octets { shelf.upload(path, &bytes) } else { StatusCode::BAD_REQUEST.into_response() }
+        }
+        (Method::POST, _) if path.ends_with("/processFiles") => shelf.process(path, &body),
         (Method::POST, _) => shelf.create(path, body),
+        (Method::DELETE, "/change-manager/jobExecutions") => {
+            let id = body["ids"][0].as_str().unwrap_or_default();
+            let is_there = shelf.jobs.get(id).is_some_and(|it| it.tenant == tenant);
+            shelf
+                .jobs
+                .remove(id)
+                .filter(|_| is_there)
+                .map_or(StatusCode::NOT_FOUND, |_| StatusCode::OK)
+                .into_response()
+        }
         (Method::DELETE, _) if shelf.records.remove(path).is_some() => StatusCode::NO_CONTENT.into_response(),
         (Method::DELETE, _) => StatusCode::NOT_FOUND.into_response(),
         (Method::GET, "/loan-storage/loans") => shelf.loans(),
         (Method::GET, "/metadata-provider/jobExecutions") => {
-            Json(json!({"jobExecutions": [], "totalRecords": 0})).into_response()
+            shelf.list_jobs(tenant, uri.query().unwrap_or_default())
+        }
+        (Method::GET, "/data-import-profiles/jobProfiles") => {
+            let profile = json!({"id": "default", "name": PROFILE, "dataType": "MARC", "description": ""});
+            Json(json!({"jobProfiles": [{"id": "other", "name": "Other"}, profile]})).into_response()
+        }
+        (Method::GET, "/data-import-profiles/actionProfiles") => {
+            let list = json!([{"id": "create", "name": "Default - Create MARC Authority"}]);
+            Json(json!({"actionProfiles": list})).into_response()
+        }
+        (Method::GET, _) if path.starts_with("/metadata-provider/jobSummary/") => {
+            let job = shelf.jobs.get(last(path));
+            let n_created = job.map_or(0, |it| it.authorities.len());
+            Json(json!({"authoritySummary": {"totalCreatedEntities": n_created}})).into_response()
+        }
+        (Method::GET, _) if path.starts_with("/metadata-provider/jobLogEntries/") => {
+            shelf.log(last(path), uri.query().unwrap_or_default())
         }
         _ => Json(json!({"totalRecords": 0})).into_response(),
     }
 }
 
+/// The last step of a path.
+fn last(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or_default()
+}
+
+/// The values of `010`, which the scenario must not send twice.
+fn lccns(file: &[u8]) -> impl Iterator<Item = Vec<u8>> {
+    let records = file.split(|it| *it == 0x1D).filter(|it| !it.is_empty());
+    records.map(|record| {
+        let at = record.windows(2).position(|it| it == [0x1F, b'a']).unwrap();
+        record[at + 2..].iter().copied().take_while(|it| *it != 0x1E).collect()
+    })
+}
+
 impl Shelf {
+    fn announce(&mut self, tenant: &str, body: &Value) -> Response {
+        let file = &body["fileDefinitions"][0];
+        if file["name"].as_str().is_none_or(|it| !it.ends_with(".mrc")) || !file["size"].is_u64() {
+            return StatusCode::UNPROCESSABLE_ENTITY.into_response();
+        }
+        self.n_made += 1;
+        let n = self.n_made;
+        self.jobs.insert(format!("job-{n}"), Job { tenant: tenant.to_owned(), ..Job::default() });
+        self.records.insert(format!("/data-import/uploadDefinitions/{n}"), json!(format!("job-{n}")));
+        let file = json!({"id": format!("file-{n}"), "jobExecutionId": format!("job-{n}"), "status": "NEW"});
+        (StatusCode::CREATED, Json(json!({"id": n.to_string(), "fileDefinitions": [file]}))).into_response()
+    }
+
+    /// The job of the definition that a path is under.
+    fn job_under(&mut self, path: &str) -> Option<&mut Job> {
+        let definition = path.split('/').take(4).collect::<Vec<_>>().join("/");
+        let id = self.records.get(&definition)?.as_str()?.to_owned();
+        self.jobs.get_mut(&id)
+    }
+
+    fn upload(&mut self, path: &str, bytes: &Bytes) -> Response {
+        let n_records = bytes.iter().filter(|it| **it == 0x1D).count() as u64;
+        let Some(job) = self.job_under(path).filter(|it| it.n_records.is_none()) else {
+            return StatusCode::NOT_FOUND.into_response();
+        };
+        job.n_records = Some(n_records);
+        let before = self.lccns.len();
+        self.lccns.extend(lccns(bytes));
+        // Records that another import brought would be found by the profile that matches.
+        let is_new = before + usize::try_from(n_records).unwrap() == self.lccns.len();
+        self.n_imported += n_records;
+        let status = if is_new { "UPLOADED" } else { "SENT AGAIN" };
+        Json(json!({"id": path.split('/').nth(3), "fileDefinitions": [{"status": status}]})).into_response()
+    }
+
+    fn process(&mut self, path: &str, body: &Value) -> Response {
+        let profile = &body["jobProfileInfo"];
+        let is_matching = profile["id"]
+            .as_str()
+            .is_some_and(|it| self.records.contains_key(&format!("/data-import-profiles/jobProfiles/{it}")));
+        let is_known = is_matching || (profile["id"] == "default" && profile["name"] == PROFILE);
+        let is_loaded = body["uploadDefinition"]["fileDefinitions"][0]["status"] == "UPLOADED";
+        let is_again = body["uploadDefinition"]["fileDefinitions"][0]["status"] == "SENT AGAIN";
+        if !is_known || profile["dataType"] != "MARC" || !(is_loaded || (is_again && !is_matching)) {
+            return StatusCode::UNPROCESSABLE_ENTITY.into_response();
+        }
+        self.n_matched_jobs += u64::from(is_matching);
+        let (from, lost) = (self.n_made, self.n_lost);
+        let Some(job) = self.job_under(path).filter(|it| !it.is_begun) else {
+            return StatusCode::NOT_FOUND.into_response();
+        };
+        job.is_begun = true;
+        let n = job.n_records.unwrap_or(0).saturating_sub(lost);
+        job.authorities = (0..n).map(|it| format!("authority-{}", from + 1 + it)).collect();
+        let paths: Vec<String> =
+            job.authorities.iter().map(|id| format!("/authority-storage/authorities/{id}")).collect();
+        self.n_made += n;
+        self.records.extend(paths.into_iter().map(|path| (path, json!({}))));
+        StatusCode::NO_CONTENT.into_response()
+    }
+
+    /// A job runs until it has been asked for twice.
+    fn list_jobs(&mut self, tenant: &str, query: &str) -> Response {
+        let is_for_running = query.contains("uiStatusAny=RUNNING");
+        let mut list = Vec::new();
+        for (id, job) in self.jobs.iter_mut().filter(|(_, job)| job.is_begun && job.tenant == tenant) {
+            let is_running = job.n_asked < 2;
+            if is_running != is_for_running {
+                continue;
+            }
+            job.n_asked += 1;
+            list.push(match is_running {
+                true => json!({"id": id, "status": "PARSING_IN_PROGRESS"}),
+                false => {
+                    json!({"id": id, "status": "COMMITTED", "startedDate": "2026-01-31T10:20:30.123+00:00",
+                    "completedDate": "2026-01-31T10:20:31.123+00:00"})
+                }
+            });
+        }
+        let n = list.len();
+        Json(json!({"jobExecutions": list, "totalRecords": n})).into_response()
+    }
+
+    fn log(&self, job: &str, query: &str) -> Response {
+        let number = |name: &str| {
+            let found = query.split('&').find_map(|it| it.strip_prefix(name)?.strip_prefix('='));
+            found.and_then(|it| it.parse().ok()).unwrap_or(0)
+        };
+        let Some(job) = self.jobs.get(job) else { return StatusCode::NOT_FOUND.into_response() };
+        let page = job.authorities.iter().skip(number("offset")).take(number("limit"));
+        let page: Vec<Value> = page.map(|id| json!({"relatedAuthorityInfo": {"idList": [id]}})).collect();
+        Json(json!({"entries": page, "totalRecords": job.authorities.len()})).into_response()
+    }
+
     fn create(&mut self, path: &str, mut body: Value) -> Response {
         self.n_made += 1;
         let id = format!("id-{}", self.n_made);
