@@ -122,3 +122,68 @@ fn names_files_that_are_no_records() {
     let output = marc(&["convert", "-"], TEXT);
     assert!(stderr(&output).contains("give --to"), "{}", stderr(&output));
 }
+
+/// The folder of broken files, and what an import over HTTP makes of each.
+const BROKEN: &str = "../../../shared/data/marc/broken";
+const BROKEN_OUT: &str = "../dialects/folio/tests/data/broken.out";
+
+#[test]
+fn validate_places_every_problem_of_the_broken_files() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(BROKEN);
+    let mut n_files = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|it| it == "md") {
+            continue;
+        }
+        n_files += 1;
+        let output = marc(&["validate", path.to_str().unwrap()], b"");
+        let told = stdout(&output);
+        for line in told.lines() {
+            let place = line.strip_prefix(&format!("{}: record ", path.display())).unwrap_or_default();
+            let (number, rest) = place.split_once(" (byte ").unwrap_or_default();
+            let offset = rest.split_once(')').map(|it| it.0).unwrap_or_default();
+            assert!(number.parse::<u64>().is_ok() && offset.parse::<u64>().is_ok(), "no place: {line}");
+        }
+        let code = output.status.code();
+        let is_clean = told.is_empty() && stderr(&output).is_empty();
+        assert_eq!(code, Some(i32::from(!is_clean)), "{}: {}", path.display(), stderr(&output));
+    }
+    assert!(150 < n_files, "{n_files} files");
+}
+
+/// `pinakes import marc` does with each broken file what an upload does: the same records, the same reasons.
+#[test]
+fn import_reports_the_broken_files_as_an_upload_does() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let place = tempfile::tempdir().unwrap();
+    let data = place.path().join("data").display().to_string();
+    let expected = std::fs::read_to_string(root.join(BROKEN_OUT)).unwrap();
+    let mut lines = expected.lines().peekable();
+    let mut n_files = 0;
+    while let Some(line) = lines.next() {
+        let [name, profile, _] = line.splitn(3, ": ").collect::<Vec<_>>().try_into().unwrap();
+        let mut reasons = Vec::new();
+        while let Some(reason) = lines.next_if(|it| it.starts_with("    ")) {
+            reasons.push(reason.trim_start());
+        }
+        // The command unpacks what it reads.
+        if name.ends_with(".gz") {
+            continue;
+        }
+        n_files += 1;
+        let path = root.join(BROKEN).join(name);
+        let output = Command::new(env!("CARGO_BIN_EXE_pinakes"))
+            .args(["import", "marc", "--data", &data, "--profile", profile])
+            .arg(&path)
+            .output()
+            .unwrap();
+        let told = stderr(&output);
+        let wanted: Vec<&&str> = reasons.iter().filter(|it| !it.starts_with("imported, but ")).collect();
+        for reason in &wanted {
+            assert!(told.contains(*reason), "{name}: {reason:?} is not in {told:?}");
+        }
+        assert_eq!(output.status.code(), Some(i32::from(!wanted.is_empty())), "{name}: {told}");
+    }
+    assert!(150 < n_files, "{n_files} files");
+}

@@ -37,10 +37,11 @@ pub struct Folio {
 impl Folio {
     /// Of its parts.
     pub fn new(context: Context, settings: Settings) -> Self {
+        let settings = Arc::new(settings);
         Self {
-            imports: Imports::start(context.clone()),
+            imports: Imports::start(context.clone(), Arc::clone(&settings)),
             context,
-            settings: Arc::new(settings),
+            settings,
             prepared: Arc::default(),
         }
     }

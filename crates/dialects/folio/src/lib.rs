@@ -27,6 +27,7 @@ pub mod error;
 pub mod import;
 pub mod inventory;
 pub mod json;
+mod limits;
 mod links;
 mod login;
 mod mapping;

@@ -14,6 +14,7 @@ use crate::app::{Call, json_answer, parse_uuid};
 use crate::authorities::AUTHORITIES;
 use crate::error::{Answer, Fault, FolioError};
 use crate::json::text_at;
+use crate::limits::COUNTED_AUTHORITIES;
 use crate::permissions::Access;
 use crate::routes::Routes;
 
@@ -23,8 +24,6 @@ pub(crate) static LINKS: Kind = Kind {
     columns: &[Column { name: "authorities", path: "links.authorityId", ty: Type::Text, arity: Arity::Many }],
     ..Kind::named("folio_instance_links")
 };
-/// Most authorities counted at once.
-const MOST_IDS: usize = 10_000;
 
 /// Adds the routes.
 pub(crate) fn routes(routes: Routes) -> Routes {
@@ -100,7 +99,9 @@ async fn count(mut call: Call) -> Answer {
         return Err(FolioError::unprocessable(Fault::missing("ids")));
     };
     let ids: Option<Vec<String>> = ids.iter().map(|it| it.as_str().and_then(parse_uuid)).collect();
-    let ids = ids.filter(|it| it.len() <= MOST_IDS).ok_or_else(|| bad("ids must be at most 10000 UUIDs"))?;
+    let ids = ids
+        .filter(|it| it.len() <= COUNTED_AUTHORITIES)
+        .ok_or_else(|| bad("ids must be at most 10000 UUIDs"))?;
     let read = move |view: &mut View<'_>| -> Result<Vec<Value>, FolioError> {
         let mut counts: BTreeMap<String, u64> = ids.iter().map(|it| (it.clone(), 0)).collect();
         let wanted = ids.iter().map(|it| StoreValue::Text(it.clone())).collect();

@@ -28,6 +28,17 @@ pub struct Settings {
     pub cql_clauses: usize,
     /// Records in one request of a batch endpoint (20,000). Beyond: 413.
     pub batch_records: usize,
+    /// Jobs of one tenant's imports that take turns (4); more wait until one of these has ended.
+    pub import_jobs: u64,
+    /// How long a batch of an import may hold the tenant's writer, in milliseconds (7): batches grow and shrink
+    /// towards it.
+    pub import_hold_ms: u32,
+    /// Records of one child of a file that is imported in parts (1,000).
+    pub import_child_records: u64,
+    /// Records in a row that cannot be read after which an import gives its file up (1,000).
+    pub import_unreadable_records: u64,
+    /// How long an upload that nobody finished is kept, in seconds (a week).
+    pub upload_keep_s: i64,
     /// Records of one answer to a harvester (100).
     pub oai_page_records: u64,
     /// Whom harvesters write to. Empty: `noreply` at the server's host.
@@ -49,6 +60,11 @@ impl Default for Settings {
             cql_depth: 32,
             cql_clauses: 1_000,
             batch_records: 20_000,
+            import_jobs: 4,
+            import_hold_ms: 7,
+            import_child_records: 1_000,
+            import_unreadable_records: 1_000,
+            upload_keep_s: 604_800,
             oai_page_records: 100,
             oai_admin_email: String::new(),
         }

@@ -7,7 +7,7 @@ use http::StatusCode;
 use http::header::LOCATION;
 use pinakes_http::answer;
 use pinakes_http::body::Pieces;
-use pinakes_store::{Column, Expr, Index, Kind, Query, Txn, Type, View, Weight};
+use pinakes_store::{Column, End, Expr, Index, Kind, Query, Txn, Type, Value as Condition, View, Weight};
 use serde_json::{Map, Value, json};
 
 use crate::app::{Call, json_answer, parse_uuid};
@@ -15,6 +15,7 @@ use crate::change_manager::{associate, cancel_job, run_by};
 use crate::collection::{self, Writer};
 use crate::error::{Answer, Fault, FolioError};
 use crate::import::{self, FILE_PART, Job, NewJob};
+use crate::limits::EXPIRED_UPLOADS;
 use crate::permissions::Access;
 use crate::routes::Routes;
 use crate::{cql, dates};
@@ -67,6 +68,12 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         )
         .with(split::routes)
         .with(extensions::routes)
+}
+
+/// What was begun before this instant and is not finished is given up, in milliseconds since 1970.
+fn expired_before(call: &Call) -> i64 {
+    let keep_ms = call.app.settings.upload_keep_s.max(0).saturating_mul(1_000);
+    call.app.now_ms().saturating_sub(keep_ms)
 }
 
 fn not_found(id: &str) -> FolioError {
@@ -160,10 +167,12 @@ async fn create(mut call: Call) -> Answer {
         return Err(FolioError::unprocessable(Fault::missing("fileDefinitions")));
     }
     let user = call.asker.user_id().unwrap_or_default();
+    let until_ms = expired_before(&call);
     let given = body.get("id").and_then(Value::as_str).and_then(parse_uuid);
     let writer = Writer::of(&call);
     let write = move |txn: &mut Txn<'_>| -> Result<Map<String, Value>, FolioError> {
         let writer = writer();
+        expire(txn, until_ms, writer.now_ms)?;
         let run_by = run_by(txn, Some(&user), &user)?;
         let id = given.clone().unwrap_or_else(|| writer.new_uuid());
         let new = |id: String, parent: String, subordination, file_name: String| NewJob {
@@ -260,6 +269,22 @@ fn discard_file(txn: &mut Txn<'_>, file: &Map<String, Value>, now_ms: i64) -> Re
         }
     }
     Ok(())
+}
+
+/// Clears away what was begun before `until_ms` and never finished: definitions that no job was made of with the bytes
+/// that came for them, parts that nobody put together. Some at a time; the next upload takes more.
+pub(super) fn expire(txn: &mut Txn<'_>, until_ms: i64, now_ms: i64) -> Result<(), FolioError> {
+    let open = ["NEW", "IN_PROGRESS", "LOADED", "ERROR"].map(Condition::from).to_vec();
+    let old =
+        Expr::Range("metadata.createdDate".into(), End::Open, End::Included(Condition::Instant(until_ms)));
+    let query = Query::filter(old.and(Expr::In("status".into(), open))).window(0, EXPIRED_UPLOADS);
+    for record in txn.find(&UPLOAD, &query)? {
+        if let Value::Object(body) = record.json()? {
+            files_of(&body).iter().try_for_each(|file| discard_file(txn, file, now_ms))?;
+        }
+        txn.delete(&UPLOAD, &record.id)?;
+    }
+    split::expire(txn, until_ms)
 }
 
 async fn remove(call: Call) -> Answer {

@@ -61,8 +61,8 @@ fn refuse_known(case: &Case<'_>, name: &str, allows_external: bool) -> Result<()
     Ok(())
 }
 
-fn place(case: &Case<'_>) -> String {
-    format!("record {}", case.prepared.incoming.order + 1)
+fn place<'c>(case: &'c Case<'_>) -> &'c str {
+    &case.prepared.incoming.place
 }
 
 fn create_authority(
@@ -213,6 +213,8 @@ fn create_holdings(
     };
     let driver = action.fields.iter().find(|it| it.sets("permanentLocationId")).and_then(|it| it.tag());
     let mut locations: Vec<Value> = Vec::new();
+    let n_before = case.found.holdings.len();
+    case.found.holdings_by_field.clear();
     for record in occurrences(&case.record, driver) {
         let mut body = Map::new();
         body.insert("instanceId".into(), instance.as_str().into());
@@ -221,7 +223,9 @@ fn create_holdings(
             engine.setup.reference.by_name("holdingsRecordsSources", "FOLIO").unwrap_or(SOURCE_FOLIO).into()
         });
         let location = body.get("permanentLocationId").cloned().unwrap_or_default();
-        if locations.contains(&location) {
+        if let Some(at) = locations.iter().position(|it| *it == location) {
+            let id = case.found.holdings[n_before + at].clone();
+            case.found.holdings_by_field.push(id);
             continue;
         }
         locations.push(location);
@@ -229,6 +233,7 @@ fn create_holdings(
         case.has_written = true;
         let hrid = stored.body.get("hrid").and_then(Value::as_str).unwrap_or_default();
         case.rows.push(Row::made(Entity::Holdings, "CREATE", &stored.id, hrid));
+        case.found.holdings_by_field.push(stored.id.clone());
         case.found.holdings.push(stored.id);
     }
     Ok(())
@@ -251,9 +256,12 @@ fn create_items(
     }
     let by_barcode = action.fields.iter().find(|it| it.sets("barcode")).and_then(|it| it.tag());
     let driver = by_barcode.or_else(|| action.fields.iter().find_map(|it| it.tag()));
-    let n_holdings = case.found.holdings.len();
-    for (at, record) in occurrences(&case.record, driver).into_iter().enumerate() {
-        let holdings = case.found.holdings[at.min(n_holdings - 1)].clone();
+    let records = occurrences(&case.record, driver);
+    // An item belongs under the holdings that were made of the same field, where there are as many of both.
+    let is_paired = case.found.holdings_by_field.len() == records.len();
+    let under = if is_paired { case.found.holdings_by_field.clone() } else { case.found.holdings.clone() };
+    for (at, record) in records.into_iter().enumerate() {
+        let holdings = under[at.min(under.len() - 1)].clone();
         let mut body = Map::new();
         body.insert("holdingsRecordId".into(), holdings.into());
         apply_to(engine, &record, action, &mut body)?;

@@ -40,6 +40,8 @@ pub(crate) struct Setup {
     /// Bibs may bring the id of their instance.
     pub(crate) accepts_instance_id: bool,
     pub(crate) entropy: Entropy,
+    /// Records in a row that cannot be read after which a file is given up.
+    pub(crate) most_unreadable: u64,
 }
 
 /// A field that updates leave alone.
@@ -351,6 +353,8 @@ pub(crate) struct Found {
     pub(crate) source: Option<Hit>,
     pub(crate) instances: Vec<String>,
     pub(crate) holdings: Vec<String>,
+    /// Of holdings that were created: those of each field that names a location, in the record's order.
+    pub(crate) holdings_by_field: Vec<String>,
     pub(crate) items: Vec<String>,
     pub(crate) authority: Option<String>,
 }
@@ -426,6 +430,9 @@ impl<'s, 't, 'v> Engine<'s, 't, 'v> {
 
     /// Keeps a record that failed, with its reason.
     fn failed(&mut self, prepared: &Prepared, message: &str) -> Result<Entry, BatchError> {
+        let place = &prepared.incoming.place;
+        let is_placed = message.starts_with("record ");
+        let message = &if is_placed { message.to_owned() } else { format!("{place}: {message}") };
         let body = self.setup.error_record(prepared, message, self.now_ms);
         let bytes = text_form::bytes(&body);
         let document = Document::with_bytes(&SOURCE_RECORD, prepared.record_id.as_str(), &body, bytes)?;

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use pinakes_marc::{Field, Record};
 use serde_json::{Map, Value};
 
+use crate::app::parse_uuid;
 use crate::mapping::Reference;
 
 /// One field of a mapping profile.
@@ -121,7 +122,7 @@ impl FieldRule {
                 remove(object, &self.path);
                 Ok(())
             }
-            Some(Some(text)) => set(object, &self.path, self.typed(text, source)),
+            Some(Some(text)) => set(object, &self.path, self.typed(text, source)?),
             None if self.is_required => {
                 Err(format!("the mapping profile's required field '{}' has no value", self.name))
             }
@@ -160,7 +161,7 @@ impl FieldRule {
                 else {
                     continue;
                 };
-                let value = rule.typed(text.clone(), source);
+                let value = rule.typed(text.clone(), source)?;
                 match rule.path.get(depth..) {
                     Some([]) | None => made.push(value),
                     Some(rest) => set(&mut element, rest, value)?,
@@ -211,18 +212,25 @@ impl FieldRule {
     }
 
     /// A text as the property wants it: ids for names, booleans and numbers for what is written so.
-    fn typed(&self, text: String, source: &Source<'_>) -> Value {
+    /// The value as the record has it: names of types and locations as ids. Errors: a name that is none.
+    fn typed(&self, text: String, source: &Source<'_>) -> Result<Value, String> {
         if let Some(id) = self.accepted.get(&text.trim().to_lowercase()) {
-            return id.as_str().into();
+            return Ok(id.as_str().into());
         }
         let last = self.path.last().map_or("", String::as_str);
         let owner = self.path.len().checked_sub(2).map_or("", |at| self.path[at].as_str());
-        if let Some(table) = table(last, owner)
-            && let Some(id) = source.reference.find(table, &text)
-        {
-            return id.into();
+        if let Some(table) = table(last, owner) {
+            if let Some(id) = source.reference.find(table, &text) {
+                return Ok(id.into());
+            }
+            if parse_uuid(&text).is_none() {
+                return Err(format!(
+                    "the mapping profile's field '{}': {text:?} is none of the {table}",
+                    self.name
+                ));
+            }
         }
-        match (last, text.as_str()) {
+        Ok(match (last, text.as_str()) {
             ("staffOnly" | "discoverySuppress" | "staffSuppress" | "previouslyHeld" | "primary", "true") => {
                 true.into()
             }
@@ -230,7 +238,7 @@ impl FieldRule {
                 false.into()
             }
             _ => text.into(),
-        }
+        })
     }
 }
 

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::error::FolioError;
+use crate::limits::{READ_BYTES, WRITE_BYTES};
 
 /// Parts of files, by their id; a position in the list is a byte.
 pub(crate) static FILE_PART: Kind = Kind {
@@ -20,11 +21,6 @@ pub(crate) static FILE_PART: Kind = Kind {
     members: Some("bytes"),
     ..Kind::named("folio_file_part")
 };
-
-/// Bytes that one write appends.
-const WRITE_BYTES: usize = 256 << 10;
-/// Bytes that one read takes.
-const READ_BYTES: usize = 512 << 10;
 
 /// A part that was received.
 #[derive(Debug, Clone)]

@@ -1,7 +1,7 @@
 //! A record on its way in: its bytes, and what could be read of them.
 
 use bytes::Bytes;
-use pinakes_marc::{Encoding, Fault, Format, ParsedRecord, RawRecord, Record, RecordKind, Severity};
+use pinakes_marc::{Encoding, Fault, Format, ParsedRecord, Problem, RawRecord, Record, RecordKind, Severity};
 
 /// How the records of a chunk are coded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub(crate) enum Coding {
 pub(crate) struct Incoming {
     /// Position in the job, from 0.
     pub(crate) order: u64,
+    /// Where it stands, as errors name it: `record 3 (byte 1024)`.
+    pub(crate) place: String,
     /// Its bytes, exactly.
     pub(crate) raw: Bytes,
     /// What was read; `Err` says why nothing was.
@@ -36,8 +38,9 @@ impl Incoming {
     /// Reads a record that was sent by itself. `number` counts from 1 in the job.
     pub(crate) fn sent(coding: Coding, bytes: Bytes, order: u64) -> Self {
         let Coding::Marc(format) = coding else {
-            let message = format!("record {}: this content type is not read here", order + 1);
-            return Self { order, raw: bytes, record: Err(message), warnings: Vec::new() };
+            let place = format!("record {} (byte 0)", order + 1);
+            let message = format!("{place}: this content type is not read here");
+            return Self { order, place, raw: bytes, record: Err(message), warnings: Vec::new() };
         };
         let mut cut = pinakes_marc::records(format, &bytes);
         let mut raw = cut.next().unwrap_or_else(|| RawRecord::alone(&bytes));
@@ -68,7 +71,11 @@ impl Incoming {
                 )),
             },
             _ => {
-                let reasons = texts(Severity::Fatal);
+                let is_reason = |it: &&Problem| {
+                    Severity::Fatal <= it.severity() || matches!(it.fault, Fault::CutOff { .. })
+                };
+                let reasons: Vec<String> =
+                    parsed.problems.iter().filter(is_reason).map(ToString::to_string).collect();
                 let reasons = if reasons.is_empty() { texts(Severity::Warning) } else { reasons };
                 Err(match reasons.is_empty() {
                     true => format!("{place}: it could not be read"),
@@ -76,7 +83,8 @@ impl Incoming {
                 })
             }
         };
-        Self { order, raw, record, warnings: texts(Severity::Loss) }
+        let warnings = texts(Severity::Loss);
+        Self { order, place, raw, record, warnings }
     }
 
     /// The bytes as text; what is not UTF-8 is replaced.

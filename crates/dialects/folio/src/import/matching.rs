@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::engine::{Case, Engine, Prepared, Setup, Stale, StepError, collection_of};
 use super::marc::MarcPath;
 use super::tree::{Content, Criterion, Entity, ExistingValue, IncomingValue, MatchSpec, Qualifier};
+use crate::limits::MATCH_HITS;
 use crate::source_storage::SOURCE_RECORD;
 
 /// A stored source record.
@@ -345,13 +346,10 @@ fn find_records(
             ids.push(record.id);
         }
         // Two are as many as many.
-        if ids.len() < MOST_HITS { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        if ids.len() < MATCH_HITS { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })?;
     Ok(ids)
 }
-
-/// Hits that are looked at: more than one is an error or is narrowed.
-const MOST_HITS: usize = 1_000;
 
 fn texts(values: &[String]) -> Vec<Condition> {
     values.iter().map(|it| Condition::from(it.as_str())).collect()

@@ -15,18 +15,12 @@ use pinakes_store::{Expr, Lease, Query, StoreError, Tenant, Txn};
 
 use super::job::{JOB, Job};
 use super::work::{Active, Step};
+use crate::limits::{LEASE_MS, LEASE_WAIT_MS, LOOK_S, YIELD_MS};
+use crate::settings::Settings;
 
 /// The queue and the job in it that all imports of a tenant are: whoever holds its lease runs them.
 pub(crate) const QUEUE: &str = "folio-import";
 const ALL: &str = "all";
-/// How long a server that went away keeps its imports.
-pub(super) const LEASE_MS: u32 = 5_000;
-/// How often a lease that another server has is asked for again.
-const WAIT_MS: u64 = 500;
-/// How often a server looks for imports that others have left.
-const LOOK_S: u64 = 10;
-/// How long a batch waits for interactive writes, at most.
-const YIELD_MS: u64 = 20;
 
 /// The imports of a server. Cheap to clone.
 #[derive(Clone)]
@@ -48,6 +42,7 @@ pub(crate) struct Parts {
     pub(crate) entropy: Entropy,
     /// This server's name on leases.
     pub(crate) owner: String,
+    pub(crate) settings: Arc<Settings>,
 }
 
 #[derive(PartialEq, Eq)]
@@ -100,12 +95,13 @@ impl Drop for Done<'_> {
 
 impl Imports {
     /// For a server: takes up what an earlier run has left, and looks after it from time to time.
-    pub fn start(context: Context) -> Self {
+    pub fn start(context: Context, settings: Arc<Settings>) -> Self {
         let parts = Parts {
             clock: context.clock().clone(),
             entropy: context.entropy().clone(),
             owner: context.entropy().uuid().to_string(),
             context: Some(context),
+            settings,
         };
         let imports = Self::of(parts);
         let weak = Arc::downgrade(&imports.0);
@@ -119,7 +115,7 @@ impl Imports {
     /// For a program that runs its own import.
     pub(crate) fn alone(clock: Clock, entropy: Entropy) -> Self {
         let owner = entropy.uuid().to_string();
-        Self::of(Parts { context: None, clock, entropy, owner })
+        Self::of(Parts { context: None, clock, entropy, owner, settings: Arc::default() })
     }
 
     fn of(parts: Parts) -> Self {
@@ -251,7 +247,7 @@ impl Shared {
                 })?;
             match taken {
                 Some(lease) => break lease,
-                None => std::thread::sleep(Duration::from_millis(WAIT_MS)),
+                None => std::thread::sleep(Duration::from_millis(LEASE_WAIT_MS)),
             }
         };
         let heartbeat = tenant.keep_lease(lease.clone(), LEASE_MS)?;
@@ -286,7 +282,7 @@ impl Shared {
     ) -> Result<bool, StoreError> {
         let pending = Query::filter(Expr::Is("_work.pending".into(), true.into()))
             .sorted("hrId", pinakes_store::Direction::Ascending);
-        let pending = Query { limit: Some(JOBS_AT_ONCE), ..pending };
+        let pending = Query { limit: Some(self.parts.settings.import_jobs.max(1)), ..pending };
         let jobs = tenant.read_blocking(move |view| -> Result<Vec<Job>, StoreError> {
             let found = view.find(&JOB, &pending)?;
             Ok(found.iter().filter_map(|it| it.json().ok()).filter_map(Job::of).collect())
@@ -309,9 +305,6 @@ impl Shared {
         Ok(did_any)
     }
 }
-
-/// Jobs of one tenant that take turns; more wait until one of these has ended.
-const JOBS_AT_ONCE: u64 = 4;
 
 /// Lets writes that wait go first.
 fn give_way(tenant: &Tenant) {

@@ -3,12 +3,12 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use pinakes_accounts::Entropy;
 use pinakes_store::{Expr, Query, StoreError, View};
 use serde_json::Value;
 
 use super::engine::Setup;
 use super::job::Job;
+use super::runner::Parts;
 use super::tree::Tree;
 use crate::mapping::{self, Reference, RuleSet, Rules, TABLES};
 use crate::modules;
@@ -26,7 +26,7 @@ pub(crate) enum SetupError {
 }
 
 /// The setup of a job whose profile is chosen.
-pub(crate) fn setup(view: &mut View<'_>, job: &Job, entropy: &Entropy) -> Result<Setup, SetupError> {
+pub(crate) fn setup(view: &mut View<'_>, job: &Job, parts: &Parts) -> Result<Setup, SetupError> {
     let snapshot = job.work("snapshot").as_str().unwrap_or_default();
     let snapshot = view
         .get(&PROFILE_SNAPSHOT, snapshot)?
@@ -44,7 +44,8 @@ pub(crate) fn setup(view: &mut View<'_>, job: &Job, entropy: &Entropy) -> Result
         source_files: source_files(view)?,
         protections: profiles::protections(view)?,
         accepts_instance_id: job.work("acceptInstanceId").as_bool().unwrap_or(false),
-        entropy: entropy.clone(),
+        entropy: parts.entropy.clone(),
+        most_unreadable: parts.settings.import_unreadable_records.max(1),
     })
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use pinakes_marc::{Format, Reader, SniffError, sniff};
+use pinakes_marc::{Encoding, Format, Reader, SniffError, sniff};
 use pinakes_store::{Document, Expr, Lease, Query, StoreError, Tenant, Txn};
 use serde_json::{Value, json};
 use std::io::Read;
@@ -15,26 +15,12 @@ use super::files::StoredFile;
 use super::incoming::{Coding, Incoming};
 use super::job::{CHUNK, Job, NewJob, child_ended};
 use super::journal::{Entry, JOURNAL};
-use super::runner::{LEASE_MS, Parts, Permits};
+use super::runner::{Parts, Permits};
 use super::setup::{SetupError, setup};
 use crate::collection::Writer;
 use crate::json as text_form;
+use crate::limits::{BATCH_BYTES, BATCH_RECORDS, HEAD_BYTES, HEAD_RECORDS, LEASE_MS, MISSING_LINES};
 use crate::source_storage;
-
-/// How long a batch may hold the tenant's writer: batches grow and shrink towards it.
-const HOLD_MS: f64 = 7.0;
-/// Records of a batch, at least and at most.
-const BATCH_RECORDS: (usize, usize) = (8, 256);
-/// Bytes of a batch's records at most.
-const BATCH_BYTES: usize = 1 << 20;
-/// Records of one child of a split file.
-pub(crate) const CHILD_RECORDS: u64 = 1_000;
-/// Records after which a file of which nothing could be read is given up.
-const HOPELESS_RECORDS: u64 = 1_000;
-/// Announced records that never came, each with a line of its own in the log.
-const MISSING_LINES: u64 = 1_000;
-/// Bytes that tell what a file is.
-const HEAD_BYTES: usize = 64 << 10;
 
 /// What a step came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,8 +113,8 @@ impl Active {
         let setup = match &self.setup {
             Some(setup) => Arc::clone(setup),
             None => {
-                let (at, entropy) = (job.clone(), parts.entropy.clone());
-                match tenant.read_blocking(move |view| setup(view, &at, &entropy)) {
+                let (at, of) = (job.clone(), parts.clone());
+                match tenant.read_blocking(move |view| setup(view, &at, &of)) {
                     Ok(made) => Arc::clone(self.setup.insert(Arc::new(made))),
                     Err(SetupError::Profile(message)) => {
                         return fail(tenant, lease, job, "RECORD_UPDATE_ERROR", &message, now_ms);
@@ -170,14 +156,14 @@ impl Active {
         };
         let (outcome, held) = written?;
         self.ahead = ahead?;
-        self.adapt(batch.records.len(), held);
+        self.adapt(batch.records.len(), held, f64::from(parts.settings.import_hold_ms.max(1)));
         Ok(outcome)
     }
 
     /// Brings the time that a batch holds the writer towards what it should be.
-    fn adapt(&mut self, n_records: usize, held: Duration) {
+    fn adapt(&mut self, n_records: usize, held: Duration, wanted_ms: f64) {
         let per_record = held.as_secs_f64() * 1e3 / n_records.max(1) as f64;
-        let fitting = (HOLD_MS / per_record.max(1e-3)) as usize;
+        let fitting = (wanted_ms / per_record.max(1e-3)) as usize;
         let (least, most) = BATCH_RECORDS;
         // No more than twice as many at once: one quick batch says little.
         self.batch_records = fitting.clamp(least, most).min(self.batch_records * 2);
@@ -509,6 +495,15 @@ fn store(
     let mut summary = job.summary();
     summary.add(&outcome.entries);
     job.set_work("summary", Value::Object(summary.0));
+    // A run of what is no record at all, over batches: a file that is garbage from some place on.
+    let is_garbage = |(record, entry): &(&Prepared, &Entry)| {
+        let incoming = &record.incoming;
+        !entry.error.is_empty() && (incoming.record.is_err() || !incoming.warnings.is_empty())
+    };
+    let run = batch.records.iter().zip(&outcome.entries).rev().take_while(is_garbage).count();
+    let before = if run == batch.records.len() { job.work_number("unreadable") } else { 0 };
+    let n_unreadable = before + run as u64;
+    job.set_work("unreadable", n_unreadable);
     let total = job.total();
     job.set_progress(done, total.max(done));
     let mut step = Step::Did;
@@ -524,12 +519,13 @@ fn store(
     } else if batch.is_last {
         end(txn, &mut job, now_ms)?;
         step = Step::Ended;
-    } else if done == job.work_number("failed") && HOPELESS_RECORDS <= done {
-        job.fail(
-            "FILE_PROCESSING_ERROR",
-            "nothing in this file could be read; is it a file of MARC records?",
-            now_ms,
+    } else if setup.most_unreadable <= n_unreadable {
+        let message = format!(
+            "{n_unreadable} records in a row could not be read, the last of them ends at byte {}; the rest of the file \
+             was not looked at. Is it a file of MARC records?",
+            batch.next_at
         );
+        job.fail("FILE_PROCESSING_ERROR", &message, now_ms);
         job.save(txn)?;
         child_ended(txn, &job, now_ms)?;
         step = Step::Ended;
@@ -571,14 +567,19 @@ fn store_entries(
 
 /// What a file is: by its first bytes, or by what they hold although their beginning is damaged.
 fn format_of(head: &[u8]) -> Result<Format, String> {
+    let begins_with_length =
+        head.trim_ascii_start().iter().take(5).filter(|it| it.is_ascii_digit()).count() == 5;
     match sniff(head) {
-        Ok(format) => Ok(format),
-        Err(SniffError::Unknown) => {
-            let mut records = pinakes_marc::records(Format::Iso2709, head).take(100);
-            let is_marc = records.any(|raw| raw.problems.is_empty() && raw.bytes.last() == Some(&0x1D));
+        // Delimiters alone prove nothing: garbage has them, too.
+        Ok(Format::Iso2709) | Err(SniffError::Unknown) if !begins_with_length => {
+            let mut records = pinakes_marc::records(Format::Iso2709, head).take(HEAD_RECORDS);
+            let is_marc = records.any(|raw| {
+                let parsed = pinakes_marc::parse(Format::Iso2709, Encoding::Leader, raw);
+                parsed.complete().is_some_and(|it| !it.fields.is_empty())
+            });
             if is_marc { Ok(Format::Iso2709) } else { Err(SniffError::Unknown.to_string()) }
         }
-        Err(error) => Err(error.to_string()),
+        found => found.map_err(|error| error.to_string()),
     }
 }
 
@@ -624,6 +625,7 @@ fn count(tenant: &Tenant, lease: &Lease, job: &Job, now_ms: i64) -> Result<Step,
 /// Splits a file into children of a bounded number of records each (section 2.1 of the contract).
 fn split(tenant: &Tenant, lease: &Lease, job: &Job, parts: &Parts) -> Result<Step, StoreError> {
     let now_ms = parts.clock.now_ms();
+    let child_records = parts.settings.import_child_records.max(1);
     let format = match head_of(tenant, job)? {
         Ok(format) => format,
         Err(message) => return fail(tenant, lease, job, "FILE_PROCESSING_ERROR", &message, now_ms),
@@ -637,7 +639,7 @@ fn split(tenant: &Tenant, lease: &Lease, job: &Job, parts: &Parts) -> Result<Ste
     while let Some(raw) = reader.next_record().map_err(|error| StoreError::Damaged(error.to_string()))? {
         let offset = raw.offset;
         // Formats other than ISO 2709 can only be read from their beginning: one child has them all.
-        if total == 0 || (format == Format::Iso2709 && total.is_multiple_of(CHILD_RECORDS)) {
+        if total == 0 || (format == Format::Iso2709 && total.is_multiple_of(child_records)) {
             children.push((offset, total, 0));
         }
         if let Some(last) = children.last_mut() {

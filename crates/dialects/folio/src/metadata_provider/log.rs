@@ -61,10 +61,12 @@ impl Stored {
 
 /// The entries of a job, and of its children.
 fn stored(view: &mut View<'_>, job: &str, errors_only: bool) -> Result<Vec<Stored>, FolioError> {
-    let mut jobs = vec![job.to_owned()];
-    jobs.extend(children(view, job)?.iter().map(|it| it.id().to_owned()));
+    let mut jobs: Vec<Job> = Job::get(view, job)?.into_iter().collect();
+    jobs.extend(children(view, job)?);
     let mut list = Vec::new();
     for job in jobs {
+        list.extend(whole(&job));
+        let job = job.id().to_owned();
         let mut filter = Expr::Is("jobId".into(), job.as_str().into());
         if errors_only {
             filter = filter.and(Expr::Is("hasErrors".into(), true.into()));
@@ -85,6 +87,14 @@ fn stored(view: &mut View<'_>, job: &str, errors_only: bool) -> Result<Vec<Store
     Ok(list)
 }
 
+/// Why a job ended as a whole, as an entry before those of its records.
+fn whole(job: &Job) -> Option<Stored> {
+    let reason = job.work("error").as_str()?;
+    let date_ms = dates::parse_ms(job.text("completedDate")).unwrap_or(0);
+    let body = json!({"i": job.id(), "o": 0, "t": "No content", "e": reason});
+    Some(Stored { job: job.id().to_owned(), date_ms, body })
+}
+
 fn require_job(view: &mut View<'_>, id: &str) -> Result<Job, FolioError> {
     Job::get(view, id)?.ok_or_else(|| crate::change_manager::not_found(id))
 }
@@ -96,6 +106,9 @@ async fn summary(call: Call) -> Answer {
         let mut whole = job.summary().0;
         for child in children(view, &id)? {
             add(&mut whole, &child.summary().0);
+        }
+        if whole.is_empty() && !job.work("error").is_null() {
+            whole.insert("totalErrors".into(), 1.into());
         }
         if whole.is_empty() {
             return Err(FolioError::not_found(format!(

@@ -224,13 +224,19 @@ fn check(txn: &mut Txn<'_>, sort: Sort, id: &str, update: &Update) -> Result<(),
         }
     }
     if sort == Sort::Action {
-        check_mapping(txn, id, update, text("folioRecord"))?;
+        check_mapping(txn, id, update, text("action"), text("folioRecord"))?;
     }
     Ok(())
 }
 
 /// An action needs one mapping, for records of its own sort.
-fn check_mapping(txn: &mut Txn<'_>, id: &str, update: &Update, record: &str) -> Result<(), FolioError> {
+fn check_mapping(
+    txn: &mut Txn<'_>,
+    id: &str,
+    update: &Update,
+    action: &str,
+    record: &str,
+) -> Result<(), FolioError> {
     let text =
         |value: &Value, name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
     let gone = |it: &Value| {
@@ -242,6 +248,12 @@ fn check_mapping(txn: &mut Txn<'_>, id: &str, update: &Update, record: &str) -> 
     if 1 < mappings.len() {
         return Err(FolioError::unprocessable(Fault::new(
             "Action profile can be linked to one mapping profile only",
+        )));
+    }
+    // What is deleted need not be mapped.
+    if mappings.is_empty() && action != "DELETE" {
+        return Err(FolioError::unprocessable(Fault::new(
+            "Action profile must be linked to a mapping profile",
         )));
     }
     for association in mappings {
@@ -310,7 +322,7 @@ async fn create(mut call: Call, sort: Sort) -> Answer {
 fn refuse_default(sort: Sort, id: &str) -> Result<(), FolioError> {
     if is_default(sort, id) {
         let message = format!("Can't change or delete the default {} profile with id '{id}'", sort.word());
-        return Err(FolioError::bad_request(message));
+        return Err(FolioError::unprocessable(Fault::new(message)));
     }
     Ok(())
 }

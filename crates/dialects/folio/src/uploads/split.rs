@@ -1,16 +1,21 @@
 //! Uploads in parts: URLs to put them to, and putting them together (section 2 of the contract).
 
+use std::ops::ControlFlow;
+
 use http::StatusCode;
 use http::header::ETAG;
 use pinakes_http::body::Pieces;
 use pinakes_http::{Db, answer};
-use pinakes_store::{Expr, Kind, Query, StoreError, Txn, Weight};
+use pinakes_store::{
+    Column, End, Expr, Index, Kind, Query, StoreError, Txn, Type, Value as Condition, Weight,
+};
 use serde_json::{Value, json};
 
-use super::{cancel, change_file, note_uploaded, to};
+use super::{cancel, change_file, expired_before, note_uploaded, to};
 use crate::app::{Call, json_answer};
 use crate::error::{Answer, Fault, FolioError};
 use crate::import::{self, FILE_PART, Job};
+use crate::limits::EXPIRED_UPLOADS;
 use crate::permissions::Access;
 use crate::routes::Routes;
 
@@ -18,7 +23,11 @@ use crate::routes::Routes;
 const STORE: &str = "/data-import/uploadParts";
 
 /// Uploads that were begun, by the id that was given out.
-pub(super) static UPLOAD_TICKET: Kind = Kind::named("folio_upload_ticket");
+pub(super) static UPLOAD_TICKET: Kind = Kind {
+    columns: &[Column::one("begunMs", Type::Integer)],
+    indexes: &[Index::on(&["begunMs"])],
+    ..Kind::named("folio_upload_ticket")
+};
 
 pub(super) fn routes(routes: Routes) -> Routes {
     routes
@@ -59,8 +68,15 @@ async fn first_url(call: Call) -> Answer {
     let name = call.query.get("filename").unwrap_or("file").replace(['/', '\\'], "_");
     let upload = call.app.new_uuid();
     let key = format!("{}/{}-{name}", call.asker.tenant(), call.app.now_ms());
-    let (at, body) = (upload.clone(), json!({"key": key}));
-    call.db().write(move |txn| txn.insert(&UPLOAD_TICKET, &at, &body)).await?;
+    let now_ms = call.app.now_ms();
+    let until_ms = expired_before(&call);
+    let (at, body) = (upload.clone(), json!({"key": key, "begunMs": now_ms}));
+    let write = move |txn: &mut Txn<'_>| -> Result<(), FolioError> {
+        super::expire(txn, until_ms, now_ms)?;
+        txn.insert(&UPLOAD_TICKET, &at, &body)?;
+        Ok(())
+    };
+    call.db().write(write).await?;
     Ok(json_answer(StatusCode::OK, &json!({"url": url(&call, &upload, 1), "key": key, "uploadId": upload})))
 }
 
@@ -146,10 +162,29 @@ async fn assemble(mut call: Call) -> Answer {
             file.insert("_split".into(), true.into());
         })?;
         note_uploaded(txn, &id, &file_id, &key, &Value::Array(parts), now_ms)?;
+        // From now on the parts are the file's; nothing more is put to the upload.
+        txn.delete(&UPLOAD_TICKET, &upload)?;
         Ok(())
     };
     call.db().write(write).await?;
     Ok(answer::empty(StatusCode::NO_CONTENT))
+}
+
+/// Clears away uploads whose parts nobody has put together, see [`super::expire`].
+pub(super) fn expire(txn: &mut Txn<'_>, until_ms: i64) -> Result<(), FolioError> {
+    let old = Expr::Range("begunMs".into(), End::Open, End::Included(Condition::Integer(until_ms)));
+    let tickets = txn.find(&UPLOAD_TICKET, &Query::filter(old).window(0, EXPIRED_UPLOADS))?;
+    for ticket in tickets {
+        let parts = Query::filter(Expr::Is("key".into(), ticket.id.as_str().into()));
+        let mut ids = Vec::new();
+        txn.for_each(&FILE_PART, &parts, |part| {
+            ids.push(part.id);
+            ControlFlow::Continue(())
+        })?;
+        ids.iter().try_for_each(|id| txn.delete(&FILE_PART, id).map(drop))?;
+        txn.delete(&UPLOAD_TICKET, &ticket.id)?;
+    }
+    Ok(())
 }
 
 async fn download_url(call: Call) -> Answer {

@@ -14,7 +14,8 @@
 //! x-okapi-tenant: other
 //! ```
 //!
-//! The first word says who asks (see [`crate::server::USERS`]); of an answer to `~admin` only the status counts. `{{1.id}}` is
+//! The first word says who asks (see [`crate::server::USERS`]); of an answer to `~admin` only the status counts, of one to
+//! `await admin` only how the job that it shows ended: it is asked again until then; `later 3600` lets an hour pass. `{{1.id}}` is
 //! a field of the first answer, `{{1#set-cookie}}` a header field of it, `{{admin}}` the token of that user. The clock
 //! begins at 2026-02-01T10:00:00.000Z and goes on by a second before each request. Ids that the server makes, tokens
 //! and the like are shown by their number of appearance.
@@ -22,6 +23,7 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use http::HeaderMap;
 use serde_json::Value;
@@ -29,7 +31,9 @@ use serde_json::Value;
 use crate::server::{Engine, Failure, Server};
 
 /// Areas whose cases run on every engine there is: making a tenant in a database takes its time.
-const ON_EVERY_ENGINE: [&str; 2] = ["inventory", "authorities"];
+const ON_EVERY_ENGINE: [&str; 3] = ["inventory", "authorities", "import"];
+/// How long a job may take; on a loaded machine much is slow.
+const PATIENCE: Duration = Duration::from_secs(120);
 /// Header fields of answers that are shown.
 const SHOWN: [&str; 4] = ["content-type", "location", "x-okapi-token", "set-cookie"];
 
@@ -47,6 +51,25 @@ async fn check(case: &Path, engine: Engine) -> Result<(), Failure> {
     for request in requests(&text) {
         let filled = filled(&server, &request, &answers)?;
         let is_quiet = filled.starts_with('~');
+        if let Some(seconds) = filled.strip_prefix("later ") {
+            server.clock.advance_ms(1_000 * seconds.trim().parse::<i64>()?);
+            answers.push(Answered { headers: HeaderMap::new(), body: Value::Null });
+            continue;
+        }
+        if let Some(awaited) = filled.strip_prefix("await ") {
+            let body = ended(&server, awaited).await?;
+            let [status, failed] = ["status", "errorStatus"].map(|it| body[it].as_str().unwrap_or_default());
+            let progress = &body["progress"];
+            writeln!(
+                out,
+                "> {}\n{status} {failed} {} of {}\n",
+                request.lines().next().unwrap_or_default(),
+                progress["current"],
+                progress["total"]
+            )?;
+            answers.push(Answered { headers: HeaderMap::new(), body });
+            continue;
+        }
         server.clock.advance_ms(1_000);
         let (status, headers, body) = server.ask(filled.trim_start_matches('~')).await?;
         writeln!(out, "> {}", request.lines().next().unwrap_or_default())?;
@@ -82,6 +105,22 @@ async fn check(case: &Path, engine: Engine) -> Result<(), Failure> {
     .into())
 }
 
+/// A job, when it is over. The clock stands still meanwhile, so that its times are the same in every run.
+async fn ended(server: &Server, request: &str) -> Result<Value, Failure> {
+    let begun = Instant::now();
+    loop {
+        let (_, _, body) = server.ask(request).await?;
+        let body: Value = serde_json::from_slice(&body)?;
+        if matches!(body["status"].as_str(), Some("COMMITTED" | "ERROR" | "CANCELLED")) {
+            return Ok(body);
+        }
+        if PATIENCE < begun.elapsed() {
+            return Err(format!("the job does not end: {body}").into());
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
 /// Random texts of answers and the names they get.
 #[derive(Default)]
 struct Names(Vec<String>);
@@ -96,6 +135,14 @@ impl Names {
             let end = rest[begin..].find(|it| !is_part(it)).map_or(rest.len(), |at| begin + at);
             out.push_str(&rest[..begin]);
             let word = &rest[begin..end];
+            // In formatted MARC the code of a subfield stands right before its value.
+            let is_behind_code = word.len() == 37 && word.is_char_boundary(1) && self.is_random(&word[1..]);
+            let word = if is_behind_code {
+                out.push_str(&word[..1]);
+                &word[1..]
+            } else {
+                word
+            };
             // Sequence numbers are the engine's own.
             if out.ends_with("after=") || self.is_random(word) {
                 let n = self.0.iter().position(|it| it == word).unwrap_or_else(|| {

@@ -1,7 +1,12 @@
 //! Imports end to end over HTTP: records by chunk, files, split files; matches and updates; what is broken.
 
+mod broken;
+mod files;
+
 use std::time::{Duration, Instant};
 
+use axum::body::Body;
+use http::HeaderMap;
 use serde_json::{Value, json};
 
 use crate::server::{Engine, Failure, Server};
@@ -10,6 +15,7 @@ use crate::server::{Engine, Failure, Server};
 const PATIENCE_S: u64 = 120;
 const AUTHORITIES: &str = "6eefa4c6-bbf7-4845-ad82-de7fc5abd0e3";
 const BIBS: &str = "e34d7b92-9b83-11eb-a8b3-0242ac130003";
+const HOLDINGS: &str = "80898dee-449f-44dd-9c8e-37d5eb469b1d";
 
 /// An ISO 2709 record of these fields: tag and text, in which `$` begins a subfield.
 fn record(kind: char, fields: &[(&str, &str)]) -> String {
@@ -68,7 +74,13 @@ impl Server {
         Ok(id)
     }
 
-    async fn send(&self, job: &str, records: &[String], is_last: bool, total: usize) -> Result<u16, Failure> {
+    async fn send_records(
+        &self,
+        job: &str,
+        records: &[String],
+        is_last: bool,
+        total: usize,
+    ) -> Result<u16, Failure> {
         let list: Vec<Value> =
             records.iter().enumerate().map(|(at, it)| json!({"record": it, "order": at})).collect();
         let body = json!({"id": uuid::Uuid::new_v4().to_string(), "initialRecords": list, "recordsMetadata":
@@ -97,7 +109,7 @@ impl Server {
     }
 
     /// Uploads a file by one POST and runs a profile on it; gives the job.
-    async fn upload(&self, name: &str, content: &str, profile: &str) -> Result<String, Failure> {
+    async fn upload(&self, name: &str, content: impl Into<Body>, profile: &str) -> Result<String, Failure> {
         let body = json!({"fileDefinitions": [{"name": name, "size": 1, "uiKey": "k"}]});
         let (status, made) =
             self.json(&format!("librarian POST /data-import/uploadDefinitions\n{body}")).await?;
@@ -105,8 +117,10 @@ impl Server {
         let (id, file) = (made["id"].as_str().unwrap_or_default(), &made["fileDefinitions"][0]);
         let path =
             format!("/data-import/uploadDefinitions/{id}/files/{}", file["id"].as_str().unwrap_or_default());
-        let (status, loaded) = self.json(&format!("librarian POST {path}\n{content}")).await?;
-        assert_eq!((status, loaded["status"].as_str()), (200, Some("LOADED")), "{loaded}");
+        let (status, _, loaded) =
+            self.send("librarian", "POST", &path, HeaderMap::new(), content.into()).await?;
+        let loaded: Value = serde_json::from_slice(&loaded)?;
+        assert_eq!((status.as_u16(), loaded["status"].as_str()), (200, Some("LOADED")), "{loaded}");
         let body = json!({"uploadDefinition": {"id": id}, "jobProfileInfo": {"id": profile, "name": "x", "dataType": "MARC"}});
         let path = format!("/data-import/uploadDefinitions/{id}/processFiles?defaultMapping=false");
         let (status, answer) = self.json(&format!("librarian POST {path}\n{body}")).await?;
@@ -127,8 +141,8 @@ async fn chunks_become_authorities() -> Result<(), Failure> {
         .await?;
     assert_eq!(status, 400, "{answer}");
     let records: Vec<String> = (1..=5).map(authority).collect();
-    assert_eq!(server.send(&job, &records, false, 5).await?, 204);
-    assert_eq!(server.send(&job, &[], true, 5).await?, 204);
+    assert_eq!(server.send_records(&job, &records, false, 5).await?, 204);
+    assert_eq!(server.send_records(&job, &[], true, 5).await?, 204);
     let ended = server.ended(&job).await?;
     assert_eq!(
         (ended["status"].as_str(), ended["uiStatus"].as_str()),
@@ -170,7 +184,7 @@ async fn a_chunk_counts_once_and_missing_records_fail() -> Result<(), Failure> {
         "Source chunk with 0c8a3f2e-6a0f-4d51-9c3a-0d7c2d2e1f00 id for {job} jobExecution is already exists"
     );
     assert_eq!((status, text), (400, json!(wanted)));
-    assert_eq!(server.send(&job, &[authority(2).replace('n', "")], true, 3).await?, 204);
+    assert_eq!(server.send_records(&job, &[authority(2).replace('n', "")], true, 3).await?, 204);
     let ended = server.ended(&job).await?;
     assert_eq!(ended["status"], "ERROR", "{ended}");
     let (_, entries) =
@@ -214,7 +228,7 @@ async fn a_match_decides_and_sees_the_records_before() -> Result<(), Failure> {
     // The third is the first again: within one file as between two.
     let file = [authority(1), authority(2), authority(1)].concat();
     for (n, created) in [(1, 2), (2, 0)] {
-        let job = server.upload(&format!("{n}.mrc"), &file, &profile).await?;
+        let job = server.upload(&format!("{n}.mrc"), file.clone(), &profile).await?;
         let ended = server.ended(&job).await?;
         assert_eq!(ended["status"], "COMMITTED", "{ended}");
         let (_, summary) = server.json(&format!("librarian GET /metadata-provider/jobSummary/{job}")).await?;
@@ -252,45 +266,6 @@ async fn a_match_decides_and_sees_the_records_before() -> Result<(), Failure> {
     let body = json!({"recordType": "MARC_AUTHORITY", "filters": [{"values": ["n  00000002 "], "field": "010", "indicator1": "", "indicator2": "", "subfield": "a"}]});
     let (_, found) = server.json(&format!("librarian POST /source-storage/records/matching\n{body}")).await?;
     assert_eq!(found["totalRecords"], 1, "{found}");
-    Ok(())
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn files_that_are_none_end_their_job() -> Result<(), Failure> {
-    let server = Server::start(Engine::Sqlite).await?;
-    for (name, content) in
-        [("empty.mrc", ""), ("words.mrc", "This is no file of records."), ("packed.mrc", "PK\u{3}\u{4}rest")]
-    {
-        let job = server.upload(name, content, AUTHORITIES).await?;
-        let ended = server.ended(&job).await?;
-        assert_eq!(
-            (ended["status"].as_str(), ended["errorStatus"].as_str()),
-            (Some("ERROR"), Some("FILE_PROCESSING_ERROR")),
-            "{name}: {ended}"
-        );
-        assert_eq!(ended["progress"]["total"], 0);
-    }
-    let body = json!({"fileDefinitions": [{"name": "a.zip"}]});
-    assert_eq!(server.json(&format!("librarian POST /data-import/uploadDefinitions\n{body}")).await?.0, 422);
-    let job = server.upload("wrong.mrc", &authority(1), BIBS).await?;
-    let ended = server.ended(&job).await?;
-    assert_eq!(ended["status"], "ERROR", "{ended}");
-    let (_, list) = server
-        .json(&format!("librarian GET /source-storage/records?recordType=MARC_AUTHORITY&snapshotId={job}"))
-        .await?;
-    assert_eq!(list["totalRecords"], 0);
-    // One that is cut off: the first is imported, the second kept with its reason.
-    let whole = [authority(7), authority(8)].concat();
-    let job = server.upload("cut.mrc", &whole[..whole.len() - 60], AUTHORITIES).await?;
-    let ended = server.ended(&job).await?;
-    assert_eq!(
-        (ended["status"].as_str(), &ended["progress"]["total"]),
-        (Some("ERROR"), &json!(2)),
-        "{ended}"
-    );
-    let job = server.upload("none.mrc", &authority(9), "00000000-0000-4000-8000-000000000000").await?;
-    let ended = server.ended(&job).await?;
-    assert_eq!(ended["errorStatus"], "PROFILE_SNAPSHOT_CREATING_ERROR");
     Ok(())
 }
 

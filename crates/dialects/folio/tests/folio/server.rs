@@ -93,22 +93,30 @@ impl Engine {
 impl Server {
     /// With the tenants `pinakes` (the default) and `diku`.
     pub(crate) async fn start(engine: Engine) -> Result<Self, Failure> {
+        Self::start_with(engine, Limits::default(), site()).await
+    }
+
+    /// The same with bounds and settings of the test's own.
+    pub(crate) async fn start_with(
+        engine: Engine,
+        limits: Limits,
+        settings: Settings,
+    ) -> Result<Self, Failure> {
         let folder = tempfile::tempdir()?;
         let location = engine.location(&folder)?;
-        let limits = Limits::default();
         let kinds: &'static [&'static Kind] =
             [pinakes_accounts::KINDS, pinakes_folio::kinds()].concat().leak();
         let catalogue = Catalogue::open(location, kinds, limits.clone())?;
         let first = catalogue.create_tenant("pinakes", "keeps the others")?;
         let tenant = catalogue.create_tenant("diku", "a library")?;
         let clock = Clock::fixed(BEGIN_MS);
-        let settings = pinakes_accounts::Settings {
+        let of_accounts = pinakes_accounts::Settings {
             secret: Secret::from_text("a secret for tests alone")?,
             everyone: Vec::new(),
             clock: clock.clone(),
             entropy: Entropy::seeded(1),
         };
-        let accounts = Accounts::new(settings, &limits);
+        let accounts = Accounts::new(of_accounts, &limits);
         let mut tokens = BTreeMap::new();
         for (name, groups) in USERS {
             tokens.insert(
@@ -120,7 +128,7 @@ impl Server {
         tokens.insert(KEEPER.to_owned(), (first.name().to_owned(), token));
         let tenants = TenantChoice { default: "pinakes".to_owned(), ..TenantChoice::default() };
         let context = Context::new(catalogue.clone(), accounts, limits, tenants);
-        let mount = pinakes_folio::mount(context, site());
+        let mount = pinakes_folio::mount(context, settings);
         Ok(Self { _folder: folder, catalogue, mount, clock, tokens })
     }
 
@@ -141,8 +149,6 @@ impl Server {
         let [who, method, path] = head.as_slice() else {
             return Err(format!("no request: {request}").into());
         };
-        let uri: Uri = utf8_percent_encode(path, NOT_IN_URI).to_string().parse()?;
-        let uri = self.mount.path_rules.rewrite(&uri).unwrap_or(uri);
         let mut headers = HeaderMap::new();
         let mut body = String::new();
         for line in lines {
@@ -153,13 +159,26 @@ impl Server {
                 _ => body.push_str(line),
             }
         }
-        let (tenant, token) = self.tokens.get(*who).cloned().unwrap_or(("diku".to_owned(), String::new()));
+        self.send(who, method, path, headers, body.into()).await
+    }
+
+    /// Sends any bytes as `who`.
+    pub(crate) async fn send(
+        &self,
+        who: &str,
+        method: &str,
+        path: &str,
+        mut headers: HeaderMap,
+        body: Body,
+    ) -> Result<(StatusCode, HeaderMap, Vec<u8>), Failure> {
+        let uri: Uri = utf8_percent_encode(path, NOT_IN_URI).to_string().parse()?;
+        let uri = self.mount.path_rules.rewrite(&uri).unwrap_or(uri);
+        let (tenant, token) = self.tokens.get(who).cloned().unwrap_or(("diku".to_owned(), String::new()));
         headers.entry("x-okapi-tenant").or_insert(HeaderValue::try_from(tenant)?);
         if !token.is_empty() {
             headers.insert("x-okapi-token", HeaderValue::try_from(token)?);
         }
-        let mut request =
-            Request::builder().method(Method::try_from(*method)?).uri(uri).body(Body::from(body))?;
+        let mut request = Request::builder().method(Method::try_from(method)?).uri(uri).body(body)?;
         request.headers_mut().extend(headers);
         let answer = self.mount.router.clone().oneshot(request).await?;
         let (parts, body) = answer.into_parts();
@@ -168,7 +187,7 @@ impl Server {
 }
 
 /// Settings with small bounds, so that they are reached.
-fn site() -> Settings {
+pub(crate) fn site() -> Settings {
     Settings { batch_records: 3, oai_page_records: 2, cql_depth: 8, ..Settings::default() }
 }
 

@@ -1,0 +1,31 @@
+//! Bounds that no operator has a reason to set, in one place. Those that one may want to set are keys of `[folio]`
+//! ([`crate::Settings`]).
+
+/// Records of an import's batch, at least and at most.
+pub(crate) const BATCH_RECORDS: (usize, usize) = (8, 256);
+/// Bytes of a batch's records at most.
+pub(crate) const BATCH_BYTES: usize = 1 << 20;
+/// Announced records that never came, each with a line of its own in the log.
+pub(crate) const MISSING_LINES: u64 = 1_000;
+/// Bytes that tell what a file is.
+pub(crate) const HEAD_BYTES: usize = 64 << 10;
+/// Records among those bytes of which one must be whole when the beginning is damaged.
+pub(crate) const HEAD_RECORDS: usize = 100;
+/// How long a server that went away keeps its imports.
+pub(crate) const LEASE_MS: u32 = 5_000;
+/// How often a lease that another server has is asked for again.
+pub(crate) const LEASE_WAIT_MS: u64 = 500;
+/// How often a server looks for imports that others have left.
+pub(crate) const LOOK_S: u64 = 10;
+/// How long a batch waits for interactive writes, at most.
+pub(crate) const YIELD_MS: u64 = 20;
+/// Bytes of an upload that one write appends.
+pub(crate) const WRITE_BYTES: usize = 256 << 10;
+/// Bytes of an upload that one read takes.
+pub(crate) const READ_BYTES: usize = 512 << 10;
+/// Records that a match looks at: more than one is an error or is narrowed by the next match.
+pub(crate) const MATCH_HITS: usize = 1_000;
+/// Authorities whose links are counted at once. Beyond: 422.
+pub(crate) const COUNTED_AUTHORITIES: usize = 10_000;
+/// Uploads nobody finished that are cleared away with the beginning of another.
+pub(crate) const EXPIRED_UPLOADS: u64 = 100;
