@@ -24,7 +24,7 @@ use crate::cql::Names;
 use crate::error::{Answer, FolioError};
 use crate::permissions::Access;
 use crate::routes::Routes;
-use crate::{dates, json};
+use crate::{dates, json, links};
 
 pub use source_files::SOURCE_FILES;
 
@@ -142,7 +142,7 @@ pub static AUTHORITIES: Collection = Collection {
     locking: Locking::From(0),
     metadata: Metadata::Micros,
     missing: Some(("Authority", "AuthorityNotFoundException")),
-    hooks: Hooks { deleting: archive, ..Hooks::NONE },
+    hooks: Hooks { stored: note_change, deleting: archive, ..Hooks::NONE },
     is_served: false,
     ..Collection::named("/authority-storage/authorities", "authorities", "folio_authority")
 };
@@ -203,6 +203,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
             to("inventory-storage.authority-identifier-types.collection.get"),
             identifier_types,
         )
+        .get("/authority-heading-types", to("inventory-storage.authorities.collection.get"), heading_types)
         .with(source_files::routes)
 }
 
@@ -243,7 +244,19 @@ async fn list(call: Call) -> Answer {
     Ok(answer::with_body(StatusCode::OK, HeaderValue::from_static(content_type), body))
 }
 
-/// Keeps a deleted authority aside.
+/// Notes that a heading was changed.
+fn note_change(
+    txn: &mut Txn<'_>,
+    writer: &Writer,
+    new: &Value,
+    old: Option<&Value>,
+) -> Result<(), FolioError> {
+    let Some(old) = old else { return Ok(()) };
+    let n_links = links::n_links(txn, old.get("id").and_then(Value::as_str).unwrap_or_default())?;
+    links::note(txn, writer, old, Some(new), n_links)
+}
+
+/// Keeps a deleted authority aside, without its links.
 fn archive(txn: &mut Txn<'_>, writer: &Writer, body: &Value) -> Result<(), FolioError> {
     let mut kept = body.clone();
     kept["deleted"] = true.into();
@@ -251,6 +264,8 @@ fn archive(txn: &mut Txn<'_>, writer: &Writer, body: &Value) -> Result<(), Folio
         metadata["updatedDate"] = dates::micros(writer.now_ms).into();
     }
     let id = body.get("id").and_then(Value::as_str).unwrap_or_default();
+    let n_links = links::unlink(txn, writer, id)?;
+    links::note(txn, writer, body, None, n_links)?;
     let document = pinakes_store::Document::with_bytes(&ARCHIVES.kind, id, &kept, json::bytes(&kept))?;
     if txn.has(&ARCHIVES.kind, id)? {
         txn.update_document(&document)?;
@@ -274,6 +289,13 @@ async fn expire(call: Call) -> Answer {
     };
     call.db().write(write).await?;
     Ok(answer::empty(StatusCode::ACCEPTED))
+}
+
+/// The kinds of headings: the field that has it, and what a search calls it.
+async fn heading_types(_: Call) -> Answer {
+    let list: Vec<Value> =
+        headings::HEADINGS.iter().map(|(code, name)| json!({"code": code, "name": name})).collect();
+    Ok(json_answer(StatusCode::OK, &json!({"authorityHeadingTypes": list, "totalRecords": list.len()})))
 }
 
 /// Names of the identifier types that authorities use.

@@ -6,6 +6,7 @@
 
 mod actions;
 mod command;
+mod edited;
 mod engine;
 mod fields;
 mod files;
@@ -23,6 +24,7 @@ mod work;
 use pinakes_store::Kind;
 
 pub use command::{FileImport, ImportProgress, RecordFault, import_file};
+pub(crate) use edited::follow;
 pub(crate) use engine::Protection;
 pub(crate) use files::{FILE_PART, receive};
 pub(crate) use job::{CHUNK, JOB, Job, NewJob, STATUSES, children};

@@ -6,6 +6,7 @@
 //! | `relations.rs` | preceding and succeeding titles, instance relationships, bound-with parts |
 //! | `hrids.rs`, `shelving.rs` | human-readable ids, shelving order |
 //! | `joins.rs` | queries about neighbouring records |
+//! | `marc_json.rs` | the MARC record of an instance |
 //! | `business.rs` | `/inventory/…`: the same records as staff see them |
 //! | `views.rs` | streams for harvesters and discovery |
 
@@ -15,6 +16,7 @@ pub mod hrids;
 pub mod instances;
 pub mod items;
 mod joins;
+mod marc_json;
 pub mod relations;
 pub mod shelving;
 mod views;
@@ -28,6 +30,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .with(hrids::routes)
         .with(business::routes)
         .with(views::routes)
+        .with(marc_json::routes)
         .with(|it| collection::batch_routes(it, &instances::INSTANCES, "/instance-storage"))
         .with(|it| collection::batch_routes(it, &holdings::HOLDINGS, "/holdings-storage"))
         .with(|it| collection::batch_routes(it, &items::ITEMS, "/item-storage"))

@@ -12,12 +12,14 @@
 //! | `collection/`, `cql/` | collections of records, the query language |
 //! | `login.rs`, `users.rs`, `perms.rs`, `tenants.rs` | tokens, users, permissions, tenants |
 //! | `inventory/`, `authorities/`, `search.rs` | instances, holdings, items; authorities; finding them by words |
+//! | `browse/`, `links/`, `oai/` | lists to browse, links between headings and authorities, harvesting |
 //! | `places.rs`, `vocabularies.rs`, `records.rs` | where things are, what they are called, what else is kept |
 //! | `circulation/` | lending and taking back: rules, due dates, loans, requests, blocks |
 //! | `reference.rs` | what is there in a new tenant |
 
 pub mod app;
 pub mod authorities;
+mod browse;
 mod change_manager;
 mod circulation;
 pub mod collection;

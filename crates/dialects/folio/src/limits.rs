@@ -27,5 +27,11 @@ pub(crate) const READ_BYTES: usize = 512 << 10;
 pub(crate) const MATCH_HITS: usize = 1_000;
 /// Authorities whose links are counted at once. Beyond: 422.
 pub(crate) const COUNTED_AUTHORITIES: usize = 10_000;
+/// Records for which links are suggested at once. Beyond: 422.
+pub(crate) const SUGGESTED_RECORDS: usize = 1_000;
+/// Entries of a list that is browsed, in one answer. Beyond: 400.
+pub(crate) const BROWSED_ENTRIES: u64 = 1_000;
+/// Days whose openings are shown at once (ten years). Beyond: 400.
+pub(crate) const CALENDAR_DAYS: i64 = 3_660;
 /// Uploads nobody finished that are cleared away with the beginning of another.
 pub(crate) const EXPIRED_UPLOADS: u64 = 100;

@@ -14,7 +14,7 @@ mod reference;
 pub(crate) mod routes;
 mod rules;
 
-pub(crate) use authority::authority;
+pub(crate) use authority::{add_related, authority};
 pub(crate) use evaluate::map;
 pub(crate) use holdings::holdings;
 pub(crate) use instance::instance;

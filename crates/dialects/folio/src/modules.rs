@@ -67,6 +67,9 @@ pub(crate) static COLLECTIONS: &[&Collection] = &[
     &records::NOTES,
     &records::CUSTOM_FIELDS,
     &records::ORGANIZATIONS,
+    &records::TEMPLATES,
+    &records::COMPOSITE_ORDERS,
+    &records::COPYCAT_PROFILES,
     &circulation::policies::SCHEDULES,
     &circulation::policies::LOAN_POLICIES,
     &circulation::policies::REQUEST_POLICIES,
@@ -98,12 +101,14 @@ pub(crate) fn by_list(list: &str) -> Option<&'static Collection> {
 }
 
 /// Kinds that are no collections.
-static OTHERS: [&Kind; 6] = [
+static OTHERS: [&Kind; 8] = [
     &login::REFRESH_TOKEN,
     &tenants::META,
     &hrids::HRID_SETTINGS,
     &records::LOCALE,
     &links::LINKS,
+    &links::LINKING_RULE,
+    &links::HEADING_CHANGE,
     &circulation::RULES,
 ];
 

@@ -1,7 +1,9 @@
-//! `/oai/records`: OAI-PMH 2.0 over instances, in Dublin Core (section 12 of the contract; mod-oai-pmh).
+//! `/oai/records`: OAI-PMH 2.0 over instances, in Dublin Core and MARCXML (section 12 of the contract; mod-oai-pmh).
 //!
 //! Lists are paged in the order in which records were made; a resumption token says where the next page begins, so
 //! that a harvest never passes over a record that was there when it began.
+
+mod marc;
 
 use std::fmt::Write as _;
 
@@ -21,8 +23,47 @@ use crate::permissions::Access;
 use crate::routes::Routes;
 
 const XML: HeaderValue = HeaderValue::from_static("text/xml;charset=UTF-8");
-/// The only format yet.
-const OAI_DC: &str = "oai_dc";
+/// What a record is described in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Format {
+    /// Dublin Core, of every instance.
+    Dc,
+    /// The source record of an instance that has one.
+    Marc21,
+    /// The same with holdings and items.
+    Withholdings,
+}
+
+impl Format {
+    const ALL: [Self; 3] = [Self::Dc, Self::Marc21, Self::Withholdings];
+
+    const fn prefix(self) -> &'static str {
+        match self {
+            Self::Dc => "oai_dc",
+            Self::Marc21 => "marc21",
+            Self::Withholdings => "marc21_withholdings",
+        }
+    }
+
+    fn named(prefix: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.prefix() == prefix)
+    }
+
+    /// Its schema and namespace.
+    const fn schema(self) -> [&'static str; 2] {
+        match self {
+            Self::Dc => [
+                "http://www.openarchives.org/OAI/2.0/oai_dc.xsd",
+                "http://www.openarchives.org/OAI/2.0/oai_dc/",
+            ],
+            Self::Marc21 | Self::Withholdings => [
+                "http://www.loc.gov/standards/marcxml/schema/MARC21slim.xsd",
+                "http://www.loc.gov/MARC21/slim",
+            ],
+        }
+    }
+}
+
 /// The one set: everything.
 const SET: &str = "all";
 
@@ -35,6 +76,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
 struct Refused(&'static str, String);
 
 /// A request, its parts read.
+#[derive(Clone)]
 struct Asked {
     verb: String,
     query: QueryText,
@@ -125,11 +167,18 @@ async fn formats(call: &Call, asked: &Asked) -> Result<Result<String, Refused>, 
     {
         return Ok(Err(Refused("idDoesNotExist", format!("{identifier} is not known"))));
     }
-    Ok(Ok(format!(
-        "<ListMetadataFormats><metadataFormat><metadataPrefix>{OAI_DC}</metadataPrefix>\
-         <schema>http://www.openarchives.org/OAI/2.0/oai_dc.xsd</schema>\
-         <metadataNamespace>http://www.openarchives.org/OAI/2.0/oai_dc/</metadataNamespace></metadataFormat></ListMetadataFormats>"
-    )))
+    let list: String = Format::ALL
+        .iter()
+        .map(|format| {
+            let [schema, namespace] = format.schema();
+            format!(
+                "<metadataFormat><metadataPrefix>{}</metadataPrefix><schema>{schema}</schema>\
+                 <metadataNamespace>{namespace}</metadataNamespace></metadataFormat>",
+                format.prefix()
+            )
+        })
+        .collect();
+    Ok(Ok(format!("<ListMetadataFormats>{list}</ListMetadataFormats>")))
 }
 
 /// The record that an identifier names; those suppressed from discovery are not shown.
@@ -146,23 +195,23 @@ async fn one(call: &Call, asked: &Asked) -> Result<Result<String, Refused>, Foli
     else {
         return Ok(Err(Refused("badArgument", "identifier and metadataPrefix are required".to_owned())));
     };
-    if format != OAI_DC {
-        return Ok(Err(unknown_format(format)));
-    }
-    Ok(match found(call, asked, identifier).await? {
-        Some(record) => {
-            Ok(format!("<GetRecord>{}</GetRecord>", shown(&record.json()?, asked, Whole::Record)))
-        }
-        None => Err(Refused("idDoesNotExist", format!("{identifier} is not known"))),
-    })
+    let Some(format) = Format::named(format) else { return Ok(Err(unknown_format(format))) };
+    let Some(record) = found(call, asked, identifier).await? else {
+        return Ok(Err(Refused("idDoesNotExist", format!("{identifier} is not known"))));
+    };
+    let asked = asked.clone();
+    let read = move |view: &mut View<'_>| shown(view, &record.json()?, &asked, Whole::Record, format);
+    Ok(Ok(format!("<GetRecord>{}</GetRecord>", call.db().read(Weight::Scan, read).await?)))
 }
 
 fn unknown_format(format: &str) -> Refused {
-    Refused("cannotDisseminateFormat", format!("the format {format} is not known; {OAI_DC} is"))
+    let known = Format::ALL.map(Format::prefix).join(", ");
+    Refused("cannotDisseminateFormat", format!("the format {format} is not known; {known} are"))
 }
 
 /// What a list is about, from the request or its resumption token.
 struct Window {
+    format: Format,
     from: Option<String>,
     until: Option<String>,
     after: Option<i64>,
@@ -178,20 +227,23 @@ impl Window {
         let after = parts.get("after").and_then(|it| it.parse().ok()).ok_or_else(bad)?;
         let n_before = parts.get("cursor").and_then(|it| it.parse().ok()).ok_or_else(bad)?;
         let text = |name: &str| parts.get(name).map(str::to_owned);
-        Ok(Self { from: text("from"), until: text("until"), after: Some(after), n_before })
+        let format = match parts.get("metadataPrefix") {
+            None => Format::Dc,
+            Some(name) => Format::named(name).ok_or_else(bad)?,
+        };
+        Ok(Self { format, from: text("from"), until: text("until"), after: Some(after), n_before })
     }
 
     fn first(query: &QueryText) -> Result<Self, Refused> {
-        match query.get("metadataPrefix") {
+        let format = match query.get("metadataPrefix") {
             None => return Err(Refused("badArgument", "metadataPrefix is required".to_owned())),
-            Some(OAI_DC) => {}
-            Some(other) => return Err(unknown_format(other)),
-        }
+            Some(name) => Format::named(name).ok_or_else(|| unknown_format(name))?,
+        };
         if query.get("set").is_some_and(|it| it != SET) {
             return Err(Refused("noRecordsMatch", "there is no such set".to_owned()));
         }
         let text = |name: &str| query.get(name).map(str::to_owned);
-        let window = Self { from: text("from"), until: text("until"), after: None, n_before: 0 };
+        let window = Self { format, from: text("from"), until: text("until"), after: None, n_before: 0 };
         let is_date = |it: &Option<String>| it.as_deref().is_none_or(|it| dates::parse_ms(it).is_some());
         if !is_date(&window.from) || !is_date(&window.until) {
             return Err(Refused(
@@ -210,7 +262,10 @@ impl Window {
         });
         let low = from.map_or(End::Open, |ms| End::Included(StoreValue::Instant(ms)));
         let high = until.map_or(End::Open, |ms| End::Excluded(StoreValue::Instant(ms)));
-        let shown = Expr::Is("discoverySuppress".into(), false.into());
+        let mut shown = Expr::Is("discoverySuppress".into(), false.into());
+        if self.format != Format::Dc {
+            shown = shown.and(Expr::Is("source".into(), StoreValue::Folded("marc".to_owned())));
+        }
         match (from, until) {
             (None, None) => shown,
             _ => Expr::Range("metadata.updatedDate".into(), low, high).and(shown),
@@ -219,6 +274,9 @@ impl Window {
 
     fn token(&self, after: i64, n_before: u64) -> String {
         let mut token = format!("after={after}&cursor={n_before}");
+        if self.format != Format::Dc {
+            token.push_str(&format!("&metadataPrefix={}", self.format.prefix()));
+        }
         for (name, value) in [("from", &self.from), ("until", &self.until)] {
             if let Some(value) = value {
                 token.push_str(&format!("&{name}={value}"));
@@ -234,25 +292,28 @@ async fn list(call: &Call, asked: &Asked) -> Result<Result<String, Refused>, Fol
         Err(refused) => return Ok(Err(refused)),
     };
     let page = call.app.settings.oai_page_records.max(1);
-    let (filter, after) = (window.filter(), window.after);
+    let (filter, after, format) = (window.filter(), window.after, window.format);
+    let whole = if asked.verb == "ListRecords" { Whole::Record } else { Whole::Header };
+    let with = asked.clone();
     let read = move |view: &mut View<'_>| -> Result<_, FolioError> {
         let query = Query { after, ..Query::filter(filter.clone()).window(0, page + 1) };
-        Ok((view.find(&INSTANCES.kind, &query)?, view.count(&INSTANCES.kind, &filter)?))
+        let mut records = view.find(&INSTANCES.kind, &query)?;
+        let has_more = u64::try_from(records.len()).is_ok_and(|n| page < n);
+        records.truncate(usize::try_from(page).unwrap_or(usize::MAX));
+        let mut text = String::new();
+        for record in &records {
+            text.push_str(&shown(view, &record.json()?, &with, whole, format)?);
+        }
+        Ok((records, has_more, text, view.count(&INSTANCES.kind, &filter)?))
     };
-    let (mut records, total) = call.db().read(Weight::Scan, read).await?;
+    let (records, has_more, text, total) = call.db().read(Weight::Scan, read).await?;
     if records.is_empty() {
         return Ok(Err(Refused(
             "noRecordsMatch",
             "There is no any record found matching search criteria".to_owned(),
         )));
     }
-    let has_more = u64::try_from(records.len()).is_ok_and(|n| page < n);
-    records.truncate(usize::try_from(page).unwrap_or(usize::MAX));
-    let whole = if asked.verb == "ListRecords" { Whole::Record } else { Whole::Header };
-    let mut body = format!("<{}>", asked.verb);
-    for record in &records {
-        body.push_str(&shown(&record.json()?, asked, whole));
-    }
+    let mut body = format!("<{}>{text}", asked.verb);
     let n_sent = window.n_before + records.len() as u64;
     if has_more || window.after.is_some() {
         let token = match (records.last(), has_more) {
@@ -282,20 +343,44 @@ fn stamp(instance: &Value) -> String {
     dates::seconds(text_at(instance, "metadata.updatedDate").and_then(dates::parse_ms).unwrap_or(0))
 }
 
-fn shown(instance: &Value, asked: &Asked, whole: Whole) -> String {
-    let is_deleted = instance.get("deleted") == Some(&true.into());
-    let status = if is_deleted { " status=\"deleted\"" } else { "" };
+fn shown(
+    view: &mut View<'_>,
+    instance: &Value,
+    asked: &Asked,
+    whole: Whole,
+    format: Format,
+) -> Result<String, FolioError> {
     let id = text_at(instance, "id").unwrap_or_default();
+    let mut record = if format == Format::Dc { None } else { marc::source(view, id)? };
+    // In MARC the leader says it, and what has no record any more is gone.
+    let is_gone = match (&record, format) {
+        (Some(record), _) => record.leader.status() == 'd',
+        (None, Format::Dc) => false,
+        (None, _) => true,
+    };
+    let is_deleted = is_gone || instance.get("deleted") == Some(&true.into());
+    let status = if is_deleted { " status=\"deleted\"" } else { "" };
     let header = format!(
         "<header{status}><identifier>{}</identifier><datestamp>{}</datestamp><setSpec>{SET}</setSpec></header>",
         escaped(&format!("{}{id}", asked.prefix)),
         stamp(instance),
     );
-    match whole {
-        Whole::Header => header,
-        Whole::Record if is_deleted => format!("<record>{header}</record>"),
-        Whole::Record => format!("<record>{header}<metadata>{}</metadata></record>", dublin_core(instance)),
+    if whole == Whole::Header {
+        return Ok(header);
     }
+    if is_deleted {
+        return Ok(format!("<record>{header}</record>"));
+    }
+    let described = match &mut record {
+        None => dublin_core(instance),
+        Some(record) => {
+            if format == Format::Withholdings {
+                marc::add_holdings(view, record, id)?;
+            }
+            marc::shown(record)
+        }
+    };
+    Ok(format!("<record>{header}<metadata>{described}</metadata></record>"))
 }
 
 /// An instance in Dublin Core.

@@ -70,7 +70,9 @@ const ADMINISTRATION: [&str; 23] = [
     "service-points-users.",
 ];
 /// First parts of permissions over what is about nobody, which readers may read.
-const IMPERSONAL: [&str; 11] = [
+const IMPERSONAL: [&str; 13] = [
+    "browse.",
+    "instance-authority.",
     "inventory-storage.",
     "inventory.",
     "instance-authority-links.",
@@ -88,7 +90,8 @@ const DESK: [&str; 4] =
     ["circulation.", "circulation-storage.", "check-in-storage.", "automated-patron-blocks."];
 
 /// Ends of permissions that change nothing: queries too long for a URL are sent by POST.
-const READING: [&str; 5] = [
+const READING: [&str; 6] = [
+    ".suggestions.marc.post",
     ".get",
     ".retrieve.collection.post",
     ".items-and-holdings.collection.post",

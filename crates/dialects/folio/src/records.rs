@@ -9,7 +9,7 @@ use pinakes_store::{
 use serde_json::{Value, json};
 
 use crate::app::{Call, json_answer};
-use crate::collection::{Collection, Kinds, Metadata, Reference, Schema, Unique};
+use crate::collection::{self, Collection, Kinds, Metadata, Page, Reference, Schema, Unique};
 use crate::cql::Names;
 use crate::error::{Answer, FolioError};
 use crate::json::text_at;
@@ -142,6 +142,39 @@ pub static ORGANIZATIONS: Collection = Collection {
     ..Collection::named("/organizations-storage/organizations", "organizations", "folio_organization")
 };
 
+/// `/templates`: texts of notices and slips, which nobody sends here.
+pub static TEMPLATES: Collection = Collection {
+    permission: "templates",
+    schema: Schema { required: &["outputFormats", "templateResolver"], ..Schema::OPEN },
+    ..Collection::named("/templates", "templates", "folio_template")
+};
+
+/// `/orders/composite-orders`: kept as they are given.
+pub static COMPOSITE_ORDERS: Collection = Collection {
+    permission: "orders.composite-orders",
+    kind: Kind {
+        id_path: Some("id"),
+        columns: &[
+            Column::one("poNumber", Type::Folded),
+            Column::one("vendor", Type::Text),
+            Column::one("workflowStatus", Type::Folded),
+        ],
+        indexes: &[Index::unique(&["poNumber"])],
+        ..Kind::named("folio_order")
+    },
+    schema: Schema { required: &["orderType", "vendor"], ..Schema::OPEN },
+    unique: &[Unique { column: "poNumber", message: "PO Number already exists" }],
+    names: Names { whole: &["poNumber"], ..Names::PLAIN },
+    ..Collection::named("/orders/composite-orders", "purchaseOrders", "folio_order")
+};
+
+/// `/copycat/profiles`: where single records would be taken from.
+pub static COPYCAT_PROFILES: Collection = Collection {
+    permission: "copycat.profiles",
+    schema: Schema { required: &["name"], types: &[("name", Kinds::Text)], ..Schema::OPEN },
+    ..Collection::named("/copycat/profiles", "profiles", "folio_copycat_profile")
+};
+
 /// Language, currency and time zone of a tenant, one record.
 pub(crate) static LOCALE: Kind = Kind { id_path: Some("id"), ..Kind::named("folio_locale") };
 /// Id of that record.
@@ -149,7 +182,28 @@ const LOCALE_ID: &str = "locale";
 
 /// Adds the routes beyond the collections.
 pub(crate) fn routes(routes: Routes) -> Routes {
+    let organization = "/organizations/organizations/{id}";
     routes
+        .get(
+            "/organizations/organizations",
+            Access::to("organizations.organizations.collection.get"),
+            |call| async move {
+                let page = Page::of(&call)?;
+                collection::answer_list(&call, &ORGANIZATIONS, page).await
+            },
+        )
+        .post("/organizations/organizations", Access::to("organizations.organizations.item.post"), |call| {
+            collection::create(call, &ORGANIZATIONS)
+        })
+        .get(organization, Access::to("organizations.organizations.item.get"), |call| {
+            collection::by_id(call, &ORGANIZATIONS)
+        })
+        .put(organization, Access::to("organizations.organizations.item.put"), |call| {
+            collection::replace(call, &ORGANIZATIONS)
+        })
+        .delete(organization, Access::to("organizations.organizations.item.delete"), |call| {
+            collection::remove(call, &ORGANIZATIONS)
+        })
         .get("/locale", Access::to("mod-settings.locale.item.get"), locale)
         .put("/locale", Access::to("mod-settings.locale.item.put"), change_locale)
         .get(

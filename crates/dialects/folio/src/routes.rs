@@ -131,6 +131,7 @@ fn all() -> Routes {
         .with(user_import::routes)
         .with(links::routes)
         .with(search::routes)
+        .with(crate::browse::routes)
         .with(oai::routes)
         .with(records::routes);
     modules::COLLECTIONS.iter().copied().filter(|it| it.is_served).fold(routes, Routes::collection)

@@ -37,6 +37,9 @@ pub struct Settings {
     pub import_child_records: u64,
     /// Records in a row that cannot be read after which an import gives its file up (1,000).
     pub import_unreadable_records: u64,
+    /// Whether authorities are mapped in FOLIO's extended mode (false): subdivisions joined by `--`; broader and narrower
+    /// terms, earlier and later headings from 5xx $w.
+    pub authority_extended: bool,
     /// How long an upload that nobody finished is kept, in seconds (a week).
     pub upload_keep_s: i64,
     /// Records of one answer to a harvester (100).
@@ -64,6 +67,7 @@ impl Default for Settings {
             import_hold_ms: 7,
             import_child_records: 1_000,
             import_unreadable_records: 1_000,
+            authority_extended: false,
             upload_keep_s: 604_800,
             oai_page_records: 100,
             oai_admin_email: String::new(),

@@ -9,7 +9,7 @@ use super::to;
 use crate::app::{Call, json_answer};
 use crate::collection::Writer;
 use crate::error::{Answer, Fault, FolioError};
-use crate::import::marc;
+use crate::import::{self, marc};
 use crate::routes::Routes;
 use crate::source_storage;
 
@@ -44,7 +44,7 @@ async fn by_external_id(call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Point, read).await?))
 }
 
-/// A new generation of the record with the content that is sent.
+/// A new generation of the record with the content that is sent; what it describes follows.
 async fn replace(mut call: Call) -> Answer {
     let id = call.uuid_param("id")?;
     let body = call.object().await?;
@@ -75,7 +75,7 @@ async fn replace(mut call: Call) -> Answer {
         let old_id = old.get("id").and_then(Value::as_str).unwrap_or_default().to_owned();
         source_storage::mark_old(txn, &old_id)?;
         source_storage::insert(txn, &new)?;
-        Ok(())
+        import::follow(txn, &writer, &new, &record)
     };
     call.db().write(write).await?;
     Ok(answer::empty(StatusCode::ACCEPTED))

@@ -64,6 +64,12 @@ impl Calendar {
         !self.spans.iter().any(|it| (it.first..=it.last).contains(&day))
     }
 
+    /// Whether an exception holds on the day.
+    pub(crate) fn is_exceptional_on(&self, day: Date) -> bool {
+        let mut of_day = self.spans.iter().filter(|it| (it.first..=it.last).contains(&day));
+        of_day.any(|it| it.exceptions.iter().any(|it| (it.first..=it.last).contains(&day)))
+    }
+
     /// The openings that begin on a day, in order.
     pub(crate) fn openings(&self, day: Date, zone: &TimeZone) -> Vec<Opening> {
         let mut list: Vec<Opening> = self

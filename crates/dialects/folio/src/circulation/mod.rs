@@ -15,6 +15,7 @@ mod loan_policy;
 pub(crate) mod loans;
 mod moment;
 mod neighbours;
+mod openings;
 mod overrides;
 pub(crate) mod policies;
 mod records;
@@ -49,4 +50,5 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .with(rules_routes::routes)
         .with(loans::routes)
         .with(requests::routes)
+        .with(openings::routes)
 }

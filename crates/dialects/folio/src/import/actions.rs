@@ -12,6 +12,7 @@ use super::journal::Row;
 use super::marc;
 use super::tree::{Action, Entity, Verb};
 use crate::collection::{self, Lock, Missing};
+use crate::mapping::{Reference, Rules};
 use crate::source_storage::{self, SOURCE_RECORD};
 use crate::{dates, json as text_form, mapping};
 
@@ -335,6 +336,35 @@ fn update_authority(
     Ok(())
 }
 
+/// An instance as its changed MARC record describes it; what is not of the MARC record stays.
+pub(super) fn remapped(
+    rules: &Rules,
+    record: &Record,
+    reference: &Reference,
+    old: &Value,
+) -> Map<String, Value> {
+    let mut body = mapping::instance(rules, record, reference);
+    const OWN: [&str; 11] = [
+        "id",
+        "hrid",
+        "statusId",
+        "statisticalCodeIds",
+        "administrativeNotes",
+        "natureOfContentTermIds",
+        "catalogedDate",
+        "tags",
+        "previouslyHeld",
+        "discoverySuppress",
+        "staffSuppress",
+    ];
+    for name in OWN {
+        if let Some(value) = old.get(name).filter(|_| !body.contains_key(name) || name == "hrid") {
+            body.insert(name.to_owned(), value.clone());
+        }
+    }
+    body
+}
+
 fn update_instance(
     engine: &mut Engine<'_, '_, '_>,
     case: &mut Case<'_>,
@@ -368,26 +398,7 @@ fn update_instance(
     record.remove("003");
     marc::normalise_oclc(&mut record);
     marc::set_001(&mut record, &hrid);
-    let mut body = mapping::instance(&engine.setup.bib_rules, &record, &engine.setup.reference);
-    // What is not of the MARC record stays.
-    const OWN: [&str; 11] = [
-        "id",
-        "hrid",
-        "statusId",
-        "statisticalCodeIds",
-        "administrativeNotes",
-        "natureOfContentTermIds",
-        "catalogedDate",
-        "tags",
-        "previouslyHeld",
-        "discoverySuppress",
-        "staffSuppress",
-    ];
-    for name in OWN {
-        if let Some(value) = old.get(name).filter(|_| !body.contains_key(name) || name == "hrid") {
-            body.insert(name.to_owned(), value.clone());
-        }
-    }
+    let mut body = remapped(&engine.setup.bib_rules, &record, &engine.setup.reference, &old);
     apply_fields(engine, case, action, &mut body)?;
     collection::put(engine.txn, &engine.writer, collection, &id, body, Missing::Refuse, Lock::Ignored)?;
     case.has_written = true;

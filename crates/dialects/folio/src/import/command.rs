@@ -17,6 +17,7 @@ use crate::collection::Writer;
 use crate::error::FolioError;
 use crate::profiles::{self, Sort};
 use crate::reference;
+use crate::settings::Settings;
 
 /// How often the progress is looked at.
 const LOOK_MS: u64 = 200;
@@ -33,6 +34,8 @@ pub struct FileImport<'a> {
     pub clock: Clock,
     /// Makes ids.
     pub entropy: Entropy,
+    /// The site's settings.
+    pub settings: Settings,
 }
 
 /// How far an import is.
@@ -64,7 +67,7 @@ pub fn import_file(
     import: FileImport<'_>,
     note: &mut dyn FnMut(ImportProgress),
 ) -> Result<(ImportProgress, Vec<RecordFault>), FolioError> {
-    let FileImport { input, file_name, profile, clock, entropy } = import;
+    let FileImport { input, file_name, profile, clock, entropy, settings } = import;
     let now_ms = clock.now_ms();
     if !tenant.read_blocking(reference::is_loaded)? {
         tenant.write_blocking(move |txn: &mut Txn<'_>| reference::load(txn, now_ms))?;
@@ -80,7 +83,7 @@ pub fn import_file(
     let part = files::store(tenant, entropy.uuid().to_string(), input)
         .map_err(|error| FolioError::bad_request(error.to_string()))?;
     let id = begin(tenant, &file_name, &profile_id, json!([[part.id, part.n_bytes]]), now_ms, &entropy)?;
-    run(tenant, &id, clock, entropy, note)?;
+    run(tenant, &id, Imports::alone(clock, entropy, settings.into()), note)?;
     outcome(tenant, &id)
 }
 
@@ -133,11 +136,9 @@ fn begin(
 fn run(
     tenant: &Tenant,
     id: &str,
-    clock: Clock,
-    entropy: Entropy,
+    imports: Imports,
     note: &mut dyn FnMut(ImportProgress),
 ) -> Result<(), FolioError> {
-    let imports = Imports::alone(clock, entropy);
     let (done, ended) = mpsc::channel::<()>();
     std::thread::scope(|scope| {
         let work = scope.spawn(move || {

@@ -40,6 +40,8 @@ pub(crate) struct Setup {
     /// Bibs may bring the id of their instance.
     pub(crate) accepts_instance_id: bool,
     pub(crate) entropy: Entropy,
+    /// Whether authorities are mapped in the extended mode.
+    pub(crate) is_extended: bool,
     /// Records in a row that cannot be read after which a file is given up.
     pub(crate) most_unreadable: u64,
 }
@@ -206,7 +208,12 @@ impl Setup {
 
     /// The properties that the rules give an authority.
     pub(crate) fn map_authority(&self, record: &Record) -> Map<String, Value> {
-        mapping::authority(&self.authority_rules, record, &self.reference, &self.source_files)
+        let mut mapped =
+            mapping::authority(&self.authority_rules, record, &self.reference, &self.source_files);
+        if self.is_extended {
+            mapping::add_related(&self.authority_rules, record, &self.reference, &mut mapped);
+        }
+        mapped
     }
 
     /// 005, 999 ff and the leader's lengths: the last things that are done to a record before it is stored.

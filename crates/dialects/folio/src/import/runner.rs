@@ -113,9 +113,9 @@ impl Imports {
     }
 
     /// For a program that runs its own import.
-    pub(crate) fn alone(clock: Clock, entropy: Entropy) -> Self {
+    pub(crate) fn alone(clock: Clock, entropy: Entropy, settings: Arc<Settings>) -> Self {
         let owner = entropy.uuid().to_string();
-        Self::of(Parts { context: None, clock, entropy, owner, settings: Arc::default() })
+        Self::of(Parts { context: None, clock, entropy, owner, settings })
     }
 
     fn of(parts: Parts) -> Self {

@@ -33,13 +33,19 @@ pub(crate) fn setup(view: &mut View<'_>, job: &Job, parts: &Parts) -> Result<Set
         .ok_or_else(|| SetupError::Profile("no job profile was chosen for this job".to_owned()))?
         .json()?;
     let tree = Tree::read(&snapshot).map_err(SetupError::Profile)?;
+    let is_extended = parts.settings.authority_extended;
+    let authority_rules = rules(view, RuleSet::Authority)?;
     Ok(Setup {
         job_id: job.id().to_owned(),
         user_id: Some(job.text("userId").to_owned()).filter(|it| !it.is_empty()),
         tree,
-        bib_rules: rules(view, RuleSet::Bib)?,
-        authority_rules: rules(view, RuleSet::Authority)?,
-        holdings_rules: rules(view, RuleSet::Holdings)?,
+        bib_rules: Arc::new(rules(view, RuleSet::Bib)?),
+        authority_rules: Arc::new(match is_extended {
+            true => authority_rules.with_subdivisions(),
+            false => authority_rules,
+        }),
+        holdings_rules: Arc::new(rules(view, RuleSet::Holdings)?),
+        is_extended,
         reference: reference(view)?,
         source_files: source_files(view)?,
         protections: profiles::protections(view)?,
@@ -49,10 +55,9 @@ pub(crate) fn setup(view: &mut View<'_>, job: &Job, parts: &Parts) -> Result<Set
     })
 }
 
-fn rules(view: &mut View<'_>, set: RuleSet) -> Result<Arc<Rules>, SetupError> {
+pub(super) fn rules(view: &mut View<'_>, set: RuleSet) -> Result<Rules, SetupError> {
     let text = mapping::routes::stored_rules(view, set)?;
     Rules::parse(&text)
-        .map(Arc::new)
         .map_err(|error| SetupError::Profile(format!("the mapping rules {}: {error}", set.name())))
 }
 
@@ -66,7 +71,7 @@ pub(crate) fn reference(view: &mut View<'_>) -> Result<Reference, StoreError> {
 }
 
 /// (id, codes) of the authority source files.
-fn source_files(view: &mut View<'_>) -> Result<Vec<(String, Vec<String>)>, StoreError> {
+pub(super) fn source_files(view: &mut View<'_>) -> Result<Vec<(String, Vec<String>)>, StoreError> {
     let mut files = Vec::new();
     each(view, "authoritySourceFiles", |entry| {
         let codes = entry.get("codes").and_then(Value::as_array).into_iter().flatten();

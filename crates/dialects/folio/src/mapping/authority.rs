@@ -1,7 +1,7 @@
 //! Authorities (section 7.2 of the contract): the rules, and what they cannot say: source file and natural id.
 
 use pinakes_marc::Record;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::fields::AUTHORITY;
 use super::reference::Reference;
@@ -34,6 +34,48 @@ pub(crate) fn authority(
     }
     authority.extend(mapped.into_iter().filter(|(name, _)| name != "id"));
     authority
+}
+
+/// What `$w` of a 5xx field says of its heading, and where such headings are kept in the extended mode.
+const RELATIONS: [(char, &str); 4] = [
+    ('g', "saftBroaderTerm"),
+    ('h', "saftNarrowerTerm"),
+    ('a', "saftEarlierHeading"),
+    ('b', "saftLaterHeading"),
+];
+
+/// Adds broader and narrower terms, earlier and later headings: the extended mode.
+pub(crate) fn add_related(
+    rules: &Rules,
+    record: &Record,
+    reference: &Reference,
+    authority: &mut Map<String, Value>,
+) {
+    for field in &record.fields {
+        let Some(data) = field.as_data().filter(|it| it.tag.as_str().starts_with('5')) else { continue };
+        let codes: String = data.values('w').collect();
+        let names: Vec<&str> =
+            RELATIONS.iter().filter(|(code, _)| codes.contains(*code)).map(|(_, name)| *name).collect();
+        if names.is_empty() {
+            continue;
+        }
+        let alone = Record { leader: record.leader, fields: vec![field.clone()] };
+        for (target, headings) in super::map(rules, &alone, reference, &AUTHORITY) {
+            let Some(kind) = target.strip_prefix("saft").filter(|it| it.is_char_boundary(1)) else {
+                continue;
+            };
+            let kind = format!("{}{}", kind[..1].to_ascii_lowercase(), &kind[1..]);
+            for heading in headings.as_array().into_iter().flatten() {
+                let related = json!({"headingRef": heading, "headingType": kind});
+                for name in &names {
+                    let list = authority.entry(*name).or_insert_with(|| json!([]));
+                    if let Value::Array(list) = list {
+                        list.push(related.clone());
+                    }
+                }
+            }
+        }
+    }
 }
 
 /// The file whose code the letters at the front are, and the natural id.

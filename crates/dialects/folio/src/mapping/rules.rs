@@ -130,6 +130,16 @@ impl Rules {
         Ok(rules)
     }
 
+    /// The same for the extended mode of authorities: subdivisions in headings are joined by `--`.
+    pub(crate) fn with_subdivisions(mut self) -> Self {
+        let is_heading = |tag: &Tag| tag.as_str().starts_with(['1', '4', '5']);
+        let groups = self.by_tag.iter_mut().filter(|(tag, _)| is_heading(tag)).flat_map(|(_, groups)| groups);
+        for target in groups.flat_map(|it| &mut it.targets) {
+            target.delimiters.push(("--".to_owned(), vec!['v', 'x', 'y', 'z']));
+        }
+        self
+    }
+
     /// The groups of a tag.
     pub(crate) fn groups(&self, tag: Tag) -> &[Group] {
         self.by_tag.get(&tag).map_or(&[], Vec::as_slice)

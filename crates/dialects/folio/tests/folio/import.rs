@@ -337,3 +337,33 @@ async fn split_files_run_as_children() -> Result<(), Failure> {
     assert_eq!(list["totalRecords"], 1_203);
     Ok(())
 }
+
+/// The extended mode: subdivisions joined by `--`, related headings by what `$w` says of them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn authorities_in_the_extended_mode() -> Result<(), Failure> {
+    let settings = pinakes_folio::Settings { authority_extended: true, ..crate::server::site() };
+    let server = Server::start_with(Engine::Sqlite, pinakes_store::Limits::default(), settings).await?;
+    let file = record(
+        'z',
+        &[
+            ("001", "sh1"),
+            ("010", "$ash 1"),
+            ("150", "$aDesks$xHistory$y19th century"),
+            ("550", "$wg$aFurniture$xHistory"),
+            ("550", "$wh$aReading desks"),
+            ("551", "$aParis"),
+        ],
+    );
+    let job = server.upload("extended.mrc", file, AUTHORITIES).await?;
+    let ended = server.ended(&job).await?;
+    assert_eq!(ended["status"], "COMMITTED", "{ended}");
+    let (_, list) = server.json("librarian GET /authority-storage/authorities").await?;
+    let found = &list["authorities"][0];
+    assert_eq!(found["topicalTerm"], "Desks--History--19th century", "{found}");
+    assert_eq!(found["saftTopicalTerm"], json!(["Furniture--History", "Reading desks"]), "{found}");
+    let related = |heading: &str| json!([{"headingRef": heading, "headingType": "topicalTerm"}]);
+    assert_eq!(found["saftBroaderTerm"], related("Furniture--History"), "{found}");
+    assert_eq!(found["saftNarrowerTerm"], related("Reading desks"), "{found}");
+    assert_eq!(found["saftGeographicName"], json!(["Paris"]), "{found}");
+    Ok(())
+}

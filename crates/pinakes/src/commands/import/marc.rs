@@ -45,7 +45,7 @@ pub(super) fn run(args: &MarcArgs) -> anyhow::Result<ExitCode> {
     let begun = Instant::now();
     let bar = bar();
     let source = Source::open(&args.file)?.with_progress(&ProgressBar::hidden());
-    let (_house, tenant) = args.place.open(Missing::Begin)?;
+    let (house, tenant) = args.place.open(Missing::Begin)?;
     let file_name =
         args.file.file_name().map_or_else(|| source.name.clone(), |it| it.to_string_lossy().into_owned());
     let mut input = source.input;
@@ -56,6 +56,7 @@ pub(super) fn run(args: &MarcArgs) -> anyhow::Result<ExitCode> {
         profile: args.profile.clone(),
         clock: Clock::System,
         entropy: Entropy::System,
+        settings: house.config.folio.clone(),
     };
     let imported = import_file(&tenant, import, &mut note);
     bar.finish_and_clear();

@@ -1,0 +1,61 @@
+//! A MARC record that was edited by itself: what it describes follows it.
+
+use pinakes_marc::Record;
+use pinakes_store::Txn;
+use serde_json::Value;
+
+use super::actions::remapped;
+use super::engine::collection_of;
+use super::setup::{reference, rules, source_files};
+use super::tree::Entity;
+use crate::collection::{self, Lock, Missing, Writer};
+use crate::error::{Fault, FolioError};
+use crate::json::text_at;
+use crate::mapping::{self, RuleSet};
+
+/// Brings the instance, holdings record or authority of a source record up to its new content.
+///
+/// Errors: rules that cannot be read; holdings whose location is not known; the collection's own rules.
+pub(crate) fn follow(
+    txn: &mut Txn<'_>,
+    writer: &Writer,
+    source: &Value,
+    record: &Record,
+) -> Result<(), FolioError> {
+    let of = |name: &str| text_at(source, &format!("externalIdsHolder.{name}")).map(str::to_owned);
+    let refused = |message: String| FolioError::unprocessable(Fault::new(message));
+    let reference = reference(txn)?;
+    let (entity, id) = match (of("instanceId"), of("holdingsId"), of("authorityId")) {
+        (Some(id), _, _) => (Entity::Instance, id),
+        (_, Some(id), _) => (Entity::Holdings, id),
+        (_, _, Some(id)) => (Entity::Authority, id),
+        _ => return Ok(()),
+    };
+    let Some(collection) = collection_of(entity) else { return Ok(()) };
+    let Some(old) = txn.get(&collection.kind, &id)? else { return Ok(()) };
+    let old = old.json()?;
+    let mut read = |set| rules(txn, set).map_err(|error| refused(error.to_string()));
+    let body = match entity {
+        Entity::Instance => remapped(&read(RuleSet::Bib)?, record, &reference, &old),
+        Entity::Holdings => {
+            let rules = read(RuleSet::Holdings)?;
+            let mut body =
+                mapping::holdings(&rules, record, &reference).map_err(|error| refused(error.to_string()))?;
+            for name in ["instanceId", "hrid", "sourceId"] {
+                body.extend(old.get(name).map(|it| (name.to_owned(), it.clone())));
+            }
+            body
+        }
+        _ => {
+            let rules = read(RuleSet::Authority)?;
+            let files = source_files(txn)?;
+            let mut body = mapping::authority(&rules, record, &reference, &files);
+            if let (None, Some(natural)) = (body.get("naturalId"), old.get("naturalId")) {
+                body.insert("naturalId".to_owned(), natural.clone());
+            }
+            body
+        }
+    };
+    collection::put(txn, writer, collection, &id, body, Missing::Refuse, Lock::Ignored)?;
+    Ok(())
+}

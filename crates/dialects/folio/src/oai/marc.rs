@@ -1,0 +1,136 @@
+//! The MARC formats of OAI-PMH: `marc21`, the source record of an instance, and `marc21_withholdings`, the same with its
+//! holdings and items in 952 ff and their links in 856 (mod-oai-pmh).
+
+use pinakes_marc::{DataField, Record, Tag, xml};
+use pinakes_store::{Expr, Query, View};
+use serde_json::Value;
+
+use crate::collection::Collection;
+use crate::error::FolioError;
+use crate::import::marc;
+use crate::inventory::holdings::HOLDINGS;
+use crate::inventory::items::ITEMS;
+use crate::json::text_at;
+use crate::places::{CAMPUSES, INSTITUTIONS, LIBRARIES, LOCATIONS};
+use crate::source_storage;
+use crate::vocabularies::{CALL_NUMBER_TYPES, LOAN_TYPES, MATERIAL_TYPES};
+
+/// What a `record` element of MARCXML says of itself.
+const RECORD: &str = "<record xmlns=\"http://www.loc.gov/MARC21/slim\" \
+     xmlns:xsi=\"http://www.w3.org/2001/XMLSchema-instance\" xsi:schemaLocation=\"http://www.loc.gov/MARC21/slim \
+     http://www.loc.gov/standards/marcxml/schema/MARC21slim.xsd\">";
+
+/// The source record of an instance; `None` when it has none that can be read.
+pub(super) fn source(view: &mut View<'_>, instance: &str) -> Result<Option<Record>, FolioError> {
+    let found = source_storage::current_of(view, "instanceId", instance)?;
+    Ok(found.as_ref().and_then(|it| it.pointer("/parsedRecord/content")).and_then(marc::from_value))
+}
+
+/// A record in MARCXML, by itself.
+pub(super) fn shown(record: &Record) -> String {
+    let mut text = String::new();
+    xml::write(record, &mut text);
+    text.trim().replacen("<record>", RECORD, 1)
+}
+
+/// Adds what is known of an instance's holdings and items; what is suppressed from discovery stays away.
+pub(super) fn add_holdings(
+    view: &mut View<'_>,
+    record: &mut Record,
+    instance: &str,
+) -> Result<(), FolioError> {
+    let of = |path: &str, id: &str| Query::filter(Expr::Is(path.into(), id.into()));
+    for holdings in view.find(&HOLDINGS.kind, &of("instanceId", instance))? {
+        let body = holdings.json()?;
+        if is_hidden(&body) {
+            continue;
+        }
+        let items = view.find(&ITEMS.kind, &of("holdingsRecordId", &holdings.id))?;
+        let items = items.iter().map(|it| it.json()).collect::<Result<Vec<Value>, _>>()?;
+        let shown: Vec<&Value> = items.iter().filter(|it| !is_hidden(it)).collect();
+        if items.is_empty() {
+            push(record, "952", described(view, &body, None)?);
+        }
+        for item in &shown {
+            push(record, "952", described(view, &body, Some(item))?);
+        }
+        for source in std::iter::once(&body).chain(shown) {
+            for access in source.get("electronicAccess").and_then(Value::as_array).into_iter().flatten() {
+                let field =
+                    [("u", "uri"), ("y", "linkText"), ("3", "materialsSpecification"), ("z", "publicNote")];
+                let field = field.map(|(code, name)| (code, text_at(access, name).map(str::to_owned)));
+                push(record, "856", field.to_vec());
+            }
+        }
+    }
+    Ok(())
+}
+
+fn is_hidden(body: &Value) -> bool {
+    body.get("discoverySuppress") == Some(&true.into())
+}
+
+/// Appends a field of the subfields that there are.
+fn push(record: &mut Record, tag: &str, subfields: Vec<(&str, Option<String>)>) {
+    let Ok(number) = Tag::try_from(tag) else { return };
+    let indicators = if tag == "856" { ['4', '0'] } else { ['f', 'f'] };
+    let mut field = DataField::new(number, indicators);
+    for (code, value) in subfields {
+        if let (Some(code), Some(value)) = (code.chars().next(), value.filter(|it| !it.is_empty())) {
+            field.push(code, value);
+        }
+    }
+    if !field.subfields.is_empty() {
+        record.fields.push(field.into());
+    }
+}
+
+/// Where an item, or holdings without items, stands and what it is.
+fn described(
+    view: &mut View<'_>,
+    holdings: &Value,
+    item: Option<&Value>,
+) -> Result<Vec<(&'static str, Option<String>)>, FolioError> {
+    let mut get = |collection: &'static Collection, id: Option<&str>| -> Result<Option<Value>, FolioError> {
+        let Some(id) = id else { return Ok(None) };
+        Ok(view.get(&collection.kind, id)?.map(|it| it.json()).transpose()?)
+    };
+    let name = |it: &Option<Value>| it.as_ref().and_then(|it| text_at(it, "name")).map(str::to_owned);
+    let text = |it: &Value, name: &str| text_at(it, name).map(str::to_owned);
+    let location = text_at(item.unwrap_or(holdings), "effectiveLocationId");
+    let location = get(&LOCATIONS, location)?;
+    let part = |name: &str| location.as_ref().and_then(|it| text_at(it, name));
+    let institution = get(&INSTITUTIONS, part("institutionId"))?;
+    let campus = get(&CAMPUSES, part("campusId"))?;
+    let library = get(&LIBRARIES, part("libraryId"))?;
+    let parts = item.and_then(|it| it.get("effectiveCallNumberComponents"));
+    let (number, prefix, suffix, ty) = match parts {
+        Some(parts) => ("callNumber", "prefix", "suffix", text_at(parts, "typeId")),
+        None => ("callNumber", "callNumberPrefix", "callNumberSuffix", text_at(holdings, "callNumberTypeId")),
+    };
+    let numbered = parts.unwrap_or(holdings);
+    let ty = get(&CALL_NUMBER_TYPES, ty)?;
+    let material = get(&MATERIAL_TYPES, item.and_then(|it| text_at(it, "materialTypeId")))?;
+    let loan_type =
+        item.and_then(|it| text_at(it, "temporaryLoanTypeId").or(text_at(it, "permanentLoanTypeId")));
+    let loan_type = get(&LOAN_TYPES, loan_type)?;
+    let of_item = |name: &str| item.and_then(|it| text(it, name));
+    Ok(vec![
+        ("a", name(&institution)),
+        ("b", name(&campus)),
+        ("c", name(&library)),
+        ("d", name(&location)),
+        ("e", text(numbered, number)),
+        ("f", text(numbered, prefix)),
+        ("g", text(numbered, suffix)),
+        ("h", name(&ty)),
+        ("i", name(&material)),
+        ("j", of_item("volume")),
+        ("k", of_item("enumeration")),
+        ("l", of_item("chronology")),
+        ("m", of_item("barcode")),
+        ("n", of_item("copyNumber").or_else(|| text(holdings, "copyNumber"))),
+        ("p", name(&loan_type)),
+        ("t", Some("0".to_owned())),
+    ])
+}
