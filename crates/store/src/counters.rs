@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::document::{CountedValues, Taken};
 use crate::postgres::PgSession;
-use crate::session::{Cell, Session};
+use crate::session::{Cell, Flavour, Session};
 use crate::{Class, Kind, Result};
 
 /// Stands for all classes together.
@@ -21,31 +21,61 @@ pub(crate) const RECORDS: &str = "";
 /// The facet that counts changes of a kind, where sequence numbers alone do not tell that content is new.
 pub(crate) const CHANGES: &str = "*";
 
+/// The facet that says that the lists of a kind are not counted up to now: a bulk load counts in memory.
+pub(crate) const BEHIND: &str = "?";
+
+/// Counts that bulk loads keep in memory at most; beyond, they are written.
+const COUNTS_PUT_OFF: usize = 1_000_000;
+
+/// Kind, facet, class and the values of a record.
+type List = (&'static str, &'static str, Class, Arc<CountedValues>);
+
 /// Differences not written yet. Those of all classes together are summed when they are written.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     /// Records, by kind and class.
     records: HashMap<(&'static str, Class), i64>,
-    /// Records with a list of values, by kind, facet, class and list: a thousand records with the same hundred
-    /// values are one entry.
-    lists: HashMap<(&'static str, &'static str, Class, Arc<CountedValues>), i64>,
+    /// Records with a list of values: a thousand records with the same hundred values are one entry.
+    lists: HashMap<List, i64>,
     /// Changes, by kind, for [`CHANGES`].
     changes: HashMap<&'static str, i64>,
+    /// Bulk loads that began (true) or ended, by kind.
+    loads: Vec<(&'static str, bool)>,
 }
 
 impl Counters {
     /// Counts a record in (`difference` 1) or out (-1).
     pub(crate) fn count(&mut self, kind: &'static Kind, taken: &Taken, difference: i64) {
         *self.records.entry((kind.name, taken.class)).or_default() += difference;
+        self.count_lists(kind, taken, difference);
+    }
+
+    /// Notes a change of a record, for [`CHANGES`].
+    pub(crate) fn note_change(&mut self, kind: &'static Kind) {
+        *self.changes.entry(kind.name).or_default() += 1;
+    }
+
+    /// From here on, lists of a kind may be counted in memory; see [`PutOff`].
+    pub(crate) fn begin_load(&mut self, kind: &'static Kind) {
+        self.loads.push((kind.name, true));
+    }
+
+    /// The load is over: the lists are written with this transaction.
+    pub(crate) fn end_load(&mut self, kind: &'static Kind) {
+        self.loads.push((kind.name, false));
+    }
+
+    /// Counts the lists of a record that is counted already.
+    pub(crate) fn count_lists(&mut self, kind: &'static Kind, taken: &Taken, difference: i64) {
         for (facet, values) in &taken.counted {
             let list = (kind.name, kind.facets[*facet].name, taken.class, values.clone());
             *self.lists.entry(list).or_default() += difference;
         }
     }
 
-    /// Notes a change of a record, for [`CHANGES`].
-    pub(crate) fn note_change(&mut self, kind: &'static Kind) {
-        *self.changes.entry(kind.name).or_default() += 1;
+    /// How many lists are gathered.
+    pub(crate) fn n_lists(&self) -> usize {
+        self.lists.len()
     }
 
     /// Takes over the differences of a part that succeeded.
@@ -58,11 +88,17 @@ impl Counters {
         add(&mut self.records, part.records);
         add(&mut self.lists, part.lists);
         add(&mut self.changes, part.changes);
+        self.loads.extend(part.loads);
     }
 
     /// Writes the differences, in the order of their keys, so that concurrent writers meet in one order.
     pub(crate) fn flush(&mut self, session: &mut Session<'_>) -> Result<()> {
-        let all = self.drain();
+        self.flush_with(session, &[])
+    }
+
+    /// The same together with others.
+    fn flush_with(&mut self, session: &mut Session<'_>, more: &[Count<'_>]) -> Result<()> {
+        let all = self.drain(more);
         if let Session::Postgres(session) = session {
             if !all.is_empty() {
                 let values = postgres_values(&all, session.slot);
@@ -82,7 +118,7 @@ impl Counters {
 
     /// Writes the differences in one flight with the commit.
     pub(crate) fn commit(mut self, session: &mut PgSession) -> Result<()> {
-        let all = self.drain();
+        let all = self.drain(&[]);
         if all.is_empty() {
             return session.commit(None);
         }
@@ -90,9 +126,12 @@ impl Counters {
         session.commit(Some((ADD_ALL, &values)))
     }
 
-    fn drain(&mut self) -> Vec<Difference> {
+    fn drain(&mut self, more: &[Count<'_>]) -> Vec<Difference> {
         let lists: Vec<_> = self.lists.drain().filter(|it| it.1 != 0).collect();
         let mut all = Vec::new();
+        for (kind, facet, class, value, n) in more {
+            all.extend([ALL_CLASSES, class.0].map(|class| (*kind, *facet, class, *value, *n)));
+        }
         for ((kind, class), difference) in self.records.drain() {
             all.extend([ALL_CLASSES, class.0].map(|class| (kind, RECORDS, class, "", difference)));
         }
@@ -109,6 +148,111 @@ impl Counters {
             .map(|it| (it[0].0, it[0].1, it[0].2, it[0].3.to_owned(), it.iter().map(|it| it.4).sum()));
         sums.filter(|it| it.4 != 0).collect()
     }
+}
+
+/// What bulk loads into empty kinds have counted and not written: a million records of random values change a million
+/// counts over and over, which in memory costs a tenth. Readers that find [`BEHIND`] compute; a tenant that was left
+/// so is counted anew from its bodies when it is opened.
+#[derive(Debug, Default)]
+pub(crate) struct PutOff {
+    kinds: Vec<&'static str>,
+    counts: HashMap<(&'static str, &'static str, Class), HashMap<String, i64>>,
+    n_counts: usize,
+}
+
+/// What a batch changes of [`PutOff`] once it is committed.
+#[derive(Debug, Default)]
+pub(crate) struct Settlement {
+    kinds: Vec<&'static str>,
+    kept: HashMap<List, i64>,
+    /// Whether what was put off is written with the batch.
+    is_written: bool,
+    /// Kinds whose load ended.
+    pub(crate) ended: Vec<&'static str>,
+}
+
+/// Kind, facet, class, value, difference.
+type Count<'a> = (&'static str, &'static str, Class, &'a str, i64);
+
+impl PutOff {
+    /// Whether no load is under way.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.kinds.is_empty()
+    }
+
+    /// Writes the differences but those that can wait, with those that cannot any longer.
+    pub(crate) fn flush(&self, counters: &mut Counters, session: &mut Session<'_>) -> Result<Settlement> {
+        let mut now = Settlement { kinds: self.kinds.clone(), ..Settlement::default() };
+        for (kind, begins) in std::mem::take(&mut counters.loads) {
+            if begins {
+                now.kinds.push(kind);
+            } else if now.kinds.contains(&kind) {
+                now.kinds.retain(|it| *it != kind);
+                now.ended.push(kind);
+            }
+        }
+        now.is_written = !now.ended.is_empty() || COUNTS_PUT_OFF < self.n_counts;
+        if !now.is_written {
+            if !now.kinds.is_empty() {
+                now.kept = counters.lists.extract_if(|list, _| now.kinds.contains(&list.0)).collect();
+            }
+            counters.flush(session)?;
+            return Ok(now);
+        }
+        let counts = self.counts.iter().flat_map(|((kind, facet, class), values)| {
+            values.iter().map(|(value, n)| (*kind, *facet, *class, value.as_str(), *n))
+        });
+        counters.flush_with(session, &counts.collect::<Vec<_>>())?;
+        now.ended.iter().try_for_each(|kind| unmark_behind(session, kind))?;
+        Ok(now)
+    }
+
+    /// The batch is committed.
+    pub(crate) fn committed(&mut self, batch: Settlement) {
+        self.kinds = batch.kinds;
+        if batch.is_written {
+            (self.counts, self.n_counts) = (HashMap::new(), 0);
+        }
+        for ((kind, facet, class, list), n) in batch.kept {
+            let counts = self.counts.entry((kind, facet, class)).or_default();
+            for value in list.values() {
+                match counts.get_mut(value) {
+                    Some(count) => *count += n,
+                    None => {
+                        counts.insert(value.clone(), n);
+                        self.n_counts += 1;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Ends every load.
+    pub(crate) fn end(&self, counters: &mut Counters) {
+        counters.loads.extend(self.kinds.iter().map(|kind| (*kind, false)));
+    }
+}
+
+/// Says that the lists of a kind are not counted up to now.
+pub(crate) fn mark_behind(session: &mut Session<'_>, kind: &str) -> Result<()> {
+    let sql = "INSERT OR REPLACE INTO facet (kind, facet, class, value, n) VALUES (?1, ?2, ?3, '', 1)";
+    session.execute(sql, &[kind.into(), BEHIND.into(), ALL_CLASSES.into()]).map(|_| ())
+}
+
+/// Says that they are.
+fn unmark_behind(session: &mut Session<'_>, kind: &str) -> Result<()> {
+    session
+        .execute("DELETE FROM facet WHERE kind = ?1 AND facet = ?2", &[kind.into(), BEHIND.into()])
+        .map(|_| ())
+}
+
+/// Whether the lists of a kind are not counted up to now; never so in PostgreSQL.
+pub(crate) fn is_behind(session: &mut Session<'_>, kind: &str) -> Result<bool> {
+    if session.flavour() == Flavour::Postgres {
+        return Ok(false);
+    }
+    let sql = "SELECT 1 FROM facet WHERE kind = ?1 AND facet = ?2 AND class = ?3 AND value = ''";
+    Ok(session.first(sql, &[kind.into(), BEHIND.into(), ALL_CLASSES.into()], |_| Ok(()))?.is_some())
 }
 
 /// Kind, facet, class, value, difference.

@@ -74,8 +74,8 @@ impl Document {
     }
 }
 
-/// The values that one facet counts in a record, in order and without doubles. Records of one instrument mostly have
-/// the same, so that a batch of writes counts equal lists together: hence the hash, made on the caller's thread.
+/// The values that one facet counts in a record, without doubles. Records of one instrument mostly have the same in the
+/// same order, so that a batch of writes counts equal lists together: hence the hash, made on the caller's thread.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct CountedValues {
     hash: u64,
@@ -84,8 +84,14 @@ pub(crate) struct CountedValues {
 
 impl CountedValues {
     fn new(mut values: Vec<String>) -> Self {
-        sort_set(&mut values);
-        let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(&values);
+        let hasher = BuildHasherDefault::<DefaultHasher>::default();
+        let mut hashes: Vec<u64> = values.iter().map(|it| hasher.hash_one(it)).collect();
+        let hash = hasher.hash_one(&hashes);
+        hashes.sort_unstable();
+        // Lists are hardly ever sets only by sorting: equal hashes say when one may not be.
+        if hashes.windows(2).any(|pair| pair[0] == pair[1]) {
+            sort_set(&mut values);
+        }
         Self { hash, values }
     }
 
@@ -201,7 +207,7 @@ pub(crate) fn count(counts: Counts, body: &Json, path: &str, visit: &mut impl Fn
             if let Some(Json::Object(map)) = value_at(body, Path::dotted(path).as_steps()) {
                 let mut list = Vec::new();
                 strings(map, &mut list);
-                list.iter().map(|it| storable(it)).for_each(visit);
+                list.into_iter().map(storable_text).for_each(visit);
             }
         }
     }
@@ -285,7 +291,11 @@ fn each_text(body: &Json, path: &str, visit: &mut impl FnMut(String)) {
 
 /// The text as every engine's columns hold it: PostgreSQL has no NUL character in texts.
 pub(crate) fn storable(text: &str) -> String {
-    text.replace('\0', "\u{fffd}")
+    storable_text(text.to_owned())
+}
+
+fn storable_text(text: String) -> String {
+    if memchr::memchr(0, text.as_bytes()).is_none() { text } else { text.replace('\0', "\u{fffd}") }
 }
 
 fn push_strings(value: &Json, text: &mut String) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
 
-use crate::counters::{ALL_CLASSES, RECORDS};
+use crate::counters::{ALL_CLASSES, RECORDS, is_behind};
 use crate::document::{count as count_values, day_text};
 use crate::eval::{sort_order, value_at};
 use crate::plan::{Plan, many_table};
@@ -104,7 +104,7 @@ impl Scan {
         }
         let is_counted =
             view.state == State::Committed && self.plan.conditions.is_empty() && self.plan.residual.is_none();
-        if is_counted {
+        if is_counted && !is_behind(&mut view.session, self.kind.name)? {
             return facets.iter().map(|facet| self.counted(view, facet)).collect();
         }
         let mut lists: Vec<Option<Vec<FacetCount>>> = vec![None; facets.len()];

@@ -4,7 +4,7 @@
 //! column, `m_x` chunks of member lists, `t_x` the text index. Shared by all kinds: `meta`, `kind`, `class`,
 //! `facet`, `identifier`, `link`, `tombstone`, `staging`, `text_mark`, `lease`.
 
-use crate::counters::Counters;
+use crate::counters::{CHANGES, Counters, RECORDS, is_behind};
 use crate::document::Taken;
 use crate::kind::differ_in_indexes_only;
 use crate::leases;
@@ -256,3 +256,34 @@ fn refill(session: &mut Session<'_>, kind: &'static Kind) -> Result<()> {
     }
     counters.flush(session)
 }
+
+/// Counts the facets of a kind anew when a bulk load did not end.
+pub(crate) fn recount(session: &mut Session<'_>, kind: &'static Kind) -> Result<()> {
+    if !is_behind(session, kind.name)? {
+        return Ok(());
+    }
+    let name = kind.name;
+    tracing::info!(kind = name, "counting anew after a bulk load that did not end");
+    let sql = "DELETE FROM facet WHERE kind = ?1 AND facet NOT IN (?2, ?3)";
+    session.execute(sql, &[name.into(), RECORDS.into(), CHANGES.into()])?;
+    let sql = format!("SELECT key, body FROM \"b_{name}\" WHERE ?1 < key ORDER BY key LIMIT {STEP_ROWS}");
+    let mut counters = Counters::default();
+    let mut last = i64::MIN;
+    loop {
+        let rows = session.all(&sql, &[last.into()], |row| Ok((row.int(0)?, row.bytes(1)?)))?;
+        let Some(end) = rows.last() else { break };
+        last = end.0;
+        for (key, body) in rows {
+            let body = serde_json::from_slice(&body)
+                .map_err(|error| StoreError::Damaged(format!("{name}: body of row {key}: {error}")))?;
+            counters.count_lists(kind, &Taken::from(kind, &body), 1);
+        }
+        if STEP_LISTS < counters.n_lists() {
+            counters.flush(session)?;
+        }
+    }
+    counters.flush(session)
+}
+
+/// Lists that [`recount`] gathers before it writes them.
+const STEP_LISTS: usize = 100_000;

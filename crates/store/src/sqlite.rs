@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
-use crate::counters::Counters;
+use crate::counters::{Counters, PutOff, Settlement};
 use crate::session::Session;
 use crate::tenant::{Job, Statistics, WriteTimes};
 use crate::txn::Numbers;
@@ -96,6 +96,7 @@ impl Sqlite {
             keeper: keeper.clone(),
             text_due: true,
             classes: HashSet::new(),
+            put_off: PutOff::default(),
         };
         let log_connection = connect(path, &shared.limits)?;
         let (log_keeper, log_bytes) = (keeper.clone(), shared.limits.log_bytes);
@@ -289,7 +290,7 @@ fn connect(path: &Path, limits: &Limits) -> Result<Connection> {
     Ok(connection)
 }
 
-/// Brings the tables up to date, sweeps lists that no record took over, makes indexes that a bulk load left out.
+/// Brings the tables up to date, sweeps lists that no record took over, makes indexes and counts that a bulk load left out.
 fn prepare(connection: &Connection, shared: &Shared, path: &Path, company: Company) -> Result<()> {
     let mut session = Session::Sqlite(connection);
     session.batch("BEGIN IMMEDIATE")?;
@@ -298,7 +299,10 @@ fn prepare(connection: &Connection, shared: &Shared, path: &Path, company: Compa
             schema::create_indexes(&mut session, kind)?;
         }
         match company {
-            Company::Alone => sweep(&mut session),
+            Company::Alone => {
+                sweep(&mut session)?;
+                shared.kinds.iter().try_for_each(|kind| schema::recount(&mut session, kind))
+            }
             Company::Others => Ok(()),
         }
     });
@@ -346,6 +350,7 @@ struct Writer {
     text_due: bool,
     /// Classes known to be stored, so that most inserts ask nothing.
     classes: HashSet<(&'static str, Class)>,
+    put_off: PutOff,
 }
 
 /// A write of the batch under way.
@@ -370,11 +375,27 @@ impl Writer {
                         self.batch(first, jobs);
                         self.text_due = true;
                     }
-                    Err(_) => return,
+                    Err(_) => break,
                 },
-                Err(RecvTimeoutError::Disconnected) => return,
+                Err(RecvTimeoutError::Disconnected) => break,
             }
         }
+        if let Err(error) = self.end_loads() {
+            tracing::warn!(%error, "counts of a bulk load could not be written; they are made at the next start");
+        }
+    }
+
+    /// Writes what bulk loads that nobody ended have counted.
+    fn end_loads(&self) -> Result<()> {
+        if self.put_off.is_empty() {
+            return Ok(());
+        }
+        self.connection.execute_batch("BEGIN IMMEDIATE")?;
+        let mut counters = Counters::default();
+        self.put_off.end(&mut counters);
+        self.put_off.flush(&mut counters, &mut Session::Sqlite(&self.connection))?;
+        self.connection.execute_batch("COMMIT")?;
+        Ok(())
     }
 
     /// Runs `first` and what waits behind it in one transaction.
@@ -383,7 +404,8 @@ impl Writer {
         let mut classes = std::mem::take(&mut self.classes);
         let result = self.run_parts(first, jobs, &mut parts, &mut classes);
         let commit_started = Instant::now();
-        let result = result.and_then(|()| Ok(self.connection.execute_batch("COMMIT")?));
+        let result =
+            result.and_then(|settlement| Ok(self.connection.execute_batch("COMMIT").map(|()| settlement)?));
         if result.is_err() && !self.connection.is_autocommit() {
             // The transaction is undone when the engine has not done so itself.
             if let Err(error) = self.connection.execute_batch("ROLLBACK") {
@@ -391,10 +413,17 @@ impl Writer {
             }
         }
         let commit = commit_started.elapsed();
-        if result.is_ok() && classes.len() < CLASSES {
-            self.classes = classes;
+        let (settlement, failure) = match result {
+            Ok(settlement) => (Some(settlement), None),
+            Err(error) => (None, Some(error)),
+        };
+        if let Some(settlement) = settlement {
+            self.put_off.committed(settlement);
+            if classes.len() < CLASSES {
+                self.classes = classes;
+            }
         }
-        let failure = result.err().map(|error| error.to_string());
+        let failure = failure.map(|error| error.to_string());
         self.statistics.note_batch(parts.len(), commit);
         self.keeper.note_commit();
         for part in parts {
@@ -410,7 +439,7 @@ impl Writer {
         jobs: &Receiver<Box<dyn Job>>,
         parts: &mut Vec<Part>,
         classes: &mut HashSet<(&'static str, Class)>,
-    ) -> Result<()> {
+    ) -> Result<Settlement> {
         let (mut sums, mut next) = (Sums::default(), Some(first));
         let mut undone = Vec::new();
         let mut begun = Some(self.begin(&mut sums));
@@ -441,11 +470,12 @@ impl Writer {
         }
         classes.extend(sums.classes);
         let mut session = Session::Sqlite(&self.connection);
-        sums.counters.flush(&mut session)?;
+        let settlement = self.put_off.flush(&mut sums.counters, &mut session)?;
         let numbers = sums.numbers;
         session.execute("UPDATE meta SET value = ?1 WHERE name = 'sequence'", &[numbers.sequence.into()])?;
         session.execute("UPDATE meta SET value = ?1 WHERE name = 'list'", &[numbers.list.into()])?;
-        self.bound_text_lag(&mut session)
+        self.bound_text_lag(&mut session)?;
+        Ok(settlement)
     }
 
     fn begin(&self, sums: &mut Sums) -> Result<()> {

@@ -153,13 +153,14 @@ impl Tenant {
         E: From<StoreError> + Send + 'static,
     {
         let (answer, receiver) = oneshot::channel();
-        let give = move |result| answer.send(result).is_ok();
+        let give = move |given| answer.send(given).is_ok();
         let job = Write::job(closure, give);
         match &self.0.engine {
             Engine::Sqlite(engine) => engine.submit(job).map_err(|(_, error)| error)?,
             Engine::Postgres(engine) => engine.submit(job)?,
         }
-        receiver.await.unwrap_or_else(|_| Err(StoreError::Closed.into()))
+        let (result, _closure) = receiver.await.map_err(|_| StoreError::Closed)?;
+        result
     }
 
     /// The same for callers that are not asynchronous. Waits when the queue is full.
@@ -172,14 +173,13 @@ impl Tenant {
         E: From<StoreError> + Send + 'static,
     {
         let (answer, receiver) = mpsc::sync_channel(1);
-        let give = move |result| answer.send(result).is_ok();
+        let give = move |given| answer.send(given).is_ok();
         let job = Write::job(closure, give);
         match &self.0.engine {
             Engine::Sqlite(engine) => engine.submit_waiting(job)?,
             Engine::Postgres(engine) => engine.submit_waiting(job)?,
         }
-        let result: Result<(R, WriteTimes), E> =
-            receiver.recv().unwrap_or_else(|_| Err(StoreError::Closed.into()));
+        let (result, _closure): Given<R, E, _> = receiver.recv().map_err(|_| StoreError::Closed)?;
         result.map(|(result, _)| result)
     }
 
@@ -269,6 +269,10 @@ pub(crate) trait Job: Send {
     fn queued_at(&self) -> Instant;
 }
 
+/// What the caller of a write gets: its result, and the closure with all that it held, which the caller's thread
+/// made and puts away faster than the writer's.
+type Given<R, E, F> = (Result<(R, WriteTimes), E>, F);
+
 /// A write: its closure, and how its caller is answered (false when nobody waits any more).
 struct Write<F, G, R, E> {
     closure: F,
@@ -280,7 +284,7 @@ struct Write<F, G, R, E> {
 impl<F, G, R, E> Write<F, G, R, E>
 where
     F: FnMut(&mut Txn<'_>) -> Result<R, E> + Send + 'static,
-    G: FnOnce(Result<(R, WriteTimes), E>) -> bool + Send + 'static,
+    G: FnOnce(Given<R, E, F>) -> bool + Send + 'static,
     R: Send + 'static,
     E: From<StoreError> + Send + 'static,
 {
@@ -292,7 +296,7 @@ where
 impl<F, G, R, E> Job for Write<F, G, R, E>
 where
     F: FnMut(&mut Txn<'_>) -> Result<R, E> + Send,
-    G: FnOnce(Result<(R, WriteTimes), E>) -> bool + Send,
+    G: FnOnce(Given<R, E, F>) -> bool + Send,
     R: Send,
     E: From<StoreError> + Send,
 {
@@ -308,7 +312,7 @@ where
             (None, Some(Ok(result))) => Ok((result, times)),
             (None, None) => Err(StoreError::Closed.into()),
         };
-        if !(self.give)(result) {
+        if !(self.give)((result, self.closure)) {
             tracing::debug!("the caller of a write went away before its answer");
         }
     }

@@ -5,7 +5,7 @@ use std::ops::{Deref, DerefMut};
 
 use serde_json::Value as Json;
 
-use crate::counters::Counters;
+use crate::counters::{self, Counters};
 use crate::document::Taken;
 use crate::postgres::bulk;
 use crate::postgres::records::{self, Kept};
@@ -401,8 +401,9 @@ impl Txn<'_> {
         Ok(ids.len() as u64)
     }
 
-    /// Takes the declared indexes of an empty kind away until [`Txn::make_indexes`], for a bulk load. Tells
-    /// whether it did: a kind with records keeps its indexes. They come back at the next start in any case.
+    /// Takes the declared indexes of an empty kind away until [`Txn::make_indexes`], for a bulk load, and counts
+    /// facets in memory. Tells whether it did: a kind with records keeps its indexes. They, and the counts, come back
+    /// at the next start in any case.
     pub fn defer_indexes(&mut self, kind: &'static Kind) -> Result<bool> {
         let sql = format!("SELECT 1 FROM \"k_{}\" LIMIT 1", kind.name);
         let is_empty = self.view.session.first(&sql, &[], |_| Ok(()))?.is_none();
@@ -410,13 +411,18 @@ impl Txn<'_> {
         if is_empty && !has_unique {
             self.touched_schema = true;
             schema::drop_indexes(&mut self.view.session, kind)?;
+            if self.view.session.flavour() == Flavour::Sqlite {
+                counters::mark_behind(&mut self.view.session, kind.name)?;
+                self.counters.begin_load(kind);
+            }
         }
         Ok(is_empty && !has_unique)
     }
 
-    /// Makes the declared indexes that are not there.
+    /// Ends a bulk load: makes the declared indexes that are not there, writes the counts.
     pub fn make_indexes(&mut self, kind: &'static Kind) -> Result<()> {
         self.touched_schema = true;
+        self.counters.end_load(kind);
         schema::create_indexes(&mut self.view.session, kind)
     }
 

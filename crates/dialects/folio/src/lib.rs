@@ -26,6 +26,8 @@ pub mod collection;
 pub mod cql;
 pub mod dates;
 pub mod error;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 pub mod import;
 pub mod inventory;
 pub mod json;

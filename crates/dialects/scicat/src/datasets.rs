@@ -17,7 +17,7 @@ use pinakes_store::{Column, Counts, Facet, Index, Kind, Text, Type};
 use serde_json::{Map, Value};
 
 use crate::fullquery::Search;
-use crate::scientific::{self, KeyList};
+use crate::scientific;
 
 /// Datasets by pid.
 pub(crate) static DATASET: Kind = Kind {
@@ -75,7 +75,11 @@ pub(crate) static DATASET: Kind = Kind {
         Facet::values("datasetlifecycle.archiveStatusMessage"),
         Facet::values("datasetlifecycle.retrieveStatusMessage"),
         Facet::days("creationTime"),
-        Facet { name: METADATA_KEYS, path: "scientificMetadata", counts: Counts::Strings(metadata_keys) },
+        Facet {
+            name: METADATA_KEYS,
+            path: "scientificMetadata",
+            counts: Counts::Strings(scientific::add_keys),
+        },
     ],
     class_fields: &["ownerGroup", "accessGroups", "isPublished", "sharedWith"],
     text: Text::AllStrings,
@@ -100,12 +104,6 @@ const SCALARS: [(&str, &str); 5] = [
 
 /// What begins the part that only v3 shows. No JSON string can contain it: its quotes would be escaped there.
 const CORE_END: &[u8] = br#","__v":"#;
-
-fn metadata_keys(metadata: &Map<String, Value>, keys: &mut Vec<String>) {
-    let mut list = KeyList::new();
-    scientific::add_keys(metadata, &mut list);
-    keys.extend(list.into_vec());
-}
 
 /// Turns the scalars of a v3 body into the lists that are stored. A scalar that was not sent leaves an empty list.
 pub(crate) fn scalars_to_lists(body: &mut Map<String, Value>) {

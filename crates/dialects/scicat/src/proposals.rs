@@ -8,13 +8,11 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::routing::{get, post};
 use http::{HeaderMap, StatusCode};
-use memchr::memmem;
 use pinakes_http::answer;
 use pinakes_store::{
-    Column, Document, Expr, Facet, Identifier, Index, Kind, Query, Record, StoreError, Text, Txn, Type,
+    Column, Document, Expr, Facet, Identifier, Index, Kind, Query, Record, Text, Txn, Type,
     Value as Condition,
 };
-use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::app::{Asker, Path, QueryText, Scicat};
@@ -98,44 +96,25 @@ pub(crate) fn routes() -> Router<Scicat> {
 /// here have no number.
 pub(crate) fn count_datasets(
     txn: &mut Txn<'_>,
-    dataset_body: &[u8],
+    named: &BTreeSet<String>,
     difference: i64,
 ) -> Result<(), ScicatError> {
-    if !may_name_proposals(dataset_body) {
-        return Ok(());
-    }
-    for id in named_proposals(dataset_body)? {
-        let Some(record) = txn.get(&PROPOSAL, &id)? else { continue };
+    for id in named {
+        let Some(record) = txn.get(&PROPOSAL, id)? else { continue };
         let mut proposal = object(&record)?;
         let before = proposal.get(N_DATASETS).and_then(Value::as_i64).unwrap_or(0);
         proposal.insert(N_DATASETS.to_owned(), before.saturating_add(difference).max(0).into());
-        txn.update(&PROPOSAL, &id, &Value::Object(proposal))?;
+        txn.update(&PROPOSAL, id, &Value::Object(proposal))?;
     }
     Ok(())
 }
 
 const N_DATASETS: &str = "numberOfDatasets";
 
-/// The key whose list names the proposals of a dataset. Inside a string its quotes would be escaped.
-const KEY: &[u8] = br#""proposalIds":"#;
-
-/// Whether a key of that name, at any depth, holds anything but an empty list.
-fn may_name_proposals(body: &[u8]) -> bool {
-    memmem::find_iter(body, KEY).any(|at| !body[at + KEY.len()..].starts_with(b"[]"))
-}
-
-#[derive(Deserialize)]
-struct OfProposals {
-    #[serde(default, rename = "proposalIds")]
-    proposal_ids: Vec<Value>,
-}
-
-/// The proposals of a dataset, each once.
-fn named_proposals(body: &[u8]) -> Result<BTreeSet<String>, StoreError> {
-    let dataset: OfProposals = serde_json::from_slice(body)
-        .map_err(|error| StoreError::Damaged(format!("proposalIds of a dataset: {error}")))?;
-    let ids = dataset.proposal_ids.into_iter();
-    Ok(ids.filter_map(|it| if let Value::String(id) = it { Some(id) } else { None }).collect())
+/// The proposals that a dataset names, each once.
+pub(crate) fn named_by(dataset: &Map<String, Value>) -> BTreeSet<String> {
+    let ids = dataset.get("proposalIds").and_then(Value::as_array);
+    ids.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
 /// The caller's rights over proposals.
@@ -318,30 +297,4 @@ async fn delete(app: State<Scicat>, asker: Asker, Path(id): Path<String>) -> Ans
         Ok(())
     })
     .await
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn named(body: &str) -> Vec<String> {
-        let body = body.as_bytes();
-        let ids = named_proposals(body).unwrap_or_default();
-        assert!(may_name_proposals(body) || ids.is_empty(), "the cheap look missed {ids:?}");
-        ids.into_iter().collect()
-    }
-
-    #[test]
-    fn proposals_are_those_of_the_dataset_itself() {
-        assert_eq!(named(r#"{"proposalIds":["b","a","b",null]}"#), ["a", "b"]);
-        assert!(named(r#"{"proposalIds":[],"description":"\"proposalIds\":[\"x\"]"}"#).is_empty());
-        assert!(named(r#"{"proposalIds":[],"scientificMetadata":{"proposalIds":["x"]}}"#).is_empty());
-        assert!(named("{}").is_empty());
-    }
-
-    #[test]
-    fn an_empty_list_is_not_parsed() {
-        assert!(!may_name_proposals(br#"{"proposalIds":[],"keywords":["proposalIds"]}"#));
-        assert!(!may_name_proposals(br#"{"description":"\"proposalIds\":[1]"}"#));
-    }
 }

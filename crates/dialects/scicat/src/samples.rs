@@ -25,7 +25,7 @@ use crate::fullquery::{self, Search};
 use crate::listing::{self, Listing};
 use crate::resource;
 use crate::rights::Rights;
-use crate::scientific::{self, KeyList};
+use crate::scientific;
 use crate::validate::Form;
 
 /// Samples by their own id.
@@ -52,7 +52,7 @@ pub(crate) static SAMPLE: Kind = Kind {
     facets: &[
         Facet::values("ownerGroup"),
         Facet::values("type"),
-        Facet { name: METADATA_KEYS, path: QUANTITIES, counts: Counts::Strings(characteristic_keys) },
+        Facet { name: METADATA_KEYS, path: QUANTITIES, counts: Counts::Strings(scientific::add_keys) },
     ],
     class_fields: &["ownerGroup", "accessGroups", "isPublished", "sharedWith"],
     text: Text::AllStrings,
@@ -66,12 +66,6 @@ static SEARCH: Search = Search { kind: &SAMPLE, quantities: QUANTITIES, quantity
 
 /// The field that holds quantities.
 const QUANTITIES: &str = "sampleCharacteristics";
-
-fn characteristic_keys(characteristics: &Map<String, Value>, keys: &mut Vec<String>) {
-    let mut list = KeyList::new();
-    scientific::add_keys(characteristics, &mut list);
-    keys.extend(list.into_vec());
-}
 
 pub(crate) fn routes() -> Router<Scicat> {
     Router::new()

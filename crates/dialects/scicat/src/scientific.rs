@@ -4,6 +4,9 @@
 //! ending in `SI`, the last of each. On write it gains `valueSI` and `unitSI`, which searches compare. Objects that are
 //! no quantity are searched inside; lists are left alone. Sources: sections 4.4 to 4.6 of the `SciCat` contract.
 
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
 use pinakes_units::Unit;
 use serde_json::{Map, Number, Value};
 
@@ -55,41 +58,10 @@ pub fn condition_in_si(value: f64, unit_text: &str) -> Option<(f64, String)> {
     pinakes_units::to_si(value, unit_text)
 }
 
-/// Adds the dotted keys of `metadata` that `keys` does not have yet: quantities, lists and plain values by their key,
-/// objects by those inside (`parent.child`). Keys of the original's junk list are left out.
-pub fn add_keys(metadata: &Map<String, Value>, keys: &mut KeyList) {
+/// Adds the dotted keys of `metadata`, in order: quantities, lists and plain values by their key, objects by those
+/// inside (`parent.child`). Keys of the original's junk list are left out. A key that is met on two ways comes twice.
+pub fn add_keys(metadata: &Map<String, Value>, keys: &mut Vec<String>) {
     add_keys_inside(metadata, &mut String::new(), keys, MAX_DEPTH);
-}
-
-/// Keys in the order in which they were met, each once.
-#[derive(Debug, Default)]
-pub struct KeyList {
-    keys: Vec<String>,
-    known: std::collections::HashSet<String>,
-}
-
-impl KeyList {
-    /// An empty list.
-    pub fn new() -> KeyList {
-        KeyList::default()
-    }
-
-    /// The keys.
-    pub fn as_slice(&self) -> &[String] {
-        &self.keys
-    }
-
-    /// The keys, taken out.
-    pub fn into_vec(self) -> Vec<String> {
-        self.keys
-    }
-
-    fn add(&mut self, key: &str) {
-        if !is_junk(key) && !self.known.contains(key) {
-            self.known.insert(key.to_owned());
-            self.keys.push(key.to_owned());
-        }
-    }
 }
 
 fn enrich_inside(object: &mut Map<String, Value>, depth: usize) {
@@ -205,7 +177,7 @@ fn is_free_of_null(value: &Value) -> bool {
     }
 }
 
-fn add_keys_inside(object: &Map<String, Value>, path: &mut String, keys: &mut KeyList, depth: usize) {
+fn add_keys_inside(object: &Map<String, Value>, path: &mut String, keys: &mut Vec<String>, depth: usize) {
     for (key, inner) in object {
         let n_before = path.len();
         if !path.is_empty() {
@@ -216,7 +188,8 @@ fn add_keys_inside(object: &Map<String, Value>, path: &mut String, keys: &mut Ke
             Value::Object(inner) if 0 < depth && !is_leaf(inner) => {
                 add_keys_inside(inner, path, keys, depth - 1);
             }
-            _ => keys.add(path),
+            _ if is_junk(path) => {}
+            _ => keys.push(path.clone()),
         }
         path.truncate(n_before);
     }
@@ -227,5 +200,7 @@ fn is_leaf(object: &Map<String, Value>) -> bool {
 }
 
 fn is_junk(key: &str) -> bool {
-    key.contains("_date") || key.contains("runNumber")
+    static JUNK: LazyLock<[Finder<'static>; 2]> =
+        LazyLock::new(|| ["_date", "runNumber"].map(|it| Finder::new(it.as_bytes())));
+    JUNK.iter().any(|it| it.find(key.as_bytes()).is_some())
 }

@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::Path;
 
-use pinakes_scicat::scientific::{self, KeyList};
+use pinakes_scicat::scientific;
 use proptest::prelude::*;
 use serde_json::{Map, Value};
 
@@ -18,9 +18,9 @@ fn answer(case: &str) -> String {
         ["strip"] => scientific::strip(&mut metadata),
         ["show", key, unit] => scientific::show_in_unit(&mut metadata, key, unit),
         ["keys"] => {
-            let mut keys = KeyList::new();
+            let mut keys = Vec::new();
             scientific::add_keys(&metadata, &mut keys);
-            return keys.into_vec().join("\n") + "\n";
+            return keys.join("\n") + "\n";
         }
         other => panic!("nothing to do for {other:?}"),
     }
@@ -81,6 +81,6 @@ proptest! {
         scientific::enrich(&mut twice);
         prop_assert_eq!(&once, &twice);
         scientific::show_in_unit(&mut twice, "a", "K");
-        scientific::add_keys(&once, &mut KeyList::new());
+        scientific::add_keys(&once, &mut Vec::new());
     }
 }

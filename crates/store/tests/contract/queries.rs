@@ -3,7 +3,7 @@
 use pinakes_store::{Direction, End, Expr, Path, Pattern, Query, Tenant, Value};
 use serde_json::{Value as Json, json};
 
-use crate::engines::{on_each, read, write};
+use crate::engines::{on_each, read, sqlite, write};
 use crate::kinds::{ALL, ITEM};
 
 fn bodies() -> Vec<Json> {
@@ -225,21 +225,55 @@ fn pages_are_bounded() {
     }
 }
 
+/// Loads 2,500 records of three groups.
+fn load(tenant: &Tenant) {
+    assert!(write(tenant, |txn| txn.defer_indexes(&ITEM)));
+    write(tenant, |txn| {
+        (0..2_500).try_for_each(|n| {
+            let body = json!({"name": format!("n{}", n % 50), "size": n, "group": n % 3});
+            txn.insert(&ITEM, &n.to_string(), &body).map(|_| ())
+        })
+    });
+}
+
+/// How many records each group has.
+fn groups(tenant: &Tenant) -> Vec<(String, u64)> {
+    let facets = read(tenant, |view| view.facets(&ITEM, &Expr::All, &["group"]));
+    facets.into_iter().flatten().map(|it| (it.value, it.n_records)).collect()
+}
+
 #[test]
-fn a_bulk_load_puts_indexes_off() {
+fn a_bulk_load_puts_indexes_and_counts_off() {
+    let all = [("2", 833), ("1", 833), ("0", 834)].map(|(value, n)| (value.to_owned(), n));
     on_each(ALL, |tenant| {
-        assert!(write(tenant, |txn| txn.defer_indexes(&ITEM)));
-        write(tenant, |txn| {
-            (0..2_500).try_for_each(|n| {
-                let body = json!({"name": format!("n{}", n % 50), "size": n, "group": n % 3});
-                txn.insert(&ITEM, &n.to_string(), &body).map(|_| ())
-            })
-        });
+        load(tenant);
         let query = Query::filter(is("name", "n7")).sorted("size", Direction::Descending).window(0, 2);
         let found = read(tenant, |view| view.find(&ITEM, &query));
         assert_eq!(found.iter().map(|it| it.id.as_str()).collect::<Vec<_>>(), ["2457", "2407"]);
+        assert_eq!(groups(tenant), all);
+        write(tenant, |txn| txn.delete(&ITEM, "2499"));
+        assert_eq!(groups(tenant)[2].1, 833, "a change while the load goes on");
         assert!(!write(tenant, |txn| txn.defer_indexes(&ITEM)), "the kind is not empty");
         write(tenant, |txn| txn.make_indexes(&ITEM));
         assert_eq!(read(tenant, |view| view.find(&ITEM, &query)).len(), 2);
+        assert_eq!(groups(tenant)[2].1, 833);
     });
+}
+
+#[test]
+fn counts_of_a_bulk_load_that_did_not_end_come_back() {
+    let place = sqlite();
+    let tenant = place.tenant(ALL);
+    load(&tenant);
+    let expected = groups(&tenant);
+    // As a process that is killed leaves the file.
+    let other = sqlite();
+    std::fs::create_dir_all(other.file("t").parent().expect("a folder")).expect("a folder");
+    tenant.backup(&other.file("t")).expect("a copy");
+    drop(tenant);
+    for place in [place, other] {
+        let tenant = place.tenant(ALL);
+        assert_eq!(groups(&tenant), expected);
+        assert_eq!(tenant.check().expect("a check"), Vec::<String>::new());
+    }
 }

@@ -20,7 +20,7 @@ mod overrides;
 pub(crate) mod policies;
 mod records;
 pub(crate) mod requests;
-mod rules;
+pub(crate) mod rules;
 mod rules_routes;
 mod terms;
 

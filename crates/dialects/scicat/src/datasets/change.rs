@@ -182,7 +182,7 @@ async fn delete(app: &Scicat, asker: Asker, pid: String, api: Api) -> Answer {
                     &now,
                 )?;
             }
-            proposals::count_datasets(txn, &record.body, -1)?;
+            proposals::count_datasets(txn, &proposals::named_by(&object(&record)?), -1)?;
             for kind in [&ORIG_DATABLOCK, &DATABLOCK] {
                 for block in blocks_of(txn, kind, &pid)? {
                     txn.delete(kind, &block.id)?;
@@ -271,6 +271,7 @@ pub(crate) fn save(
 ) -> Result<Value, ScicatError> {
     seal(&mut body);
     note_change(txn, before, &body, tracking)?;
+    let (named_before, named) = (proposals::named_by(&object(before)?), proposals::named_by(&body));
     let body = Value::Object(body);
     let written = txn.update(&DATASET, pid, &body)?;
     if written.class != before.class {
@@ -282,9 +283,9 @@ pub(crate) fn save(
             }
         }
     }
-    if before.json()?.get("proposalIds") != body.get("proposalIds") {
-        proposals::count_datasets(txn, &before.body, -1)?;
-        proposals::count_datasets(txn, body.to_string().as_bytes(), 1)?;
+    if named_before != named {
+        proposals::count_datasets(txn, &named_before, -1)?;
+        proposals::count_datasets(txn, &named, 1)?;
     }
     Ok(body)
 }

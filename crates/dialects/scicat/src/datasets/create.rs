@@ -1,5 +1,7 @@
 //! `POST /datasets` and `/datasets/isValid`, in v3 and v4.
 
+use std::collections::BTreeSet;
+
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
@@ -46,13 +48,14 @@ async fn create(app: Scicat, asker: Asker, headers: &HeaderMap, body: Body, api:
         Some(record) => record.json()?,
         None => policies::of_new_group(&app, &dataset, &asker.username()),
     };
-    let (pid, document) = stages::timed(Stage::Parse, || {
+    let (pid, proposals, document) = stages::timed(Stage::Parse, || {
         let stored = stored(&app, &asker, dataset, api, &policy);
-        let pid = text(&stored, "pid");
-        Document::new(&DATASET, pid.clone(), &Value::Object(stored)).map(|document| (pid, document))
+        let (pid, proposals) = (text(&stored, "pid"), proposals::named_by(&stored));
+        Document::new(&DATASET, pid.clone(), &Value::Object(stored))
+            .map(|document| (pid, proposals, document))
     })?;
     let bytes = document.body().clone();
-    let written = asker.db.write(move |txn| insert(txn, &document, &owner_group, &policy)).await;
+    let written = asker.db.write(move |txn| insert(txn, &document, &owner_group, &policy, &proposals)).await;
     match written {
         Err(ScicatError::Refused(pinakes_http::Refusal::Store(StoreError::Duplicate {
             column: "id",
@@ -75,12 +78,13 @@ pub(crate) fn insert(
     document: &Document,
     owner_group: &str,
     policy: &Value,
+    proposals: &BTreeSet<String>,
 ) -> Result<(), ScicatError> {
     txn.insert_document(document)?;
     if !txn.has(&POLICY, owner_group)? {
         txn.insert(&POLICY, owner_group, policy)?;
     }
-    proposals::count_datasets(txn, document.body(), 1)?;
+    proposals::count_datasets(txn, proposals, 1)?;
     Ok(())
 }
 
