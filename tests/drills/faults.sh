@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A database that refuses, stops answering, or is full: a clear answer in bounded time, readiness that says no, and
+# A database that refuses, stops answering, answers slowly, or is full: a clear answer in bounded time, readiness that says no, and
 # nothing half done; when the fault is gone, everything goes on without a restart.
 . "$(dirname "$0")/cluster.sh"
 
@@ -39,7 +39,61 @@ wait_for "the server when the database answers again" ready web
 [ "$(status_of "$(server_url web)/api/v3/datasets/count")" = 200 ] || fail "no read after the silence: $(cat "$WORK/body")"
 say "it answers again: ready without a restart"
 
-# A disk that is full: the records' tables lie on a small one.
+# A password that is changed while the server runs: its sessions go on, new ones are refused.
+sql db "ALTER ROLE keeper PASSWORD 'another'"
+cut_off() { sql db "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE usename = 'keeper'" >/dev/null; }
+cut_off
+begun=$SECONDS
+wait_for "a refusal when the password is another" not_ready web
+grep -q 'password' "$WORK/body" || fail "the reason is not told: $(cat "$WORK/body")"
+if grep -q 'right' "$WORK/body" "$WORK/web.out.err"; then fail "the password is shown"; fi
+[ "$(status_of "$(server_url web)/health/live")" = 200 ] || fail "a wrong password takes the server down"
+[ "$(status_of "$(server_url web)/api/v3/datasets/count")" = 503 ] || fail "a read without the password: $(cat "$WORK/body")"
+say "a password changed under a running server: refused after $((SECONDS - begun)) s"
+sql db "ALTER ROLE keeper PASSWORD 'right'"
+wait_for "the server when the password is right again" ready web
+[ "$(status_of "$(server_url web)/api/v3/datasets/count")" = 200 ] || fail "no read after the password came back: $(cat "$WORK/body")"
+say "the right password again: ready without a restart"
+
+# A database that answers slowly: waited for up to the bounds, refused beyond them.
+in_background "$WORK/slow" python3 "$HERE/slow.py" "$(port_of db)" "$WORK/delay"
+wait_for "the slow way" grep -q . "$WORK/slow"
+echo 0 >"$WORK/delay"
+sed "s/:$(port_of db)/:$(cat "$WORK/slow")/" "$config" >"$WORK/slow.toml"
+start_server far --config "$WORK/slow.toml"
+wait_for "the server behind the slow way" ready far
+echo 40 >"$WORK/delay"
+[ "$(status_of "$(server_url far)/api/v3/datasets/count")" = 200 ] || fail "a database 40 ms away: $(cat "$WORK/body")"
+echo 60000 >"$WORK/delay"
+begun=$SECONDS
+[ "$(status_of "$(server_url far)/health/ready")" = 503 ] || fail "ready although nothing is answered: $(cat "$WORK/body")"
+answer=$(status_of "$(server_url far)/api/v3/datasets/count")
+[ "$answer" = 503 ] || fail "a read of a database a minute away is answered with $answer: $(cat "$WORK/body")"
+[ "$(status_of "$(server_url far)/health/live")" = 200 ] || fail "a slow database takes the server down"
+say "a database a minute away is refused after $((SECONDS - begun)) s, one 40 ms away is not"
+echo 0 >"$WORK/delay"
+wait_for "the server when answers come again" ready far
+
+# A disk that is full.
+# fill_up NAME PLACE: writes into a catalogue whose small file system fills up under it.
+fill_up() {
+    local acks="$WORK/$1.acks" writer before
+    in_background "$acks" "$DRILL" write "$2" d 600
+    writer=$STARTED_PID
+    acknowledged() { [ "$(grep -c . "$acks")" -ge "$1" ]; }
+    wait_for "20 writes" acknowledged 20
+    as_owner dd if=/dev/zero of="$WORK/small/ballast" bs=1M 2>/dev/null || true # ends when the disk is full
+    is_full() { grep -q 'no space left' "$acks.err"; }
+    wait_for "a write that finds the disk full" is_full
+    before=$(grep -c . "$acks")
+    as_owner rm "$WORK/small/ballast"
+    wait_for "20 writes when there is room again" acknowledged $((before + 20))
+    kill -KILL "$writer"
+    wait "$writer" 2>/dev/null || true
+    grep -E '^ack d-[0-9]+/[0-9]+$' "$acks" >"$WORK/whole"
+    "$DRILL" verify "$2" <"$WORK/whole" 2>"$WORK/verified" || fail "$1: $(tail -1 "$WORK/verified")"
+    say "$1, full disk: writes are refused, $(wc -l <"$WORK/whole") acknowledged ones are there, and it goes on when there is room"
+}
 mkdir "$WORK/small"
 if ! mount -t tmpfs -o size=24m drill "$WORK/small" 2>/dev/null; then
     say "no full disk: a small file system cannot be mounted here"
@@ -50,20 +104,9 @@ as_owner true && chown "$(stat -c %U "$WORK/db")" "$WORK/small" && chmod 700 "$W
 sql db "CREATE TABLESPACE small LOCATION '$WORK/small'"
 sql db "CREATE DATABASE full_disk OWNER keeper"
 sql db "ALTER DATABASE full_disk SET default_tablespace = 'small'"
-place="postgres://postgres@127.0.0.1:$(port_of db)/full_disk"
-in_background "$WORK/acks" "$DRILL" write "$place" d 600
-writer=$STARTED_PID
-acknowledged() { [ "$(grep -c . "$WORK/acks")" -ge "$1" ]; }
-wait_for "20 writes" acknowledged 20
-as_owner dd if=/dev/zero of="$WORK/small/ballast" bs=1M 2>/dev/null || true # ends when the disk is full
-is_full() { grep -q 'no space left' "$WORK/acks.err"; }
-wait_for "a write that finds the disk full" is_full
-before=$(grep -c . "$WORK/acks")
-as_owner rm "$WORK/small/ballast"
-wait_for "20 writes when there is room again" acknowledged $((before + 20))
-kill -KILL "$writer"
-wait "$writer" 2>/dev/null || true
-grep -E '^ack d-[0-9]+/[0-9]+$' "$WORK/acks" >"$WORK/whole"
-"$DRILL" verify "$place" <"$WORK/whole" 2>"$WORK/verified" || fail "$(tail -1 "$WORK/verified")"
-say "a full disk: writes are refused, $(wc -l <"$WORK/whole") acknowledged ones are there, and it goes on when there is room"
+fill_up PostgreSQL "postgres://postgres@127.0.0.1:$(port_of db)/full_disk"
 stop_cluster db
+umount "$WORK/small"
+mount -t tmpfs -o size=24m drill "$WORK/small"
+chown "$(stat -c %U "$WORK/db")" "$WORK/small"
+fill_up SQLite "sqlite:$WORK/small/catalogue"

@@ -115,7 +115,7 @@ impl Context {
             scope.add(Stage::Auth, started.elapsed());
             scope.set_tenant(name);
         }
-        Ok(Db { tenant: tenant? })
+        Ok(Db::new(tenant?))
     }
 
     /// Who asks: the token of the request (see [`Credentials`]), resolved in the tenant. Records the stage
@@ -150,12 +150,28 @@ impl Context {
 #[derive(Clone)]
 pub struct Db {
     tenant: Tenant,
+    freshness: Freshness,
+}
+
+/// What a request's reads must show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Freshness {
+    /// All that is committed.
+    Current,
+    /// Scans may show what was, up to `limits.standby_lag_ms` ago.
+    Lagging,
 }
 
 impl Db {
     /// Of a tenant.
     pub fn new(tenant: Tenant) -> Self {
-        Self { tenant }
+        Self { tenant, freshness: Freshness::Current }
+    }
+
+    /// The same for a caller who writes nothing and so cannot miss it: scans may be answered by a standby, within the
+    /// bound that is configured.
+    pub fn lagging(self) -> Self {
+        Self { freshness: Freshness::Lagging, ..self }
     }
 
     /// The tenant.
@@ -173,7 +189,12 @@ impl Db {
         R: Send + 'static,
         E: From<pinakes_store::StoreError> + Send + 'static,
     {
-        stages::timed_async(Stage::Store, self.tenant.read(weight, read)).await
+        match (weight, self.freshness) {
+            (Weight::Scan, Freshness::Lagging) => {
+                stages::timed_async(Stage::Store, self.tenant.read_lagging(read)).await
+            }
+            _ => stages::timed_async(Stage::Store, self.tenant.read(weight, read)).await,
+        }
     }
 
     /// [`Tenant::write`], recorded as `wait`, `store` and `commit`. The closure may run again; what it wrote

@@ -42,11 +42,7 @@ impl House {
             "" => Location::Folder(data.clone()),
             url => url.parse().map_err(|error| Misuse(format!("server.database: {error}")))?,
         };
-        let own = config.databases.iter().map(|(tenant, url)| {
-            let location = url.parse().map_err(|error| Misuse(format!("databases.{tenant}: {error}")))?;
-            Ok((tenant.clone(), location))
-        });
-        let own = own.collect::<Result<BTreeMap<String, Location>, Misuse>>()?;
+        let own = own_places(&config)?;
         let catalogue = Catalogue::open_spread(location, &own, Self::kinds(), config.limits.clone())?;
         catalogue.tenant_or_new(&config.tenants.default)?;
         let entropy = Entropy::System;
@@ -75,6 +71,17 @@ impl House {
         let (catalogue, accounts) = (self.catalogue.clone(), self.accounts.clone());
         Context::new(catalogue, accounts, limits.clone(), tenants.clone()).with_blobs(self.blobs.clone())
     }
+}
+
+/// The places of tenants that have one of their own, by name.
+///
+/// Errors: one cannot be read.
+pub(crate) fn own_places(config: &Config) -> Result<BTreeMap<String, Location>, Misuse> {
+    let own = config.databases.iter().map(|(tenant, url)| {
+        let location = url.parse().map_err(|error| Misuse(format!("databases.{tenant}: {error}")))?;
+        Ok((tenant.clone(), location))
+    });
+    own.collect()
 }
 
 /// Makes a catalogue's folder. Only its owner may look into it: there are password hashes in the files.

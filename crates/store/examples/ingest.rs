@@ -126,7 +126,7 @@ fn bulk(tenant: &Tenant, n_records: u64) -> Result<(), StoreError> {
         Ok::<(), StoreError>(())
     })?;
     report("bulk, records of 2 KB", n_records, begun);
-    tenant.write_blocking(|txn| txn.make_indexes(&DATASET))?;
+    tenant.make_indexes(&DATASET)?;
     report("bulk, indexes included", n_records, begun);
     Ok(())
 }

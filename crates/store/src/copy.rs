@@ -206,7 +206,7 @@ fn copy_kind(
         let stage = CopyStage::Copying;
         report(CopyProgress { tenant: from.name(), kind: kind.name, stage, n_done, n_records });
     }
-    to.write_blocking(move |txn| txn.make_indexes(kind))?;
+    to.make_indexes(kind)?;
     Ok(copied)
 }
 

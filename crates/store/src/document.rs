@@ -1,5 +1,6 @@
 //! A record on its way in: its body as bytes, and what the kind's declaration takes out of it.
 
+use std::cell::RefCell;
 use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
@@ -31,8 +32,8 @@ impl Document {
     pub fn new(kind: &'static Kind, id: impl Into<String>, body: &Json) -> Result<Self> {
         let id = id.into();
         check_id(kind, &id)?;
-        let bytes = serde_json::to_vec(body).map_err(|error| StoreError::Damaged(error.to_string()))?;
-        Ok(Self { kind, id, body: bytes.into(), taken: Taken::from(kind, body), list: None })
+        let bytes = serialized(body).map_err(|error| StoreError::Damaged(error.to_string()))?;
+        Ok(Self { kind, id, body: bytes, taken: Taken::from(kind, body), list: None })
     }
 
     /// The same with the bytes that are to be stored, for dialects whose JSON is spaced in its own way. The
@@ -105,6 +106,25 @@ impl Hash for CountedValues {
         state.write_u64(self.hash);
     }
 }
+
+/// A body as bytes, which take no more memory than they need: thousands of them wait in an import.
+fn serialized(body: &Json) -> serde_json::Result<Bytes> {
+    thread_local! {
+        static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+    }
+    BUFFER.with_borrow_mut(|buffer| {
+        buffer.clear();
+        serde_json::to_writer(&mut *buffer, body)?;
+        let bytes = Bytes::copy_from_slice(buffer);
+        if KEPT_BYTES < buffer.capacity() {
+            *buffer = Vec::new();
+        }
+        Ok(bytes)
+    })
+}
+
+/// Largest buffer that a thread keeps for the next body, in bytes.
+const KEPT_BYTES: usize = 1 << 20;
 
 fn check_id(kind: &Kind, id: &str) -> Result<()> {
     if id.contains('\0') {

@@ -58,6 +58,9 @@ pub struct Limits {
     /// How long a PostgreSQL database that does not answer is waited for, counted from its first silence, in
     /// milliseconds (20 s). Beyond: 503.
     pub database_wait_ms: u64,
+    /// How far behind its primary a PostgreSQL standby may be that answers reads for which a dialect allows it, in
+    /// milliseconds. 0: all reads go to the primary.
+    pub standby_lag_ms: u64,
     /// Size of the write-ahead log at which it is written back, in bytes (64 MiB).
     pub log_bytes: u64,
     /// Records that the text index may be behind before writes wait for it (20,000).
@@ -98,6 +101,7 @@ impl Default for Limits {
             database_sessions: 32,
             tenant_writers: 2,
             database_wait_ms: 20_000,
+            standby_lag_ms: 0,
             log_bytes: 64 << 20,
             text_lag_records: 20_000,
             cached_callers: 10_000,

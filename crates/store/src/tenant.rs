@@ -11,7 +11,7 @@ use tokio::sync::{Semaphore, oneshot};
 use crate::postgres::{Postgres, aside};
 use crate::sqlite::Sqlite;
 
-use crate::{Result, StoreError, Txn, View, check, text};
+use crate::{Kind, Result, StoreError, Txn, View, check, text};
 
 /// How much a read may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,6 +108,29 @@ impl Tenant {
             .unwrap_or_else(|_| Err(StoreError::Panicked.into()))
     }
 
+    /// Runs a scan that may be answered by what was committed up to `limits.standby_lag_ms` ago: by a standby of the
+    /// database, if there is one that is recent enough. Not for callers who expect to find what they have just written.
+    pub async fn read_lagging<R, E>(
+        &self,
+        mut closure: impl FnMut(&mut View<'_>) -> Result<R, E> + Send + 'static,
+    ) -> Result<R, E>
+    where
+        R: Send + 'static,
+        E: From<StoreError> + Send + 'static,
+    {
+        if self.is_embedded() || self.limits().standby_lag_ms == 0 {
+            return self.read(Weight::Scan, closure).await;
+        }
+        let timeout = Duration::from_millis(self.0.read_timeout_ms);
+        let _permit = self.0.scans.acquire().await.map_err(|_| StoreError::Closed)?;
+        let tenant = self.clone();
+        let read = move || match &tenant.0.engine {
+            Engine::Postgres(engine) => engine.read_lagging(timeout, closure),
+            Engine::Sqlite(_) => tenant.read_for(Weight::Scan, timeout, &mut closure),
+        };
+        tokio::task::spawn_blocking(read).await.unwrap_or_else(|_| Err(StoreError::Panicked.into()))
+    }
+
     /// Runs a closure on a snapshot, on this thread.
     pub fn read_blocking<R, E: From<StoreError>>(
         &self,
@@ -154,7 +177,7 @@ impl Tenant {
     {
         let (answer, receiver) = oneshot::channel();
         let give = move |given| answer.send(given).is_ok();
-        let job = Write::job(closure, give);
+        let job = Write::job(closure, give, Company::Any);
         match &self.0.engine {
             Engine::Sqlite(engine) => engine.submit(job).map_err(|(_, error)| error)?,
             Engine::Postgres(engine) => engine.submit(job)?,
@@ -172,15 +195,54 @@ impl Tenant {
         R: Send + 'static,
         E: From<StoreError> + Send + 'static,
     {
+        self.write_waiting(closure, Company::Any)
+    }
+
+    fn write_waiting<R, E>(
+        &self,
+        closure: impl FnMut(&mut Txn<'_>) -> Result<R, E> + Send + 'static,
+        company: Company,
+    ) -> Result<R, E>
+    where
+        R: Send + 'static,
+        E: From<StoreError> + Send + 'static,
+    {
         let (answer, receiver) = mpsc::sync_channel(1);
         let give = move |given| answer.send(given).is_ok();
-        let job = Write::job(closure, give);
+        let job = Write::job(closure, give, company);
         match &self.0.engine {
             Engine::Sqlite(engine) => engine.submit_waiting(job)?,
             Engine::Postgres(engine) => engine.submit_waiting(job)?,
         }
         let (result, _closure): Given<R, E, _> = receiver.recv().map_err(|_| StoreError::Closed)?;
         result.map(|(result, _)| result)
+    }
+
+    /// The same for many records at once, in a transaction of its own. Of several at a time, each has a session of a
+    /// database to itself, as far as `limits.tenant_writers` allows; in the embedded engine they follow each other.
+    pub fn load_blocking<R, E>(
+        &self,
+        closure: impl FnMut(&mut Txn<'_>) -> Result<R, E> + Send + 'static,
+    ) -> Result<R, E>
+    where
+        R: Send + 'static,
+        E: From<StoreError> + Send + 'static,
+    {
+        self.write_waiting(closure, Company::Alone)
+    }
+
+    /// Makes the declared indexes of a kind that are not there, after a bulk load: in a database, that of words beside
+    /// the others.
+    pub fn make_indexes(&self, kind: &'static Kind) -> Result<()> {
+        if self.is_embedded() {
+            return self.write_blocking(move |txn| txn.make_indexes(kind));
+        }
+        let make = |share| self.load_blocking(move |txn| txn.make_some_indexes(kind, share));
+        std::thread::scope(|scope| {
+            let words = scope.spawn(|| make(IndexShare::Words));
+            let others = make(IndexShare::Others);
+            words.join().unwrap_or(Err(StoreError::Panicked)).and(others)
+        })
     }
 
     /// Copies the last committed state into the file `to`, which must not exist, while reads and writes go on.
@@ -215,7 +277,7 @@ impl Tenant {
         }
     }
 
-    fn catch_up_text(&self, kind: &'static crate::Kind) -> Result<()> {
+    fn catch_up_text(&self, kind: &'static Kind) -> Result<()> {
         loop {
             let step = self.write_blocking(move |txn| text::step(&mut txn.view.session, kind))?;
             if step == text::Progress::Current {
@@ -267,6 +329,25 @@ pub(crate) trait Job: Send {
     fn finish(self: Box<Self>, error: Option<StoreError>, times: WriteTimes);
     /// When it came into the queue.
     fn queued_at(&self) -> Instant;
+    /// With what it may share a transaction.
+    fn company(&self) -> Company;
+}
+
+/// With what a write may share a transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Company {
+    /// Whatever waits with it.
+    Any,
+    /// Nothing: it is long enough by itself.
+    Alone,
+}
+
+/// Which of a kind's indexes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum IndexShare {
+    /// That of words, which costs as much as all others.
+    Words,
+    Others,
 }
 
 /// What the caller of a write gets: its result, and the closure with all that it held, which the caller's thread
@@ -279,6 +360,7 @@ struct Write<F, G, R, E> {
     result: Option<Result<R, E>>,
     give: G,
     queued_at: Instant,
+    company: Company,
 }
 
 impl<F, G, R, E> Write<F, G, R, E>
@@ -288,8 +370,8 @@ where
     R: Send + 'static,
     E: From<StoreError> + Send + 'static,
 {
-    fn job(closure: F, give: G) -> Box<dyn Job> {
-        Box::new(Self { closure, result: None, give, queued_at: Instant::now() })
+    fn job(closure: F, give: G, company: Company) -> Box<dyn Job> {
+        Box::new(Self { closure, result: None, give, queued_at: Instant::now(), company })
     }
 }
 
@@ -319,5 +401,9 @@ where
 
     fn queued_at(&self) -> Instant {
         self.queued_at
+    }
+
+    fn company(&self) -> Company {
+        self.company
     }
 }

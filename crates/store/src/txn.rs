@@ -12,6 +12,7 @@ use crate::postgres::records::{self, Kept};
 use crate::schema;
 use crate::session::{Cell, Flavour, Session};
 use crate::statements::{KindStatements, one_columns};
+use crate::tenant::IndexShare;
 use crate::{Class, Document, Kind, ListId, Record, Result, StoreError, Uniqueness, View, text};
 
 /// Numbers that a tenant gives out in order.
@@ -401,7 +402,7 @@ impl Txn<'_> {
         Ok(ids.len() as u64)
     }
 
-    /// Takes the declared indexes of an empty kind away until [`Txn::make_indexes`], for a bulk load, and counts
+    /// Takes the declared indexes of an empty kind away until [`crate::Tenant::make_indexes`], for a bulk load, and counts
     /// facets in memory. Tells whether it did: a kind with records keeps its indexes. They, and the counts, come back
     /// at the next start in any case.
     pub fn defer_indexes(&mut self, kind: &'static Kind) -> Result<bool> {
@@ -424,6 +425,14 @@ impl Txn<'_> {
         self.touched_schema = true;
         self.counters.end_load(kind);
         schema::create_indexes(&mut self.view.session, kind)
+    }
+
+    /// Some of them, in a database.
+    pub(crate) fn make_some_indexes(&mut self, kind: &'static Kind, share: IndexShare) -> Result<()> {
+        if let Session::Postgres(session) = &mut self.view.session {
+            session.unbounded()?;
+        }
+        crate::postgres::schema::create_share(&mut self.view.session, kind, share)
     }
 
     fn next_list(&mut self) -> Result<i64> {

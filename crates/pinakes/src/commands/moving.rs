@@ -1,5 +1,6 @@
 //! `pinakes move`: a catalogue from one engine to another.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -10,7 +11,7 @@ use pinakes_accounts::Secret;
 use pinakes_blobs::{Blob, BlobError, Blobs, Settings};
 use pinakes_store::{Catalogue, CopiedKind, CopyProgress, CopyStage, Location, Tenant, copy_tenant};
 
-use crate::catalogue::{House, SIGNING_SECRET};
+use crate::catalogue::{House, SIGNING_SECRET, own_places};
 use crate::config::{Config, Misuse};
 use crate::files;
 use crate::place::unhurried;
@@ -31,7 +32,8 @@ Examples:
   pinakes move --from sqlite:/srv/pinakes --to postgres://pinakes@db.example.org/pinakes
   pinakes move --from postgres://pinakes@db.example.org/pinakes --to sqlite:/srv/pinakes --tenant library
   pinakes move --from sqlite:/srv/pinakes --to postgres://db.example.org/pinakes --files-to s3://pinakes
-Passwords: the key server.database of --config does for a side that is left out, so that none is in the command.")]
+Passwords: the key server.database of --config does for a side that is left out, so that none is in the command. Such a
+side has its tenants where `[databases]` says.")]
 pub(crate) struct Args {
     /// What to copy: `sqlite:FOLDER` or `postgres://USER@HOST/DATABASE` [default: key server.database]
     #[arg(long, value_name = "PLACE")]
@@ -116,7 +118,9 @@ impl Side {
         if is_folder {
             crate::catalogue::make_folder(&folder)?;
         }
-        let catalogue = Catalogue::open(location, House::kinds(), config.limits.clone())?;
+        // A side that is not named is the configured catalogue, tenants in databases of their own included.
+        let own = if place.is_none() { own_places(config)? } else { BTreeMap::new() };
+        let catalogue = Catalogue::open_spread(location, &own, House::kinds(), config.limits.clone())?;
         let blobs = open_files(files, &config.blobs, &folder)?;
         Ok(Self { catalogue, folder, is_folder, blobs })
     }

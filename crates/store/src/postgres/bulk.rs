@@ -1,15 +1,18 @@
 //! Many records at once, by COPY.
 //!
-//! COPY in binary form fills a table of the session alone, and one statement takes the rows over into the record's
-//! tables: it can build words, leave out what is taken and say what it left out, none of which COPY does by itself.
-//! Both are part of the caller's transaction: a connection that is cut leaves nothing.
+//! Straight into the record's tables (`straight.rs`) as long as none of them is there already. Where some are, COPY fills
+//! a table of the session alone, and one statement takes the rows over: it leaves out what is taken and says what it
+//! left out, which COPY does not do by itself. Either is part of the caller's transaction: a connection that is cut
+//! leaves nothing.
 
 use std::collections::HashMap;
 
 use tokio_postgres::types::Type as PgType;
 
+use super::binary::{Chunks, Fields};
 use super::records::{Kept, Placed, SEQUENCE, insert_records, insert_values, many_columns, note, type_name};
 use super::session::PgSession;
+use super::straight;
 use crate::document::Document;
 use crate::session::{Cell, Session};
 use crate::statements::{KindStatements, one_columns};
@@ -29,6 +32,12 @@ pub(crate) fn insert_many(
     if documents.len() < FEWEST {
         return insert_records(session, statements, documents, kept);
     }
+    if !session.met_taken
+        && let Some(placed) = straight::insert(session, kind, documents, kept)?
+    {
+        documents.last().iter().for_each(|it| note(session, it));
+        return Ok(placed.into_iter().map(Some).collect());
+    }
     let table = Table::of(kind);
     session.batch(&table.create)?;
     let rows = documents.iter().enumerate().map(|(index, document)| {
@@ -36,7 +45,8 @@ pub(crate) fn insert_many(
         values.insert(0, Cell::Int(i64::try_from(index).unwrap_or(i64::MAX)));
         values
     });
-    session.copy_in(&table.copy, &table.types, rows)?;
+    let rows = rows.map(|values| move |row: &mut Fields<'_>| values.iter().try_for_each(|it| row.put(it)));
+    session.copy_in(&table.copy, &mut Chunks::new(&table.types, rows))?;
     let mut by_id = HashMap::new();
     let placed = Session::Postgres(session).all(&table.take_over, &[], |row| {
         Ok((row.text(0)?, Placed { version: row.int(1)?, sequence: row.int(2)? }))
@@ -46,6 +56,7 @@ pub(crate) fn insert_many(
     if let Some(last) = documents.iter().rev().find(|it| by_id.contains_key(&it.id)) {
         note(session, last);
     }
+    session.met_taken = by_id.len() < documents.len();
     // Of two with one id the first was taken.
     Ok(documents.iter().map(|it| by_id.remove(&it.id)).collect())
 }
@@ -134,7 +145,8 @@ fn columns(kind: &'static Kind) -> Vec<Staged> {
     list
 }
 
-fn one_type(ty: Type) -> PgType {
+/// The type of a column of single values on the wire.
+pub(super) fn one_type(ty: Type) -> PgType {
     match type_name(ty) {
         "text" => PgType::TEXT,
         "bigint" => PgType::INT8,
@@ -142,7 +154,8 @@ fn one_type(ty: Type) -> PgType {
     }
 }
 
-fn many_type(ty: Type) -> PgType {
+/// The same of a column of lists.
+pub(super) fn many_type(ty: Type) -> PgType {
     match type_name(ty) {
         "text" => PgType::TEXT_ARRAY,
         "bigint" => PgType::INT8_ARRAY,

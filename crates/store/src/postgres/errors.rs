@@ -60,9 +60,12 @@ pub(super) fn ends_session(error: &tokio_postgres::Error) -> bool {
         || error.as_db_error().is_some_and(|it| it.severity() == "FATAL" || it.severity() == "PANIC")
 }
 
-/// Whether the database refuses for reasons that waiting does not change: a wrong password stays wrong.
+/// Whether the database refuses, or is refused, for reasons that waiting does not change: a wrong password stays wrong, and
+/// so does a certificate (in rustls' words).
 pub(super) fn is_lasting(reason: &str) -> bool {
-    ["(28P01)", "(28000)", "(3D000)", "(42501)"].iter().any(|code| reason.contains(code))
+    ["(28P01)", "(28000)", "(3D000)", "(42501)", "invalid peer certificate"]
+        .iter()
+        .any(|code| reason.contains(code))
 }
 
 fn described(error: &tokio_postgres::error::DbError) -> String {

@@ -7,6 +7,7 @@
 //! round trip. Sessions are bounded over all tenants.
 
 mod batch;
+mod binary;
 pub(crate) mod bulk;
 mod cells;
 mod constants;
@@ -20,6 +21,9 @@ pub(crate) mod records;
 pub(crate) mod schema;
 mod session;
 mod side;
+mod standby;
+mod stems;
+mod straight;
 mod tls;
 pub(crate) mod words;
 mod writers;
@@ -38,6 +42,7 @@ pub(crate) use driver::aside;
 use pool::Pool;
 pub(crate) use session::PgSession;
 pub(crate) use side::Side;
+use standby::Standby;
 use writers::Writers;
 
 use crate::session::Session;
@@ -60,12 +65,14 @@ pub(crate) const ADD_CLASS: &str = "INSERT INTO class (kind, class, row, fields)
 /// A database, and which of its schemas are ours.
 pub(crate) struct Cluster {
     pool: Arc<Pool>,
+    standby: Option<Arc<Standby>>,
     catalogue: String,
 }
 
 /// One tenant's schema, open.
 pub(crate) struct Postgres {
     pool: Arc<Pool>,
+    standby: Option<Arc<Standby>>,
     schema: String,
     shared: Arc<Shared>,
     statistics: Arc<Statistics>,
@@ -100,7 +107,8 @@ impl Cluster {
         if config.get_application_name().is_none() {
             config.application_name("pinakes");
         }
-        Ok(Self { pool: Arc::new(Pool::new(config, tls, limits)), catalogue })
+        let standby = Standby::of(&config, &tls, limits).map(Arc::new);
+        Ok(Self { pool: Arc::new(Pool::new(config, tls, limits)), standby, catalogue })
     }
 
     /// The tenants, by name.
@@ -184,7 +192,8 @@ impl Cluster {
         let statistics = Arc::new(Statistics::default());
         let writers = Writers::new(self.pool.clone(), schema.clone(), shared.clone(), statistics.clone());
         let lane = Lane::new(self.pool.clone(), &schema, shared.limits.connections);
-        Ok(Postgres { pool: self.pool.clone(), schema, shared, statistics, writers, lane })
+        let (pool, standby) = (self.pool.clone(), self.standby.clone());
+        Ok(Postgres { pool, standby, schema, shared, statistics, writers, lane })
     }
 }
 
@@ -213,6 +222,9 @@ enum Sight {
     Snapshot,
 }
 
+/// Begins a read over one snapshot.
+const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+
 /// Reads tried anew at most when connections are lost under them: others may be as dead.
 const READ_ATTEMPTS: u32 = 8;
 
@@ -239,6 +251,42 @@ impl Postgres {
         }
         let result = self.look(&mut asked, closure);
         (!asked.has_more()).then_some(result)
+    }
+
+    /// Runs a closure on a snapshot of a standby that is recent enough, else of the primary, for `timeout` at most.
+    pub(crate) fn read_lagging<R, E: From<StoreError>>(
+        &self,
+        timeout: Duration,
+        mut closure: impl FnMut(&mut View<'_>) -> std::result::Result<R, E>,
+    ) -> std::result::Result<R, E> {
+        let begun = Instant::now();
+        if let Some(standby) = &self.standby
+            && let Some(mut session) = standby.session(&self.pool, &self.schema)
+        {
+            session.begin(SNAPSHOT, Some(begun + timeout));
+            let result = self.view(&mut session, &mut closure);
+            session.end();
+            // A standby may break a read off for what it has to replay, or not know a new table yet.
+            let is_answer = !session.is_broken && !session.is_conflict && !session.is_failed;
+            standby.give_back(session);
+            if is_answer {
+                return result;
+            }
+        }
+        self.read(crate::Weight::Scan, timeout.saturating_sub(begun.elapsed()), closure)
+    }
+
+    fn view<R, E>(
+        &self,
+        session: &mut PgSession,
+        closure: &mut impl FnMut(&mut View<'_>) -> std::result::Result<R, E>,
+    ) -> std::result::Result<R, E> {
+        closure(&mut View {
+            session: Session::Postgres(session),
+            state: State::Committed,
+            shared: &self.shared,
+            behind: None,
+        })
     }
 
     fn look<R, E>(
@@ -273,7 +321,7 @@ impl Postgres {
             match sight {
                 Sight::OneStatement => session.expect_one(deadline),
                 Sight::Snapshot => {
-                    session.begin("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", Some(deadline));
+                    session.begin(SNAPSHOT, Some(deadline));
                     if Duration::from_millis(self.shared.limits.read_timeout_ms) < timeout {
                         session.begin(
                             "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = 0",
@@ -283,12 +331,7 @@ impl Postgres {
                     }
                 }
             }
-            let result = closure(&mut View {
-                session: Session::Postgres(&mut session),
-                state: State::Committed,
-                shared: &self.shared,
-                behind: None,
-            });
+            let result = self.view(&mut session, &mut closure);
             session.end();
             let (is_broken, wants_snapshot) = (session.is_broken, session.wants_snapshot);
             self.pool.give_back(session);
@@ -333,6 +376,7 @@ impl Drop for Postgres {
         self.writers.close();
         self.lane.close();
         self.pool.close(&self.schema);
+        self.standby.iter().for_each(|it| it.close(&self.schema));
         if let Some(side) = &self.shared.side {
             side.close();
         }

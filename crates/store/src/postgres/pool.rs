@@ -1,13 +1,14 @@
 //! Sessions of a database, shared by all tenants: a bounded number, each of one tenant's schema.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio_postgres::Config;
 
 use super::errors::is_lasting;
 use super::session::PgSession;
+use super::stems::Stems;
 use super::tls::Tls;
 use crate::{Limits, Result, StoreError};
 
@@ -37,6 +38,7 @@ pub(crate) struct Pool {
     state: Mutex<State>,
     changed: Condvar,
     n_waiting: AtomicUsize,
+    stems: Arc<Stems>,
 }
 
 #[derive(Default)]
@@ -59,6 +61,7 @@ impl Pool {
             state: Mutex::default(),
             changed: Condvar::new(),
             n_waiting: AtomicUsize::new(0),
+            stems: Arc::default(),
         }
     }
 
@@ -96,7 +99,8 @@ impl Pool {
             WAIT.as_millis()
         );
         config.options(&options);
-        let mut session = PgSession::connect(&config, &self.tls, schema, self.statement_timeout)?;
+        let mut session =
+            PgSession::connect(&config, &self.tls, schema, self.statement_timeout, self.stems.clone())?;
         session.slot = take_slot(&mut session)?;
         Ok(session)
     }

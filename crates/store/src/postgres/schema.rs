@@ -11,6 +11,7 @@ use crate::leases;
 use crate::schema::{FORMAT, index_name};
 use crate::session::Session;
 use crate::statements::one_columns;
+use crate::tenant::IndexShare;
 use crate::{Index, Kind, Result, StoreError, Text};
 
 use super::distribution;
@@ -187,9 +188,15 @@ fn create_table(session: &mut Session<'_>, kind: &'static Kind) -> Result<()> {
     }
     session.batch(&format!(
         "CREATE TABLE \"k_{name}\" (key bigint NOT NULL, id text COLLATE \"C\" NOT NULL, version bigint NOT NULL, sequence bigint NOT NULL, class bigint NOT NULL{columns}, CONSTRAINT \"{id}\" PRIMARY KEY (id));
-         ALTER TABLE \"k_{name}\" ALTER body SET STORAGE EXTERNAL;
+         ALTER TABLE \"k_{name}\" ALTER body SET STORAGE EXTERNAL;{words}
          CREATE INDEX \"{key}\" ON \"k_{name}\" (key);
          CREATE INDEX \"{sequence}\" ON \"k_{name}\" (sequence)",
+        // Lists of different words hardly shrink: trying costs more than storing them.
+        words = if kind.text == Text::None {
+            String::new()
+        } else {
+            format!(" ALTER TABLE \"k_{name}\" ALTER words SET STORAGE EXTERNAL;")
+        },
         id = short(&format!("i_{name}_id")),
         key = short(&format!("i_{name}_key")),
         sequence = short(&format!("i_{name}_sequence")),
@@ -216,6 +223,22 @@ pub(crate) fn create_indexes(session: &mut Session<'_>, kind: &'static Kind) -> 
         session.batch(&definition.replace("{name}", &name))?;
     }
     Ok(())
+}
+
+/// Makes some of them.
+pub(crate) fn create_share(session: &mut Session<'_>, kind: &'static Kind, share: IndexShare) -> Result<()> {
+    let words = words_index(kind);
+    for (name, definition) in indexes(kind) {
+        let own = if name == words { IndexShare::Words } else { IndexShare::Others };
+        if own == share {
+            session.batch(&definition.replace("{name}", &name))?;
+        }
+    }
+    Ok(())
+}
+
+fn words_index(kind: &Kind) -> String {
+    short(&format!("t_{}", kind.name))
 }
 
 /// Takes the declared indexes away, for a bulk load.
@@ -245,9 +268,8 @@ fn indexes(kind: &'static Kind) -> Vec<(String, String)> {
         ));
     }
     if kind.text != Text::None {
-        let name = short(&format!("t_{}", kind.name));
         list.push((
-            name,
+            words_index(kind),
             format!("CREATE INDEX IF NOT EXISTS \"{{name}}\" ON \"k_{}\" USING gin (words)", kind.name),
         ));
     }

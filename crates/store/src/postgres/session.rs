@@ -9,17 +9,19 @@ use std::collections::HashMap;
 use std::future::poll_fn;
 use std::ops::ControlFlow;
 use std::pin::pin;
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use futures_util::TryStreamExt;
+use bytes::Bytes;
 use futures_util::future::join;
-use tokio_postgres::binary_copy::BinaryCopyInWriter;
-use tokio_postgres::types::{ToSql, Type};
+use futures_util::{SinkExt as _, TryStreamExt};
+use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Config, Connection, SimpleQueryMessage, Socket, Statement};
 
 use super::driver::{Driver, drive};
 use super::errors::ends_session;
+use super::stems::Stems;
 use super::tls::{Stream, Tls};
 use crate::session::{Cell, Row};
 use crate::{Result, StoreError};
@@ -75,6 +77,12 @@ pub(crate) struct PgSession {
     pub(super) n_changes: u64,
     /// What a new session asks for if the commit is not answered.
     pub(super) mark: Mark,
+    /// What is known of words, shared by all sessions of the database.
+    pub(super) stems: Arc<Stems>,
+    /// Whether some of the records that were last written together were there already.
+    pub(super) met_taken: bool,
+    /// Of a standby: until when what it has replayed is known to be recent enough.
+    pub(super) recent_until: Option<Instant>,
 }
 
 /// Tells a transaction from all others, afterwards.
@@ -93,6 +101,7 @@ impl PgSession {
         tls: &Tls,
         schema: &str,
         statement_timeout: Duration,
+        stems: Arc<Stems>,
     ) -> Result<Self> {
         let runtime = Driver::new()?;
         let n_hosts = u32::try_from(config.get_hosts().len().max(1)).unwrap_or(u32::MAX);
@@ -122,6 +131,9 @@ impl PgSession {
             is_broken: false,
             n_changes: 0,
             mark: Mark::default(),
+            stems,
+            met_taken: false,
+            recent_until: None,
         })
     }
 
@@ -231,12 +243,17 @@ impl PgSession {
         let result = self.rows(sql, values, visit);
         let is_refusal = matches!(&result, Err(StoreError::Postgres { .. }));
         if is_refusal && !self.is_conflict && !self.is_broken {
-            self.is_failed = false;
-            self.batch("ROLLBACK TO guarded; RELEASE guarded")?;
+            self.undo_guarded()?;
         } else if result.is_ok() {
             self.batch("RELEASE guarded")?;
         }
         result
+    }
+
+    /// Goes back to where the savepoint `guarded` was set.
+    pub(super) fn undo_guarded(&mut self) -> Result<()> {
+        self.is_failed = false;
+        self.batch("ROLLBACK TO guarded; RELEASE guarded")
     }
 
     /// Lifts the bounds on how long the transaction under way, or the session, may work.
@@ -331,25 +348,38 @@ impl PgSession {
         }
     }
 
-    /// Copies rows into a table in binary form; `types` are those of its columns.
+    /// Copies rows, given in chunks of binary form, into a table.
     pub(super) fn copy_in(
         &mut self,
         sql: &str,
-        types: &[Type],
-        rows: impl Iterator<Item = Vec<Cell>>,
+        chunks: &mut dyn Iterator<Item = Result<Bytes>>,
     ) -> Result<()> {
         self.enter()?;
+        let statement = self.prepare(sql)?;
         self.begin_now()?;
         self.n_changes += 1;
-        self.wait(async |client| {
-            let mut copy = pin!(BinaryCopyInWriter::new(client.copy_in(sql).await?, types));
-            for values in rows {
-                let values: Vec<&(dyn ToSql + Sync)> =
-                    values.iter().map(|it| it as &(dyn ToSql + Sync)).collect();
-                copy.as_mut().write(&values).await?;
+        let mut refused = None;
+        let copied = self.wait(async |client| {
+            let mut copy = pin!(client.copy_in(&statement).await?);
+            for chunk in chunks {
+                match chunk {
+                    Ok(chunk) => copy.send(chunk).await?,
+                    Err(error) => {
+                        // Not being finished, it fails as a whole.
+                        refused = Some(error);
+                        return Ok(());
+                    }
+                }
             }
             copy.finish().await.map(|_| ())
-        })
+        });
+        match refused {
+            Some(error) => {
+                self.is_failed = true;
+                Err(error)
+            }
+            None => copied,
+        }
     }
 
     /// Runs one statement for each of many lists of values, in one flight; gives the rows of each.

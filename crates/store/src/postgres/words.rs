@@ -13,24 +13,49 @@ const INDEXED_BYTES: usize = 256 << 10;
 
 /// The text as words in lower case, without accents, apart by blanks.
 pub(super) fn folded(text: &str) -> String {
-    let mut out = String::with_capacity(text.len().min(INDEXED_BYTES));
-    let mut is_apart = true;
-    for character in text.nfkd().filter(|it| !is_combining_mark(*it)) {
-        if character.is_alphanumeric() {
-            out.extend(character.to_lowercase());
-            is_apart = false;
-        } else if !is_apart {
-            if INDEXED_BYTES <= out.len() {
-                break;
-            }
-            out.push(' ');
-            is_apart = true;
+    let mut words = Words { out: String::with_capacity(text.len().min(INDEXED_BYTES)), is_apart: true };
+    // What is not ASCII decomposes by itself: no accent goes over to a plain letter.
+    for run in text.as_bytes().chunk_by(|a, b| a.is_ascii() == b.is_ascii()) {
+        let is_taken = if run.is_ascii() {
+            run.iter().all(|byte| words.take(char::from(*byte)))
+        } else {
+            let run = std::str::from_utf8(run).unwrap_or_default();
+            run.nfkd().filter(|it| !is_combining_mark(*it)).all(|it| words.take(it))
+        };
+        if !is_taken {
+            break;
         }
     }
-    if is_apart {
-        out.pop();
+    words.out.truncate(words.out.trim_end_matches(' ').len());
+    words.out
+}
+
+/// A folded text in the making.
+struct Words {
+    out: String,
+    is_apart: bool,
+}
+
+impl Words {
+    /// Tells whether there is room for more words.
+    fn take(&mut self, character: char) -> bool {
+        if character.is_ascii_alphanumeric() {
+            self.out.push(character.to_ascii_lowercase());
+        } else if character.is_alphanumeric() {
+            self.out.extend(character.to_lowercase());
+        } else {
+            if !self.is_apart && INDEXED_BYTES <= self.out.len() {
+                return false;
+            }
+            if !self.is_apart {
+                self.out.push(' ');
+            }
+            self.is_apart = true;
+            return true;
+        }
+        self.is_apart = false;
+        true
     }
-    out
 }
 
 /// The query in `to_tsquery`'s language; empty when it can find nothing.

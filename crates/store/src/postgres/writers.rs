@@ -10,7 +10,7 @@ use super::fate::{self, Fate};
 use super::pool::Pool;
 use super::session::PgSession;
 use super::side::Side;
-use crate::tenant::{Job, Statistics};
+use crate::tenant::{Company, Job, Statistics};
 use crate::view::Shared;
 use crate::{Result, StoreError};
 
@@ -129,8 +129,9 @@ impl Inner {
         let mut state = self.lock();
         loop {
             if !state.jobs.is_empty() {
-                let n = state.jobs.len().min(self.shared.limits.batch_writes.max(1));
-                let jobs = state.jobs.drain(..n).collect();
+                let most = self.shared.limits.batch_writes.max(1);
+                let n = state.jobs.iter().take(most).take_while(|it| it.company() == Company::Any).count();
+                let jobs = state.jobs.drain(..n.max(1)).collect();
                 self.changed.notify_all();
                 return Some(jobs);
             }

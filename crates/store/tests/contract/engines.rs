@@ -99,3 +99,49 @@ pub(crate) fn sql(place: &Place, statements: &str) {
         asked.expect("statements");
     });
 }
+
+/// Another client's transaction in the schema of the tenant `t`, open.
+pub(crate) struct Held {
+    runtime: tokio::runtime::Runtime,
+    client: tokio_postgres::Client,
+    asking: tokio_postgres::Client,
+}
+
+impl Held {
+    /// Begins it with a statement.
+    pub(crate) fn lock(place: &Place, statement: &str) -> Self {
+        let Location::Postgres(url) = &place.location else { panic!("{} has no server", place.engine) };
+        let (url, catalogue) = url.split_once("catalogue=").expect("a catalogue");
+        let url = url.trim_end_matches(['?', '&']);
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .expect("a runtime");
+        let connect = async || {
+            let (client, connection) =
+                tokio_postgres::connect(url, tokio_postgres::NoTls).await.expect("a server");
+            tokio::spawn(connection);
+            client.batch_execute(&format!("SET search_path = \"{catalogue}:t\"")).await.expect("a schema");
+            client
+        };
+        let (client, asking) = runtime.block_on(async { (connect().await, connect().await) });
+        runtime.block_on(client.batch_execute(&format!("BEGIN; {statement}"))).expect("a lock");
+        Self { runtime, client, asking }
+    }
+
+    /// Waits, outside of it, until a query gives true.
+    pub(crate) fn wait_until(&self, query: &str) {
+        let until = std::time::Instant::now() + std::time::Duration::from_secs(120);
+        while !self.runtime.block_on(self.asking.query_one(query, &[])).expect("an answer").get::<_, bool>(0)
+        {
+            assert!(std::time::Instant::now() < until, "{query}");
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+    }
+
+    /// Ends it.
+    pub(crate) fn release(&self) {
+        self.runtime.block_on(self.client.batch_execute("COMMIT")).expect("an end");
+    }
+}

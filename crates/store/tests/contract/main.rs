@@ -1,6 +1,7 @@
 //! What the store promises, asked of every engine: the embedded one in a temporary folder, and PostgreSQL
 //! when `PINAKES_TEST_POSTGRES` names a cluster.
 
+mod bulk;
 mod copies;
 mod crash;
 mod damage;

@@ -5,7 +5,7 @@ use pinakes_store::{
 };
 use serde_json::json;
 
-use crate::engines::{engines, read, write};
+use crate::engines::{Held, engines, read, write};
 
 static BEFORE: Kind = Kind {
     columns: &[Column::one("name", Type::Text), Column::many("tags", Type::Text)],
@@ -140,4 +140,46 @@ fn members_can_be_declared_later() {
         write(&tenant, move |txn| txn.update_document(&document));
         assert_eq!(tenant.check().expect("a check"), Vec::<String>::new(), "{}", place.engine);
     }
+}
+
+/// The first declaration with one more index.
+static ONE_MORE_INDEX: Kind = Kind {
+    columns: BEFORE.columns,
+    indexes: &[Index::on(&["name"]), Index::on(&["class", "name"])],
+    facets: BEFORE.facets,
+    class_fields: BEFORE.class_fields,
+    members: BEFORE.members,
+    ..Kind::named("thing")
+};
+static FIFTH: &[&Kind] = &[&ONE_MORE_INDEX];
+
+#[test]
+fn indexes_are_made_while_writes_go_on() {
+    let Some(place) = engines().into_iter().find(|it| it.engine == "postgresql") else { return };
+    let tenant = place.tenant(FIRST);
+    let insert = |n: usize| {
+        write(&tenant, move |txn| {
+            let body = json!({"name": n.to_string(), "group": n % 3, "tags": ["a"]});
+            txn.insert(&BEFORE, &n.to_string(), &body).map(|_| ())
+        });
+    };
+    (0..20).for_each(insert);
+    // A transaction that has the table locked for writing holds the index up, and nothing else.
+    let held = Held::lock(&place, "LOCK TABLE k_thing IN ROW EXCLUSIVE MODE");
+    std::thread::scope(|scope| {
+        let opened = scope.spawn(|| place.tenant(FIFTH));
+        held.wait_until(
+            "SELECT EXISTS (SELECT 1 FROM pg_index WHERE indrelid = 'k_thing'::regclass AND NOT indisvalid)",
+        );
+        (20..40).for_each(insert);
+        assert!(!opened.is_finished(), "the index is not waited for");
+        held.release();
+        let opened = opened.join().expect("a tenant");
+        assert_eq!(ids(&opened, &ONE_MORE_INDEX, Expr::Is("name".into(), "39".into())), ["39"]);
+        assert_eq!(read(&opened, |view| view.count(&ONE_MORE_INDEX, &Expr::All)), 40);
+        assert_eq!(opened.check().expect("a check"), Vec::<String>::new());
+    });
+    let invalid = "DO $$ BEGIN IF EXISTS (SELECT 1 FROM pg_index WHERE indrelid = 'k_thing'::regclass AND NOT indisvalid) \
+                   THEN RAISE EXCEPTION 'an index is not valid'; END IF; END $$";
+    crate::engines::sql(&place, invalid);
 }

@@ -1,7 +1,9 @@
 //! Writing prepared records in batches, and keeping right what depends on several of them.
 
 use std::collections::{BTreeMap, HashSet};
+use std::ops::Range;
 use std::sync::Arc;
+use std::thread;
 
 use pinakes_store::{Document, Expr, Kind, StoreError, Tenant, Txn, Value as Condition};
 use serde_json::{Map, Value};
@@ -14,6 +16,8 @@ use crate::proposals::PROPOSAL;
 
 /// Proposals counted in one transaction.
 const STEP_PROPOSALS: usize = 100;
+/// Records from which on a batch is parted.
+const FEWEST_PARTED: usize = 200;
 
 /// An import under way into one tenant.
 pub struct Loading {
@@ -41,6 +45,20 @@ pub struct Written {
     pub refused: Vec<(usize, String)>,
 }
 
+impl Written {
+    fn and(mut self, other: Self) -> Self {
+        for (counts, more) in [
+            (&mut self.n_new, other.n_new),
+            (&mut self.n_replaced, other.n_replaced),
+            (&mut self.n_kept, other.n_kept),
+        ] {
+            more.into_iter().for_each(|(sort, n)| *counts.entry(sort).or_default() += n);
+        }
+        self.refused.extend(other.refused);
+        self
+    }
+}
+
 /// What became of one record.
 enum Fate {
     New,
@@ -61,12 +79,42 @@ impl Loading {
         Ok(Self { importer, tenant, existing, owner_groups, proposals, has_blocks, has_deferred })
     }
 
-    /// Writes a batch, all of it or nothing; it is on disk when this returns.
+    /// Writes a batch; it is on disk when this returns. All of it or nothing in the embedded engine; a database takes
+    /// records that do not depend on each other in several transactions at once.
     pub fn write(&mut self, batch: Vec<Prepared>) -> Result<Written, ImportError> {
         self.note(&batch);
+        let n_parts = self.n_parts(&batch);
+        let part_records = batch.len().div_ceil(n_parts).max(1);
         let batch: Arc<[Prepared]> = batch.into();
-        let (existing, has_blocks) = (self.existing, self.has_blocks);
-        self.tenant.write_blocking(move |txn| write_batch(txn, &batch, existing, has_blocks))
+        let parts = (0..batch.len()).step_by(part_records).map(|at| at..batch.len().min(at + part_records));
+        let write = |part: Range<usize>| {
+            let (batch, existing, has_blocks) = (Arc::clone(&batch), self.existing, self.has_blocks);
+            let begin = part.start;
+            let mut written = self
+                .tenant
+                .load_blocking(move |txn| write_batch(txn, &batch[part.clone()], existing, has_blocks))?;
+            written.refused.iter_mut().for_each(|it| it.0 += begin);
+            Ok(written)
+        };
+        let write = &write;
+        let results: Vec<Result<Written, ImportError>> = thread::scope(|scope| {
+            let mut parts = parts;
+            let first = parts.next();
+            let others: Vec<_> = parts.map(|part| scope.spawn(move || write(part))).collect();
+            let ended = others.into_iter().map(|it| it.join().unwrap_or(Err(StoreError::Panicked.into())));
+            first.map(write).into_iter().chain(ended).collect()
+        });
+        results.into_iter().try_fold(Written::default(), |sum, it| Ok(sum.and(it?)))
+    }
+
+    /// Into how many transactions a batch may be parted.
+    fn n_parts(&self, batch: &[Prepared]) -> usize {
+        if self.tenant.is_embedded() || self.has_blocks || batch.len() < FEWEST_PARTED {
+            return 1;
+        }
+        let mut seen = HashSet::new();
+        let are_apart = batch.iter().all(|it| seen.insert((it.sort, it.id())));
+        if are_apart { self.tenant.limits().tenant_writers.max(1) } else { 1 }
     }
 
     fn note(&mut self, batch: &[Prepared]) {
@@ -88,7 +136,7 @@ impl Loading {
     /// Ends an import: indexes, policies of new owner groups, numbers of datasets of proposals.
     pub fn finish(self) -> Result<(), ImportError> {
         if self.has_deferred {
-            self.tenant.write_blocking(|txn| txn.make_indexes(&DATASET))?;
+            self.tenant.make_indexes(&DATASET)?;
         }
         self.make_policies()?;
         let proposals: Vec<String> = self.proposals.into_iter().collect();

@@ -16,9 +16,9 @@ use crate::terminal::{counted, thousands};
 /// Records in a batch at most; each batch is a transaction.
 const BATCH_RECORDS: usize = 8_000;
 /// Bytes after which a batch is full.
-const BATCH_BYTES: usize = 16 << 20;
+const BATCH_BYTES: usize = 8 << 20;
 /// Batches that wait between two stages at most.
-const WAITING_BATCHES: usize = 2;
+const WAITING_BATCHES: usize = 1;
 /// Threads that prepare at most: the one that writes is the slower part beyond.
 const PREPARING_THREADS: usize = 4;
 

@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# Reads from a standby, within a bound: callers who are not logged in are answered by it, those who are by the primary.
+# A standby that is too far behind, or dead, is passed over.
+. "$(dirname "$0")/cluster.sh"
+
+make_cluster primary
+as_owner bash -c "echo 'host replication postgres 127.0.0.1/32 trust' >>'$WORK/primary/pg_hba.conf'"
+start_cluster primary
+as_owner "$PG_BIN/pg_basebackup" -d "$(url_of primary)" -D "$WORK/standby" -X stream -c fast
+as_owner touch "$WORK/standby/standby.signal"
+set_in_cluster standby primary_conninfo "'host=127.0.0.1 port=$(port_of primary) user=postgres'"
+set_in_cluster standby port "$(free_port)"
+start_cluster standby
+
+place="postgres://postgres@127.0.0.1:$(port_of primary),127.0.0.1:$(port_of standby)/postgres"
+echo a-password-of-drills | "$PINAKES" user add drill --group drill --data "$WORK/data" --database "$place" >/dev/null
+token=$("$PINAKES" token create drill --data "$WORK/data" --database "$place" 2>/dev/null)
+add() {
+    printf '{"pid":"drill/%s","type":"raw","datasetName":"n","owner":"drill","ownerGroup":"drill","contactEmail":"d@example.org","sourceFolder":"/d","creationLocation":"/D/1","creationTime":"2026-03-05T00:00:00.000Z","principalInvestigator":"d","isPublished":true}\n' "$1" |
+        "$PINAKES" import scicat --kind dataset --data "$WORK/data" --database "$place" - >/dev/null
+}
+add 1
+caught_up() { [ "$(sql standby "SELECT pg_last_wal_replay_lsn() >= '$(sql primary 'SELECT pg_current_wal_lsn()')'")" = t ]; }
+wait_for "the standby to catch up" caught_up
+
+# serve NAME BOUND
+serve() {
+    printf '[server]\ndatabase = "%s"\n[limits]\nstandby_lag_ms = %s\n' "$place" "$2" >"$WORK/$1.toml"
+    start_server "$1" --config "$WORK/$1.toml"
+    wait_for "server $1" ready "$1"
+}
+# count SERVER [HEADER...]: the number of datasets that a caller sees.
+count() {
+    local server=$1
+    shift
+    [ "$(status_of "$@" "$(server_url "$server")/api/v3/datasets/count")" = 200 ] || fail "$server: $(cat "$WORK/body")"
+    sed 's/[^0-9]//g' "$WORK/body"
+}
+logged_in=(-H "Authorization: Bearer $token")
+n_asked() { sql standby "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'pinakes'"; }
+
+serve current 0
+[ "$(count current)" = 1 ] && [ "$(n_asked)" = 0 ] || fail "a standby is asked although none may be"
+# As far behind as one likes: what it answers is what was when it stopped replaying.
+serve patient 3600000
+[ "$(count patient)" = 1 ] || fail "the standby shows $(count patient) datasets"
+[ "$(n_asked)" != 0 ] || fail "the standby was not asked"
+wait_for "the standby to catch up" caught_up
+sql standby 'SELECT pg_wal_replay_pause()' >/dev/null
+is_paused() { [ "$(sql standby "SELECT pg_get_wal_replay_pause_state()")" = paused ]; }
+wait_for "the standby to stop replaying" is_paused
+add 2
+[ "$(count patient)" = 1 ] || fail "who is not logged in was not answered by the standby"
+[ "$(count patient "${logged_in[@]}")" = 2 ] || fail "who is logged in does not see what was written"
+[ "$(count current)" = 2 ] || fail "the server that asks no standby shows $(count current) datasets"
+say "a standby answers who is not logged in, the primary who is"
+# Within a short bound one that stands still is soon too old.
+serve hasty 200
+sees_both() { [ "$(count hasty)" = 2 ]; }
+wait_for "the primary to be asked instead" sees_both
+for _ in 1 2 3 4 5; do [ "$(count hasty)" = 2 ] || fail "a standby that is too old was asked"; done
+say "a standby that is too far behind is passed over"
+sql standby 'SELECT pg_wal_replay_resume()' >/dev/null
+wait_for "the standby to catch up" caught_up
+kill_cluster standby
+for server in patient hasty; do
+    for _ in 1 2 3; do [ "$(count "$server")" = 2 ] || fail "$server shows $(count "$server") without the standby"; done
+    ready "$server" || fail "$server is not ready without a standby"
+done
+say "a standby that is dead is passed over"
