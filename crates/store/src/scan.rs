@@ -1,20 +1,20 @@
 //! How a query is answered: which index leads, what the engine decides, what is decided here.
 
-use std::collections::HashMap;
+mod facets;
+
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
 
-use crate::counters::{ALL_CLASSES, RECORDS, is_behind};
-use crate::document::{count as count_values, day_text};
+use crate::counters::{ALL_CLASSES, RECORDS};
+use crate::document::day_text;
 use crate::eval::{sort_order, value_at};
-use crate::plan::{Plan, many_table};
+use crate::plan::Plan;
 use crate::session::{Cell, Flavour, Row};
 use crate::view::State;
 use crate::{
-    Arity, Counts, Direction, End, Expr, FacetCount, Kind, Order, Path, Query, Result, StoreError, Type,
-    View, eval, text,
+    Arity, Counts, Direction, End, Expr, Kind, Order, Path, Query, Result, StoreError, Type, View, eval, text,
 };
 
 /// Below so many records, the engine's own choice is as good as any.
@@ -95,32 +95,6 @@ impl Scan {
         }
         let sql = format!("SELECT count(*) FROM \"k_{}\" r{}", self.kind.name, self.where_sql(view));
         Ok(view.session.first(&sql, &self.plan.values, |row| row.int(0))?.unwrap_or(0).cast_unsigned())
-    }
-
-    /// The counts of each facet.
-    pub(crate) fn facets(mut self, view: &mut View<'_>, facets: &[&str]) -> Result<Vec<Vec<FacetCount>>> {
-        if self.plan.is_empty {
-            return Ok(vec![Vec::new(); facets.len()]);
-        }
-        let is_counted =
-            view.state == State::Committed && self.plan.conditions.is_empty() && self.plan.residual.is_none();
-        if is_counted && !is_behind(&mut view.session, self.kind.name)? {
-            return facets.iter().map(|facet| self.counted(view, facet)).collect();
-        }
-        let mut lists: Vec<Option<Vec<FacetCount>>> = vec![None; facets.len()];
-        if self.plan.residual.is_none() {
-            for (list, facet) in lists.iter_mut().zip(facets) {
-                *list = self.facet_by_engine(view, facet)?;
-            }
-        }
-        let open: Vec<usize> = (0..facets.len()).filter(|index| lists[*index].is_none()).collect();
-        if !open.is_empty() {
-            let names: Vec<&str> = open.iter().map(|index| facets[*index]).collect();
-            for (index, list) in open.into_iter().zip(self.facets_by_body(view, &names)?) {
-                lists[index] = Some(list);
-            }
-        }
-        Ok(lists.into_iter().map(Option::unwrap_or_default).collect())
     }
 
     /// The sort as columns, or `None` when a path has none.
@@ -373,108 +347,6 @@ impl Scan {
         if conditions.is_empty() { String::new() } else { format!(" WHERE {}", conditions.join(" AND ")) }
     }
 
-    /// The counts of a facet over the allowed classes, from the counts kept by difference.
-    fn counted(&mut self, view: &mut View<'_>, facet: &str) -> Result<Vec<FacetCount>> {
-        let mut values: Vec<Cell> = vec![self.kind.name.into(), facet.into()];
-        let sql = match &self.plan.classes {
-            None => format!(
-                "SELECT value, CAST(sum(n) AS bigint) FROM facet WHERE kind = ?1 AND facet = ?2 AND class = {ALL_CLASSES} \
-                 GROUP BY value HAVING sum(n) <> 0 ORDER BY value DESC"
-            ),
-            Some(set) => {
-                values.push(Cell::Ints(set.numbers.clone()));
-                format!(
-                    "SELECT value, CAST(sum(n) AS bigint) FROM facet WHERE kind = ?1 AND facet = ?2 AND {} \
-                     GROUP BY value HAVING sum(n) <> 0 ORDER BY value DESC",
-                    view.session.flavour().in_set("class", 3)
-                )
-            }
-        };
-        view.session.all(&sql, &values, |row| {
-            Ok(FacetCount { value: row.text(0)?, n_records: row.int(1)?.cast_unsigned() })
-        })
-    }
-
-    /// The counts of a facet by grouping its column; `None` when it has none.
-    fn facet_by_engine(&mut self, view: &mut View<'_>, facet: &str) -> Result<Option<Vec<FacetCount>>> {
-        let Some(facet) = self.kind.facet_named(facet) else { return Ok(Some(Vec::new())) };
-        let Some(column) = self.kind.column_of(&Path::dotted(facet.path)) else { return Ok(None) };
-        if matches!(column.ty, Type::Instant | Type::Folded) && matches!(facet.counts, Counts::Values) {
-            return Ok(None);
-        }
-        let n_values = self.plan.values.len();
-        let condition = self.where_sql(view);
-        let table = self.kind.name;
-        let (value, from) = match (column.arity, facet.counts) {
-            (Arity::One, Counts::Values) => {
-                (format!("r.\"{}\"", column.name), format!("\"k_{table}\" r{condition}"))
-            }
-            (Arity::One, Counts::Days) => {
-                let days =
-                    format!("(r.\"{0}\" - ((r.\"{0}\" % {DAY_MS}) + {DAY_MS}) % {DAY_MS})", column.name);
-                (days, format!("\"k_{table}\" r{condition}"))
-            }
-            (Arity::Many, Counts::Values) => (
-                "x.value".to_owned(),
-                match view.session.flavour() {
-                    Flavour::Sqlite => {
-                        let many = many_table(self.kind, column);
-                        format!("{many} x JOIN \"k_{table}\" r ON r.key = x.key{condition}")
-                    }
-                    Flavour::Postgres => {
-                        format!(
-                            "\"k_{table}\" r CROSS JOIN unnest(r.\"{}\") x (value){condition}",
-                            column.name
-                        )
-                    }
-                },
-            ),
-            _ => {
-                self.plan.values.truncate(n_values);
-                return Ok(None);
-            }
-        };
-        let sql = format!("SELECT {value} AS v, count(*) FROM {from} GROUP BY v");
-        let (ty, counts) = (column.ty, facet.counts);
-        let rows = view.session.all(&sql, &self.plan.values, |row| Ok((row.cell(0)?, row.int(1)?)))?;
-        self.plan.values.truncate(n_values);
-        let mut list: Vec<FacetCount> = rows
-            .into_iter()
-            .filter_map(|(value, n)| {
-                Some(FacetCount { value: facet_text(value, ty, counts)?, n_records: n.cast_unsigned() })
-            })
-            .collect();
-        list.sort_unstable_by(|a, b| b.value.cmp(&a.value));
-        Ok(Some(list))
-    }
-
-    fn facets_by_body(&mut self, view: &mut View<'_>, names: &[&str]) -> Result<Vec<Vec<FacetCount>>> {
-        let facets: Vec<_> = names.iter().map(|name| self.kind.facet_named(name)).collect();
-        let mut counts: Vec<HashMap<String, u64>> = vec![HashMap::new(); names.len()];
-        self.each_body(view, "", |_, body| {
-            for (facet, counts) in facets.iter().zip(&mut counts) {
-                let Some(facet) = facet else { continue };
-                let mut seen = Vec::new();
-                count_values(facet.counts, body, facet.path, &mut |value| seen.push(value));
-                seen.sort_unstable();
-                seen.dedup();
-                for value in seen {
-                    *counts.entry(value).or_default() += 1;
-                }
-            }
-            ControlFlow::Continue(())
-        })?;
-        Ok(counts
-            .into_iter()
-            .map(|counts| {
-                let mut list: Vec<FacetCount> =
-                    counts.into_iter().map(|(value, n_records)| FacetCount { value, n_records }).collect();
-                list.sort_unstable_by(|a, b| b.value.cmp(&a.value));
-                list
-            })
-            .collect())
-    }
-
     /// Which index leads with the least rows touched, by the counts that are kept.
     fn choose_lead(&mut self, view: &mut View<'_>, order: &[(&'static str, Direction)]) -> Result<Lead> {
         if view.state == State::Open || order.len() > 1 || self.plan.has_text {
@@ -664,21 +536,6 @@ fn instant_text(ms: i64) -> String {
     let rest = ms.rem_euclid(DAY_MS);
     let (hour, minute, second) = (rest / 3_600_000, rest / 60_000 % 60, rest / 1_000 % 60);
     format!("{day}T{hour:02}:{minute:02}:{second:02}.{:03}Z", rest % 1_000)
-}
-
-/// The text under which a facet shows a column's value.
-fn facet_text(value: Cell, ty: Type, counts: Counts) -> Option<String> {
-    match (value, ty, counts) {
-        (Cell::Int(ms), Type::Instant, Counts::Days) => day_text(ms),
-        (Cell::Int(it), Type::Boolean, _) => Some((it != 0).to_string()),
-        (Cell::Int(number), ..) => Some(number.to_string()),
-        (Cell::Real(number), ..) => match Cell::number(number) {
-            Cell::Int(whole) => Some(whole.to_string()),
-            _ => Some(Json::from(number).to_string()),
-        },
-        (Cell::Text(text), ..) => Some(text),
-        _ => None,
-    }
 }
 
 fn parse(row: &Row<'_, '_>, column: usize) -> Result<Json> {

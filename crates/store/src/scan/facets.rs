@@ -1,0 +1,241 @@
+//! Counts by value: read where they are kept, otherwise computed on as little of each row as decides them.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+
+use rusqlite::types::ValueRef;
+use serde_json::Value as Json;
+
+use super::{DAY_MS, Scan};
+use crate::counters::{ALL_CLASSES, is_behind};
+use crate::document::{count as count_values, day_text};
+use crate::plan::many_table;
+use crate::session::{Cell, Flavour, Row};
+use crate::view::State;
+use crate::{Arity, Column, Counts, FacetCount, Path, Result, Type, View};
+
+impl Scan {
+    /// The counts of each facet.
+    pub(crate) fn facets(mut self, view: &mut View<'_>, facets: &[&str]) -> Result<Vec<Vec<FacetCount>>> {
+        if self.plan.is_empty {
+            return Ok(vec![Vec::new(); facets.len()]);
+        }
+        let is_counted =
+            view.state == State::Committed && self.plan.conditions.is_empty() && self.plan.residual.is_none();
+        if is_counted && !is_behind(&mut view.session, self.kind.name)? {
+            return facets.iter().map(|facet| self.counted(view, facet)).collect();
+        }
+        let mut lists: Vec<Option<Vec<FacetCount>>> = facets
+            .iter()
+            .map(|name| if self.kind.facet_named(name).is_none() { Some(Vec::new()) } else { None })
+            .collect();
+        if self.plan.residual.is_none() {
+            let held: Vec<_> =
+                (0..facets.len()).filter_map(|at| Some((at, self.held(facets[at])?))).collect();
+            // The embedded engine would read and sort the rows once for each.
+            let (together, alone): (Vec<_>, Vec<_>) = held.into_iter().partition(|(_, it)| {
+                it.column.arity == Arity::One && view.session.flavour() == Flavour::Sqlite
+            });
+            for (at, facet) in alone {
+                lists[at] = Some(self.grouped(view, facet)?);
+            }
+            let columns: Vec<Held> = together.iter().map(|it| it.1).collect();
+            for ((at, _), list) in together.into_iter().zip(self.tallied(view, &columns)?) {
+                lists[at] = Some(list);
+            }
+        }
+        let open: Vec<usize> = (0..facets.len()).filter(|index| lists[*index].is_none()).collect();
+        if !open.is_empty() {
+            let names: Vec<&str> = open.iter().map(|index| facets[*index]).collect();
+            for (index, list) in open.into_iter().zip(self.facets_by_body(view, &names)?) {
+                lists[index] = Some(list);
+            }
+        }
+        Ok(lists.into_iter().map(Option::unwrap_or_default).collect())
+    }
+
+    /// The counts of a facet over the allowed classes, from the counts kept by difference.
+    pub(super) fn counted(&mut self, view: &mut View<'_>, facet: &str) -> Result<Vec<FacetCount>> {
+        let mut values: Vec<Cell> = vec![self.kind.name.into(), facet.into()];
+        let sql = match &self.plan.classes {
+            None => format!(
+                "SELECT value, CAST(sum(n) AS bigint) FROM facet WHERE kind = ?1 AND facet = ?2 AND class = {ALL_CLASSES} \
+                 GROUP BY value HAVING sum(n) <> 0 ORDER BY value DESC"
+            ),
+            Some(set) => {
+                values.push(Cell::Ints(set.numbers.clone()));
+                format!(
+                    "SELECT value, CAST(sum(n) AS bigint) FROM facet WHERE kind = ?1 AND facet = ?2 AND {} \
+                     GROUP BY value HAVING sum(n) <> 0 ORDER BY value DESC",
+                    view.session.flavour().in_set("class", 3)
+                )
+            }
+        };
+        view.session.all(&sql, &values, |row| {
+            Ok(FacetCount { value: row.text(0)?, n_records: row.int(1)?.cast_unsigned() })
+        })
+    }
+
+    /// The column that holds what a facet counts.
+    fn held(&self, facet: &str) -> Option<Held> {
+        let facet = self.kind.facet_named(facet)?;
+        let column = self.kind.column_of(&Path::dotted(facet.path))?;
+        let is_as_written = !matches!(column.ty, Type::Instant | Type::Folded);
+        let is_held = match (column.arity, facet.counts) {
+            (_, Counts::Values) => is_as_written,
+            (Arity::One, Counts::Days) => true,
+            _ => false,
+        };
+        is_held.then_some(Held { column, counts: facet.counts })
+    }
+
+    /// The counts of a facet by grouping its column.
+    fn grouped(&mut self, view: &mut View<'_>, facet: Held) -> Result<Vec<FacetCount>> {
+        let n_values = self.plan.values.len();
+        let condition = self.where_sql(view);
+        let table = self.kind.name;
+        let (value, from) = match (facet.column.arity, view.session.flavour()) {
+            (Arity::One, _) => (facet.value_sql(), format!("\"k_{table}\" r{condition}")),
+            (Arity::Many, Flavour::Sqlite) => {
+                let many = many_table(self.kind, facet.column);
+                ("x.value".to_owned(), format!("{many} x JOIN \"k_{table}\" r ON r.key = x.key{condition}"))
+            }
+            (Arity::Many, Flavour::Postgres) => {
+                let name = facet.column.name;
+                let from = format!("\"k_{table}\" r CROSS JOIN unnest(r.\"{name}\") x (value){condition}");
+                ("x.value".to_owned(), from)
+            }
+        };
+        let sql = format!("SELECT {value} AS v, count(*) FROM {from} GROUP BY v");
+        let rows = view.session.all(&sql, &self.plan.values, |row| Ok((row.cell(0)?, row.int(1)?)))?;
+        self.plan.values.truncate(n_values);
+        Ok(facet.list(rows.into_iter().map(|(value, n)| (value, n.cast_unsigned()))))
+    }
+
+    /// The counts of facets over columns of the narrow row, in one pass over the rows of the embedded engine.
+    fn tallied(&mut self, view: &mut View<'_>, facets: &[Held]) -> Result<Vec<Vec<FacetCount>>> {
+        if facets.is_empty() {
+            return Ok(Vec::new());
+        }
+        let n_values = self.plan.values.len();
+        let condition = self.where_sql(view);
+        let values: Vec<String> = facets.iter().map(Held::value_sql).collect();
+        let sql = format!("SELECT {} FROM \"k_{}\" r{condition}", values.join(", "), self.kind.name);
+        let mut tallies: Vec<Tally> = facets.iter().map(|_| Tally::default()).collect();
+        view.session.rows(&sql, &self.plan.values, |row| {
+            for (index, tally) in tallies.iter_mut().enumerate() {
+                tally.add(&row, index)?;
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        self.plan.values.truncate(n_values);
+        Ok(facets.iter().zip(tallies).map(|(facet, tally)| facet.list(tally.cells())).collect())
+    }
+
+    fn facets_by_body(&mut self, view: &mut View<'_>, names: &[&str]) -> Result<Vec<Vec<FacetCount>>> {
+        let facets: Vec<_> = names.iter().map(|name| self.kind.facet_named(name)).collect();
+        let mut counts: Vec<HashMap<String, u64>> = vec![HashMap::new(); names.len()];
+        self.each_body(view, "", |_, body| {
+            for (facet, counts) in facets.iter().zip(&mut counts) {
+                let Some(facet) = facet else { continue };
+                let mut seen = Vec::new();
+                count_values(facet.counts, body, facet.path, &mut |value| seen.push(value));
+                seen.sort_unstable();
+                seen.dedup();
+                for value in seen {
+                    *counts.entry(value).or_default() += 1;
+                }
+            }
+            ControlFlow::Continue(())
+        })?;
+        Ok(counts
+            .into_iter()
+            .map(|counts| {
+                let mut list: Vec<FacetCount> =
+                    counts.into_iter().map(|(value, n_records)| FacetCount { value, n_records }).collect();
+                list.sort_unstable_by(|a, b| b.value.cmp(&a.value));
+                list
+            })
+            .collect())
+    }
+}
+
+/// A facet whose values a column holds.
+#[derive(Clone, Copy)]
+struct Held {
+    column: &'static Column,
+    counts: Counts,
+}
+
+impl Held {
+    /// What is counted of the row `r`.
+    fn value_sql(&self) -> String {
+        let name = self.column.name;
+        match self.counts {
+            Counts::Days => format!("(r.\"{name}\" - ((r.\"{name}\" % {DAY_MS}) + {DAY_MS}) % {DAY_MS})"),
+            _ => format!("r.\"{name}\""),
+        }
+    }
+
+    /// Each value as the facet shows it, largest first.
+    fn list(&self, counts: impl Iterator<Item = (Cell, u64)>) -> Vec<FacetCount> {
+        let mut list: Vec<FacetCount> = counts
+            .filter_map(|(value, n_records)| {
+                Some(FacetCount { value: facet_text(value, self.column.ty, self.counts)?, n_records })
+            })
+            .collect();
+        list.sort_unstable_by(|a, b| b.value.cmp(&a.value));
+        list
+    }
+}
+
+/// How often each value of a column came.
+#[derive(Default)]
+struct Tally {
+    texts: HashMap<String, u64>,
+    integers: HashMap<i64, u64>,
+    /// By their bits.
+    reals: HashMap<u64, u64>,
+}
+
+impl Tally {
+    fn add(&mut self, row: &Row<'_, '_>, column: usize) -> Result<()> {
+        if let Row::Sqlite(row) = row
+            && let ValueRef::Text(bytes) = row.get_ref(column)?
+            && let Ok(text) = std::str::from_utf8(bytes)
+            && let Some(n) = self.texts.get_mut(text)
+        {
+            *n += 1;
+            return Ok(());
+        }
+        match row.cell(column)? {
+            Cell::Text(text) => *self.texts.entry(text).or_default() += 1,
+            Cell::Int(it) => *self.integers.entry(it).or_default() += 1,
+            Cell::Real(it) => *self.reals.entry(it.to_bits()).or_default() += 1,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn cells(self) -> impl Iterator<Item = (Cell, u64)> {
+        let texts = self.texts.into_iter().map(|(it, n)| (Cell::Text(it), n));
+        let integers = self.integers.into_iter().map(|(it, n)| (Cell::Int(it), n));
+        let reals = self.reals.into_iter().map(|(it, n)| (Cell::Real(f64::from_bits(it)), n));
+        texts.chain(integers).chain(reals)
+    }
+}
+
+/// The text under which a facet shows a column's value.
+fn facet_text(value: Cell, ty: Type, counts: Counts) -> Option<String> {
+    match (value, ty, counts) {
+        (Cell::Int(ms), Type::Instant, Counts::Days) => day_text(ms),
+        (Cell::Int(it), Type::Boolean, _) => Some((it != 0).to_string()),
+        (Cell::Int(number), ..) => Some(number.to_string()),
+        (Cell::Real(number), ..) => match Cell::number(number) {
+            Cell::Int(whole) => Some(whole.to_string()),
+            _ => Some(Json::from(number).to_string()),
+        },
+        (Cell::Text(text), ..) => Some(text),
+        _ => None,
+    }
+}
