@@ -59,7 +59,10 @@ impl Scan {
         if plan.has_text {
             match view.state {
                 State::Committed => text::require_current(view, kind)?,
-                State::Open => while text::step(&mut view.session, kind)? == text::Progress::Behind {},
+                State::Open => {
+                    while text::step(&mut view.session, kind, text::STEP_RECORDS)? == text::Progress::Behind {
+                    }
+                }
             }
         }
         Ok(Self { kind, query: query.clone(), plan })

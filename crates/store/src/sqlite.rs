@@ -6,6 +6,7 @@
 //! have connections of their own and see the last committed state. A keeper writes the log back beside the
 //! writer, never in a caller's way unless the log has outgrown its bound.
 
+use std::cell::Cell;
 use std::collections::HashSet;
 use std::fs::File;
 use std::ops::ControlFlow;
@@ -24,7 +25,7 @@ use crate::session::Session;
 use crate::tenant::{Job, Statistics, WriteTimes};
 use crate::txn::Numbers;
 use crate::view::{Shared, State};
-use crate::{Class, Limits, Result, StoreError, Text, Txn, View, schema, text};
+use crate::{Class, Kind, Limits, Result, StoreError, Text, Txn, View, schema, text};
 
 /// Bytes of a new database's pages: bodies of a few KB fit, and a page that one index entry changes is written whole.
 const PAGE_BYTES: u32 = 8 << 10;
@@ -95,6 +96,7 @@ impl Sqlite {
             statistics: statistics.clone(),
             keeper: keeper.clone(),
             text_due: true,
+            text_behind: Cell::new(None),
             classes: HashSet::new(),
             put_off: PutOff::default(),
         };
@@ -228,6 +230,10 @@ impl Sqlite {
 
 /// How long writers may be kept from writing so that the log begins anew.
 const RESTART_PAUSE: Duration = Duration::from_millis(20);
+/// What of the log may be left when it begins anew: the writer waits while that is written.
+const RESTART_BYTES: u64 = 2 << 20;
+/// How many times its bound the log may hold before it begins anew whatever is left.
+const RESTART_TIMES: u64 = 4;
 /// How many times its bound the log may hold before writers are kept waiting for long reads.
 const LOG_TIMES: u64 = 16;
 /// Pause of a backup when another process holds a lock.
@@ -348,6 +354,8 @@ struct Writer {
     statistics: Arc<Statistics>,
     keeper: Arc<Keeper>,
     text_due: bool,
+    /// The kind whose text index was too far behind when it was last looked at.
+    text_behind: Cell<Option<&'static Kind>>,
     /// Classes known to be stored, so that most inserts ask nothing.
     classes: HashSet<(&'static str, Class)>,
     put_off: PutOff,
@@ -474,7 +482,7 @@ impl Writer {
         let numbers = sums.numbers;
         session.execute("UPDATE meta SET value = ?1 WHERE name = 'sequence'", &[numbers.sequence.into()])?;
         session.execute("UPDATE meta SET value = ?1 WHERE name = 'list'", &[numbers.list.into()])?;
-        self.bound_text_lag(&mut session)?;
+        self.bound_text_lag(&mut session, sums.n_texts)?;
         Ok(settlement)
     }
 
@@ -506,6 +514,7 @@ impl Writer {
             counters: Counters::default(),
             numbers: sums.numbers,
             n_bytes: 0,
+            n_texts: 0,
             classes: std::mem::take(&mut sums.classes),
             touched_schema: false,
             batch_classes: known,
@@ -545,6 +554,7 @@ impl Writer {
             Guard::Savepoint => undo_part(&mut txn.view.session)?,
         }
         sums.n_bytes += txn.n_bytes;
+        sums.n_texts += txn.n_texts;
         Ok(Ran::Done)
     }
 
@@ -557,14 +567,23 @@ impl Writer {
         Ok(Numbers { sequence: read("sequence")?, list: read("list")? })
     }
 
-    /// Under a load without pauses, writes pay for the text index once it is too far behind.
-    fn bound_text_lag(&self, session: &mut Session<'_>) -> Result<()> {
+    /// Under a load without pauses, writes pay for the text index once it is too far behind: each batch for as many
+    /// records as it wrote itself.
+    fn bound_text_lag(&self, session: &mut Session<'_>, n_written: usize) -> Result<()> {
         let most = self.shared.limits.text_lag_records;
-        let looks_due = self.statistics.batches.load(Ordering::Relaxed).is_multiple_of(TEXT_LOOK_BATCHES);
-        for kind in self.shared.kinds.iter().filter(|it| looks_due && it.text != Text::None) {
-            let lag = text::lag(session, kind, most + 1)?;
-            if most < lag && text::step(session, kind)? == text::Progress::Current {
+        if self.statistics.batches.load(Ordering::Relaxed).is_multiple_of(TEXT_LOOK_BATCHES) {
+            self.text_behind.set(None);
+            for kind in self.shared.kinds.iter().filter(|it| it.text != Text::None) {
+                if most < text::lag(session, kind, most + 1)? {
+                    self.text_behind.set(Some(kind));
+                }
+            }
+        }
+        if let Some(kind) = self.text_behind.get() {
+            let n_records = n_written.clamp(1, text::STEP_RECORDS);
+            if text::step(session, kind, n_records)? == text::Progress::Current {
                 tracing::debug!(kind = kind.name, "the text index caught up");
+                self.text_behind.set(None);
             }
         }
         Ok(())
@@ -589,7 +608,7 @@ impl Writer {
                 continue;
             }
             session.batch("BEGIN IMMEDIATE")?;
-            let step = text::step(&mut session, kind);
+            let step = text::step(&mut session, kind, text::STEP_BESIDE_RECORDS);
             session.batch(if step.is_ok() { "COMMIT" } else { "ROLLBACK" })?;
             self.keeper.note_commit();
             return step.map(|_| true);
@@ -603,6 +622,8 @@ impl Writer {
 struct Sums {
     numbers: Numbers,
     n_bytes: usize,
+    /// Records that the text index has to follow.
+    n_texts: usize,
     counters: Counters,
     /// Classes that the batch stored or found stored.
     classes: HashSet<(&'static str, Class)>,
@@ -673,20 +694,33 @@ impl Keeper {
 /// holding it, so that the log begins anew.
 fn write_back(connection: &Connection, log_bytes: u64) -> Result<()> {
     let page_bytes: i64 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
-    let waiting = |mode: &str| -> Result<u64> {
+    // Bytes of the log, and of them what is not written back.
+    let look = |mode: &str| -> Result<(u64, u64)> {
         let sql = format!("PRAGMA wal_checkpoint({mode})");
         let (log, done): (i64, i64) = connection.query_row(&sql, [], |row| Ok((row.get(1)?, row.get(2)?)))?;
-        Ok(((log - done).max(0) * page_bytes).cast_unsigned())
+        let bytes = |pages: i64| (pages.max(0) * page_bytes).cast_unsigned();
+        Ok((bytes(log), bytes(log - done)))
     };
-    if waiting("NOOP")? < log_bytes {
+    if look("NOOP")?.1 < log_bytes {
         return Ok(());
     }
-    let left = waiting("PASSIVE")?;
+    // What comes meanwhile is written beside the writer too, as long as each round leaves less than the one before.
+    let (mut log, mut left) = look("PASSIVE")?;
+    while RESTART_BYTES < left {
+        let before = left;
+        (log, left) = look("PASSIVE")?;
+        if before <= left {
+            break;
+        }
+    }
     // The writer waits while the rest is written, and a long read may hold that up: the further the log is
     // beyond its bound, the longer writers may be kept.
+    if RESTART_BYTES < left && log < RESTART_TIMES * log_bytes {
+        return Ok(());
+    }
     let patience = if left < LOG_TIMES * log_bytes { RESTART_PAUSE } else { LOCK_TIMEOUT };
     connection.busy_timeout(patience)?;
-    waiting("RESTART")?;
+    look("RESTART")?;
     connection.busy_timeout(LOCK_TIMEOUT)?;
     Ok(())
 }

@@ -178,6 +178,7 @@ impl Tenant {
         let (answer, receiver) = oneshot::channel();
         let give = move |given| answer.send(given).is_ok();
         let job = Write::job(closure, give, Company::Any);
+        self.engine_statistics().requested.fetch_add(1, Ordering::Relaxed);
         match &self.0.engine {
             Engine::Sqlite(engine) => engine.submit(job).map_err(|(_, error)| error)?,
             Engine::Postgres(engine) => engine.submit(job)?,
@@ -261,17 +262,31 @@ impl Tenant {
         self.read_for(Weight::Scan, UNBOUNDED, check::findings)
     }
 
+    fn engine_statistics(&self) -> &Statistics {
+        match &self.0.engine {
+            Engine::Sqlite(engine) => engine.statistics(),
+            Engine::Postgres(engine) => engine.statistics(),
+        }
+    }
+
+    /// Writes that wait in the queue now.
+    pub fn n_waiting(&self) -> u64 {
+        self.engine_statistics().queue_depth.load(Ordering::Relaxed)
+    }
+
     /// Figures for monitoring.
     pub fn statistics(&self) -> TenantStats {
-        let (it, n_idle_readers) = match &self.0.engine {
-            Engine::Sqlite(engine) => (engine.statistics(), engine.n_idle_readers()),
-            Engine::Postgres(engine) => (engine.statistics(), engine.n_idle_readers()),
+        let it = self.engine_statistics();
+        let n_idle_readers = match &self.0.engine {
+            Engine::Sqlite(engine) => engine.n_idle_readers(),
+            Engine::Postgres(engine) => engine.n_idle_readers(),
         };
         TenantStats {
             name: self.0.name.clone(),
             queue_depth: it.queue_depth.load(Ordering::Relaxed),
             n_batches: it.batches.load(Ordering::Relaxed),
             n_writes: it.writes.load(Ordering::Relaxed),
+            n_requested: it.requested.load(Ordering::Relaxed),
             commit_us: it.commit_us.load(Ordering::Relaxed),
             n_idle_readers,
         }
@@ -279,7 +294,8 @@ impl Tenant {
 
     fn catch_up_text(&self, kind: &'static Kind) -> Result<()> {
         loop {
-            let step = self.write_blocking(move |txn| text::step(&mut txn.view.session, kind))?;
+            let step =
+                self.write_blocking(move |txn| text::step(&mut txn.view.session, kind, text::STEP_RECORDS))?;
             if step == text::Progress::Current {
                 return Ok(());
             }
@@ -298,6 +314,9 @@ pub struct TenantStats {
     pub n_batches: u64,
     /// Writes in those commits.
     pub n_writes: u64,
+    /// Writes that were asked for by [`Tenant::write`], as requests do: work in the background waits on its own
+    /// thread ([`Tenant::write_blocking`]) and is not counted.
+    pub n_requested: u64,
     /// Time spent in those commits, in microseconds.
     pub commit_us: u64,
     /// Reading connections that wait for work.
@@ -310,6 +329,7 @@ pub(crate) struct Statistics {
     pub(crate) queue_depth: AtomicU64,
     pub(crate) batches: AtomicU64,
     pub(crate) writes: AtomicU64,
+    pub(crate) requested: AtomicU64,
     pub(crate) commit_us: AtomicU64,
 }
 

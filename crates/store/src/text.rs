@@ -11,8 +11,10 @@ use crate::postgres::words;
 use crate::session::{Flavour, Session};
 use crate::{Kind, Result, StoreError, Text, TextQuery, View};
 
-/// Records indexed in one step.
-pub(crate) const STEP_RECORDS: u32 = 1_000;
+/// Records indexed in one step when somebody waits for the index.
+pub(crate) const STEP_RECORDS: usize = 1_000;
+/// Records indexed in one step beside other writes, which wait meanwhile: some milliseconds.
+pub(crate) const STEP_BESIDE_RECORDS: usize = 100;
 
 /// The SQL condition that a record's text satisfies the query bound to parameter `n`, for a kind with text.
 pub(crate) fn condition(flavour: Flavour, kind: &Kind, n: usize) -> String {
@@ -72,17 +74,18 @@ pub(crate) enum Progress {
     Behind,
 }
 
-/// Indexes up to [`STEP_RECORDS`] records that wait.
-pub(crate) fn step(session: &mut Session<'_>, kind: &'static Kind) -> Result<Progress> {
+/// Indexes up to `most` of the records that wait.
+pub(crate) fn step(session: &mut Session<'_>, kind: &'static Kind, most: usize) -> Result<Progress> {
     if kind.text == Text::None || session.flavour() == Flavour::Postgres {
         return Ok(Progress::Current);
     }
     let name = kind.name;
     let waiting = format!(
         "SELECT r.key, r.sequence, b.body FROM \"k_{name}\" r JOIN \"b_{name}\" b ON b.key = r.key \
-         WHERE (SELECT sequence FROM text_mark WHERE kind = '{name}') < r.sequence ORDER BY r.sequence LIMIT {STEP_RECORDS}"
+         WHERE (SELECT sequence FROM text_mark WHERE kind = '{name}') < r.sequence ORDER BY r.sequence LIMIT ?1"
     );
-    let rows = session.all(&waiting, &[], |row| Ok((row.int(0)?, row.int(1)?, row.bytes(2)?)))?;
+    let most = most as u64;
+    let rows = session.all(&waiting, &[most.into()], |row| Ok((row.int(0)?, row.int(1)?, row.bytes(2)?)))?;
     let Some(last) = rows.last().map(|row| row.1) else { return Ok(Progress::Current) };
     for (key, _, body) in &rows {
         let text = searched_text(kind, body)
@@ -92,8 +95,7 @@ pub(crate) fn step(session: &mut Session<'_>, kind: &'static Kind) -> Result<Pro
         session.execute(&insert, &[(*key).into(), text.as_str().into()])?;
     }
     session.execute("UPDATE text_mark SET sequence = ?1 WHERE kind = ?2", &[last.into(), name.into()])?;
-    let is_last = (rows.len() as u64) < u64::from(STEP_RECORDS);
-    Ok(if is_last { Progress::Current } else { Progress::Behind })
+    Ok(if (rows.len() as u64) < most { Progress::Current } else { Progress::Behind })
 }
 
 /// What of the index does not agree with the records.

@@ -13,7 +13,7 @@ use crate::schema;
 use crate::session::{Cell, Flavour, Session};
 use crate::statements::{KindStatements, one_columns};
 use crate::tenant::IndexShare;
-use crate::{Class, Document, Kind, ListId, Record, Result, StoreError, Uniqueness, View, text};
+use crate::{Class, Document, Kind, ListId, Record, Result, StoreError, Text, Uniqueness, View, text};
 
 /// Numbers that a tenant gives out in order.
 #[derive(Debug, Default, Clone, Copy)]
@@ -30,6 +30,8 @@ pub struct Txn<'a> {
     pub(crate) counters: Counters,
     pub(crate) numbers: Numbers,
     pub(crate) n_bytes: usize,
+    /// Records written that the text index has to follow.
+    pub(crate) n_texts: usize,
     /// Classes that this transaction stored or found stored.
     pub(crate) classes: HashSet<(&'static str, Class)>,
     /// Whether indexes were taken away or made: what the engine's count of changed rows does not tell.
@@ -84,6 +86,7 @@ impl Txn<'_> {
     /// One record, in the engine where it is a narrow row and a body.
     fn insert_narrow(&mut self, document: &Document, version: u64) -> Result<Written> {
         let (kind, taken) = (document.kind, &document.taken);
+        self.n_texts += usize::from(kind.text != Text::None);
         let sequence = self.next_sequence();
         let statements = self.view.statements(kind)?;
         let session = &mut self.view.session;
@@ -272,6 +275,7 @@ impl Txn<'_> {
         if self.view.session.flavour() == Flavour::Postgres {
             return self.update_row(document, &old, &before, brings_list.is_some());
         }
+        self.n_texts += usize::from(kind.text != Text::None);
         let sequence = self.next_sequence();
         let statements = self.view.statements(kind)?;
         let session = &mut self.view.session;

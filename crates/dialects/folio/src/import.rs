@@ -16,6 +16,7 @@ mod journal;
 pub(crate) mod marc;
 mod matching;
 mod modify;
+mod pace;
 mod runner;
 mod setup;
 pub(crate) mod tree;

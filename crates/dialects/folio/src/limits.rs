@@ -2,7 +2,7 @@
 //! ([`crate::Settings`]).
 
 /// Records of an import's batch, at least and at most.
-pub(crate) const BATCH_RECORDS: (usize, usize) = (8, 256);
+pub(crate) const BATCH_RECORDS: (usize, usize) = (8, 1_024);
 /// Bytes of a batch's records at most.
 pub(crate) const BATCH_BYTES: usize = 1 << 20;
 /// Announced records that never came, each with a line of its own in the log.
@@ -17,8 +17,17 @@ pub(crate) const LEASE_MS: u32 = 5_000;
 pub(crate) const LEASE_WAIT_MS: u64 = 500;
 /// How often a server looks for imports that others have left.
 pub(crate) const LOOK_S: u64 = 10;
-/// How long a batch waits for interactive writes, at most.
+/// How long a batch waits for writes that wait, at most.
 pub(crate) const YIELD_MS: u64 = 20;
+/// How long after a request has written imports take others to be at work.
+pub(crate) const AT_WORK_S: u64 = 10;
+/// Pause between two batches beside others: so many times what the last one took with its commit.
+pub(crate) const PAUSE_TIMES: u32 = 1;
+/// Longest such pause.
+pub(crate) const PAUSE_MS: u64 = 50;
+/// How much the threads that prepare batches step back, from 0 to 19: a tenth of what others get.
+#[cfg(target_os = "linux")]
+pub(crate) const NICENESS: i32 = 10;
 /// Bytes of an upload that one write appends.
 pub(crate) const WRITE_BYTES: usize = 256 << 10;
 /// Bytes of an upload that one read takes.

@@ -30,9 +30,12 @@ pub struct Settings {
     pub batch_records: usize,
     /// Jobs of one tenant's imports that take turns (4); more wait until one of these has ended.
     pub import_jobs: u64,
-    /// How long a batch of an import may hold the tenant's writer, in milliseconds (7): batches grow and shrink
-    /// towards it.
+    /// How long a batch of an import may hold the tenant's writer while nobody else writes, in milliseconds (40):
+    /// batches grow and shrink towards it. One during which somebody wants to write ends with the record under way.
     pub import_hold_ms: u32,
+    /// The same for ten seconds after a request has written something, in milliseconds (3); then a batch is
+    /// followed by a pause as long as itself.
+    pub import_hold_beside_ms: u32,
     /// Records of one child of a file that is imported in parts (1,000).
     pub import_child_records: u64,
     /// Records in a row that cannot be read after which an import gives its file up (1,000).
@@ -64,7 +67,8 @@ impl Default for Settings {
             cql_clauses: 1_000,
             batch_records: 20_000,
             import_jobs: 4,
-            import_hold_ms: 7,
+            import_hold_ms: 40,
+            import_hold_beside_ms: 3,
             import_child_records: 1_000,
             import_unreadable_records: 1_000,
             authority_extended: false,

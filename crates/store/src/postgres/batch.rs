@@ -121,6 +121,7 @@ fn run_one(
         counters: Counters::default(),
         numbers: Numbers::default(),
         n_bytes: 0,
+        n_texts: 0,
         classes: HashSet::new(),
         touched_schema: false,
         batch_classes: &gathered.classes,

@@ -20,6 +20,7 @@ use super::matching::{Cache, Hit, Hits};
 use super::tree::{Action, Content, Entity, Node, React, Tree, Verb};
 use crate::collection::{Collection, Writer};
 use crate::error::FolioError;
+use crate::limits::BATCH_RECORDS;
 use crate::mapping::{self, Reference, Rules};
 use crate::source_storage::SOURCE_RECORD;
 use crate::{dates, json as text_form, modules};
@@ -84,6 +85,8 @@ pub(crate) struct ReadyAuthority {
 pub(crate) struct Outcome {
     pub(crate) entries: Vec<Entry>,
     pub(crate) n_failed: u64,
+    /// Records that were run, from the first on.
+    pub(crate) n_done: usize,
 }
 
 /// Why a batch has to be run again: what is known to fail now.
@@ -367,11 +370,13 @@ pub(crate) struct Found {
 }
 
 impl<'s, 't, 'v> Engine<'s, 't, 'v> {
-    /// Runs a batch. `failed` holds those known to fail, by position.
+    /// Runs a batch, or its beginning when others wait for the writer meanwhile. `failed` holds those known to fail, by
+    /// position.
     pub(crate) fn run(
         &mut self,
         batch: &[Prepared],
         failed: &HashMap<usize, String>,
+        is_waited_for: &dyn Fn() -> bool,
     ) -> Result<Outcome, BatchError> {
         let mut outcome = Outcome::default();
         self.cache = Cache::fetch(self.txn, self.setup, batch)?;
@@ -384,6 +389,10 @@ impl<'s, 't, 'v> Engine<'s, 't, 'v> {
                 outcome.n_failed += 1;
                 let entry = self.failed(prepared, &message)?;
                 outcome.entries.push(entry);
+            }
+            outcome.n_done = at + 1;
+            if BATCH_RECORDS.0 <= outcome.n_done && is_waited_for() {
+                break;
             }
         }
         Ok(outcome)

@@ -19,6 +19,8 @@ pub(crate) struct Incoming {
     pub(crate) order: u64,
     /// Where it stands, as errors name it: `record 3 (byte 1024)`.
     pub(crate) place: String,
+    /// Byte of its file at which it begins.
+    pub(crate) offset: u64,
     /// Its bytes, exactly.
     pub(crate) raw: Bytes,
     /// What was read; `Err` says why nothing was.
@@ -40,7 +42,7 @@ impl Incoming {
         let Coding::Marc(format) = coding else {
             let place = format!("record {} (byte 0)", order + 1);
             let message = format!("{place}: this content type is not read here");
-            return Self { order, place, raw: bytes, record: Err(message), warnings: Vec::new() };
+            return Self { order, place, offset: 0, raw: bytes, record: Err(message), warnings: Vec::new() };
         };
         let mut cut = pinakes_marc::records(format, &bytes);
         let mut raw = cut.next().unwrap_or_else(|| RawRecord::alone(&bytes));
@@ -51,7 +53,8 @@ impl Incoming {
     }
 
     fn of(parsed: ParsedRecord, raw: Bytes, order: u64) -> Self {
-        let place = format!("record {} (byte {})", parsed.number, parsed.offset);
+        let offset = parsed.offset;
+        let place = format!("record {} (byte {offset})", parsed.number);
         let texts = |least: Severity| -> Vec<String> {
             parsed.problems.iter().filter(|it| least <= it.severity()).map(ToString::to_string).collect()
         };
@@ -84,7 +87,7 @@ impl Incoming {
             }
         };
         let warnings = texts(Severity::Loss);
-        Self { order, place, raw, record, warnings }
+        Self { order, place, offset, raw, record, warnings }
     }
 
     /// The bytes as text; what is not UTF-8 is replaced.

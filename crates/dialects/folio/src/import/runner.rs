@@ -7,15 +7,18 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pinakes_accounts::{Clock, Entropy};
 use pinakes_http::Context;
 use pinakes_store::{Expr, Lease, Query, StoreError, Tenant, Txn};
 
 use super::job::{JOB, Job};
+use super::pace::Pace;
 use super::work::{Active, Step};
-use crate::limits::{LEASE_MS, LEASE_WAIT_MS, LOOK_S, YIELD_MS};
+#[cfg(target_os = "linux")]
+use crate::limits::NICENESS;
+use crate::limits::{LEASE_MS, LEASE_WAIT_MS, LOOK_S};
 use crate::settings::Settings;
 
 /// The queue and the job in it that all imports of a tenant are: whoever holds its lease runs them.
@@ -143,7 +146,11 @@ impl Imports {
         }
         let (shared, tenant) = (Arc::clone(&self.0), tenant.clone());
         let thread = std::thread::Builder::new().name("folio-import".to_owned());
-        if let Err(error) = thread.spawn(move || shared.serve(&tenant)) {
+        let serve = move || {
+            step_back();
+            shared.serve(&tenant);
+        };
+        if let Err(error) = thread.spawn(serve) {
             tracing::error!(%error, tenant = name, "no thread for imports; they wait for the next look");
             lock(&self.0.tenants).remove(&name);
         }
@@ -152,6 +159,20 @@ impl Imports {
     /// Runs one tenant's imports on this thread until there is nothing to do.
     pub(crate) fn run(&self, tenant: &Tenant) -> Result<(), StoreError> {
         self.0.work(tenant).map(drop)
+    }
+}
+
+/// Gives this thread, and those it starts, less of the processor than those that answer requests. On other systems than
+/// Linux a thread has no priority of its own.
+fn step_back() {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::process::{getpriority_process, setpriority_process};
+        let own = Some(rustix::thread::gettid());
+        let stepped_back = getpriority_process(own).and_then(|it| setpriority_process(own, it + NICENESS));
+        if let Err(error) = stepped_back {
+            tracing::debug!(%error, "imports run with the priority of requests");
+        }
     }
 }
 
@@ -252,9 +273,10 @@ impl Shared {
         };
         let heartbeat = tenant.keep_lease(lease.clone(), LEASE_MS)?;
         let mut active: HashMap<String, Active> = HashMap::new();
+        let mut pace = Pace::new(tenant, &self.parts.settings);
         let mut result = Ok(());
         while !heartbeat.is_lost() {
-            match self.round(tenant, &lease, &mut active) {
+            match self.round(tenant, &lease, &mut active, &mut pace) {
                 Ok(true) => {}
                 Ok(false) => break,
                 Err(StoreError::LeaseLost { .. }) => break,
@@ -279,6 +301,7 @@ impl Shared {
         tenant: &Tenant,
         lease: &Lease,
         active: &mut HashMap<String, Active>,
+        pace: &mut Pace,
     ) -> Result<bool, StoreError> {
         let pending = Query::filter(Expr::Is("_work.pending".into(), true.into()))
             .sorted("hrId", pinakes_store::Direction::Ascending);
@@ -290,10 +313,10 @@ impl Shared {
         active.retain(|id, _| jobs.iter().any(|it| it.id() == id));
         let mut did_any = false;
         for job in jobs {
-            give_way(tenant);
+            let hold = pace.next(tenant);
             let state = active.entry(job.id().to_owned()).or_default();
             let id = job.id().to_owned();
-            match state.step(tenant, lease, job, &self.parts, &self.permits)? {
+            match state.step(tenant, lease, job, hold, &self.parts, &self.permits)? {
                 Step::Did => did_any = true,
                 Step::Waits => {}
                 Step::Ended => {
@@ -303,13 +326,5 @@ impl Shared {
             }
         }
         Ok(did_any)
-    }
-}
-
-/// Lets writes that wait go first.
-fn give_way(tenant: &Tenant) {
-    let until = Instant::now() + Duration::from_millis(YIELD_MS);
-    while 0 < tenant.statistics().queue_depth && Instant::now() < until {
-        std::thread::sleep(Duration::from_micros(500));
     }
 }

@@ -37,14 +37,18 @@ pub(crate) enum Step {
 pub(crate) struct Active {
     setup: Option<Arc<Setup>>,
     file: Option<OpenFile>,
+    /// What the last batch has left, because others wanted to write.
+    rest: Option<Batch>,
     /// Records of the next batch, prepared while the last one was written.
     ahead: Option<Batch>,
     batch_records: usize,
+    /// How long the writer is held for each, as the last batch had it.
+    record_ms: f64,
 }
 
 impl Default for Active {
     fn default() -> Self {
-        Self { setup: None, file: None, ahead: None, batch_records: 32 }
+        Self { setup: None, file: None, rest: None, ahead: None, batch_records: 32, record_ms: 0.0 }
     }
 }
 
@@ -62,8 +66,11 @@ struct OpenFile {
 }
 
 /// Records ready for a transaction.
+#[derive(Clone)]
 struct Batch {
     records: Arc<Vec<Prepared>>,
+    /// The first of them that is not stored.
+    first: usize,
     /// Records of the job before it.
     from_order: u64,
     /// Where in the file the next one begins.
@@ -73,17 +80,53 @@ struct Batch {
     chunk: Option<(String, u64, bool)>,
 }
 
+impl Batch {
+    /// Its records that are not stored.
+    fn records(&self) -> &[Prepared] {
+        self.records.get(self.first..).unwrap_or_default()
+    }
+
+    /// The same batch as far as its first `n` records, which were stored.
+    fn up_to(&self, n: usize) -> Self {
+        let Some(next) = self.records().get(n) else { return self.clone() };
+        let n_left = (self.records().len() - n) as u64;
+        let chunk = self.chunk.clone().map(|(id, n_done, _)| (id, n_done - n_left, false));
+        Self { next_at: next.incoming.offset, is_last: false, chunk, ..self.clone() }
+    }
+
+    /// What is left of it when its first `n` records are stored.
+    fn after(&self, n: usize) -> Option<Self> {
+        let is_left = n < self.records().len();
+        is_left.then(|| Self {
+            first: self.first + n,
+            from_order: self.from_order + n as u64,
+            ..self.clone()
+        })
+    }
+}
+
+/// What came of writing a batch.
+struct Written {
+    step: Step,
+    /// Records that were stored, of those there were.
+    n_done: usize,
+    /// How long the writer was held.
+    held: Duration,
+}
+
 impl Active {
-    /// Does the next piece of work of a job.
+    /// Does the next piece of work of a job; a batch is to hold the tenant's writer for `hold`.
     pub(crate) fn step(
         &mut self,
         tenant: &Tenant,
         lease: &Lease,
         job: Job,
+        hold: Duration,
         parts: &Parts,
         permits: &Permits,
     ) -> Result<Step, StoreError> {
         let now_ms = parts.clock.now_ms();
+        self.fit(hold);
         match job.work("source").as_str() {
             Some("split") => permits.run(|| split(tenant, lease, &job, parts)),
             Some("file") if job.work("format").is_null() => {
@@ -124,11 +167,15 @@ impl Active {
             }
         };
         let from_order = job.work_number("order");
-        let ahead = self.ahead.take().filter(|it| it.from_order == from_order);
-        let batch = match ahead {
+        let rest = self.rest.take().filter(|it| it.from_order == from_order);
+        let batch = match rest {
+            Some(rest) => Some(rest),
+            None => self.ahead.take().filter(|it| it.from_order == from_order),
+        };
+        let batch = match batch {
             Some(batch) => Some(batch),
             None => {
-                self.file = None;
+                (self.file, self.ahead) = (None, None);
                 permits.run(|| self.read(tenant, job, &setup, now_ms))?
             }
         };
@@ -140,30 +187,33 @@ impl Active {
         {
             return fail(tenant, lease, job, "RECORD_UPDATE_ERROR", &message, now_ms);
         }
-        let is_file = batch.chunk.is_none();
+        let prepares = batch.chunk.is_none() && !batch.is_last && self.ahead.is_none();
         let batch = Arc::new(batch);
         let (writing, wrote) = (Arc::clone(&batch), Arc::clone(&setup));
         let write = || write(tenant, lease, job.id(), &wrote, &writing, parts);
-        let (written, ahead) = if is_file && !batch.is_last {
+        let written = if prepares {
             // The next batch is prepared while this one is written.
-            std::thread::scope(|scope| {
+            let (written, ahead) = std::thread::scope(|scope| {
                 let preparing = scope.spawn(|| permits.run(|| self.read_file(&setup, now_ms)));
                 let written = write();
                 (written, preparing.join().unwrap_or(Err(StoreError::Panicked)))
-            })
+            });
+            self.ahead = ahead?;
+            written?
         } else {
-            (write(), Ok(None))
+            write()?
         };
-        let (outcome, held) = written?;
-        self.ahead = ahead?;
-        self.adapt(batch.records.len(), held, f64::from(parts.settings.import_hold_ms.max(1)));
-        Ok(outcome)
+        self.record_ms = written.held.as_secs_f64() * 1e3 / written.n_done.max(1) as f64;
+        self.rest = batch.after(written.n_done);
+        Ok(written.step)
     }
 
     /// Brings the time that a batch holds the writer towards what it should be.
-    fn adapt(&mut self, n_records: usize, held: Duration, wanted_ms: f64) {
-        let per_record = held.as_secs_f64() * 1e3 / n_records.max(1) as f64;
-        let fitting = (wanted_ms / per_record.max(1e-3)) as usize;
+    fn fit(&mut self, hold: Duration) {
+        if self.record_ms <= 0.0 {
+            return;
+        }
+        let fitting = (hold.as_secs_f64() * 1e3 / self.record_ms) as usize;
         let (least, most) = BATCH_RECORDS;
         // No more than twice as many at once: one quick batch says little.
         self.batch_records = fitting.clamp(least, most).min(self.batch_records * 2);
@@ -209,7 +259,7 @@ impl Active {
             file.order = ahead;
             is_last = file.kept.is_none();
         }
-        Ok(Some(Batch { records: Arc::new(records), from_order, next_at, is_last, chunk: None }))
+        Ok(Some(Batch { records: Arc::new(records), first: 0, from_order, next_at, is_last, chunk: None }))
     }
 }
 
@@ -321,6 +371,7 @@ fn read_chunk(
     let is_done = list.len() as u64 <= done;
     Ok(Some(Batch {
         records: Arc::new(records),
+        first: 0,
         from_order: job.work_number("order"),
         next_at: 0,
         is_last: false,
@@ -443,40 +494,48 @@ fn write(
     setup: &Arc<Setup>,
     batch: &Arc<Batch>,
     parts: &Parts,
-) -> Result<(Step, Duration), StoreError> {
+) -> Result<Written, StoreError> {
     let mut failed = KnownFailures::new();
+    let whole = batch;
     loop {
-        let (setup, batch, known) = (Arc::clone(setup), Arc::clone(batch), failed.clone());
+        let (setup, batch, known) = (Arc::clone(setup), Arc::clone(whole), failed.clone());
         let (lease, job_id) = (lease.clone(), job_id.to_owned());
+        let others = tenant.is_embedded().then(|| tenant.clone());
         let (now_ms, entropy) = (parts.clock.now_ms(), parts.entropy.clone());
         let result = tenant.write_blocking(move |txn: &mut Txn<'_>| {
             let started = Instant::now();
             let writer = Writer::new(now_ms, setup.user_id.clone(), entropy.clone());
-            let step = store(txn, &lease, &job_id, &setup, &batch, &known, writer)?;
-            Ok((step, started.elapsed()))
+            // One writer serves all: who waits for it need not wait for the rest of the batch.
+            let is_waited_for = || others.as_ref().is_some_and(|it| 0 < it.n_waiting());
+            let whose = (&lease, job_id.as_str());
+            let (step, n_done) = store(txn, whose, &setup, &batch, &known, writer, &is_waited_for)?;
+            Ok(Written { step, n_done, held: started.elapsed() })
         });
         match result {
             Ok(done) => return Ok(done),
             Err(BatchError::Late(FailedLate { at, message })) => {
                 failed.insert(at, message);
             }
-            Err(BatchError::Lost) => return Ok((Step::Ended, Duration::ZERO)),
+            Err(BatchError::Lost) => {
+                let n_done = whole.records().len();
+                return Ok(Written { step: Step::Ended, n_done, held: Duration::ZERO });
+            }
             Err(BatchError::Store(error)) => return Err(error),
             Err(BatchError::Other(message)) => return Err(StoreError::Damaged(message)),
         }
     }
 }
 
-/// The transaction of a batch.
+/// The transaction of a batch; gives also how many of its records are stored, all unless it was waited for.
 fn store(
     txn: &mut Txn<'_>,
-    lease: &Lease,
-    job_id: &str,
+    (lease, job_id): (&Lease, &str),
     setup: &Setup,
     batch: &Batch,
     failed: &HashMap<usize, String>,
     writer: Writer,
-) -> Result<Step, BatchError> {
+    is_waited_for: &dyn Fn() -> bool,
+) -> Result<(Step, usize), BatchError> {
     let now_ms = writer.now_ms;
     renew(txn, lease)?;
     let job = Job::get(txn, job_id)?;
@@ -485,10 +544,13 @@ fn store(
     };
     let outcome: Outcome = {
         let mut engine = Engine { setup, txn, writer, now_ms, cache: Default::default() };
-        engine.run(&batch.records, failed)?
+        engine.run(batch.records(), failed, is_waited_for)?
     };
+    let n_done = outcome.n_done;
+    let batch = &batch.up_to(n_done);
+    let records = &batch.records()[..n_done];
     store_entries(txn, job_id, batch.from_order, &outcome.entries, now_ms)?;
-    let done = batch.from_order + batch.records.len() as u64;
+    let done = batch.from_order + n_done as u64;
     job.set_work("order", done);
     job.set_work("at", batch.next_at);
     job.set_work("failed", job.work_number("failed") + outcome.n_failed);
@@ -500,8 +562,8 @@ fn store(
         let incoming = &record.incoming;
         !entry.error.is_empty() && (incoming.record.is_err() || !incoming.warnings.is_empty())
     };
-    let run = batch.records.iter().zip(&outcome.entries).rev().take_while(is_garbage).count();
-    let before = if run == batch.records.len() { job.work_number("unreadable") } else { 0 };
+    let run = records.iter().zip(&outcome.entries).rev().take_while(is_garbage).count();
+    let before = if run == n_done { job.work_number("unreadable") } else { 0 };
     let n_unreadable = before + run as u64;
     job.set_work("unreadable", n_unreadable);
     let total = job.total();
@@ -531,7 +593,7 @@ fn store(
         step = Step::Ended;
     }
     job.save(txn)?;
-    Ok(step)
+    Ok((step, n_done))
 }
 
 /// A chunk whose records are all stored: its id stays known.
@@ -701,4 +763,44 @@ fn split(tenant: &Tenant, lease: &Lease, job: &Job, parts: &Parts) -> Result<Ste
         parent.save(txn)?;
         Ok(Step::Ended)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn prepared(order: u64) -> Prepared {
+        let incoming = Incoming { offset: order * 100, ..Incoming::sent(Coding::Other, Bytes::new(), order) };
+        let (title, record_id, external_id) = (String::new(), order.to_string(), String::new());
+        Prepared { incoming, title, record_id, external_id, authority: None }
+    }
+
+    fn batch(chunk: Option<(String, u64, bool)>) -> Batch {
+        let records = Arc::new((10..20).map(prepared).collect());
+        let is_last = chunk.is_none();
+        Batch { records, first: 0, from_order: 10, next_at: 2_000, is_last, chunk }
+    }
+
+    #[test]
+    fn a_batch_that_ends_early_leaves_the_rest() {
+        let whole = batch(None);
+        let part = whole.up_to(4);
+        assert_eq!((part.next_at, part.is_last), (1_400, false));
+        let rest = whole.after(4).unwrap();
+        assert_eq!((rest.from_order, rest.records().len(), rest.records()[0].incoming.order), (14, 6, 14));
+        let part = rest.up_to(1);
+        assert_eq!((part.next_at, part.is_last), (1_500, false));
+        let end = rest.up_to(6);
+        assert_eq!((end.next_at, end.is_last), (2_000, true));
+        assert!(rest.after(6).is_none() && whole.after(10).is_none());
+    }
+
+    #[test]
+    fn a_chunk_is_done_with_its_last_record() {
+        let whole = batch(Some(("c".to_owned(), 30, true)));
+        assert_eq!(whole.up_to(4).chunk, Some(("c".to_owned(), 24, false)));
+        let rest = whole.after(4).unwrap();
+        assert_eq!(rest.up_to(5).chunk, Some(("c".to_owned(), 29, false)));
+        assert_eq!(rest.up_to(6).chunk, Some(("c".to_owned(), 30, true)));
+    }
 }

@@ -1,5 +1,6 @@
 //! Imports end to end over HTTP: records by chunk, files, split files; matches and updates; what is broken.
 
+mod beside;
 mod broken;
 mod files;
 
