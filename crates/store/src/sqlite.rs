@@ -97,6 +97,7 @@ impl Sqlite {
             keeper: keeper.clone(),
             text_due: true,
             text_behind: Cell::new(None),
+            n_texts_owed: Cell::new(0),
             classes: HashSet::new(),
             put_off: PutOff::default(),
         };
@@ -356,6 +357,8 @@ struct Writer {
     text_due: bool,
     /// The kind whose text index was too far behind when it was last looked at.
     text_behind: Cell<Option<&'static Kind>>,
+    /// Records written since writes paid for the text index.
+    n_texts_owed: Cell<usize>,
     /// Classes known to be stored, so that most inserts ask nothing.
     classes: HashSet<(&'static str, Class)>,
     put_off: PutOff,
@@ -567,8 +570,8 @@ impl Writer {
         Ok(Numbers { sequence: read("sequence")?, list: read("list")? })
     }
 
-    /// Under a load without pauses, writes pay for the text index once it is too far behind: each batch for as many
-    /// records as it wrote itself.
+    /// Under a load without pauses, writes pay for the text index once it is too far behind: for as many records as
+    /// they wrote, in steps, because the index takes each step as a segment of its own and merges them later.
     fn bound_text_lag(&self, session: &mut Session<'_>, n_written: usize) -> Result<()> {
         let most = self.shared.limits.text_lag_records;
         if self.statistics.batches.load(Ordering::Relaxed).is_multiple_of(TEXT_LOOK_BATCHES) {
@@ -579,9 +582,13 @@ impl Writer {
                 }
             }
         }
-        if let Some(kind) = self.text_behind.get() {
-            let n_records = n_written.clamp(1, text::STEP_RECORDS);
-            if text::step(session, kind, n_records)? == text::Progress::Current {
+        let n_owed = self.n_texts_owed.get() + n_written.max(1);
+        self.n_texts_owed.set(n_owed);
+        if let Some(kind) = self.text_behind.get()
+            && text::STEP_BESIDE_RECORDS <= n_owed
+        {
+            self.n_texts_owed.set(0);
+            if text::step(session, kind, n_owed.min(text::STEP_RECORDS))? == text::Progress::Current {
                 tracing::debug!(kind = kind.name, "the text index caught up");
                 self.text_behind.set(None);
             }

@@ -14,7 +14,7 @@ use crate::{Kind, Result, StoreError, Text, TextQuery, View};
 /// Records indexed in one step when somebody waits for the index.
 pub(crate) const STEP_RECORDS: usize = 1_000;
 /// Records indexed in one step beside other writes, which wait meanwhile: some milliseconds.
-pub(crate) const STEP_BESIDE_RECORDS: usize = 100;
+pub(crate) const STEP_BESIDE_RECORDS: usize = 250;
 
 /// The SQL condition that a record's text satisfies the query bound to parameter `n`, for a kind with text.
 pub(crate) fn condition(flavour: Flavour, kind: &Kind, n: usize) -> String {
