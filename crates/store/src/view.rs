@@ -112,6 +112,26 @@ impl<'a> View<'a> {
         self.visit_keys(kind, &keys, &mut visit).map(|_| ())
     }
 
+    /// The same with each record's id and body, parsed.
+    ///
+    /// Errors: a stored body is not JSON.
+    pub fn for_each_body(
+        &mut self,
+        kind: &'static Kind,
+        query: &Query,
+        mut visit: impl FnMut(&str, Json) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let mut damaged = None;
+        self.for_each(kind, query, |record| match record.json() {
+            Ok(body) => visit(&record.id, body),
+            Err(error) => {
+                damaged = Some(error);
+                ControlFlow::Break(())
+            }
+        })?;
+        damaged.map_or(Ok(()), Err)
+    }
+
     /// Without an order or a limit the answer may be everything: its keys are not held together.
     fn for_each_in_steps(
         &mut self,

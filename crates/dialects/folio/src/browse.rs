@@ -78,28 +78,16 @@ async fn browse(call: Call, list: &'static List) -> Answer {
     let read = move |view: &mut View<'_>| -> Result<Value, FolioError> {
         let place = Place { key: (list.key)(&term), includes };
         let mut window = Window::new(place, n_before, n_after);
-        let mut broken = None;
-        view.for_each(&(list.of)().kind, &Query::filter(pinakes_store::Expr::All), |record| {
-            match record.json() {
-                Ok(body) => {
-                    for row in (list.rows)(&body) {
-                        let is_of_type =
-                            types.is_empty() || types.iter().any(|it| Some(*it) == row.ty.as_deref());
-                        if is_of_type && matches(&fits, &row.shown) {
-                            window.add((list.key)(&row.text), row, &record.id);
-                        }
-                    }
-                    ControlFlow::Continue(())
-                }
-                Err(error) => {
-                    broken = Some(error);
-                    ControlFlow::Break(())
+        let all = Query::filter(pinakes_store::Expr::All);
+        view.for_each_body(&(list.of)().kind, &all, |id, body| {
+            for row in (list.rows)(&body) {
+                let is_of_type = types.is_empty() || types.iter().any(|it| Some(*it) == row.ty.as_deref());
+                if is_of_type && matches(&fits, &row.shown) {
+                    window.add((list.key)(&row.text), row, id);
                 }
             }
+            ControlFlow::Continue(())
         })?;
-        if let Some(error) = broken {
-            return Err(error.into());
-        }
         let mut found = window.finish(list.anchors[0], (is_around && marks).then_some(term.as_str()));
         for item in &mut found.items {
             (list.complete)(view, item)?;

@@ -211,26 +211,15 @@ async fn count(mut call: Call) -> Answer {
     let read = move |view: &mut View<'_>| -> Result<Vec<Value>, FolioError> {
         let mut counts: BTreeMap<String, u64> = ids.iter().map(|it| (it.clone(), 0)).collect();
         let wanted = ids.iter().map(|it| StoreValue::Text(it.clone())).collect();
-        let mut broken = None;
-        view.for_each(&LINKS, &Query::filter(Expr::In("links.authorityId".into(), wanted)), |record| {
-            match record.json() {
-                Ok(body) => {
-                    for link in body["links"].as_array().into_iter().flatten() {
-                        if let Some(n) = text_at(link, "authorityId").and_then(|it| counts.get_mut(it)) {
-                            *n += 1;
-                        }
-                    }
-                    ControlFlow::Continue(())
-                }
-                Err(error) => {
-                    broken = Some(error);
-                    ControlFlow::Break(())
+        let linking = Query::filter(Expr::In("links.authorityId".into(), wanted));
+        view.for_each_body(&LINKS, &linking, |_, body| {
+            for link in body["links"].as_array().into_iter().flatten() {
+                if let Some(n) = text_at(link, "authorityId").and_then(|it| counts.get_mut(it)) {
+                    *n += 1;
                 }
             }
+            ControlFlow::Continue(())
         })?;
-        if let Some(error) = broken {
-            return Err(error.into());
-        }
         Ok(ids.iter().map(|it| json!({"id": it, "totalLinks": counts.get(it)})).collect())
     };
     let list = call.db().read(Weight::Scan, read).await?;

@@ -190,16 +190,9 @@ async fn authorities(call: Call) -> Answer {
             })?;
         let fits = cql::meaning(&page.cql.condition, &ROW, &ROW_NAMES, &mut |_| Ok::<_, FolioError>(None))?;
         let order = cql::order(&page.cql, &ROW_NAMES);
-        let (mut rows, mut total, mut broken) = (Vec::new(), 0_u64, None);
+        let (mut rows, mut total) = (Vec::new(), 0_u64);
         let is_sorted = !order.is_empty();
-        view.for_each(&AUTHORITIES.kind, &Query::filter(candidates), |record| {
-            let authority = match record.json() {
-                Ok(authority) => authority,
-                Err(error) => {
-                    broken = Some(error);
-                    return ControlFlow::Break(());
-                }
-            };
+        view.for_each_body(&AUTHORITIES.kind, &Query::filter(candidates), |_, authority| {
             for row in headings::rows(&authority) {
                 let shown = headings::shown(&authority, &row);
                 if matches(&fits, &shown) {
@@ -211,9 +204,6 @@ async fn authorities(call: Call) -> Answer {
             }
             ControlFlow::Continue(())
         })?;
-        if let Some(error) = broken {
-            return Err(error.into());
-        }
         if is_sorted {
             sort(&mut rows, &order);
             let bound = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);

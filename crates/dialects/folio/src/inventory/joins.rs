@@ -99,24 +99,18 @@ fn gathered(
     filter: Expr,
     field: &str,
 ) -> Result<BTreeSet<String>, FolioError> {
-    let (mut found, mut broken) = (BTreeSet::new(), None);
-    view.for_each(&collection.kind, &Query::filter(filter), |record| {
-        if field == "id" {
+    let mut found = BTreeSet::new();
+    let next = |n: usize| if JOINED_RECORDS < n { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+    if field == "id" {
+        view.for_each(&collection.kind, &Query::filter(filter), |record| {
             found.insert(record.id);
-        } else {
-            match record.json() {
-                Ok(body) => found.extend(text_at(&body, field).map(str::to_owned)),
-                Err(error) => broken = Some(error),
-            }
-        }
-        if broken.is_some() || JOINED_RECORDS < found.len() {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
-        }
-    })?;
-    if let Some(error) = broken {
-        return Err(error.into());
+            next(found.len())
+        })?;
+    } else {
+        view.for_each_body(&collection.kind, &Query::filter(filter), |_, body| {
+            found.extend(text_at(&body, field).map(str::to_owned));
+            next(found.len())
+        })?;
     }
     if JOINED_RECORDS < found.len() {
         return Err(FolioError::bad_request(format!(
