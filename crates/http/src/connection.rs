@@ -23,6 +23,38 @@ const LINGER_BYTES: usize = 64 << 20;
 /// The name as HTTP libraries write it, and as some clients look for it.
 const ETAG: (&[u8], &[u8]) = (b"\r\netag:", b"\r\nETag:");
 
+/// Heads that hyper does not take, and answers itself without a body.
+const NOT_TAKEN: [(&str, u16, &str); 3] = [
+    ("Bad Request", 400, "the request line or a header field is malformed"),
+    ("URI Too Long", 414, "the request line is too long"),
+    (
+        "Request Header Fields Too Large",
+        431,
+        "the request line and the header fields are too large, or the fields too many",
+    ),
+];
+
+/// hyper's own answer to a head that it does not take, with a body that says what is wrong; `None` for anything else.
+/// Which dialect was meant is not known then: the shape is one whose `message` most clients show.
+fn explained(answer: &[u8]) -> Option<Vec<u8>> {
+    let after = answer.strip_prefix(b"HTTP/1.1 ").filter(|it| it.starts_with(b"4"))?;
+    let (reason, status, message) = NOT_TAKEN.iter().find(|(reason, status, _)| {
+        // Nothing but these fields: whatever the shell answers has more.
+        let head = format!("{status} {reason}\r\nconnection: close\r\ncontent-length: 0\r\ndate: ");
+        after.strip_prefix(head.as_bytes()).is_some_and(is_end_of_date)
+    })?;
+    let body = format!(r#"{{"message":"{message}","error":"{reason}","statusCode":{status}}}"#);
+    let length =
+        format!("content-length: {}\r\ncontent-type: application/json; charset=utf-8\r\n", body.len());
+    let text = std::str::from_utf8(answer).ok()?.replacen("content-length: 0\r\n", &length, 1);
+    Some([text, body].concat().into_bytes())
+}
+
+/// Whether this is a date and the end of the head: `Sun, 22 Nov 2026 08:40:20 GMT`.
+fn is_end_of_date(rest: &[u8]) -> bool {
+    rest.strip_suffix(b" GMT\r\n\r\n").is_some_and(|it| it.len() == 25 && !it.contains(&b'\r'))
+}
+
 /// What the handlers of a connection tell its stream.
 #[derive(Debug, Default)]
 pub(crate) struct ConnectionState {
@@ -118,6 +150,20 @@ impl Connection {
         outcome
     }
 
+    /// Writes an answer in the place of `bytes`. It is short: a client whose window does not take it whole is cut off.
+    fn write_instead(
+        &mut self,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+        answer: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        // The client may still be sending what was not taken.
+        self.state.linger();
+        let written = ready!(Pin::new(&mut self.stream).poll_write(context, answer))?;
+        let is_whole = written == answer.len();
+        Poll::Ready(if is_whole { Ok(bytes.len()) } else { Err(io::ErrorKind::WriteZero.into()) })
+    }
+
     /// Reads what still comes and throws it away, until the client closes, or time or patience ends.
     fn poll_linger(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let Some(closing) = &mut self.closing else { return Poll::Ready(Ok(())) };
@@ -172,6 +218,8 @@ impl AsyncWrite for Connection {
     ) -> Poll<io::Result<usize>> {
         let outcome = if self.state.spell_etag.load(Ordering::Relaxed) {
             self.write_respelled(context, bytes)
+        } else if let Some(answer) = explained(bytes) {
+            self.write_instead(context, bytes, &answer)
         } else {
             Pin::new(&mut self.stream).poll_write(context, bytes)
         };
@@ -183,8 +231,8 @@ impl AsyncWrite for Connection {
         context: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        if self.state.spell_etag.load(Ordering::Relaxed) {
-            let first = slices.iter().find(|it| !it.is_empty()).map_or(&[][..], |it| it);
+        let first = slices.iter().find(|it| !it.is_empty()).map_or(&[][..], |it| it);
+        if self.state.spell_etag.load(Ordering::Relaxed) || explained(first).is_some() {
             return self.poll_write(context, first);
         }
         let outcome = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
@@ -210,5 +258,29 @@ impl AsyncWrite for Connection {
             self.closing = Some(Closing { until, left_bytes: LINGER_BYTES });
         }
         self.poll_linger(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_bare_refusals_are_explained() {
+        let bare = "HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\
+                    date: Sun, 22 Nov 2026 08:40:20 GMT\r\n\r\n";
+        let whole = explained(bare.as_bytes()).map(|it| String::from_utf8_lossy(&it).into_owned());
+        let (head, body) = whole.as_deref().and_then(|it| it.split_once("\r\n\r\n")).unwrap_or_default();
+        assert!(head.contains(&format!("\r\ncontent-length: {}\r\n", body.len())), "{head}");
+        assert!(body.ends_with(r#""error":"Request Header Fields Too Large","statusCode":431}"#), "{body}");
+        for other in [
+            bare.replace("431 Request Header Fields Too Large", "404 Not Found"),
+            bare.replace("date", "x-request-id: 1\r\ndate"),
+            format!("{bare}more"),
+            bare.replace("\r\n\r\n", "\r\n"),
+            String::new(),
+        ] {
+            assert_eq!(explained(other.as_bytes()), None, "{other}");
+        }
     }
 }

@@ -47,7 +47,7 @@ pub use context::{Asking, Context, Db};
 pub use cors::Cors;
 pub use metrics::Metrics;
 pub use mount::Mount;
-pub use path::{DoubleSlashes, FinalSlash, PathRules};
+pub use path::{AskedUri, DoubleSlashes, FinalSlash, PathRules};
 pub use refusal::{Refusal, retry_after_s, status_of_store};
 pub use request_id::X_REQUEST_ID;
 pub use serve::{Drained, listen};

@@ -10,6 +10,7 @@ use serde_json::Value;
 use tower::{Layer, Service};
 
 use crate::cors::Cors;
+use crate::etag::Tagging;
 use crate::path::PathRules;
 use crate::refusal::Refusal;
 use crate::stages::RequestScope;
@@ -29,6 +30,8 @@ pub struct Mount {
     pub path_rules: PathRules,
     /// Who may read its answers from pages of other origins.
     pub cors: Cors,
+    /// Which of its answers carry an entity tag.
+    pub tagging: Tagging,
     /// Renders what the shell refuses (panics, timeouts) in the dialect's shape.
     pub refuse: fn(Refusal) -> Response,
 }
@@ -44,6 +47,7 @@ impl Mount {
             openapi: Value::Null,
             path_rules: PathRules::default(),
             cors: Cors::Off,
+            tagging: Tagging::default(),
             refuse: Refusal::plain,
         }
     }

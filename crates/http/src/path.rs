@@ -9,6 +9,10 @@ use std::collections::HashMap;
 use http::Uri;
 use http::uri::PathAndQuery;
 
+/// What the client asked for, among a request's extensions where the path was rewritten.
+#[derive(Debug, Clone)]
+pub struct AskedUri(pub Uri);
+
 /// What is done to the paths of a dialect before routing. `Default` does nothing.
 #[derive(Debug, Clone, Default)]
 pub struct PathRules {

@@ -23,9 +23,11 @@ use crate::body::Watched;
 use crate::compress;
 use crate::connection::ConnectionState;
 use crate::context::Context;
+use crate::etag::Tagged;
 use crate::metrics::Metrics;
 use crate::mount::{Mount, Mounts};
 use crate::openapi;
+use crate::path::AskedUri;
 use crate::refusal::Refusal;
 use crate::request_id::{RequestIds, X_REQUEST_ID};
 use crate::stages::RequestScope;
@@ -137,7 +139,11 @@ impl Shell {
             mount.cors.put(request.headers(), answer.headers_mut());
             return Answered { dialect: mount.dialect, answer };
         }
+        let tagged = Tagged::of(mount.tagging, request.method(), request.headers());
         let mut answer = self.dispatched(mount, request, scope, id).await;
+        if let Some(tagged) = tagged {
+            answer = tagged.tag(answer).await;
+        }
         if let Some(wish) = wish {
             answer = compress::compress(wish, answer).await;
         }
@@ -156,7 +162,8 @@ impl Shell {
         id: &HeaderValue,
     ) -> Response {
         if let Some(uri) = mount.path_rules.rewrite(request.uri()) {
-            *request.uri_mut() = uri;
+            let asked = std::mem::replace(request.uri_mut(), uri);
+            request.extensions_mut().insert(AskedUri(asked));
         }
         let request = request.map(|body| Watched::wrap(body, scope));
         let work = Arc::clone(scope).run(mount.router.clone().oneshot(request));

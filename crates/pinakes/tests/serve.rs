@@ -79,7 +79,7 @@ fn it_serves_and_stops_at_sigterm_and_sigint() -> Outcome {
         let (printed, code) = server.stop(signal)?;
         assert_eq!(code, Some(0), "{printed}");
         for part in [
-            "scicat   /api/v3 /api/v4 /explorer-json",
+            "scicat   /api/v3 /api/v4 /explorer /explorer-json",
             "/metrics",
             "stopped; all answers under way were finished",
         ] {

@@ -61,6 +61,17 @@ impl Scicat {
         stages::timed(Stage::Parse, || self.parse_object(&bytes))
     }
 
+    /// The same of a body that may be left out, which is `{}` then.
+    pub async fn optional_object(
+        &self,
+        headers: &HeaderMap,
+        body: Body,
+    ) -> Result<Map<String, Value>, ScicatError> {
+        let limits = self.context.limits();
+        let bytes = body::receive(headers, body, limits.body_bytes, limits).await?;
+        if bytes.is_empty() { Ok(Map::new()) } else { self.parse_object(&bytes) }
+    }
+
     /// Parses a body that was received.
     pub fn parse_object(&self, bytes: &Bytes) -> Result<Map<String, Value>, ScicatError> {
         if bytes.is_empty() {
@@ -72,7 +83,7 @@ impl Scicat {
             Err(fault) if fault.category == JsonCategory::Depth => {
                 Err(ScicatError::bad_request(fault.to_string()))
             }
-            Err(_) => Err(ScicatError::bad_request(json_fault(bytes))),
+            Err(fault) => Err(ScicatError::bad_request(json_fault(bytes, &fault))),
         }
     }
 }
@@ -192,8 +203,9 @@ pub fn json_parameter(name: &str, text: &str) -> Result<Value, ScicatError> {
     })
 }
 
-/// Why a body is no JSON, as the original says it.
-pub fn json_fault(body: &[u8]) -> String {
+/// Why a body is no JSON, as the original says it; what only the parser here refuses (a number out of range, a lone
+/// surrogate) in its own words.
+pub fn json_fault(body: &[u8], fault: &dyn std::fmt::Display) -> String {
     let text = String::from_utf8_lossy(body);
-    json_error::body_error(&text).unwrap_or_else(|| "the body is not JSON that is understood here".to_owned())
+    json_error::body_error(&text).unwrap_or_else(|| fault.to_string())
 }

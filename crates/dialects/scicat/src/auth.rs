@@ -33,7 +33,7 @@ pub(crate) fn routes() -> Router<Scicat> {
 /// `{username, password}` for a token, which is sent as `access_token` and, for old clients, as `id`.
 async fn login(app: State<Scicat>, asker: Asker, headers: HeaderMap, body: Body) -> Answer {
     let refused = || ScicatError::bare(StatusCode::UNAUTHORIZED);
-    let body = app.object(&headers, body).await?;
+    let body = app.optional_object(&headers, body).await?;
     let text = |name: &str| body.get(name).and_then(Value::as_str);
     let (Some(username), Some(password)) = (text("username"), text("password")) else {
         return Err(refused());

@@ -3,6 +3,7 @@
 
 mod files;
 mod handlers;
+mod metadata;
 mod receive;
 
 use std::ops::ControlFlow;
@@ -162,8 +163,12 @@ fn parts(chunk: &[u8], fields: &Projection) -> serde_json::Result<String> {
 pub(crate) fn follow(block: &mut Value, dataset: &Value) {
     let Some(block) = block.as_object_mut() else { return };
     for field in ["ownerGroup", "accessGroups", "instrumentGroup", "isPublished", "sharedWith"] {
+        // The original's blocks have no such list: it is there only where it says something.
+        let is_shown = |it: &Value| {
+            !it.is_null() && (field != "sharedWith" || it.as_array().is_some_and(|it| !it.is_empty()))
+        };
         match dataset.get(field) {
-            Some(value) if !value.is_null() => {
+            Some(value) if is_shown(value) => {
                 block.insert(field.to_owned(), value.clone());
             }
             _ => {

@@ -2,6 +2,7 @@
 //!
 //! Source: the tables and lists of sections 4, 5, 7 and 8 of the `SciCat` contract.
 
+pub mod account;
 pub mod attachment;
 pub mod datablock;
 pub mod dataset;

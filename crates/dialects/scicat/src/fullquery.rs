@@ -81,10 +81,10 @@ fn member(
             other => Err(ScicatError::bad_request(format!("isPublished must be a boolean, found {other}"))),
         },
         "metadataKey" | "metadataKeys" => Ok(Expr::All),
-        "sharedWith" | "ownerGroup" | "accessGroups" => Ok(match groups(value) {
-            Some(values) => Expr::In(name.into(), values),
-            None => Expr::All,
-        }),
+        "sharedWith" | "ownerGroup" | "accessGroups" => match groups(value) {
+            Some(values) => Ok(Expr::In(name.into(), values)),
+            None => field(name, value, search.kind),
+        },
         name if name == search.quantity_key => quantities(value, search.quantities, units),
         name => field(name, value, search.kind),
     }

@@ -53,7 +53,9 @@ pub(crate) fn routes() -> Router<Scicat> {
 pub(crate) fn of_new_group(app: &Scicat, dataset: &Map<String, Value>, username: &str) -> Value {
     let managers: Vec<&str> = resource::text(dataset, "ownerEmail").split(',').map(str::trim).collect();
     let mut policy = Map::new();
-    policy.insert("_id".to_owned(), app.new_object_id().into());
+    let id = app.new_object_id();
+    policy.insert("_id".to_owned(), id.clone().into());
+    policy.insert("id".to_owned(), id.into());
     policy.insert("ownerGroup".to_owned(), resource::text(dataset, "ownerGroup").into());
     policy.insert("manager".to_owned(), json!(managers));
     let redundancy = redundancy(resource::text(dataset, "classification"));
@@ -124,7 +126,9 @@ async fn create(app: State<Scicat>, asker: Asker, headers: HeaderMap, body: Body
     resource::require_sound(&dto::POLICY.check(&body, Form::Create))?;
     let group = resource::text(&body, "ownerGroup").to_owned();
     let mut policy = Map::new();
-    policy.insert("_id".to_owned(), app.new_object_id().into());
+    let id = app.new_object_id();
+    policy.insert("_id".to_owned(), id.clone().into());
+    policy.insert("id".to_owned(), id.into());
     resource::complete(&mut policy, body, &dto::POLICY);
     resource::sign(&mut policy, &asker.username(), &app.now());
     let taken = ScicatError::conflict(format!("Policy with ownerGroup {group} already exists"));

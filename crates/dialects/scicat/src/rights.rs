@@ -72,6 +72,11 @@ impl Rights {
         self.is_privileged || self.may_update(class)
     }
 
+    /// Whether the caller's role allows to patch any lifecycle at all.
+    pub fn has_lifecycle_role(&self) -> bool {
+        self.may_update_lifecycles || self.has_update_role()
+    }
+
     /// Whether the caller may patch the lifecycle of a dataset.
     pub fn may_update_lifecycle(&self, class: &Json) -> bool {
         self.may_update_lifecycles || self.may_update(class)

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::routing::{get, post};
-use pinakes_http::{Context, Cors, FinalSlash, Mount, PathRules};
+use axum::{Extension, Router};
+use pinakes_http::etag::Tagging;
+use pinakes_http::{AskedUri, Context, Cors, FinalSlash, Mount, PathRules};
 
 use crate::app::Scicat;
 use crate::datasets::{change, create, facets, lifecycle, read, v4};
@@ -42,8 +43,9 @@ pub fn mount(context: Context, settings: Settings, testing: testing::Testing) ->
         path_rules: PathRules::default().words(WORDS).final_slash(FinalSlash::Drop),
         openapi: openapi::document(),
         cors: Cors::Anyone,
+        tagging: Tagging::EveryAnswer,
         refuse: |refusal| render(&refusal),
-        ..Mount::new("scicat", &["/api/v3", "/api/v4", "/explorer-json"], router)
+        ..Mount::new("scicat", &["/api/v3", "/api/v4", "/explorer", "/explorer-json"], router)
     }
 }
 
@@ -89,13 +91,14 @@ fn datasets_v4() -> Router<Scicat> {
 }
 
 /// `Cannot GET /api/v3/nothing`.
-async fn not_found(method: http::Method, uri: http::Uri) -> ScicatError {
+async fn not_found(method: http::Method, uri: http::Uri, asked: Option<Extension<AskedUri>>) -> ScicatError {
+    let uri = asked.map_or(uri, |it| it.0.0);
     let path = uri.path_and_query().map_or_else(|| uri.path(), http::uri::PathAndQuery::as_str);
     ScicatError::not_found(format!("Cannot {method} {path}"))
 }
 
 /// Words of paths, whose case does not matter.
-const WORDS: [&str; 72] = [
+const WORDS: [&str; 73] = [
     "admin",
     "affiliation",
     "amend",
@@ -161,6 +164,7 @@ const WORDS: [&str; 72] = [
     "v3",
     "v4",
     "whoami",
+    "explorer",
     "explorer-json",
     "reset-to-default",
     "stream",

@@ -118,6 +118,9 @@ pub struct Settings {
     pub frontend_theme: String,
     /// Schema of published data's metadata (`PUBLISHED_DATA_CONFIG_FILE`, as JSON text).
     pub published_data_config: String,
+    /// JSON schema of the metadata of files in blocks, as JSON text (`DATAFILES_METADATA_SCHEMA`, the text or the name of
+    /// a file with it). Empty: such metadata is refused.
+    pub datafiles_metadata_schema: String,
 }
 
 /// A type of job and who may create and change such jobs.
@@ -243,6 +246,7 @@ impl Default for Settings {
             frontend_config: "{}".to_owned(),
             frontend_theme: "{}".to_owned(),
             published_data_config: r#"{"metadataSchema":{},"uiSchema":{}}"#.to_owned(),
+            datafiles_metadata_schema: String::new(),
         }
     }
 }
@@ -273,6 +277,9 @@ pub enum SettingsError {
     /// The pid pattern is no regular expression that is understood here.
     #[error("dataset_creation_validation_regex: {0}")]
     Pattern(String),
+    /// The schema of files' metadata is no JSON object.
+    #[error("datafiles_metadata_schema: expected a JSON object: {0}")]
+    Schema(String),
     /// An action of a type of jobs cannot be taken.
     #[error("job type {name}: {reason}")]
     Action {
@@ -366,6 +373,13 @@ impl Settings {
                 *field = value.to_string();
             }
         }
+        if let Some(value) = text("DATAFILES_METADATA_SCHEMA") {
+            self.datafiles_metadata_schema = if value.trim_start().starts_with('{') {
+                value
+            } else {
+                json_file::<serde_json::Value>("DATAFILES_METADATA_SCHEMA", &value)?.to_string()
+            };
+        }
         self.checked()
     }
 
@@ -376,6 +390,11 @@ impl Settings {
                 actions::prepare(list)
                     .map_err(|reason| SettingsError::Action { name: job_type.name.clone(), reason })?;
             }
+        }
+        let schema = self.datafiles_metadata_schema.trim();
+        if !schema.is_empty() {
+            let parsed = serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(schema);
+            parsed.map_err(|error| SettingsError::Schema(error.to_string()))?;
         }
         let known = Subsystem::names();
         if let Some(found) = self.trackables.iter().find(|it| !known.contains(&it.as_str())) {

@@ -160,32 +160,39 @@ fn window(limits: Option<&Value>, known_fields: &[&str]) -> Result<Window, Scica
         None | Some(Value::Null) => {
             vec![Order { path: Path::dotted("createdAt"), direction: Direction::Descending }]
         }
-        Some(Value::Object(map)) => {
-            map.iter().map(|(name, it)| sort(name, it, known_fields)).collect::<Result<_, _>>()?
-        }
-        Some(other) => {
-            return Err(ScicatError::bad_request(format!("limits.sort must be an object, found {other}")));
+        Some(wanted) => {
+            let names = wanted.as_object().into_iter().flat_map(Map::keys);
+            if let Some(name) = names.into_iter().find(|it| !is_known(it, known_fields)) {
+                return Err(unknown(&format!("limits.sort.{name}")));
+            }
+            sort(wanted)?
         }
     };
     Ok(Window { skip: number(limits, "skip")?.unwrap_or(0), limit, order })
 }
 
-fn sort(name: &str, direction: &Value, known_fields: &[&str]) -> Result<Order, ScicatError> {
-    if !is_known(name, known_fields) {
-        return Err(unknown(&format!("limits.sort.{name}")));
-    }
-    let direction = match direction {
-        Value::String(text) if text == "asc" => Direction::Ascending,
-        Value::String(text) if text == "desc" => Direction::Descending,
-        Value::Number(number) if number.as_i64() == Some(1) => Direction::Ascending,
-        Value::Number(number) if number.as_i64() == Some(-1) => Direction::Descending,
-        other => {
-            return Err(ScicatError::bad_request(format!(
-                "limits.sort.{name} must be asc or desc, found {other}"
-            )));
-        }
+/// A sort as v4 writes it: `{"createdAt":"asc","size":"desc"}`.
+///
+/// Errors: 400 in shape E1 for what is no object, and for a direction that is none.
+pub(crate) fn sort(wanted: &Value) -> Result<Vec<Order>, ScicatError> {
+    let Value::Object(map) = wanted else {
+        return Err(ScicatError::bad_request(format!("limits.sort must be an object, found {wanted}")));
     };
-    Ok(Order { path: Path::dotted(name), direction })
+    let order = |(name, direction): (&String, &Value)| {
+        let direction = match direction {
+            Value::String(text) if text == "asc" => Direction::Ascending,
+            Value::String(text) if text == "desc" => Direction::Descending,
+            Value::Number(number) if number.as_i64() == Some(1) => Direction::Ascending,
+            Value::Number(number) if number.as_i64() == Some(-1) => Direction::Descending,
+            other => {
+                return Err(ScicatError::bad_request(format!(
+                    "limits.sort.{name} must be asc or desc, found {other}"
+                )));
+            }
+        };
+        Ok(Order { path: Path::dotted(name), direction })
+    };
+    map.iter().map(order).collect()
 }
 
 fn number(limits: &Map<String, Value>, name: &str) -> Result<Option<u64>, ScicatError> {

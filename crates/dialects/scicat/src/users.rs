@@ -110,7 +110,7 @@ async fn token(
     body: Body,
 ) -> Answer {
     require_admin(&asker)?;
-    let life_s = match optional_object(&app, &headers, body).await?.get("expiresIn") {
+    let life_s = match app.optional_object(&headers, body).await?.get("expiresIn") {
         None | Some(Value::Null) => app.settings.jwt_expires_in,
         Some(value) => life_s(value).ok_or_else(|| {
             let expected =
@@ -124,17 +124,6 @@ async fn token(
     let mut claims = shown(&user);
     claims.insert("groups".to_owned(), json!(user.groups));
     Ok(signed(&app, &asker, Value::Object(claims), life_s))
-}
-
-/// A body that may be left out.
-async fn optional_object(
-    app: &Scicat,
-    headers: &HeaderMap,
-    body: Body,
-) -> Result<Map<String, Value>, ScicatError> {
-    let limits = app.context.limits();
-    let bytes = pinakes_http::body::receive(headers, body, limits.body_bytes, limits).await?;
-    if bytes.is_empty() { Ok(Map::new()) } else { app.parse_object(&bytes) }
 }
 
 /// The seconds of `"2h"`, `"30 minutes"`, `3600` or `"never"`; 100 years at most.

@@ -163,7 +163,8 @@ impl Field {
         Field { scope: Scope::CreateOnly, ..self }
     }
 
-    fn is_known_to(&self, form: Form) -> bool {
+    /// Whether a body of that form may name the field.
+    pub(crate) fn is_known_to(&self, form: Form) -> bool {
         form == Form::Create || self.scope == Scope::Always
     }
 }

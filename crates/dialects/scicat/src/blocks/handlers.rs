@@ -10,6 +10,7 @@ use pinakes_http::{answer, stages};
 use pinakes_store::{Document, Expr, Kind, Query, Record, StoreError, Value as Condition, View, Weight};
 use serde_json::{Map, Value, json};
 
+use super::metadata::MetadataSchema;
 use super::receive::{Received, receive};
 use super::{ARCHIVED, FILES, ORIG, Sort, add_to_dataset, files, follow};
 use crate::app::{Asker, Path, QueryText, Scicat, json_parameter};
@@ -32,10 +33,13 @@ pub(super) fn routes() -> Router<Scicat> {
     Router::new()
         .merge(routes_of(&ORIG, "origdatablocks"))
         .merge(routes_of(&ARCHIVED, "datablocks"))
-        .route("/api/v3/origdatablocks/isvalid", post(|a, b, c, d| is_valid(a, b, c, d, &ORIG, Api::V3)))
+        .route(
+            "/api/v3/origdatablocks/isvalid",
+            post(|a, b, c, d| is_valid(a, b, None, c, d, &ORIG, Api::V3)),
+        )
         .route(
             "/api/v3/datasets/{pid}/origdatablocks/isvalid",
-            post(|a, b, Path(_): Path<String>, c, d| is_valid(a, b, c, d, &ORIG, Api::V3)),
+            post(|a, b, Path(pid): Path<String>, c, d| is_valid(a, b, Some(pid), c, d, &ORIG, Api::V3)),
         )
         .route("/api/v3/origdatablocks/fullquery", get(|a, b, c| full_query(a, b, c, &ORIG)))
         .route("/api/v3/origdatablocks/fullquery/files", get(|b, c| files::full_query(b, c, &ORIG)))
@@ -49,7 +53,10 @@ pub(super) fn routes() -> Router<Scicat> {
             get(|a, b, c| list_v4(a, b, c, &ORIG, Public::No))
                 .post(|a, b, c, d| create(a, b, None, c, d, &ORIG)),
         )
-        .route("/api/v4/origdatablocks/isvalid", post(|a, b, c, d| is_valid(a, b, c, d, &ORIG, Api::V4)))
+        .route(
+            "/api/v4/origdatablocks/isvalid",
+            post(|a, b, c, d| is_valid(a, b, None, c, d, &ORIG, Api::V4)),
+        )
         .route("/api/v4/origdatablocks/public", get(|a, b, c| list_v4(a, b, c, &ORIG, Public::Yes)))
         .route("/api/v4/origdatablocks/files", get(|b, c| files::list_v4(b, c, &ORIG, Public::No)))
         .route("/api/v4/origdatablocks/files/count", get(|b, c| files::count_v4(b, c, &ORIG, Public::No)))
@@ -238,9 +245,11 @@ fn text(body: &Map<String, Value>, name: &str) -> String {
     body.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
+/// Below dataset `pid` the body may leave out `datasetId`.
 async fn is_valid(
     app: State<Scicat>,
     asker: Asker,
+    pid: Option<String>,
     headers: HeaderMap,
     body: Body,
     sort: &'static Sort,
@@ -249,8 +258,16 @@ async fn is_valid(
     if !asker.rights.has_create_role() {
         return Err(ScicatError::forbidden_resource());
     }
-    let body = app.object(&headers, body).await?;
-    let found = sort.table.check(&body, Form::Create);
+    let mut body = app.object(&headers, body).await?;
+    if let Some(pid) = pid
+        && body.get("datasetId").is_none_or(Value::is_null)
+    {
+        body.insert("datasetId".to_owned(), pid.into());
+    }
+    let mut found = sort.table.check(&body, Form::Create);
+    if found.iter().all(|it| it.property != FILES) {
+        found.extend(MetadataSchema::of(&app.settings).check_block(&body));
+    }
     let errors = faults::raw(&found, &Value::Object(body));
     let list = if api == Api::V4 { "reason" } else { "errors" };
     Ok(answer::json(StatusCode::OK, &json!({"valid": found.is_empty(), list: errors})))

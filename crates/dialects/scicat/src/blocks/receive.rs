@@ -12,6 +12,7 @@ use pinakes_http::body::Pieces;
 use pinakes_store::{Document, ListId, StoreError, Txn};
 use serde_json::{Map, Value};
 
+use super::metadata::MetadataSchema;
 use super::{FILES, Sort};
 use crate::app::{Scicat, json_fault};
 use crate::dates;
@@ -121,6 +122,7 @@ async fn receive_pieces(
 
 struct Packer<'a> {
     app: &'a Scicat,
+    metadata: MetadataSchema,
     files: Files,
     chunk: BytesMut,
     n_in_chunk: u32,
@@ -133,6 +135,7 @@ impl<'a> Packer<'a> {
     fn new(app: &'a Scicat) -> Self {
         Self {
             app,
+            metadata: MetadataSchema::of(&app.settings),
             files: Files::default(),
             chunk: BytesMut::new(),
             n_in_chunk: 0,
@@ -146,8 +149,9 @@ impl<'a> Packer<'a> {
     fn take(&mut self, element: &[u8]) -> Result<(), ScicatError> {
         let index = self.n_seen;
         self.n_seen += 1;
-        let value = serde_json::from_slice(element)
-            .map_err(|_| ScicatError::bad_request(format!("{FILES}.{index}: {}", json_fault(element))))?;
+        let value = serde_json::from_slice(element).map_err(|fault| {
+            ScicatError::bad_request(format!("{FILES}.{index}: {}", json_fault(element, &fault)))
+        })?;
         let Value::Object(mut file) = value else {
             let mut fault = Fault::new(index.to_string());
             fault.constraints.push((
@@ -157,7 +161,10 @@ impl<'a> Packer<'a> {
             self.note(fault);
             return Ok(());
         };
-        let faults = DATA_FILE.check(&file, Form::Create);
+        let mut faults = DATA_FILE.check(&file, Form::Create);
+        if faults.is_empty() {
+            faults.extend(self.metadata.check(&file));
+        }
         if !faults.is_empty() {
             let mut fault = Fault::new(index.to_string());
             fault.children = faults;

@@ -14,6 +14,7 @@ use crate::instruments::INSTRUMENT;
 use crate::proposals::PROPOSAL;
 use crate::rights::Rights;
 use crate::samples::SAMPLE;
+use crate::strict;
 
 /// Every relation, in the order in which `all` puts them in.
 const RELATIONS: [&str; 6] =
@@ -62,10 +63,15 @@ pub(crate) fn relations(
 ) -> Result<Vec<Relation>, ScicatError> {
     let relation = |it: Include| {
         let kind = kind_of(&it.relation);
+        let mut scope = filter::from_value(it.scope.as_ref().unwrap_or(&Value::Null), kind)?;
+        let sort = it.scope.as_ref().and_then(|it| it.get("limits")?.get("sort"));
+        if let (Api::V4, Some(sort)) = (api, sort.filter(|it| !it.is_null())) {
+            scope.window.order = strict::sort(sort)?;
+        }
         let is_guarded = api == Api::V4 && kind.class_fields.contains(&"isPublished");
         Ok(Relation {
             kind,
-            scope: filter::from_value(it.scope.as_ref().unwrap_or(&Value::Null), kind)?,
+            scope,
             visible: if is_guarded { rights.visible() } else { Expr::All },
             is_limited: it.scope.as_ref().is_some_and(|it| it.get("limits").is_some()),
             name: it.relation,

@@ -73,6 +73,9 @@ pub(crate) async fn patch(
     headers: HeaderMap,
     body: Body,
 ) -> Answer {
+    if !asker.rights.has_lifecycle_role() {
+        return Err(ScicatError::forbidden_resource());
+    }
     let changes = app.object(&headers, body).await?;
     if changes.is_empty() {
         return Err(ScicatError::bad_request("dataset lifecycle DTO must not be empty"));

@@ -22,6 +22,7 @@ mod history;
 mod outgoing;
 mod roles;
 mod server;
+mod sessions;
 
 use std::fmt::Write as _;
 use std::fs;

@@ -9,7 +9,7 @@ use http::{HeaderName, HeaderValue, Method, Uri};
 use http_body_util::BodyExt as _;
 use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, utf8_percent_encode};
 use pinakes_accounts::{Accounts, Clock, Entropy, Secret};
-use pinakes_http::{Context, Mount, TenantChoice};
+use pinakes_http::{AskedUri, Context, Mount, TenantChoice};
 use pinakes_scicat::testing::Testing;
 use pinakes_scicat::{KINDS, Settings};
 use pinakes_store::{Catalogue, Kind, Limits, Location, Tenant};
@@ -110,6 +110,7 @@ impl Server {
             return Err(format!("no request: {request}").into());
         };
         let uri: Uri = utf8_percent_encode(path, NOT_IN_URI).to_string().parse()?;
+        let asked = AskedUri(uri.clone());
         let uri = self.mount.path_rules.rewrite(&uri).unwrap_or(uri);
         let mut headers = http::HeaderMap::new();
         let mut body = String::new();
@@ -127,6 +128,7 @@ impl Server {
         let mut request =
             Request::builder().method(Method::try_from(*method)?).uri(uri).body(Body::from(body))?;
         request.headers_mut().extend(headers);
+        request.extensions_mut().insert(asked);
         let answer = self.mount.router.clone().oneshot(request).await?;
         let status = answer.status();
         let body = answer.into_body().collect().await?.to_bytes();

@@ -1,0 +1,21 @@
+//! Bodies about accounts. Their handlers check them by hand, as their refusals differ from those of records; the tables
+//! describe them to clients.
+
+use super::*;
+use crate::validate::Dto;
+
+/// `/api/v3/auth/login`.
+pub static LOGIN: Dto =
+    Dto { fields: &[Field::required("username", TEXT), Field::required("password", TEXT)] };
+
+/// `/api/v3/users/password` and `/api/v3/users/{id}/password`.
+pub static NEW_PASSWORD: Dto = Dto {
+    fields: &[
+        Field::optional("currentPassword", TEXT),
+        Field::required("newPassword", TEXT),
+        Field::optional("confirmPassword", TEXT),
+    ],
+};
+
+/// `/api/v3/users/{id}/jwt`: `"2h"`, seconds, or `"never"`.
+pub static TOKEN_LIFE: Dto = Dto { fields: &[Field::optional("expiresIn", TEXT)] };
