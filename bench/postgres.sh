@@ -4,9 +4,9 @@
 #   bench/postgres.sh [BINARY] [PGVERSION] [N]     defaults: target/release/pinakes 15 20000
 #
 # Starts a cluster of its own with the durability of a fresh installation (fsync and synchronous_commit on), imports N
-# datasets with 100 metadata fields, then measures in turn `pgbench -M prepared -c 16 -S`, GET of a random dataset by
-# pid, and creating datasets with 100 metadata fields. Prints the figures and their ratios. Needs wrk.
-# SECONDS_EACH=10 and CONNECTIONS=64 may be set.
+# datasets with FIELDS metadata fields, then measures in turn `pgbench -M prepared -c 16 -S`, GET of a random dataset by
+# pid, and creating such datasets. Prints the figures and their ratios. Needs wrk.
+# SECONDS_EACH=10, CONNECTIONS=64 and FIELDS=100 may be set.
 set -euo pipefail
 
 binary=$(realpath "${1:-target/release/pinakes}")
@@ -14,6 +14,7 @@ version=${2:-15}
 n=${3:-20000}
 seconds=${SECONDS_EACH:-10}
 connections=${CONNECTIONS:-64}
+fields=${FIELDS:-100}
 bin=/usr/lib/postgresql/$version/bin
 work=$(mktemp -d)
 chmod 755 "$work"
@@ -41,7 +42,7 @@ port=$(free_port)
 database="postgres://postgres@127.0.0.1:$port/postgres"
 place=(--data "$work/data" --database "$database")
 
-"$binary" bench generate scicat-datasets --count "$n" --fields 100 --out "$work/datasets" >/dev/null
+"$binary" bench generate scicat-datasets --count "$n" --fields "$fields" --out "$work/datasets" >/dev/null
 python3 - "$work" <<'PYTHON'
 import json, sys
 
@@ -111,11 +112,11 @@ stored=$("$bin/psql" -h 127.0.0.1 -p "$port" -U postgres -Atc \
     "SELECT count(*) FROM \"pinakes:default\".k_scicat_dataset" postgres)
 
 awk -v import="$import" -v pgbench="$pgbench" -v get16="$(rate "$work/get16")" -v get="$(rate "$work/get")" \
-    -v post="$(rate "$work/post")" -v c="$connections" -v n="$n" -v stored="$stored" 'BEGIN {
-    printf "import of %d datasets with 100 fields, indexes included: %d/s\n", n, import
+    -v post="$(rate "$work/post")" -v c="$connections" -v fields="$fields" -v n="$n" -v stored="$stored" 'BEGIN {
+    printf "import of %d datasets with %d fields, indexes included: %d/s\n", n, fields, import
     printf "pgbench -M prepared -c 16 -S: %.0f/s\n", pgbench
     printf "GET by pid, 16 connections: %.0f/s, %.0f %% of pgbench\n", get16, 100 * get16 / pgbench
     printf "GET by pid, %d connections: %.0f/s, %.0f %% of pgbench\n", c, get, 100 * get / pgbench
-    printf "create with 100 fields, %d connections, synchronous_commit on: %.0f/s (%d datasets stored in the end)\n", c, post, stored
+    printf "create with %d fields, %d connections, synchronous_commit on: %.0f/s (%d datasets stored in the end)\n", fields, c, post, stored
 }'
 grep -h -A4 'Latency Distribution' "$work/post" | sed 's/^/create: /'

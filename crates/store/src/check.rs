@@ -189,7 +189,7 @@ impl Totals {
             for (facet, values) in &taken.counted {
                 let facet = kind.facets[*facet].name;
                 for value in values.values() {
-                    *self.counts.entry((facet.to_owned(), class, value.clone())).or_default() += 1;
+                    *self.counts.entry((facet.to_owned(), class, value.to_owned())).or_default() += 1;
                 }
             }
         }

@@ -4,10 +4,11 @@
 //! thousand inserts of one type cost one update of its count.
 
 use std::collections::HashMap;
-use std::hash::Hash;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use crate::document::{CountedValues, Taken};
+use crate::marks::{Mark, MarkHasher};
 use crate::postgres::PgSession;
 use crate::session::{Cell, Flavour, Session};
 use crate::{Class, Kind, Result};
@@ -27,8 +28,42 @@ pub(crate) const BEHIND: &str = "?";
 /// Counts that bulk loads keep in memory at most; beyond, they are written.
 const COUNTS_PUT_OFF: usize = 1_000_000;
 
-/// Kind, facet, class and the values of a record.
-type List = (&'static str, &'static str, Class, Arc<CountedValues>);
+/// A list of values, or one value, that a facet counts in records of a class.
+#[derive(Debug, Clone, Copy)]
+struct Counted {
+    kind: &'static Kind,
+    /// Index of the facet.
+    facet: usize,
+    class: Class,
+    /// Of the list or the value.
+    mark: Mark,
+}
+
+impl Counted {
+    fn facet_name(&self) -> &'static str {
+        self.kind.facets[self.facet].name
+    }
+}
+
+impl PartialEq for Counted {
+    fn eq(&self, other: &Self) -> bool {
+        let of = |it: &Self| (it.mark, it.class, it.facet);
+        of(self) == of(other) && std::ptr::eq(self.kind, other.kind)
+    }
+}
+
+impl Eq for Counted {}
+
+impl Hash for Counted {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.mark.hash(state);
+        state.write_u64(self.class.0.cast_unsigned());
+        state.write_u64(self.facet as u64);
+    }
+}
+
+/// How many records have each of the lists, with its values.
+type Lists = HashMap<Counted, (i64, Arc<CountedValues>), MarkHasher>;
 
 /// Differences not written yet. Those of all classes together are summed when they are written.
 #[derive(Debug, Default)]
@@ -36,7 +71,7 @@ pub(crate) struct Counters {
     /// Records, by kind and class.
     records: HashMap<(&'static str, Class), i64>,
     /// Records with a list of values: a thousand records with the same hundred values are one entry.
-    lists: HashMap<List, i64>,
+    lists: Lists,
     /// Changes, by kind, for [`CHANGES`].
     changes: HashMap<&'static str, i64>,
     /// Bulk loads that began (true) or ended, by kind.
@@ -68,8 +103,8 @@ impl Counters {
     /// Counts the lists of a record that is counted already.
     pub(crate) fn count_lists(&mut self, kind: &'static Kind, taken: &Taken, difference: i64) {
         for (facet, values) in &taken.counted {
-            let list = (kind.name, kind.facets[*facet].name, taken.class, values.clone());
-            *self.lists.entry(list).or_default() += difference;
+            let list = Counted { kind, facet: *facet, class: taken.class, mark: values.mark() };
+            self.lists.entry(list).or_insert_with(|| (0, Arc::clone(values))).0 += difference;
         }
     }
 
@@ -86,7 +121,9 @@ impl Counters {
             }
         }
         add(&mut self.records, part.records);
-        add(&mut self.lists, part.lists);
+        for (list, (difference, values)) in part.lists {
+            self.lists.entry(list).or_insert((0, values)).0 += difference;
+        }
         add(&mut self.changes, part.changes);
         self.loads.extend(part.loads);
     }
@@ -127,7 +164,7 @@ impl Counters {
     }
 
     fn drain(&mut self, more: &[Count<'_>]) -> Vec<Difference> {
-        let lists: Vec<_> = self.lists.drain().filter(|it| it.1 != 0).collect();
+        let lists: Vec<_> = self.lists.drain().filter(|it| it.1.0 != 0).collect();
         let mut all = Vec::new();
         for (kind, facet, class, value, n) in more {
             all.extend([ALL_CLASSES, class.0].map(|class| (*kind, *facet, class, *value, *n)));
@@ -135,10 +172,10 @@ impl Counters {
         for ((kind, class), difference) in self.records.drain() {
             all.extend([ALL_CLASSES, class.0].map(|class| (kind, RECORDS, class, "", difference)));
         }
-        for ((kind, facet, class, list), difference) in &lists {
-            for value in list.values() {
-                let at = |class| (*kind, *facet, class, value.as_str(), *difference);
-                all.extend([ALL_CLASSES, class.0].map(at));
+        for (list, (difference, values)) in &lists {
+            for value in values.values() {
+                let at = |class| (list.kind.name, list.facet_name(), class, value, *difference);
+                all.extend([ALL_CLASSES, list.class.0].map(at));
             }
         }
         all.extend(self.changes.drain().map(|(kind, n)| (kind, CHANGES, ALL_CLASSES, "", n)));
@@ -156,15 +193,14 @@ impl Counters {
 #[derive(Debug, Default)]
 pub(crate) struct PutOff {
     kinds: Vec<&'static str>,
-    counts: HashMap<(&'static str, &'static str, Class), HashMap<String, i64>>,
-    n_counts: usize,
+    counts: HashMap<Counted, (i64, String), MarkHasher>,
 }
 
 /// What a batch changes of [`PutOff`] once it is committed.
 #[derive(Debug, Default)]
 pub(crate) struct Settlement {
     kinds: Vec<&'static str>,
-    kept: HashMap<List, i64>,
+    kept: Lists,
     /// Whether what was put off is written with the batch.
     is_written: bool,
     /// Kinds whose load ended.
@@ -191,17 +227,18 @@ impl PutOff {
                 now.ended.push(kind);
             }
         }
-        now.is_written = !now.ended.is_empty() || COUNTS_PUT_OFF < self.n_counts;
+        now.is_written = !now.ended.is_empty() || COUNTS_PUT_OFF < self.counts.len();
         if !now.is_written {
             if !now.kinds.is_empty() {
-                now.kept = counters.lists.extract_if(|list, _| now.kinds.contains(&list.0)).collect();
+                now.kept = counters.lists.extract_if(|list, _| now.kinds.contains(&list.kind.name)).collect();
             }
             counters.flush(session)?;
             return Ok(now);
         }
-        let counts = self.counts.iter().flat_map(|((kind, facet, class), values)| {
-            values.iter().map(|(value, n)| (*kind, *facet, *class, value.as_str(), *n))
-        });
+        let counts = self
+            .counts
+            .iter()
+            .map(|(it, (n, value))| (it.kind.name, it.facet_name(), it.class, value.as_str(), *n));
         counters.flush_with(session, &counts.collect::<Vec<_>>())?;
         now.ended.iter().try_for_each(|kind| unmark_behind(session, kind))?;
         Ok(now)
@@ -211,18 +248,12 @@ impl PutOff {
     pub(crate) fn committed(&mut self, batch: Settlement) {
         self.kinds = batch.kinds;
         if batch.is_written {
-            (self.counts, self.n_counts) = (HashMap::new(), 0);
+            self.counts = HashMap::default();
         }
-        for ((kind, facet, class, list), n) in batch.kept {
-            let counts = self.counts.entry((kind, facet, class)).or_default();
-            for value in list.values() {
-                match counts.get_mut(value) {
-                    Some(count) => *count += n,
-                    None => {
-                        counts.insert(value.clone(), n);
-                        self.n_counts += 1;
-                    }
-                }
+        for (list, (n, values)) in batch.kept {
+            for (mark, value) in values.marked_values() {
+                let value = || (0, value.clone());
+                self.counts.entry(Counted { mark: *mark, ..list }).or_insert_with(value).0 += n;
             }
         }
     }

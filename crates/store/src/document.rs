@@ -1,7 +1,6 @@
 //! A record on its way in: its body as bytes, and what the kind's declaration takes out of it.
 
 use std::cell::RefCell;
-use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -10,6 +9,7 @@ use time::OffsetDateTime;
 
 use crate::eval::{each_at, instant_ms, value_at};
 use crate::identifiers;
+use crate::marks::Mark;
 use crate::session::Cell;
 use crate::strings::unique_strings;
 use crate::{Arity, Class, Counts, Kind, ListId, Path, Result, StoreError, Text, Type};
@@ -76,34 +76,43 @@ impl Document {
 }
 
 /// The values that one facet counts in a record, without doubles. Records of one instrument mostly have the same in the
-/// same order, so that a batch of writes counts equal lists together: hence the hash, made on the caller's thread.
-#[derive(Debug, PartialEq, Eq)]
+/// same order, so that a batch of writes counts equal lists together: hence the marks, made on the caller's thread.
+#[derive(Debug)]
 pub(crate) struct CountedValues {
-    hash: u64,
-    values: Vec<String>,
+    mark: Mark,
+    values: Vec<(Mark, String)>,
 }
 
 impl CountedValues {
-    fn new(mut values: Vec<String>) -> Self {
-        let hasher = BuildHasherDefault::<DefaultHasher>::default();
-        let mut hashes: Vec<u64> = values.iter().map(|it| hasher.hash_one(it)).collect();
-        let hash = hasher.hash_one(&hashes);
-        hashes.sort_unstable();
-        // Lists are hardly ever sets only by sorting: equal hashes say when one may not be.
-        if hashes.windows(2).any(|pair| pair[0] == pair[1]) {
+    fn new(values: Vec<String>) -> Self {
+        let mut values: Vec<(Mark, String)> = values.into_iter().map(|it| (Mark::of(&it), it)).collect();
+        let mut marks: Vec<Mark> = values.iter().map(|it| it.0).collect();
+        let mark = Mark::of(&marks);
+        marks.sort_unstable();
+        // Lists are hardly ever sets only by sorting: equal marks say when one may not be.
+        if marks.windows(2).any(|pair| pair[0] == pair[1]) {
             sort_set(&mut values);
         }
-        Self { hash, values }
+        Self { mark, values }
     }
 
-    pub(crate) fn values(&self) -> &[String] {
+    /// Of the list.
+    pub(crate) fn mark(&self) -> Mark {
+        self.mark
+    }
+
+    pub(crate) fn marked_values(&self) -> &[(Mark, String)] {
         &self.values
+    }
+
+    pub(crate) fn values(&self) -> impl Iterator<Item = &str> {
+        self.values.iter().map(|it| it.1.as_str())
     }
 }
 
-impl Hash for CountedValues {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        state.write_u64(self.hash);
+impl PartialEq for CountedValues {
+    fn eq(&self, other: &Self) -> bool {
+        self.mark == other.mark
     }
 }
 

@@ -23,8 +23,10 @@ pub(crate) struct Plan {
     pub(crate) leaves: Vec<Leaf>,
     /// The classes that the condition allows, when it restricts them.
     pub(crate) classes: Option<Arc<ClassSet>>,
-    /// Top-level equalities on columns or facets, for estimates: (path, texts of the values).
-    pub(crate) equalities: Vec<(Path, Vec<String>)>,
+    /// Top-level equalities on columns, for estimates.
+    pub(crate) equalities: Vec<Equality>,
+    /// Top-level ranges on columns.
+    pub(crate) ranges: Vec<Range>,
     /// How many ranges and other conditions of unknown share there are.
     pub(crate) n_vague: u32,
     /// Whether nothing can satisfy it.
@@ -54,6 +56,7 @@ impl Plan {
             leaves: Vec::new(),
             classes: None,
             equalities: Vec::new(),
+            ranges: Vec::new(),
             n_vague: 0,
             is_empty: false,
             has_text: false,
@@ -71,7 +74,19 @@ impl Plan {
             match compiler.sql(conjunct, Logic::Filter)? {
                 // Conditions are joined by AND, which binds closer than OR.
                 Some(sql) if matches!(conjunct, Expr::Or(_)) => plan.conditions.push(format!("({sql})")),
-                Some(sql) => plan.conditions.push(sql),
+                Some(sql) => {
+                    if let Expr::Range(path, ..) | Expr::Prefix(path, _) = conjunct
+                        && let Some(column) = kind.column_of(path).filter(|it| it.arity == Arity::One)
+                    {
+                        let n_values = compiler.values.len();
+                        plan.ranges.push(Range {
+                            column: column.name,
+                            condition: plan.conditions.len(),
+                            n_values,
+                        });
+                    }
+                    plan.conditions.push(sql);
+                }
                 None => residual.push(conjunct.clone()),
             }
         }
@@ -108,17 +123,41 @@ impl Plan {
         };
         match equality {
             Some((path, values)) if kind.column_of(path).is_some() => {
-                self.equalities.push((path.clone(), values.iter().filter_map(counted_text).collect()));
+                self.equalities.push(Equality {
+                    path: path.clone(),
+                    values: values.iter().filter_map(counted_text).collect(),
+                    is_counted: values.iter().all(|it| matches!(it, Value::Text(_) | Value::Boolean(_))),
+                });
             }
             _ => self.n_vague += 1,
         }
     }
 }
 
+/// A top-level equality on a column.
+#[derive(Debug)]
+pub(crate) struct Equality {
+    pub(crate) path: Path,
+    /// The texts under which a facet counts the values, where there are such.
+    pub(crate) values: Vec<String>,
+    /// Whether a facet counts every record that has one of the values under one of `values`.
+    pub(crate) is_counted: bool,
+}
+
+/// A top-level range on a column.
+#[derive(Debug)]
+pub(crate) struct Range {
+    pub(crate) column: &'static str,
+    /// Where it stands in [`Plan::conditions`].
+    pub(crate) condition: usize,
+    /// How many of [`Plan::values`] the condition needs.
+    pub(crate) n_values: usize,
+}
+
 /// The text under which a facet counts a value.
 fn counted_text(value: &Value) -> Option<String> {
     match value {
-        Value::Text(text) => Some(text.clone()),
+        Value::Text(text) => Some(storable(text)),
         Value::Boolean(it) => Some(it.to_string()),
         Value::Integer(number) => Some(number.to_string()),
         _ => None,

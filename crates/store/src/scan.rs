@@ -1,51 +1,32 @@
 //! How a query is answered: which index leads, what the engine decides, what is decided here.
 
 mod facets;
+mod lead;
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
 
-use crate::counters::{ALL_CLASSES, RECORDS};
+use self::lead::Lead;
+use crate::counters::RECORDS;
 use crate::document::day_text;
 use crate::eval::{sort_order, value_at};
 use crate::plan::Plan;
 use crate::session::{Cell, Flavour, Row};
 use crate::view::State;
 use crate::{
-    Arity, Counts, Direction, End, Expr, Kind, Order, Path, Query, Result, StoreError, Type, View, eval, text,
+    Arity, Direction, End, Expr, Kind, Order, Path, Query, Result, StoreError, Type, View, eval, text,
 };
 
-/// Below so many records, the engine's own choice is as good as any.
-const SMALL_KIND_RECORDS: u64 = 2_000;
-/// Most classes whose sorted lists are merged.
-const MERGED_CLASSES: usize = 16;
-/// Assumed share of records that satisfy an equality on an indexed column without counts.
-const SHARE_OF_INDEXED: f64 = 0.001;
-/// Assumed share of records that satisfy any other condition without counts.
-const SHARE_OF_VAGUE: f64 = 0.33;
+/// Instructions of the embedded engine that a row costs which a lead passes over.
+const STEPS_PER_ROW: u64 = 15;
 
 /// A query on its way to its answer.
 pub(crate) struct Scan {
     kind: &'static Kind,
     query: Query,
     plan: Plan,
-}
-
-/// What leads through the records.
-#[derive(Debug, Clone, PartialEq)]
-enum Lead {
-    /// The engine chooses.
-    Engine,
-    /// The index in whose order the answer comes, or the table itself.
-    Sorted(Option<String>),
-    /// The index of an equality or of classes; the answer is sorted afterwards.
-    Index(String),
-    /// The table of a many-valued column.
-    Many,
-    /// The sorted lists of a few classes, merged.
-    Merged(String),
 }
 
 impl Scan {
@@ -118,14 +99,34 @@ impl Scan {
         view: &mut View<'_>,
         order: &[(&'static str, Direction)],
     ) -> Result<Vec<i64>> {
-        let lead = self.choose_lead(view, order)?;
-        let n_values = self.plan.values.len();
-        match self.keys_led(view, order, &lead) {
-            // While a bulk load has put the indexes away, none of them can lead.
-            Err(StoreError::Sqlite(_)) if lead != Lead::Engine => {
-                self.plan.values.truncate(n_values);
-                self.keys_led(view, order, &Lead::Engine)
+        let leads = self.leads(view, order)?;
+        if leads.is_nothing {
+            return Ok(Vec::new());
+        }
+        if let (Some(n_rows), Some(pace)) = (leads.tried_rows, view.pace) {
+            let tried =
+                pace.within(n_rows * STEPS_PER_ROW, || self.keys_through(view, order, &leads.promising));
+            if let Some(result) = tried {
+                return result;
             }
+            let safe = self.safe_lead(view, leads)?;
+            return self.keys_through(view, order, &safe);
+        }
+        self.keys_through(view, order, &leads.promising)
+    }
+
+    fn keys_through(
+        &mut self,
+        view: &mut View<'_>,
+        order: &[(&'static str, Direction)],
+        lead: &Lead,
+    ) -> Result<Vec<i64>> {
+        let n_values = self.plan.values.len();
+        let keys = self.keys_led(view, order, lead);
+        self.plan.values.truncate(n_values);
+        match keys {
+            // While a bulk load has put the indexes away, none of them can lead.
+            Err(StoreError::Sqlite(_)) if *lead != Lead::Engine => self.keys_led(view, order, &Lead::Engine),
             result => result,
         }
     }
@@ -150,10 +151,9 @@ impl Scan {
             Lead::Sorted(None) => " NOT INDEXED".to_owned(),
             _ => String::new(),
         };
-        let condition = self.where_sql(view);
         let condition = match lead {
-            Lead::Engine | Lead::Many => condition,
-            _ => condition.replace("r.key IN (", "+r.key IN ("),
+            Lead::Engine | Lead::Many => self.where_sql(view),
+            _ => self.where_sql_of(view, self.plan.conditions.iter().map(|it| beside(it)).collect()),
         };
         format!(
             "SELECT r.key FROM \"k_{}\" r{hint}{condition}{}",
@@ -171,12 +171,8 @@ impl Scan {
         let numbers = self.plan.classes.as_ref().map(|set| set.numbers.clone()).unwrap_or_default();
         let want = self.query.skip + self.query.limit.unwrap_or(0);
         let n_want = self.plan.bind(want.into());
-        let conditions: String = self
-            .plan
-            .conditions
-            .iter()
-            .map(|it| format!(" AND {}", it.replace("r.key IN (", "+r.key IN (")))
-            .collect();
+        let conditions: String =
+            self.plan.conditions.iter().map(|it| format!(" AND {}", beside(it))).collect();
         let columns: String = order.iter().map(|(name, _)| format!(", r.\"{name}\" AS \"{name}\"")).collect();
         let mut parts = Vec::new();
         for number in numbers {
@@ -334,7 +330,10 @@ impl Scan {
     }
 
     fn where_sql(&mut self, view: &View<'_>) -> String {
-        let mut conditions = self.plan.conditions.clone();
+        self.where_sql_of(view, self.plan.conditions.clone())
+    }
+
+    fn where_sql_of(&mut self, view: &View<'_>, mut conditions: Vec<String>) -> String {
         if let Some(set) = self.plan.classes.clone() {
             conditions.push(match set.numbers.as_slice() {
                 [one] => format!("r.class = ?{}", self.plan.bind((*one).into())),
@@ -349,136 +348,23 @@ impl Scan {
         }
         if conditions.is_empty() { String::new() } else { format!(" WHERE {}", conditions.join(" AND ")) }
     }
+}
 
-    /// Which index leads with the least rows touched, by the counts that are kept.
-    fn choose_lead(&mut self, view: &mut View<'_>, order: &[(&'static str, Direction)]) -> Result<Lead> {
-        if view.state == State::Open || order.len() > 1 || self.plan.has_text {
-            return Ok(Lead::Engine);
-        }
-        if view.session.flavour() == Flavour::Postgres {
-            return Ok(self.merged_lead(order).unwrap_or(Lead::Engine));
-        }
-        let n_all = self.n_records(view, &[ALL_CLASSES])?;
-        let has_ids = self.plan.conditions.iter().any(|it| it.starts_with("r.id "));
-        if n_all < SMALL_KIND_RECORDS
-            || has_ids
-            || (self.plan.conditions.is_empty() && self.plan.classes.is_none())
-        {
-            return Ok(Lead::Engine);
-        }
-        let n = n_all as f64;
-        let n_visible = match self.plan.classes.clone() {
-            Some(set) => self.n_records(view, &set.numbers)? as f64,
-            None => n,
-        };
-        let equal = self.equal_shares(view, n)?;
-        let vague = SHARE_OF_VAGUE.powi(i32::try_from(self.plan.n_vague).unwrap_or(i32::MAX));
-        let others = equal.iter().map(|it| it.0).product::<f64>() * vague;
-        let want = self.query.limit.map_or(n, |limit| (limit + self.query.skip) as f64);
-        let touched = |share: f64, most: f64| (want / share.max(1e-9)).min(most);
-        let mut best = (f64::INFINITY, Lead::Engine);
-        let mut offer = |cost: f64, lead: Lead| {
-            if cost < best.0 {
-                best = (cost, lead);
-            }
-        };
-        let sorted = match order {
-            [] => Some(Lead::Sorted(None)),
-            [(column, _)] => index_on(self.kind, &[column]).map(|it| Lead::Sorted(Some(it))),
-            _ => None,
-        };
-        if let Some(lead) = sorted {
-            offer(touched(others * n_visible / n, n), lead);
-        }
-        for (share, lead) in equal {
-            if let Some(lead) = lead {
-                offer(share * n * 1.5, lead);
-            }
-        }
-        if let Some(set) = &self.plan.classes {
-            if let Some(index) = index_on(self.kind, &["class"]) {
-                offer(n_visible * 1.5, Lead::Index(index));
-            }
-            if let [(column, _)] = order
-                && let Some(index) = index_on(self.kind, &["class", column])
-                && set.numbers.len() <= MERGED_CLASSES
-                && self.query.limit.is_some()
-            {
-                offer(
-                    touched(others, n_visible / set.numbers.len() as f64) * set.numbers.len() as f64,
-                    Lead::Merged(index),
-                );
-            }
-        }
-        Ok(best.1)
-    }
-
-    /// The lists of a few classes, where they are sorted as asked: what no planner does by itself.
-    fn merged_lead(&self, order: &[(&'static str, Direction)]) -> Option<Lead> {
-        let set = self.plan.classes.as_ref()?;
-        let [(column, _)] = order else { return None };
-        let is_few = (2..=MERGED_CLASSES).contains(&set.numbers.len()) && self.query.limit.is_some();
-        if is_few { index_on(self.kind, &["class", column]).map(Lead::Merged) } else { None }
-    }
-
-    /// For each top-level equality: the share of records that satisfy it, and the index that leads to them.
-    fn equal_shares(&mut self, view: &mut View<'_>, n_all: f64) -> Result<Vec<(f64, Option<Lead>)>> {
-        let mut list = Vec::new();
-        for (path, values) in self.plan.equalities.clone() {
-            let Some(column) = self.kind.column_of(&path) else { continue };
-            let lead = match column.arity {
-                Arity::Many => Some(Lead::Many),
-                Arity::One => index_on(self.kind, &[column.name]).map(Lead::Index),
-            };
-            let facet = self
-                .kind
-                .facets
-                .iter()
-                .find(|it| path.is_dotted(it.path) && matches!(it.counts, Counts::Values));
-            let share = match facet {
-                Some(facet) => {
-                    let mut sum = 0;
-                    for value in values {
-                        let sql =
-                            "SELECT n FROM facet WHERE kind = ?1 AND facet = ?2 AND class = 0 AND value = ?3";
-                        let at = [self.kind.name.into(), facet.name.into(), Cell::Text(value)];
-                        sum += view.session.first(sql, &at, |row| row.int(0))?.unwrap_or(0);
-                    }
-                    sum as f64 / n_all
-                }
-                None if lead.is_some() => SHARE_OF_INDEXED,
-                None => SHARE_OF_VAGUE,
-            };
-            list.push((share, lead));
-        }
-        Ok(list)
-    }
-
-    fn n_records(&self, view: &mut View<'_>, classes: &[i64]) -> Result<u64> {
-        let sql = format!(
-            "SELECT CAST(sum(n) AS bigint) FROM facet WHERE kind = ?1 AND facet = '{RECORDS}' AND {}",
-            view.session.flavour().in_set("class", 2)
-        );
-        let values = [self.kind.name.into(), Cell::Ints(classes.to_vec())];
-        Ok(view
-            .session
-            .first(&sql, &values, |row| row.optional_int(0))?
-            .flatten()
-            .unwrap_or(0)
-            .cast_unsigned())
+/// A condition for rows that another index leads to. A value of a many-valued column is looked up for each row there:
+/// a list of all records that have it would be made first otherwise.
+fn beside(condition: &str) -> String {
+    let looked_up = condition
+        .strip_prefix("r.key IN (SELECT x.key FROM ")
+        .and_then(|it| it.strip_suffix(')'))
+        .filter(|it| it.contains(" WHERE x.value = ?") || it.contains(" WHERE x.value IN rarray("));
+    match looked_up {
+        Some(from) => format!("EXISTS (SELECT 1 FROM {from} AND x.key = r.key)"),
+        None => condition.replace("r.key IN (", "+r.key IN ("),
     }
 }
 
 /// Milliseconds in a day.
 const DAY_MS: i64 = 86_400_000;
-
-/// Name of a declared index that begins with these columns.
-fn index_on(kind: &Kind, columns: &[&str]) -> Option<String> {
-    kind.indexes
-        .iter()
-        .find(|index| index.columns.starts_with(columns) && index.is_over_all())
-        .map(|index| crate::schema::index_name(kind, index))
-}
 
 /// The sort, ties in insertion order in the direction of the last column.
 fn order_sql(view: &View<'_>, alias: &str, order: &[(&'static str, Direction)]) -> String {

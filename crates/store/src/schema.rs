@@ -8,10 +8,11 @@ use crate::counters::{CHANGES, Counters, RECORDS, is_behind};
 use crate::document::Taken;
 use crate::kind::differ_in_indexes_only;
 use crate::leases;
+use crate::narrow::{Head, write_references, write_row};
 use crate::plan::many_table;
 use crate::session::{Flavour, Session};
 use crate::statements::KindStatements;
-use crate::txn::{Head, ensure_class, write_references, write_row};
+use crate::txn::ensure_class;
 use crate::{Arity, Index, Kind, Result, StoreError, Text, Type, Uniqueness};
 
 /// Version of the table layout; a larger one in a file was written by a newer program.

@@ -255,22 +255,13 @@ impl Session<'_> {
         }
     }
 
-    /// Inserts a row and gives its key.
-    pub(crate) fn insert(&mut self, sql: &str, values: &[Cell]) -> Result<i64> {
+    /// The embedded engine's connection. Errors: the engine is another.
+    pub(crate) fn embedded(&self) -> Result<&rusqlite::Connection> {
         match self {
-            Self::Sqlite(connection) => {
-                connection.prepare_cached(sql)?.execute(rusqlite::params_from_iter(values))?;
-                Ok(connection.last_insert_rowid())
+            Self::Sqlite(connection) => Ok(connection),
+            Self::Postgres(_) | Self::Asked(_) => {
+                Err(StoreError::Damaged("a statement of the embedded engine was asked of another".into()))
             }
-            Self::Postgres(session) => {
-                let mut key = None;
-                session.rows(sql, values, |row| {
-                    key = Some(row.int(0)?);
-                    Ok(ControlFlow::Break(()))
-                })?;
-                key.ok_or_else(|| StoreError::Damaged("no key was given".into()))
-            }
-            Self::Asked(asked) => asked.refuse(),
         }
     }
 

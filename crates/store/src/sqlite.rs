@@ -12,7 +12,7 @@ use std::fs::File;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -21,6 +21,7 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection;
 
 use crate::counters::{Counters, PutOff, Settlement};
+use crate::pace::Pace;
 use crate::session::Session;
 use crate::tenant::{Job, Statistics, WriteTimes};
 use crate::txn::Numbers;
@@ -35,14 +36,14 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 const STATEMENTS: usize = 512;
 /// How many times a reader's page cache the writer's is: what it changes in a batch must stay in it.
 const WRITER_CACHES: i64 = 8;
+/// Threads that help the writer to sort a new index.
+const SORTING_THREADS: u32 = 2;
 /// Classes that the writer remembers at most.
 const CLASSES: usize = 100_000;
 /// How long the writer is idle before it uses the time for the text index.
 const IDLE: Duration = Duration::from_millis(20);
 /// How often the keeper looks at the log's size at most.
 const KEEPER_PAUSE: Duration = Duration::from_millis(200);
-/// Instructions of the engine between two looks at a read's deadline.
-const DEADLINE_STEPS: std::ffi::c_int = 20_000;
 
 /// One tenant's file, open.
 pub(crate) struct Sqlite {
@@ -57,11 +58,10 @@ pub(crate) struct Sqlite {
     _presence: File,
 }
 
-/// A reading connection and the time at which it must be done, in milliseconds since `born`.
+/// A reading connection and how long what it reads may take.
 struct Reader {
     connection: Connection,
-    born: Instant,
-    deadline_ms: Arc<AtomicU64>,
+    pace: Pace,
 }
 
 /// Wakes the thread that writes the log back.
@@ -83,6 +83,8 @@ impl Sqlite {
         let connection = connect(path, &shared.limits)?;
         let cache_kib = i64::from(shared.limits.page_cache_kib) * WRITER_CACHES;
         connection.pragma_update(None, "cache_size", -cache_kib)?;
+        // Indexes of a bulk load are sorted by several threads.
+        connection.pragma_update(None, "threads", SORTING_THREADS)?;
         let (presence, company) = announce(path)?;
         prepare(&connection, &shared, path, company)?;
         let shown = path.display().to_string();
@@ -126,17 +128,17 @@ impl Sqlite {
         mut closure: impl FnMut(&mut View<'_>) -> std::result::Result<R, E>,
     ) -> std::result::Result<R, E> {
         let reader = self.take_reader()?;
-        let deadline = reader.born.elapsed().saturating_add(timeout);
-        reader.deadline_ms.store(u64::try_from(deadline.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
+        reader.pace.allow(timeout);
         let mut view = View {
             session: Session::Sqlite(&reader.connection),
             state: State::Committed,
             shared: &self.shared,
             behind: None,
+            pace: Some(&reader.pace),
         };
         view.session.execute("BEGIN", &[])?;
         let result = closure(&mut view);
-        reader.deadline_ms.store(u64::MAX, Ordering::Relaxed);
+        reader.pace.rest();
         view.session.execute("ROLLBACK", &[])?;
         self.give_back(reader);
         result
@@ -212,13 +214,8 @@ impl Sqlite {
         }
         let mut connection = connect(&self.path, &self.shared.limits)?;
         connection.pragma_update(None, "query_only", true)?;
-        let (born, deadline_ms) = (Instant::now(), Arc::new(AtomicU64::new(u64::MAX)));
-        let deadline = deadline_ms.clone();
-        connection.progress_handler(
-            DEADLINE_STEPS,
-            Some(move || u128::from(deadline.load(Ordering::Relaxed)) < born.elapsed().as_millis()),
-        )?;
-        Ok(Reader { connection, born, deadline_ms })
+        let pace = Pace::of(&mut connection)?;
+        Ok(Reader { connection, pace })
     }
 
     fn give_back(&self, reader: Reader) {
@@ -513,6 +510,7 @@ impl Writer {
                 state: State::Open,
                 shared: &self.shared,
                 behind: None,
+                pace: None,
             },
             counters: Counters::default(),
             numbers: sums.numbers,

@@ -1,9 +1,10 @@
 //! Every string of a JSON document, each once, without building the document.
 
 use std::collections::HashSet;
-use std::hash::{BuildHasherDefault, DefaultHasher, Hasher};
 
 use memchr::memchr2;
+
+use crate::marks::{Mark, MarkHasher};
 
 /// The strings of `json`, which is a stored body, at any depth, one a line; keys are no strings of the document. A
 /// string that came before is left out: scientific metadata repeats its units hundreds of times, and a search finds a
@@ -12,7 +13,7 @@ use memchr::memchr2;
 /// Errors: a string that does not end, or is not JSON.
 pub(crate) fn unique_strings(json: &[u8]) -> serde_json::Result<String> {
     let mut text = String::with_capacity(json.len() / 4);
-    let mut seen: HashSet<u64, BuildHasherDefault<Hashed>> = HashSet::default();
+    let mut seen: HashSet<Mark, MarkHasher> = HashSet::default();
     let mut at = 0;
     while let Some(open) = memchr::memchr(b'"', &json[at..]) {
         let from = at + open;
@@ -23,9 +24,7 @@ pub(crate) fn unique_strings(json: &[u8]) -> serde_json::Result<String> {
         at = end;
         let is_key = json[end..].iter().find(|it| !it.is_ascii_whitespace()) == Some(&b':');
         let literal = &json[from..end];
-        // Two strings of one hash would hide one of them from searches: at 64 bits and thousands of strings a
-        // document, this does not happen.
-        if is_key || !seen.insert(hash(literal)) {
+        if is_key || !seen.insert(Mark::of(literal)) {
             continue;
         }
         if is_escaped {
@@ -36,30 +35,6 @@ pub(crate) fn unique_strings(json: &[u8]) -> serde_json::Result<String> {
         text.push('\n');
     }
     Ok(text)
-}
-
-fn hash(literal: &[u8]) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    hasher.write(literal);
-    hasher.finish()
-}
-
-/// Takes what is a hash already as it is.
-#[derive(Default)]
-struct Hashed(u64);
-
-impl Hasher for Hashed {
-    fn write(&mut self, bytes: &[u8]) {
-        self.0 = hash(bytes);
-    }
-
-    fn write_u64(&mut self, hash: u64) {
-        self.0 = hash;
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
 }
 
 /// Where the string whose content begins at `from` has ended, and whether it holds an escape.

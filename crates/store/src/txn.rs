@@ -7,11 +7,12 @@ use serde_json::Value as Json;
 
 use crate::counters::{self, Counters};
 use crate::document::Taken;
+use crate::narrow::{Head, change_row, drop_references, insert_many, shown, write_references, write_row};
 use crate::postgres::bulk;
 use crate::postgres::records::{self, Kept};
 use crate::schema;
 use crate::session::{Cell, Flavour, Session};
-use crate::statements::{KindStatements, one_columns};
+use crate::statements::one_columns;
 use crate::tenant::IndexShare;
 use crate::{Class, Document, Kind, ListId, Record, Result, StoreError, Text, Uniqueness, View, text};
 
@@ -22,6 +23,13 @@ pub(crate) struct Numbers {
     pub(crate) sequence: u64,
     /// Of the last list of members.
     pub(crate) list: u64,
+}
+
+impl Numbers {
+    fn next_sequence(&mut self) -> u64 {
+        self.sequence += 1;
+        self.sequence
+    }
 }
 
 /// A transaction. Reads through it (it is a [`View`]) see its own writes.
@@ -90,14 +98,7 @@ impl Txn<'_> {
         let sequence = self.next_sequence();
         let statements = self.view.statements(kind)?;
         let session = &mut self.view.session;
-        let head = Head {
-            key: None,
-            id: &document.id,
-            version: version.cast_signed(),
-            sequence: sequence.cast_signed(),
-            list: document.list.map(|(list, n)| (list.0, n.cast_signed())),
-        };
-        let key = write_row(session, statements, kind, head, taken)?;
+        let key = write_row(session, statements, kind, Head::new(document, version, sequence), taken)?;
         session.execute(&statements.insert_body, &[key.into(), Cell::Blob(document.body.clone())])?;
         write_references(session, statements, kind, key, &document.id, taken)?;
         self.adopt(document)?;
@@ -151,6 +152,25 @@ impl Txn<'_> {
         documents.iter().try_for_each(|document| self.insert_document(document).map(|_| ()))
     }
 
+    /// Many records of one kind, in the engine where each is a narrow row and a body; tells which were inserted.
+    fn insert_narrow_rows(&mut self, documents: &[&Document]) -> Result<Vec<bool>> {
+        let Some(first) = documents.first() else { return Ok(Vec::new()) };
+        let kind = first.kind;
+        for document in documents {
+            self.ensure_class(kind, &document.taken)?;
+        }
+        let statements = self.view.statements(kind)?;
+        let (session, numbers) = (&mut self.view.session, &mut self.numbers);
+        let keys = insert_many(session, statements, kind, documents, || numbers.next_sequence())?;
+        for (document, _) in documents.iter().zip(&keys).filter(|it| it.1.is_some()) {
+            self.adopt(document)?;
+            self.counters.count(kind, &document.taken, 1);
+            self.n_texts += usize::from(kind.text != Text::None);
+            self.n_bytes += document.body.len();
+        }
+        Ok(keys.iter().map(Option::is_some).collect())
+    }
+
     /// One record, in the engine where it is one row.
     fn insert_row(&mut self, document: &Document) -> Result<Written> {
         let kind = document.kind;
@@ -198,17 +218,10 @@ impl Txn<'_> {
     /// engine can do together, it does together.
     pub fn insert_missing(&mut self, documents: &[&Document]) -> Result<Vec<bool>> {
         let mut made = Vec::with_capacity(documents.len());
-        if self.view.session.flavour() == Flavour::Postgres {
-            for of_kind in documents.chunk_by(|a, b| std::ptr::eq(a.kind, b.kind)) {
-                made.extend(self.place_rows(of_kind, &[])?);
-            }
-            return Ok(made);
-        }
-        for document in documents {
-            made.push(match self.insert_document(document) {
-                Ok(_) => true,
-                Err(StoreError::Duplicate { .. }) => false,
-                Err(error) => return Err(error),
+        for of_kind in documents.chunk_by(|a, b| std::ptr::eq(a.kind, b.kind)) {
+            made.extend(match self.view.session.flavour() {
+                Flavour::Sqlite => self.insert_narrow_rows(of_kind)?,
+                Flavour::Postgres => self.place_rows(of_kind, &[])?,
             });
         }
         Ok(made)
@@ -449,8 +462,7 @@ impl Txn<'_> {
     }
 
     fn next_sequence(&mut self) -> u64 {
-        self.numbers.sequence += 1;
-        self.numbers.sequence
+        self.numbers.next_sequence()
     }
 
     fn ensure_class(&mut self, kind: &'static Kind, taken: &Taken) -> Result<()> {
@@ -513,116 +525,6 @@ pub(crate) fn ensure_class(session: &mut Session<'_>, kind: &Kind, taken: &Taken
     )))
 }
 
-/// The head of a narrow row.
-#[derive(Clone, Copy)]
-pub(crate) struct Head<'a> {
-    /// `None` for a new one.
-    pub(crate) key: Option<i64>,
-    pub(crate) id: &'a str,
-    pub(crate) version: i64,
-    pub(crate) sequence: i64,
-    /// The list of members and its length.
-    pub(crate) list: Option<(i64, i64)>,
-}
-
-/// Inserts the narrow row of a record and gives its key.
-pub(crate) fn write_row(
-    session: &mut Session<'_>,
-    statements: &KindStatements,
-    kind: &'static Kind,
-    head: Head<'_>,
-    taken: &Taken,
-) -> Result<i64> {
-    let mut values = Vec::with_capacity(7 + taken.cells.len());
-    values.extend([
-        head.key.map_or(Cell::Null, Cell::Int),
-        head.id.into(),
-        head.version.into(),
-        head.sequence.into(),
-        taken.class.0.into(),
-    ]);
-    values.extend(taken.cells.iter().cloned());
-    if kind.members.is_some() {
-        let (list, n) = head.list.map_or((Cell::Null, 0), |(list, n)| (Cell::Int(list), n));
-        values.extend([list, n.into()]);
-    }
-    session.insert(&statements.insert_row, &values).map_err(|error| duplicate(error, kind, head.id, taken))
-}
-
-fn change_row(
-    session: &mut Session<'_>,
-    statements: &KindStatements,
-    document: &Document,
-    key: i64,
-    version: u64,
-    sequence: u64,
-) -> Result<()> {
-    let (kind, taken) = (document.kind, &document.taken);
-    let mut values: Vec<Cell> = vec![key.into(), version.into(), sequence.into(), taken.class.0.into()];
-    values.extend(taken.cells.iter().cloned());
-    let sql = match document.list {
-        Some((list, n)) => {
-            values.extend([Cell::Int(list.0), n.into()]);
-            &statements.update_row_and_list
-        }
-        None => &statements.update_row,
-    };
-    session.execute(sql, &values).map_err(|error| duplicate(error, kind, &document.id, taken))?;
-    Ok(())
-}
-
-/// The many-valued columns, identifiers and links of a record.
-pub(crate) fn write_references(
-    session: &mut Session<'_>,
-    statements: &KindStatements,
-    kind: &Kind,
-    key: i64,
-    id: &str,
-    taken: &Taken,
-) -> Result<()> {
-    for (column, value) in taken.many.iter().filter(|_| !statements.insert_many.is_empty()) {
-        session.execute(&statements.insert_many[*column], &[value.clone(), key.into()])?;
-    }
-    for (scheme, value) in &taken.identifiers {
-        let sql = "INSERT INTO identifier (scheme, value, kind, id) VALUES (?1, ?2, ?3, ?4)";
-        session.execute(sql, &[(*scheme).into(), value.as_str().into(), kind.name.into(), id.into()])?;
-    }
-    for (relation, to, target) in &taken.links {
-        let sql = "INSERT INTO link (to_kind, target, relation, kind, id) VALUES (?1, ?2, ?3, ?4, ?5)";
-        session.execute(
-            sql,
-            &[(*to).into(), target.as_str().into(), (*relation).into(), kind.name.into(), id.into()],
-        )?;
-    }
-    Ok(())
-}
-
-fn drop_references(
-    session: &mut Session<'_>,
-    statements: &KindStatements,
-    kind: &Kind,
-    key: i64,
-    id: &str,
-    taken: &Taken,
-) -> Result<()> {
-    for (column, value) in taken.many.iter().filter(|_| !statements.delete_many.is_empty()) {
-        session.execute(&statements.delete_many[*column], &[value.clone(), key.into()])?;
-    }
-    for (scheme, value) in &taken.identifiers {
-        let sql = "DELETE FROM identifier WHERE scheme = ?1 AND value = ?2 AND kind = ?3 AND id = ?4";
-        session.execute(sql, &[(*scheme).into(), value.as_str().into(), kind.name.into(), id.into()])?;
-    }
-    for (relation, to, target) in &taken.links {
-        let sql =
-            "DELETE FROM link WHERE to_kind = ?1 AND target = ?2 AND relation = ?3 AND kind = ?4 AND id = ?5";
-        session.execute(
-            sql,
-            &[(*to).into(), target.as_str().into(), (*relation).into(), kind.name.into(), id.into()],
-        )?;
-    }
-    Ok(())
-}
-
 /// PostgreSQL's code for a value that a unique index refuses.
 const UNIQUE_VIOLATION: &str = "23505";
 
@@ -631,32 +533,5 @@ fn written(placed: records::Placed, document: &Document) -> Written {
         version: placed.version.cast_unsigned(),
         sequence: placed.sequence.cast_unsigned(),
         class: document.taken.class,
-    }
-}
-
-/// A value for an error's text.
-fn shown(value: Cell) -> String {
-    match value {
-        Cell::Text(text) => text,
-        Cell::Int(number) => number.to_string(),
-        Cell::Real(number) => number.to_string(),
-        other => format!("{other:?}"),
-    }
-}
-
-/// Which value is taken, when an engine refuses a row for that reason.
-fn duplicate(error: StoreError, kind: &'static Kind, id: &str, taken: &Taken) -> StoreError {
-    let StoreError::Sqlite(rusqlite::Error::SqliteFailure(failure, Some(message))) = &error else {
-        return error;
-    };
-    if failure.code != rusqlite::ErrorCode::ConstraintViolation {
-        return error;
-    }
-    let column = message.rsplit('.').next().unwrap_or_default();
-    match one_columns(kind).zip(&taken.cells).find(|(it, _)| it.name == column) {
-        Some((it, value)) => {
-            StoreError::Duplicate { kind: kind.name, column: it.name, value: shown(value.clone()) }
-        }
-        None => StoreError::Duplicate { kind: kind.name, column: "id", value: id.to_owned() },
     }
 }

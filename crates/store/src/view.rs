@@ -9,6 +9,7 @@ use serde_json::Value as Json;
 use crate::classes::Classes;
 use crate::counters::CHANGES;
 use crate::identifiers;
+use crate::pace::Pace;
 use crate::postgres::Side;
 use crate::scan::Scan;
 use crate::session::{Cell, Flavour, Row, Session};
@@ -51,6 +52,8 @@ pub struct View<'a> {
     pub(crate) shared: &'a Shared,
     /// The kind whose text index must catch up before a search that was asked for can see all.
     pub(crate) behind: Option<&'static Kind>,
+    /// What bounds a statement of the embedded engine, outside transactions.
+    pub(crate) pace: Option<&'a Pace>,
 }
 
 impl<'a> View<'a> {

@@ -117,7 +117,13 @@ fn run_one(
     gathered: &mut Gathered,
 ) -> ControlFlow<()> {
     let mut txn = Txn {
-        view: View { session: Session::Postgres(session), state: State::Open, shared, behind: None },
+        view: View {
+            session: Session::Postgres(session),
+            state: State::Open,
+            shared,
+            behind: None,
+            pace: None,
+        },
         counters: Counters::default(),
         numbers: Numbers::default(),
         n_bytes: 0,

@@ -286,6 +286,7 @@ impl Postgres {
             state: State::Committed,
             shared: &self.shared,
             behind: None,
+            pace: None,
         })
     }
 
@@ -299,6 +300,7 @@ impl Postgres {
             state: State::Committed,
             shared: &self.shared,
             behind: None,
+            pace: None,
         })
     }
 

@@ -360,6 +360,18 @@ fn every_lead_gives_the_same() {
         Expr::Range("size".into(), End::Included(10_i64.into()), End::Open),
         Expr::In("size".into(), vec![1_i64.into(), 2_i64.into(), 3_i64.into()]),
         Expr::Is("mass".into(), 2_i64.into()),
+        Expr::Is("name".into(), "nobody".into()),
+        Expr::Is("size".into(), 7.0.into()),
+        Expr::In("name".into(), vec![Value::Null, "nobody".into()]),
+        Expr::And(vec![group(3), Expr::Is("keywords".into(), "nowhere".into())]),
+        Expr::And(vec![
+            Expr::Is("open".into(), true.into()),
+            Expr::Range("made".into(), End::Included(Value::Instant(1_577_900_000_000)), End::Open),
+        ]),
+        Expr::And(vec![
+            group(1),
+            Expr::Range("size".into(), End::Included(5_i64.into()), End::Excluded(7_i64.into())),
+        ]),
     ];
     for filter in filters {
         for order in [

@@ -1,6 +1,6 @@
 //! Conditions, order and windows, on chosen records; `law.rs` asks the same of any.
 
-use pinakes_store::{Direction, End, Expr, Path, Pattern, Query, Tenant, Value};
+use pinakes_store::{Direction, End, Expr, Order, Path, Pattern, Query, Tenant, Value};
 use serde_json::{Value as Json, json};
 
 use crate::engines::{on_each, read, sqlite, write};
@@ -276,4 +276,32 @@ fn counts_of_a_bulk_load_that_did_not_end_come_back() {
         assert_eq!(groups(&tenant), expected);
         assert_eq!(tenant.check().expect("a check"), Vec::<String>::new());
     }
+}
+
+/// Half of the records have the name and half the time, but only the two smallest have both: the way from the largest
+/// down, which counts of names and times promise, would pass over all the others.
+#[test]
+fn what_counts_promise_may_not_be_there() {
+    const N_RECORDS: u64 = 10_000;
+    on_each(ALL, |tenant| {
+        write(tenant, |txn| {
+            for n in 0..N_RECORDS {
+                let (name, day) = if n % 2 == 0 && n != 4 && n != 2 { ("even", 1) } else { ("odd", 2) };
+                let name = if n < 5 { "even" } else { name };
+                let body = json!({"pid": n.to_string(), "name": name, "size": n, "group": "g1",
+                                  "made": format!("2020-01-0{day}T10:00:00.000Z")});
+                txn.insert(&ITEM, &n.to_string(), &body)?;
+            }
+            Ok(())
+        });
+        let late = End::Included(Value::Instant(1_577_923_200_000));
+        for filter in [
+            Expr::And(vec![is("name", "even"), range("made", late.clone(), End::Open)]),
+            Expr::And(vec![is("name", "even"), is("group", "g1"), range("made", late.clone(), End::Open)]),
+        ] {
+            let order = vec![Order { path: "size".into(), direction: Direction::Descending }];
+            let query = Query { order, limit: Some(5), ..Query::filter(filter) };
+            assert_eq!(ids(tenant, &query), "4321");
+        }
+    });
 }

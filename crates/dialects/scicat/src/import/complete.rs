@@ -261,9 +261,10 @@ fn identify(body: &mut Body, names: &[&str], new: impl FnOnce() -> String) -> St
         .is_some_and(|id| names.iter().all(|name| body.get(*name).and_then(Value::as_str) == Some(id)));
     let id = given.unwrap_or_else(new);
     if !is_complete {
-        let rest = std::mem::take(body);
-        body.extend(names.iter().map(|name| ((*name).to_owned(), Value::from(id.as_str()))));
-        body.extend(rest.into_iter().filter(|(name, _)| !names.contains(&name.as_str())));
+        for name in names.iter().rev() {
+            body.shift_remove(*name);
+            body.shift_insert(0, (*name).to_owned(), id.as_str().into());
+        }
     }
     id
 }

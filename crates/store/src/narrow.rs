@@ -1,0 +1,275 @@
+//! Records of the embedded engine: a narrow row, a body, and rows of references beside them.
+
+use rusqlite::{CachedStatement, Connection};
+
+use crate::document::{Document, Taken};
+use crate::session::{Cell, Session};
+use crate::statements::{KindStatements, one_columns};
+use crate::{Kind, Result, StoreError};
+
+/// The head of a narrow row.
+#[derive(Clone, Copy)]
+pub(crate) struct Head<'a> {
+    /// `None` for a new one.
+    pub(crate) key: Option<i64>,
+    pub(crate) id: &'a str,
+    pub(crate) version: i64,
+    pub(crate) sequence: i64,
+    /// The list of members and its length.
+    pub(crate) list: Option<(i64, i64)>,
+}
+
+impl<'a> Head<'a> {
+    /// Of a record that comes in.
+    pub(crate) fn new(document: &'a Document, version: u64, sequence: u64) -> Self {
+        Self {
+            key: None,
+            id: &document.id,
+            version: version.cast_signed(),
+            sequence: sequence.cast_signed(),
+            list: document.list.map(|(list, n)| (list.0, n.cast_signed())),
+        }
+    }
+}
+
+/// Inserts the narrow row of a record and gives its key.
+///
+/// Errors: the id, or a value of a unique index, is taken.
+pub(crate) fn write_row(
+    session: &mut Session<'_>,
+    statements: &KindStatements,
+    kind: &'static Kind,
+    head: Head<'_>,
+    taken: &Taken,
+) -> Result<i64> {
+    let connection = session.embedded()?;
+    insert_row(connection, &mut connection.prepare_cached(&statements.insert_row)?, kind, head, taken)
+}
+
+fn insert_row(
+    connection: &Connection,
+    statement: &mut CachedStatement<'_>,
+    kind: &'static Kind,
+    head: Head<'_>,
+    taken: &Taken,
+) -> Result<i64> {
+    statement.raw_bind_parameter(1, head.key)?;
+    statement.raw_bind_parameter(2, head.id)?;
+    for (n, number) in [head.version, head.sequence, taken.class.0].into_iter().enumerate() {
+        statement.raw_bind_parameter(3 + n, number)?;
+    }
+    for (n, cell) in taken.cells.iter().enumerate() {
+        statement.raw_bind_parameter(6 + n, cell)?;
+    }
+    if kind.members.is_some() {
+        let n = 6 + taken.cells.len();
+        statement.raw_bind_parameter(n, head.list.map(|it| it.0))?;
+        statement.raw_bind_parameter(n + 1, head.list.map_or(0, |it| it.1))?;
+    }
+    match statement.raw_execute() {
+        Ok(_) => Ok(connection.last_insert_rowid()),
+        Err(error) => Err(duplicate(error.into(), kind, head.id, taken)),
+    }
+}
+
+/// Inserts records of one kind with their bodies and references; gives the key of each, `None` where the id, or a
+/// value of a unique index, is taken.
+///
+/// Table by table, and references in the order of their tables: neighbours are written one after the other.
+pub(crate) fn insert_many(
+    session: &mut Session<'_>,
+    statements: &KindStatements,
+    kind: &'static Kind,
+    documents: &[&Document],
+    mut next_sequence: impl FnMut() -> u64,
+) -> Result<Vec<Option<i64>>> {
+    let connection = session.embedded()?;
+    let mut statement = connection.prepare_cached(&statements.insert_row)?;
+    let mut keys = Vec::with_capacity(documents.len());
+    for document in documents {
+        let head = Head::new(document, 1, next_sequence());
+        keys.push(match insert_row(connection, &mut statement, kind, head, &document.taken) {
+            Ok(key) => Some(key),
+            Err(StoreError::Duplicate { .. }) => None,
+            Err(error) => return Err(error),
+        });
+    }
+    let made: Vec<(i64, &Document)> =
+        keys.iter().zip(documents).filter_map(|(key, document)| Some(((*key)?, *document))).collect();
+    let mut statement = connection.prepare_cached(&statements.insert_body)?;
+    for (key, document) in &made {
+        statement.raw_bind_parameter(1, key)?;
+        statement.raw_bind_parameter(2, &document.body[..])?;
+        statement.raw_execute()?;
+    }
+    insert_values(connection, statements, &made)?;
+    insert_identifiers(connection, kind, &made)?;
+    insert_links(connection, kind, &made)?;
+    Ok(keys)
+}
+
+/// The values of many-valued columns.
+fn insert_values(
+    connection: &Connection,
+    statements: &KindStatements,
+    made: &[(i64, &Document)],
+) -> Result<()> {
+    let mut values: Vec<(usize, &Cell, i64)> = made
+        .iter()
+        .flat_map(|(key, document)| document.taken.many.iter().map(move |(column, it)| (*column, it, *key)))
+        .collect();
+    values.sort_unstable_by(|a, b| {
+        a.0.cmp(&b.0).then_with(|| a.1.total_order(b.1)).then_with(|| a.2.cmp(&b.2))
+    });
+    for of_column in values.chunk_by(|a, b| a.0 == b.0) {
+        let mut statement = connection.prepare_cached(&statements.insert_many[of_column[0].0])?;
+        for (_, value, key) in of_column {
+            statement.raw_bind_parameter(1, value)?;
+            statement.raw_bind_parameter(2, key)?;
+            statement.raw_execute()?;
+        }
+    }
+    Ok(())
+}
+
+fn insert_identifiers(connection: &Connection, kind: &Kind, made: &[(i64, &Document)]) -> Result<()> {
+    let mut rows: Vec<[&str; 4]> = Vec::new();
+    for (_, document) in made {
+        let of_record = document.taken.identifiers.iter();
+        rows.extend(of_record.map(|(scheme, value)| [scheme, value.as_str(), kind.name, &document.id]));
+    }
+    insert_texts(connection, INSERT_IDENTIFIER, rows)
+}
+
+fn insert_links(connection: &Connection, kind: &Kind, made: &[(i64, &Document)]) -> Result<()> {
+    let mut rows: Vec<[&str; 5]> = Vec::new();
+    for (_, document) in made {
+        let of_record = document.taken.links.iter();
+        rows.extend(
+            of_record.map(|(relation, to, target)| [to, target.as_str(), relation, kind.name, &document.id]),
+        );
+    }
+    insert_texts(connection, INSERT_LINK, rows)
+}
+
+fn insert_texts<const N: usize>(connection: &Connection, sql: &str, mut rows: Vec<[&str; N]>) -> Result<()> {
+    rows.sort_unstable();
+    let mut statement = connection.prepare_cached(sql)?;
+    for row in rows {
+        for (n, text) in row.into_iter().enumerate() {
+            statement.raw_bind_parameter(1 + n, text)?;
+        }
+        statement.raw_execute()?;
+    }
+    Ok(())
+}
+
+const INSERT_IDENTIFIER: &str = "INSERT INTO identifier (scheme, value, kind, id) VALUES (?1, ?2, ?3, ?4)";
+const INSERT_LINK: &str =
+    "INSERT INTO link (to_kind, target, relation, kind, id) VALUES (?1, ?2, ?3, ?4, ?5)";
+
+/// Changes the narrow row of a record; its list of members stays unless the document brings one.
+///
+/// Errors: a value of a unique index is taken.
+pub(crate) fn change_row(
+    session: &mut Session<'_>,
+    statements: &KindStatements,
+    document: &Document,
+    key: i64,
+    version: u64,
+    sequence: u64,
+) -> Result<()> {
+    let (kind, taken) = (document.kind, &document.taken);
+    let mut values: Vec<Cell> = vec![key.into(), version.into(), sequence.into(), taken.class.0.into()];
+    values.extend(taken.cells.iter().cloned());
+    let sql = match document.list {
+        Some((list, n)) => {
+            values.extend([Cell::Int(list.0), n.into()]);
+            &statements.update_row_and_list
+        }
+        None => &statements.update_row,
+    };
+    session.execute(sql, &values).map_err(|error| duplicate(error, kind, &document.id, taken))?;
+    Ok(())
+}
+
+/// The many-valued columns, identifiers and links of a record.
+pub(crate) fn write_references(
+    session: &mut Session<'_>,
+    statements: &KindStatements,
+    kind: &Kind,
+    key: i64,
+    id: &str,
+    taken: &Taken,
+) -> Result<()> {
+    for (column, value) in taken.many.iter().filter(|_| !statements.insert_many.is_empty()) {
+        session.execute(&statements.insert_many[*column], &[value.clone(), key.into()])?;
+    }
+    for (scheme, value) in &taken.identifiers {
+        session.execute(
+            INSERT_IDENTIFIER,
+            &[(*scheme).into(), value.as_str().into(), kind.name.into(), id.into()],
+        )?;
+    }
+    for (relation, to, target) in &taken.links {
+        session.execute(
+            INSERT_LINK,
+            &[(*to).into(), target.as_str().into(), (*relation).into(), kind.name.into(), id.into()],
+        )?;
+    }
+    Ok(())
+}
+
+/// Takes them away.
+pub(crate) fn drop_references(
+    session: &mut Session<'_>,
+    statements: &KindStatements,
+    kind: &Kind,
+    key: i64,
+    id: &str,
+    taken: &Taken,
+) -> Result<()> {
+    for (column, value) in taken.many.iter().filter(|_| !statements.delete_many.is_empty()) {
+        session.execute(&statements.delete_many[*column], &[value.clone(), key.into()])?;
+    }
+    for (scheme, value) in &taken.identifiers {
+        let sql = "DELETE FROM identifier WHERE scheme = ?1 AND value = ?2 AND kind = ?3 AND id = ?4";
+        session.execute(sql, &[(*scheme).into(), value.as_str().into(), kind.name.into(), id.into()])?;
+    }
+    for (relation, to, target) in &taken.links {
+        let sql =
+            "DELETE FROM link WHERE to_kind = ?1 AND target = ?2 AND relation = ?3 AND kind = ?4 AND id = ?5";
+        session.execute(
+            sql,
+            &[(*to).into(), target.as_str().into(), (*relation).into(), kind.name.into(), id.into()],
+        )?;
+    }
+    Ok(())
+}
+
+/// A value for an error's text.
+pub(crate) fn shown(value: Cell) -> String {
+    match value {
+        Cell::Text(text) => text,
+        Cell::Int(number) => number.to_string(),
+        Cell::Real(number) => number.to_string(),
+        other => format!("{other:?}"),
+    }
+}
+
+/// Which value is taken, when an engine refuses a row for that reason.
+fn duplicate(error: StoreError, kind: &'static Kind, id: &str, taken: &Taken) -> StoreError {
+    let StoreError::Sqlite(rusqlite::Error::SqliteFailure(failure, Some(message))) = &error else {
+        return error;
+    };
+    if failure.code != rusqlite::ErrorCode::ConstraintViolation {
+        return error;
+    }
+    let column = message.rsplit('.').next().unwrap_or_default();
+    match one_columns(kind).zip(&taken.cells).find(|(it, _)| it.name == column) {
+        Some((it, value)) => {
+            StoreError::Duplicate { kind: kind.name, column: it.name, value: shown(value.clone()) }
+        }
+        None => StoreError::Duplicate { kind: kind.name, column: "id", value: id.to_owned() },
+    }
+}
