@@ -11,6 +11,7 @@ use bytes::{Buf as _, Bytes, BytesMut};
 use http::HeaderMap;
 use http::header::CONTENT_LENGTH;
 use http_body::{Body as _, Frame, SizeHint};
+use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use pinakes_store::Limits;
 use serde::de::DeserializeOwned;
@@ -20,6 +21,10 @@ use crate::stages::{self, RequestScope, Stage};
 
 /// Most bytes that are set aside on the word of a `Content-Length`.
 const TRUSTED_BYTES: u64 = 1 << 20;
+/// Most bytes that are read of a body that nobody wants, so that the connection can go on.
+const UNWANTED_BYTES: u64 = 1 << 20;
+/// How long its client may take to send them, in seconds.
+const UNWANTED_S: u64 = 2;
 /// Deepest nesting that the JSON parser itself takes.
 const PARSER_DEPTH: usize = 127;
 
@@ -158,10 +163,12 @@ impl Pieces {
     }
 }
 
-/// A request's body as handlers get it: notes that the client goes on, and when it is given up half read,
-/// that the connection has to linger.
+/// A request's body as handlers get it: notes that the client goes on. What is given up half read is read to its end,
+/// as far as that is short: the answer would come, and the connection be gone under the next request. A longer rest
+/// closes it, and has it linger.
 pub(crate) struct Watched {
-    body: Incoming,
+    /// Gone once it is read to its end.
+    body: Option<Incoming>,
     scope: Arc<RequestScope>,
 }
 
@@ -171,7 +178,7 @@ impl Watched {
         if body.is_end_stream() {
             return Body::empty();
         }
-        Body::new(Self { body, scope: Arc::clone(scope) })
+        Body::new(Self { body: Some(body), scope: Arc::clone(scope) })
     }
 }
 
@@ -183,25 +190,53 @@ impl http_body::Body for Watched {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
+        let Some(body) = &mut self.body else { return Poll::Ready(None) };
+        let frame = ready!(Pin::new(body).poll_frame(context));
+        if frame.is_none() {
+            self.body = None;
+        }
         self.scope.note_progress();
         Poll::Ready(frame)
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        self.body.as_ref().is_none_or(Incoming::is_end_stream)
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        self.body.as_ref().map_or_else(|| SizeHint::with_exact(0), Incoming::size_hint)
     }
 }
 
 impl Drop for Watched {
     fn drop(&mut self) {
-        if !self.body.is_end_stream() {
-            self.scope.connection().linger();
+        let Some(body) = self.body.take().filter(|it| !it.is_end_stream()) else { return };
+        let is_short = body.size_hint().exact().is_none_or(|it| it <= UNWANTED_BYTES);
+        match tokio::runtime::Handle::try_current() {
+            Ok(runtime) if is_short => {
+                runtime.spawn(read_away(body, Arc::clone(&self.scope)));
+            }
+            _ => self.scope.connection().linger(),
         }
+    }
+}
+
+/// Reads what is left of a short body that nobody wants.
+async fn read_away(mut body: Incoming, scope: Arc<RequestScope>) {
+    let mut left = UNWANTED_BYTES;
+    let rest = async {
+        while let Some(Ok(frame)) = body.frame().await {
+            let n_bytes = frame.data_ref().map_or(0, Bytes::len) as u64;
+            if left < n_bytes {
+                return false;
+            }
+            left -= n_bytes;
+        }
+        true
+    };
+    let is_read = tokio::time::timeout(Duration::from_secs(UNWANTED_S), rest).await;
+    if is_read != Ok(true) {
+        scope.connection().linger();
     }
 }
 

@@ -55,6 +55,21 @@ async fn a_panic_leaves_the_connection_alive() -> Outcome {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_body_that_nobody_wants_leaves_the_connection_alive() -> Outcome {
+    let server = Server::start(Limits::default()).await?;
+    let mut client = Client::connect(server.address).await?;
+    // The answer comes before the body, as it does to clients that send their heads first.
+    client.send(b"POST /toy/nothing HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n").await?;
+    let first = client.until("\r\n\r\n").await?;
+    assert!(first.starts_with("HTTP/1.1 404 "), "{first}");
+    client.send(b"0123456789").await?;
+    client.send(b"GET /toy/list HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").await?;
+    let second = String::from_utf8(client.rest().await?)?;
+    assert!(second.ends_with("[{\"a\":1},2,\"x\"]"), "{second}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn draining_finishes_the_request_under_way() -> Outcome {
     let server = Server::start(Limits { drain_timeout_ms: LONG_MS, ..Limits::default() }).await?;
     let (address, entered, release) = (server.address, server.entered.clone(), server.release.clone());
