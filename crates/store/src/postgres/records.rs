@@ -34,6 +34,41 @@ pub(crate) struct Kept {
     pub(crate) sequence: Option<i64>,
 }
 
+/// What an entry of an index may take: a third of a page, less what stands beside the text. Whether a longer text could
+/// be compressed to that is not asked: what is refused should not depend on it.
+const INDEXED_BYTES: usize = 2_500;
+
+/// Errors: a text that stands in an index is longer than an index of this engine can hold.
+pub(crate) fn check_lengths(document: &Document) -> Result<()> {
+    let (kind, taken) = (document.kind, &document.taken);
+    let is_indexed = |name: &str| kind.indexes.iter().any(|it| it.columns.contains(&name));
+    let single = one_columns(kind).zip(&taken.cells).filter(|(it, _)| is_indexed(it.name));
+    let single = single.map(|(column, cell)| (column.path, cell));
+    let many = taken.many.iter().map(|(index, cell)| (kind.columns[*index].path, cell));
+    let columns = single.chain(many).filter_map(|(path, cell)| match cell {
+        Cell::Text(text) => Some((path, text.len())),
+        _ => None,
+    });
+    let counted = taken.counted.iter().flat_map(|(index, list)| {
+        let path = kind.facets[*index].path;
+        list.values().map(move |it| (path, it.len()))
+    });
+    let identifiers = taken.identifiers.iter().map(|(scheme, it)| (*scheme, it.len() + document.id.len()));
+    let links = taken.links.iter().map(|(relation, _, it)| (*relation, it.len() + document.id.len()));
+    let all = columns.chain(counted).chain(identifiers).chain(links).chain([("id", document.id.len())]);
+    match all.into_iter().find(|it| INDEXED_BYTES < it.1) {
+        None => Ok(()),
+        Some((path, n_bytes)) => Err(StoreError::Query(format!(
+            "{} {:?}: a text in {path} has {n_bytes} bytes; PostgreSQL indexes {INDEXED_BYTES} at most, shorten it",
+            kind.name,
+            document.id.chars().take(SHOWN_CHARS).collect::<String>()
+        ))),
+    }
+}
+
+/// Characters of an id that an error shows.
+const SHOWN_CHARS: usize = 200;
+
 /// The statements of a kind in this engine.
 pub(crate) fn statements(kind: &'static Kind) -> KindStatements {
     let name = kind.name;

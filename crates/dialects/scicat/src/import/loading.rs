@@ -87,15 +87,7 @@ impl Loading {
         let part_records = batch.len().div_ceil(n_parts).max(1);
         let batch: Arc<[Prepared]> = batch.into();
         let parts = (0..batch.len()).step_by(part_records).map(|at| at..batch.len().min(at + part_records));
-        let write = |part: Range<usize>| {
-            let (batch, existing, has_blocks) = (Arc::clone(&batch), self.existing, self.has_blocks);
-            let begin = part.start;
-            let mut written = self
-                .tenant
-                .load_blocking(move |txn| write_batch(txn, &batch[part.clone()], existing, has_blocks))?;
-            written.refused.iter_mut().for_each(|it| it.0 += begin);
-            Ok(written)
-        };
+        let write = |part: Range<usize>| self.write_part(&batch, part);
         let write = &write;
         let results: Vec<Result<Written, ImportError>> = thread::scope(|scope| {
             let mut parts = parts;
@@ -105,6 +97,28 @@ impl Loading {
             first.map(write).into_iter().chain(ended).collect()
         });
         results.into_iter().try_fold(Written::default(), |sum, it| Ok(sum.and(it?)))
+    }
+
+    /// Writes a part of a batch. A record that the engine cannot store is refused alone, and found by halves.
+    fn write_part(&self, batch: &Arc<[Prepared]>, part: Range<usize>) -> Result<Written, ImportError> {
+        let (own, existing, has_blocks) = (Arc::clone(batch), self.existing, self.has_blocks);
+        let (begin, end) = (part.start, part.end);
+        let written =
+            self.tenant.load_blocking(move |txn| write_batch(txn, &own[part.clone()], existing, has_blocks));
+        match written {
+            Err(ImportError::Store(StoreError::Query(reason))) if end - begin == 1 => {
+                Ok(Written { refused: vec![(begin, reason)], ..Written::default() })
+            }
+            Err(ImportError::Store(StoreError::Query(_))) if begin + 1 < end => {
+                let middle = begin.midpoint(end);
+                Ok(self.write_part(batch, begin..middle)?.and(self.write_part(batch, middle..end)?))
+            }
+            Err(error) => Err(error),
+            Ok(mut written) => {
+                written.refused.iter_mut().for_each(|it| it.0 += begin);
+                Ok(written)
+            }
+        }
     }
 
     /// Into how many transactions a batch may be parted.
