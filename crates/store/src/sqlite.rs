@@ -30,8 +30,12 @@ use crate::{Class, Kind, Limits, Result, StoreError, Text, Txn, View, schema, te
 
 /// Bytes of a new database's pages: bodies of a few KB fit, and a page that one index entry changes is written whole.
 const PAGE_BYTES: u32 = 8 << 10;
-/// How long a connection waits for a lock that another process holds.
+/// How long a connection waits for a lock that another one holds.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long it looks often whether the lock is free: those of this process are held for moments.
+const LOCK_SOON: Duration = Duration::from_millis(50);
+/// How often it looks then, and how often later.
+const LOCK_LOOKS: (Duration, Duration) = (Duration::from_micros(200), Duration::from_millis(5));
 /// Prepared statements kept per connection.
 const STATEMENTS: usize = 512;
 /// How many times a reader's page cache the writer's is: what it changes in a batch must stay in it.
@@ -103,11 +107,11 @@ impl Sqlite {
             classes: HashSet::new(),
             put_off: PutOff::default(),
         };
-        let log_connection = connect(path, &shared.limits)?;
+        let mut log_connection = connect(path, &shared.limits)?;
         let (log_keeper, log_bytes) = (keeper.clone(), shared.limits.log_bytes);
         let threads = vec![
             spawn("store-writer", move || writer.run(&jobs))?,
-            spawn("store-log", move || log_keeper.run(&log_connection, log_bytes))?,
+            spawn("store-log", move || log_keeper.run(&mut log_connection, log_bytes))?,
         ];
         Ok(Self {
             path: path.into(),
@@ -227,7 +231,7 @@ impl Sqlite {
 }
 
 /// How long writers may be kept from writing so that the log begins anew.
-const RESTART_PAUSE: Duration = Duration::from_millis(20);
+const RESTART_PAUSE: Duration = Duration::from_millis(5);
 /// What of the log may be left when it begins anew: the writer waits while that is written.
 const RESTART_BYTES: u64 = 2 << 20;
 /// How many times its bound the log may hold before it begins anew whatever is left.
@@ -279,8 +283,8 @@ fn sync_folder(path: &Path) -> Result<()> {
 fn connect(path: &Path, limits: &Limits) -> Result<Connection> {
     use rusqlite::OpenFlags;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(path, flags)?;
-    connection.busy_timeout(LOCK_TIMEOUT)?;
+    let mut connection = Connection::open_with_flags(path, flags)?;
+    wait_for_locks(&mut connection, LOCK_TIMEOUT)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
     // Without this guarantee the engine plans a statement anew whenever a value bound to it changes: more than a
     // third of a read by id. Which index leads is our choice anyway.
@@ -292,6 +296,21 @@ fn connect(path: &Path, limits: &Limits) -> Result<Connection> {
     connection.pragma_update(None, "mmap_size", i64::try_from(limits.map_bytes).unwrap_or(i64::MAX))?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
     Ok(connection)
+}
+
+/// How long a connection waits for locks. The engine's own way sleeps longer each time: a writer that met the keeper for
+/// half a millisecond slept through twenty.
+fn wait_for_locks(connection: &mut Connection, patience: Duration) -> Result<()> {
+    let mut began = Instant::now();
+    let wait = move |n_looks: i32| {
+        if n_looks == 0 {
+            began = Instant::now();
+        }
+        let waited = began.elapsed();
+        std::thread::sleep(if waited < LOCK_SOON { LOCK_LOOKS.0 } else { LOCK_LOOKS.1 });
+        waited < patience
+    };
+    Ok(connection.busy_handler(Some(wait))?)
 }
 
 /// Brings the tables up to date, sweeps lists that no record took over, makes indexes and counts that a bulk load left out.
@@ -674,7 +693,7 @@ impl Keeper {
         self.changed.notify_one();
     }
 
-    fn run(&self, connection: &Connection, log_bytes: u64) {
+    fn run(&self, connection: &mut Connection, log_bytes: u64) {
         loop {
             let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
             while !state.has_commits && !state.is_closing {
@@ -697,23 +716,23 @@ impl Keeper {
 
 /// Writes the log back once it is large: first beside the writer, then, for the little that came meanwhile,
 /// holding it, so that the log begins anew.
-fn write_back(connection: &Connection, log_bytes: u64) -> Result<()> {
+fn write_back(connection: &mut Connection, log_bytes: u64) -> Result<()> {
     let page_bytes: i64 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
     // Bytes of the log, and of them what is not written back.
-    let look = |mode: &str| -> Result<(u64, u64)> {
+    let look = |connection: &Connection, mode: &str| -> Result<(u64, u64)> {
         let sql = format!("PRAGMA wal_checkpoint({mode})");
         let (log, done): (i64, i64) = connection.query_row(&sql, [], |row| Ok((row.get(1)?, row.get(2)?)))?;
         let bytes = |pages: i64| (pages.max(0) * page_bytes).cast_unsigned();
         Ok((bytes(log), bytes(log - done)))
     };
-    if look("NOOP")?.1 < log_bytes {
+    if look(connection, "NOOP")?.1 < log_bytes {
         return Ok(());
     }
     // What comes meanwhile is written beside the writer too, as long as each round leaves less than the one before.
-    let (mut log, mut left) = look("PASSIVE")?;
+    let (mut log, mut left) = look(connection, "PASSIVE")?;
     while RESTART_BYTES < left {
         let before = left;
-        (log, left) = look("PASSIVE")?;
+        (log, left) = look(connection, "PASSIVE")?;
         if before <= left {
             break;
         }
@@ -724,8 +743,7 @@ fn write_back(connection: &Connection, log_bytes: u64) -> Result<()> {
         return Ok(());
     }
     let patience = if left < LOG_TIMES * log_bytes { RESTART_PAUSE } else { LOCK_TIMEOUT };
-    connection.busy_timeout(patience)?;
-    look("RESTART")?;
-    connection.busy_timeout(LOCK_TIMEOUT)?;
-    Ok(())
+    wait_for_locks(connection, patience)?;
+    look(connection, "RESTART")?;
+    wait_for_locks(connection, LOCK_TIMEOUT)
 }

@@ -51,9 +51,9 @@ impl Folio {
         self.context.clock().now_ms()
     }
 
-    /// A new UUID.
+    /// A new UUID, greater than those made before.
     pub fn new_uuid(&self) -> String {
-        self.context.entropy().uuid().to_string()
+        self.context.entropy().uuid4_at(self.now_ms()).to_string()
     }
 
     /// Sees to it that the tenant has its reference data; free once it was seen.

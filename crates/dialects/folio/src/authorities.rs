@@ -3,6 +3,7 @@
 //!
 //! A deleted authority is kept aside and shown with `deleted=true` until it expires.
 
+mod bulk;
 pub mod headings;
 mod source_files;
 
@@ -204,6 +205,11 @@ pub(crate) fn routes(routes: Routes) -> Routes {
             identifier_types,
         )
         .get("/authority-heading-types", to("inventory-storage.authorities.collection.get"), heading_types)
+        .post(
+            "/authority-storage/authorities/bulk",
+            to("inventory-storage.authorities.bulk.post"),
+            bulk::load,
+        )
         .with(source_files::routes)
 }
 

@@ -10,6 +10,7 @@ mod handlers;
 mod write;
 
 pub use batch::batch_routes;
+pub(crate) use batch::write_all;
 pub use handlers::{
     Page, answer_list, by_id, create, created, expr_of, page_of, parsed, remove, remove_by_query, replace,
     routes,

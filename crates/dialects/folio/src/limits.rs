@@ -28,6 +28,10 @@ pub(crate) const PAUSE_MS: u64 = 50;
 /// How much the threads that prepare batches step back, from 0 to 19: a tenth of what others get.
 #[cfg(target_os = "linux")]
 pub(crate) const NICENESS: i32 = 10;
+/// Records of a file of authorities that one transaction stores.
+pub(crate) const BULK_RECORDS: usize = 100;
+/// Bytes of such a file that may be refused; the rest is not looked at.
+pub(crate) const BULK_REFUSED_BYTES: usize = 64 << 20;
 /// Bytes of an upload that one write appends.
 pub(crate) const WRITE_BYTES: usize = 256 << 10;
 /// Bytes of an upload that one read takes.
@@ -42,5 +46,7 @@ pub(crate) const SUGGESTED_RECORDS: usize = 1_000;
 pub(crate) const BROWSED_ENTRIES: u64 = 1_000;
 /// Days whose openings are shown at once (ten years). Beyond: 400.
 pub(crate) const CALENDAR_DAYS: i64 = 3_660;
+/// Files of jobs long over that are cleared away with the beginning of an upload: the tenant's writer is held meanwhile.
+pub(crate) const EXPIRED_FILES: u64 = 2;
 /// Uploads nobody finished that are cleared away with the beginning of another.
 pub(crate) const EXPIRED_UPLOADS: u64 = 100;

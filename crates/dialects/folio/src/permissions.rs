@@ -96,7 +96,7 @@ const READING: [&str; 6] = [
     ".retrieve.collection.post",
     ".items-and-holdings.collection.post",
     ".enriched-instances.collection.post",
-    ".authorities.bulk.post",
+    "instance-authority-links.authorities.bulk.post",
 ];
 
 impl Role {

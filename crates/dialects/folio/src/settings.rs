@@ -45,6 +45,8 @@ pub struct Settings {
     pub authority_extended: bool,
     /// How long an upload that nobody finished is kept, in seconds (a week).
     pub upload_keep_s: i64,
+    /// How long the file of a job that is over is kept, in seconds (30 days); then it goes with the uploads that follow.
+    pub import_file_keep_s: i64,
     /// Records of one answer to a harvester (100).
     pub oai_page_records: u64,
     /// Whom harvesters write to. Empty: `noreply` at the server's host.
@@ -73,6 +75,7 @@ impl Default for Settings {
             import_unreadable_records: 1_000,
             authority_extended: false,
             upload_keep_s: 604_800,
+            import_file_keep_s: 2_592_000,
             oai_page_records: 100,
             oai_admin_email: String::new(),
         }

@@ -3,6 +3,8 @@
 mod extensions;
 mod split;
 
+pub(crate) use split::{keep_file, kept_file};
+
 use http::StatusCode;
 use http::header::LOCATION;
 use pinakes_http::answer;
@@ -70,10 +72,27 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .with(extensions::routes)
 }
 
-/// What was begun before this instant and is not finished is given up, in milliseconds since 1970.
-fn expired_before(call: &Call) -> i64 {
-    let keep_ms = call.app.settings.upload_keep_s.max(0).saturating_mul(1_000);
-    call.app.now_ms().saturating_sub(keep_ms)
+/// What is cleared away now; instants in milliseconds since 1970.
+#[derive(Debug, Clone, Copy)]
+struct Expiry {
+    now_ms: i64,
+    /// Uploads that were begun before and are not finished.
+    uploads_until_ms: i64,
+    /// Files of jobs that were over before.
+    files_until_ms: i64,
+}
+
+impl Expiry {
+    fn of(call: &Call) -> Self {
+        let now_ms = call.app.now_ms();
+        let before = |keep_s: i64| now_ms.saturating_sub(keep_s.max(0).saturating_mul(1_000));
+        let settings = &call.app.settings;
+        Self {
+            now_ms,
+            uploads_until_ms: before(settings.upload_keep_s),
+            files_until_ms: before(settings.import_file_keep_s),
+        }
+    }
 }
 
 fn not_found(id: &str) -> FolioError {
@@ -167,12 +186,12 @@ async fn create(mut call: Call) -> Answer {
         return Err(FolioError::unprocessable(Fault::missing("fileDefinitions")));
     }
     let user = call.asker.user_id().unwrap_or_default();
-    let until_ms = expired_before(&call);
+    let expiry = Expiry::of(&call);
     let given = body.get("id").and_then(Value::as_str).and_then(parse_uuid);
     let writer = Writer::of(&call);
     let write = move |txn: &mut Txn<'_>| -> Result<Map<String, Value>, FolioError> {
         let writer = writer();
-        expire(txn, until_ms, writer.now_ms)?;
+        expire(txn, expiry)?;
         let run_by = run_by(txn, Some(&user), &user)?;
         let id = given.clone().unwrap_or_else(|| writer.new_uuid());
         let new = |id: String, parent: String, subordination, file_name: String| NewJob {
@@ -272,8 +291,11 @@ fn discard_file(txn: &mut Txn<'_>, file: &Map<String, Value>, now_ms: i64) -> Re
 }
 
 /// Clears away what was begun before `until_ms` and never finished: definitions that no job was made of with the bytes
-/// that came for them, parts that nobody put together. Some at a time; the next upload takes more.
-pub(super) fn expire(txn: &mut Txn<'_>, until_ms: i64, now_ms: i64) -> Result<(), FolioError> {
+/// that came for them, parts that nobody put together; and files of jobs long over. Some at a time; the next upload takes
+/// more.
+fn expire(txn: &mut Txn<'_>, expiry: Expiry) -> Result<(), FolioError> {
+    let Expiry { now_ms, uploads_until_ms: until_ms, files_until_ms } = expiry;
+    import::forget_files(txn, files_until_ms)?;
     let open = ["NEW", "IN_PROGRESS", "LOADED", "ERROR"].map(Condition::from).to_vec();
     let old =
         Expr::Range("metadata.createdDate".into(), End::Open, End::Included(Condition::Instant(until_ms)));
@@ -505,9 +527,7 @@ fn begin(
     }
     match file.get("_parts").filter(|it| it.as_array().is_some_and(|it| !it.is_empty())) {
         Some(parts) => {
-            job.set_work("parts", parts.clone());
-            job.set_work("source", if is_split { "split" } else { "file" });
-            job.set_work("pending", true);
+            job.take_file(parts, if is_split { "split" } else { "file" });
         }
         None => job.fail("FILE_PROCESSING_ERROR", "the file was never uploaded", writer.now_ms),
     }

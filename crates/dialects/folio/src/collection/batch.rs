@@ -78,7 +78,7 @@ async fn records(
 }
 
 /// Writes records in their order.
-fn write_all(
+pub(crate) fn write_all(
     txn: &mut Txn<'_>,
     writer: &Writer,
     collection: &'static Collection,

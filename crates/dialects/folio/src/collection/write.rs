@@ -44,9 +44,9 @@ impl Writer {
         move || Self::new(now_ms, user.clone(), entropy.clone())
     }
 
-    /// A new UUID.
+    /// A new UUID, greater than those made before.
     pub fn new_uuid(&self) -> String {
-        self.entropy.uuid().to_string()
+        self.entropy.uuid4_at(self.now_ms).to_string()
     }
 
     /// Sets human-readable ids aside; see [`crate::inventory::hrids::reserve`].

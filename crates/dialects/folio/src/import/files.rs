@@ -90,8 +90,13 @@ async fn append(db: &Db, list: ListId, position: u64, chunk: Bytes) -> Result<()
     Ok(())
 }
 
-/// Stores a slice as a part, from the command line.
-pub(crate) fn store(tenant: &Tenant, id: String, bytes: &mut dyn Read) -> Result<ReceivedPart, FileError> {
+/// Stores what is read as a part of the upload `key`.
+pub(crate) fn store(
+    tenant: &Tenant,
+    id: String,
+    key: &str,
+    bytes: &mut dyn Read,
+) -> Result<ReceivedPart, FileError> {
     let list = tenant.write_blocking(|txn| txn.new_list(&FILE_PART))?;
     let mut n_bytes = 0_u64;
     loop {
@@ -114,7 +119,7 @@ pub(crate) fn store(tenant: &Tenant, id: String, bytes: &mut dyn Read) -> Result
         })?;
         n_bytes += n as u64;
     }
-    let body = json!({"id": id, "key": id, "etag": "", "nBytes": n_bytes});
+    let body = json!({"id": id, "key": key, "etag": "", "nBytes": n_bytes});
     let document = Document::new(&FILE_PART, id.as_str(), &body)?.with_list(list, n_bytes);
     tenant.write_blocking(move |txn: &mut Txn<'_>| txn.insert_document(&document).map(drop))?;
     Ok(ReceivedPart { id, n_bytes, etag: String::new() })

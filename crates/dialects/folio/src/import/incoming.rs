@@ -5,11 +5,11 @@ use pinakes_marc::{Encoding, Fault, Format, ParsedRecord, Problem, RawRecord, Re
 
 /// How the records of a chunk are coded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Coding {
+pub(crate) enum Coding<'a> {
     /// ISO 2709, MARCXML, MARC-in-JSON or mnemonic text.
     Marc(Format),
-    /// Something that this server does not read, e.g. EDIFACT.
-    Other,
+    /// A content type that this server does not read, e.g. `EDIFACT_RAW`.
+    Other(&'a str),
 }
 
 /// A record as it arrived.
@@ -38,11 +38,24 @@ impl Incoming {
     }
 
     /// Reads a record that was sent by itself. `number` counts from 1 in the job.
-    pub(crate) fn sent(coding: Coding, bytes: Bytes, order: u64) -> Self {
-        let Coding::Marc(format) = coding else {
-            let place = format!("record {} (byte 0)", order + 1);
-            let message = format!("{place}: this content type is not read here");
-            return Self { order, place, offset: 0, raw: bytes, record: Err(message), warnings: Vec::new() };
+    pub(crate) fn sent(coding: Coding<'_>, bytes: Bytes, order: u64) -> Self {
+        let format = match coding {
+            Coding::Marc(format) => format,
+            Coding::Other(content_type) => {
+                let place = format!("record {} (byte 0)", order + 1);
+                let message = format!(
+                    "{place}: records of the type {content_type:?} are not imported, those of MARC_RAW, MARC_JSON and \
+                     MARC_XML are"
+                );
+                return Self {
+                    order,
+                    place,
+                    offset: 0,
+                    raw: bytes,
+                    record: Err(message),
+                    warnings: Vec::new(),
+                };
+            }
         };
         let mut cut = pinakes_marc::records(format, &bytes);
         let mut raw = cut.next().unwrap_or_else(|| RawRecord::alone(&bytes));

@@ -3,11 +3,15 @@
 //! A job is one record: the properties that FOLIO shows, and beside them `_work`, what the runner needs to go on where
 //! it stopped. Both change in the transaction that stores a batch's records, so they never disagree.
 
-use pinakes_store::{Column, Direction, Expr, Index, Kind, Query, StoreError, Txn, Type, View};
+use pinakes_store::{
+    Column, Direction, End, Expr, Index, Kind, Query, StoreError, Txn, Type, Value as StoreValue, View,
+};
 use serde_json::{Map, Value, json};
 
+use super::files::FILE_PART;
 use super::journal::Summary;
 use crate::dates;
+use crate::limits::EXPIRED_FILES;
 
 /// Jobs by their id.
 pub(crate) static JOB: Kind = Kind {
@@ -25,6 +29,7 @@ pub(crate) static JOB: Kind = Kind {
         Column::at("profileId", "jobProfileInfo.id", Type::Text),
         Column::at("pending", "_work.pending", Type::Boolean),
         Column::at("hidden", "_work.hidden", Type::Boolean),
+        Column::at("hasFile", "_work.hasFile", Type::Boolean),
     ],
     indexes: &[
         Index::on(&["hrId"]),
@@ -32,6 +37,7 @@ pub(crate) static JOB: Kind = Kind {
         Index::on(&["pending"]),
         Index::on(&["startedDate"]),
         Index::on(&["completedDate"]),
+        Index::on(&["hasFile", "completedDate"]),
     ],
     ..Kind::named("folio_job_execution")
 };
@@ -201,6 +207,14 @@ impl Job {
         self.set("progress", json!({"jobExecutionId": id, "current": current, "total": total}));
     }
 
+    /// Gives it the file to work on; `source` says how.
+    pub(crate) fn take_file(&mut self, parts: &Value, source: &str) {
+        self.set_work("parts", parts.clone());
+        self.set_work("source", source);
+        self.set_work("hasFile", true);
+        self.set_work("pending", true);
+    }
+
     /// The counts of its records so far.
     pub(crate) fn summary(&self) -> Summary {
         Summary(self.work("summary").as_object().cloned().unwrap_or_default())
@@ -224,6 +238,28 @@ impl Job {
         self.set("completedDate", dates::rmb(now_ms));
         self.set_work("pending", false);
     }
+}
+
+/// Lets go of the files of some jobs that were over by `until_ms`; the next upload takes more.
+pub(crate) fn forget_files(txn: &mut Txn<'_>, until_ms: i64) -> Result<(), StoreError> {
+    let until = End::Included(StoreValue::Instant(until_ms));
+    let old = Expr::Is("_work.hasFile".into(), true.into()).and(Expr::Range(
+        "completedDate".into(),
+        End::Open,
+        until,
+    ));
+    for record in txn.find(&JOB, &Query::filter(old).window(0, EXPIRED_FILES))? {
+        let Some(mut job) = Job::of(record.json()?).filter(Job::is_final) else { continue };
+        for part in job.work("parts").as_array().into_iter().flatten() {
+            if let Some(id) = part.get(0).and_then(Value::as_str) {
+                txn.delete(&FILE_PART, id)?;
+            }
+        }
+        job.set_work("parts", json!([]));
+        job.set_work("hasFile", false);
+        job.save(txn)?;
+    }
+    Ok(())
 }
 
 /// Children of a job, in the order of their parts.

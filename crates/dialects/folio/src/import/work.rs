@@ -380,12 +380,12 @@ fn read_chunk(
 }
 
 /// How a chunk's records are coded.
-fn coding_of(content_type: &str) -> Coding {
+fn coding_of(content_type: &str) -> Coding<'_> {
     match content_type {
         "MARC_RAW" | "" => Coding::Marc(Format::Iso2709),
         "MARC_JSON" => Coding::Marc(Format::Json),
         "MARC_XML" => Coding::Marc(Format::Xml),
-        _ => Coding::Other,
+        other => Coding::Other(other),
     }
 }
 
@@ -726,7 +726,7 @@ fn split(tenant: &Tenant, lease: &Lease, job: &Job, parts: &Parts) -> Result<Ste
             let mut child = Job::create(
                 txn,
                 NewJob {
-                    id: entropy.uuid().to_string(),
+                    id: entropy.uuid4_at(now_ms).to_string(),
                     parent: id.clone(),
                     subordination: "COMPOSITE_CHILD",
                     file_name: format!("{key}_{}.mrc", at + 1),
@@ -770,7 +770,8 @@ mod tests {
     use super::*;
 
     fn prepared(order: u64) -> Prepared {
-        let incoming = Incoming { offset: order * 100, ..Incoming::sent(Coding::Other, Bytes::new(), order) };
+        let incoming =
+            Incoming { offset: order * 100, ..Incoming::sent(Coding::Other("none"), Bytes::new(), order) };
         let (title, record_id, external_id) = (String::new(), order.to_string(), String::new());
         Prepared { incoming, title, record_id, external_id, authority: None }
     }

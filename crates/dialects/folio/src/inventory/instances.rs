@@ -249,9 +249,17 @@ fn prepare(
             body.insert("statusUpdatedDate".to_owned(), dates::rmb(writer.now_ms).into());
         }
     }
-    if !body.contains_key("matchKey") {
-        let key = old.and_then(|it| it.get("matchKey")).cloned();
-        body.insert("matchKey".to_owned(), key.unwrap_or_else(|| match_key(body).into()));
+    // A key of the client's own stays; one that was made follows what it was made of.
+    let before = old.and_then(|it| text_at(it, "matchKey"));
+    let made = old.and_then(Value::as_object).map(match_key);
+    match (body.get("matchKey").and_then(Value::as_str), before) {
+        (Some(given), _) if made.as_deref() != Some(given) => {}
+        (None, Some(before)) if made.as_deref() != Some(before) => {
+            body.insert("matchKey".to_owned(), before.into());
+        }
+        _ => {
+            body.insert("matchKey".to_owned(), match_key(body).into());
+        }
     }
     Ok(())
 }

@@ -7,14 +7,14 @@ use http::header::ETAG;
 use pinakes_http::body::Pieces;
 use pinakes_http::{Db, answer};
 use pinakes_store::{
-    Column, End, Expr, Index, Kind, Query, StoreError, Txn, Type, Value as Condition, Weight,
+    Column, End, Expr, Index, Kind, Query, StoreError, Tenant, Txn, Type, Value as Condition, View, Weight,
 };
 use serde_json::{Value, json};
 
-use super::{cancel, change_file, expired_before, note_uploaded, to};
+use super::{Expiry, cancel, change_file, note_uploaded, to};
 use crate::app::{Call, json_answer};
 use crate::error::{Answer, Fault, FolioError};
-use crate::import::{self, FILE_PART, Job};
+use crate::import::{self, FILE_PART, Job, StoredFile};
 use crate::limits::EXPIRED_UPLOADS;
 use crate::permissions::Access;
 use crate::routes::Routes;
@@ -24,8 +24,8 @@ const STORE: &str = "/data-import/uploadParts";
 
 /// Uploads that were begun, by the id that was given out.
 pub(super) static UPLOAD_TICKET: Kind = Kind {
-    columns: &[Column::one("begunMs", Type::Integer)],
-    indexes: &[Index::on(&["begunMs"])],
+    columns: &[Column::one("begunMs", Type::Integer), Column::at("fileKey", "key", Type::Text)],
+    indexes: &[Index::on(&["begunMs"]), Index::on(&["fileKey"])],
     ..Kind::named("folio_upload_ticket")
 };
 
@@ -42,6 +42,7 @@ pub(super) fn routes(routes: Routes) -> Routes {
         )
         .get("/data-import/testFileSplit", to("data-import.uploadurl.get"), first_url)
         .get("/data-import/jobExecutions/{id}/downloadUrl", to("data-import.downloadUrl.get"), download_url)
+        .get("/data-import/uploadedFiles", to("data-import.downloadUrl.get"), download_kept)
         .get("/data-import/uploadedFiles/{id}", to("data-import.downloadUrl.get"), download)
         .delete("/data-import/jobExecutions/{id}/cancel", to("data-import.jobexecution.cancel"), cancel)
 }
@@ -66,13 +67,14 @@ fn url(call: &Call, upload: &str, number: u64) -> String {
 
 async fn first_url(call: Call) -> Answer {
     let name = call.query.get("filename").unwrap_or("file").replace(['/', '\\'], "_");
-    let upload = call.app.new_uuid();
+    // Whoever knows it may write to the URL: all of it is random.
+    let upload = call.app.context.entropy().uuid().to_string();
     let key = format!("{}/{}-{name}", call.asker.tenant(), call.app.now_ms());
     let now_ms = call.app.now_ms();
-    let until_ms = expired_before(&call);
+    let expiry = Expiry::of(&call);
     let (at, body) = (upload.clone(), json!({"key": key, "begunMs": now_ms}));
     let write = move |txn: &mut Txn<'_>| -> Result<(), FolioError> {
-        super::expire(txn, until_ms, now_ms)?;
+        super::expire(txn, expiry)?;
         txn.insert(&UPLOAD_TICKET, &at, &body)?;
         Ok(())
     };
@@ -138,13 +140,7 @@ async fn assemble(mut call: Call) -> Answer {
     }
     let now_ms = call.app.now_ms();
     let write = move |txn: &mut Txn<'_>| -> Result<(), FolioError> {
-        let query = Query::filter(Expr::Is("key".into(), upload.as_str().into()));
-        let mut stored = Vec::new();
-        for record in txn.find(&FILE_PART, &query)? {
-            let number: u64 = record.id.rsplit('/').next().and_then(|it| it.parse().ok()).unwrap_or(0);
-            stored.push((number, record.id.clone(), record.json()?));
-        }
-        stored.sort_by_key(|it| it.0);
+        let stored = parts_of(txn, &upload)?;
         let mut parts = Vec::with_capacity(tags.len());
         for (at, tag) in tags.iter().enumerate() {
             let part = stored.get(at).filter(|(number, _, part)| {
@@ -174,17 +170,80 @@ async fn assemble(mut call: Call) -> Answer {
 pub(super) fn expire(txn: &mut Txn<'_>, until_ms: i64) -> Result<(), FolioError> {
     let old = Expr::Range("begunMs".into(), End::Open, End::Included(Condition::Integer(until_ms)));
     let tickets = txn.find(&UPLOAD_TICKET, &Query::filter(old).window(0, EXPIRED_UPLOADS))?;
-    for ticket in tickets {
-        let parts = Query::filter(Expr::Is("key".into(), ticket.id.as_str().into()));
-        let mut ids = Vec::new();
-        txn.for_each(&FILE_PART, &parts, |part| {
-            ids.push(part.id);
-            ControlFlow::Continue(())
-        })?;
-        ids.iter().try_for_each(|id| txn.delete(&FILE_PART, id).map(drop))?;
-        txn.delete(&UPLOAD_TICKET, &ticket.id)?;
+    tickets.iter().try_for_each(|it| remove_upload(txn, &it.id))
+}
+
+/// A part: its number, its id, its record.
+type Part = (u64, String, Value);
+
+/// The parts that were put to an upload, in order.
+fn parts_of(view: &mut View<'_>, upload: &str) -> Result<Vec<Part>, FolioError> {
+    let mut parts = Vec::new();
+    for record in view.find(&FILE_PART, &Query::filter(Expr::Is("key".into(), upload.into())))? {
+        let number: u64 = record.id.rsplit('/').next().and_then(|it| it.parse().ok()).unwrap_or(0);
+        parts.push((number, record.id.clone(), record.json()?));
     }
+    parts.sort_by_key(|it| it.0);
+    Ok(parts)
+}
+
+/// The upload under a key that was given out, and its parts as [`StoredFile`] reads them.
+fn upload_of(view: &mut View<'_>, key: &str) -> Result<Option<(String, Value)>, FolioError> {
+    let Some(ticket) = view.first(&UPLOAD_TICKET, Expr::Is("key".into(), key.into()))? else {
+        return Ok(None);
+    };
+    let parts = parts_of(view, &ticket.id)?;
+    let parts = parts.iter().map(|(_, id, body)| json!([id, body.get("nBytes")])).collect();
+    Ok(Some((ticket.id, parts)))
+}
+
+/// The file that was put to the URLs of a key.
+pub(crate) fn kept_file(tenant: &Tenant, key: &str) -> Result<Option<StoredFile>, FolioError> {
+    let at = key.to_owned();
+    let found = tenant.read_blocking(move |view| upload_of(view, &at))?;
+    let found = found.filter(|(_, parts)| parts.as_array().is_some_and(|it| !it.is_empty()));
+    Ok(found.map(|(_, parts)| StoredFile::new(tenant.clone(), &parts, 0, None)))
+}
+
+/// Keeps bytes of the server's own under a key, in the place of what was kept there.
+pub(crate) fn keep_file(
+    tenant: &Tenant,
+    key: &str,
+    bytes: &[u8],
+    upload: &str,
+    now_ms: i64,
+) -> Result<(), FolioError> {
+    import::store_file(tenant, format!("{upload}/1"), upload, &mut &*bytes)
+        .map_err(|error| FolioError::bad_request(error.to_string()))?;
+    let (key, upload) = (key.to_owned(), upload.to_owned());
+    tenant.write_blocking(move |txn: &mut Txn<'_>| -> Result<(), FolioError> {
+        if let Some((before, _)) = upload_of(txn, &key)? {
+            remove_upload(txn, &before)?;
+        }
+        txn.insert(&UPLOAD_TICKET, &upload, &json!({"key": key, "begunMs": now_ms}))?;
+        Ok(())
+    })
+}
+
+fn remove_upload(txn: &mut Txn<'_>, upload: &str) -> Result<(), FolioError> {
+    let parts = Query::filter(Expr::Is("key".into(), upload.into()));
+    let mut ids = Vec::new();
+    txn.for_each(&FILE_PART, &parts, |part| {
+        ids.push(part.id);
+        ControlFlow::Continue(())
+    })?;
+    ids.iter().try_for_each(|id| txn.delete(&FILE_PART, id).map(drop))?;
+    txn.delete(&UPLOAD_TICKET, upload)?;
     Ok(())
+}
+
+/// The file under a key that was given out.
+async fn download_kept(call: Call) -> Answer {
+    let key = call.query.get("key").unwrap_or_default().to_owned();
+    let absent = FolioError::not_found(format!("there is no file under the key {key:?}"));
+    let found = call.db().read(Weight::Point, move |view| upload_of(view, &key)).await?;
+    let (_, parts) = found.ok_or(absent)?;
+    send(&call, &parts).await
 }
 
 async fn download_url(call: Call) -> Answer {
@@ -205,27 +264,33 @@ async fn download(call: Call) -> Answer {
     let job = call.db().read(Weight::Point, move |view| Job::get(view, &at)).await?;
     let job = job.ok_or_else(|| crate::change_manager::not_found(&id))?;
     let parts = job.work("parts").clone();
+    if parts.as_array().is_none_or(Vec::is_empty) {
+        return Err(FolioError::not_found(format!(
+            "the job {id} was not made of a file, or it is kept no longer"
+        )));
+    }
+    send(&call, &parts).await
+}
+
+/// The bytes of parts, one after the other.
+async fn send(call: &Call, parts: &Value) -> Answer {
     let ids: Vec<String> = parts
         .as_array()
         .into_iter()
         .flatten()
         .filter_map(|it| it.get(0)?.as_str().map(str::to_owned))
         .collect();
-    if ids.is_empty() {
-        return Err(FolioError::not_found(format!("the job {id} was not made of a file")));
-    }
     let limits = call.app.context.limits();
-    let produce =
-        move |view: &mut pinakes_store::View<'_>, sink: &mut pinakes_http::Sink| -> Result<(), FolioError> {
-            for id in &ids {
-                let Some(part) = view.get(&FILE_PART, id)? else { break };
-                view.members(&FILE_PART, &part, 0, |_, _, chunk| match sink.push(chunk) {
-                    Ok(()) => std::ops::ControlFlow::Continue(()),
-                    Err(_) => std::ops::ControlFlow::Break(()),
-                })?;
-            }
-            Ok(())
-        };
+    let produce = move |view: &mut View<'_>, sink: &mut pinakes_http::Sink| -> Result<(), FolioError> {
+        for id in &ids {
+            let Some(part) = view.get(&FILE_PART, id)? else { break };
+            view.members(&FILE_PART, &part, 0, |_, _, chunk| match sink.push(chunk) {
+                Ok(()) => std::ops::ControlFlow::Continue(()),
+                Err(_) => std::ops::ControlFlow::Break(()),
+            })?;
+        }
+        Ok(())
+    };
     let body = call.db().stream(limits, produce).await?;
     Ok(answer::with_body(StatusCode::OK, http::HeaderValue::from_static("application/octet-stream"), body))
 }

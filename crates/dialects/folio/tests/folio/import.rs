@@ -48,7 +48,7 @@ fn authority(n: u32) -> String {
 }
 
 impl Server {
-    async fn json(&self, request: &str) -> Result<(u16, Value), Failure> {
+    pub(crate) async fn json(&self, request: &str) -> Result<(u16, Value), Failure> {
         let (status, _, body) = self.ask(request).await?;
         Ok((
             status.as_u16(),

@@ -1,5 +1,6 @@
 //! The dialect from outside: exchanges with clients, permissions, the query language.
 
+mod bulk;
 mod cql;
 mod desk;
 mod exchange;

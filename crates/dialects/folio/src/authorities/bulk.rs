@@ -1,0 +1,180 @@
+//! `POST /authority-storage/authorities/bulk`: a file of authorities, one JSON object a line (section 8.3 of the contract).
+//!
+//! The file is one that was put to the URLs of `/data-import/uploadUrl`, and is named by the key given out with them.
+//! Each authority is made, or takes the place of the one with its id. Lines that are refused go into a file of their own,
+//! and why into a second one; both are read with `GET /data-import/uploadedFiles?key=`.
+
+use std::io::{BufRead, BufReader, Read as _};
+
+use http::StatusCode;
+use pinakes_store::{StoreError, Tenant, Txn};
+use serde_json::{Map, Value, json};
+
+use super::AUTHORITIES;
+use crate::app::{Call, json_answer};
+use crate::collection::{Lock, Writer, write_all};
+use crate::error::{Answer, Fault, FolioError, Shape};
+use crate::limits::{BULK_RECORDS, BULK_REFUSED_BYTES};
+use crate::uploads::{keep_file, kept_file};
+
+/// `{"recordsFileName"}` gives `{"errorsNumber", "errorRecordsFileName", "errorsFileName"}`, the names only when there is
+/// anything in the files.
+///
+/// Errors: 422 for a file that is not there.
+pub(super) async fn load(mut call: Call) -> Answer {
+    let body = call.object().await?;
+    let name = body.get("recordsFileName").and_then(Value::as_str).unwrap_or_default().to_owned();
+    if name.is_empty() {
+        return Err(FolioError::unprocessable(Fault::missing("recordsFileName")));
+    }
+    let (writer, tenant) = (Writer::of(&call), call.db().tenant().clone());
+    let now_ms = call.app.now_ms();
+    let ids = [call.app.new_uuid(), call.app.new_uuid()];
+    let limits = call.app.context.limits().clone();
+    let work = move || -> Result<Value, FolioError> {
+        let Some(file) = kept_file(&tenant, &name)? else {
+            let fault = Fault::new(
+                "there is no such file; put it to the URL that GET /data-import/uploadUrl?filename= gives and name it by \
+                 the key given with that",
+            );
+            return Err(FolioError::unprocessable(fault.with("recordsFileName", &name)));
+        };
+        let mut refused = Refused::default();
+        let mut lines = Lines { file: BufReader::new(file), most_bytes: limits.body_bytes, number: 0 };
+        while store_some(&tenant, &writer, &mut lines, &mut refused)? {
+            if BULK_REFUSED_BYTES < refused.lines.len() {
+                let reason =
+                    format!("line {},too much was refused; the rest was not looked at\n", lines.number + 1);
+                refused.reasons.extend_from_slice(reason.as_bytes());
+                break;
+            }
+        }
+        let mut answer = json!({"errorsNumber": refused.n});
+        if 0 < refused.n {
+            let files = [
+                ("errorRecordsFileName", format!("{name}_failedEntities"), &refused.lines),
+                ("errorsFileName", format!("{name}_errors"), &refused.reasons),
+            ];
+            for ((property, key, bytes), id) in files.into_iter().zip(&ids) {
+                keep_file(&tenant, &key, bytes, id, now_ms)?;
+                answer[property] = key.into();
+            }
+        }
+        Ok(answer)
+    };
+    let done = tokio::task::spawn_blocking(work).await;
+    let answer = done.unwrap_or_else(|_| Err(StoreError::Panicked.into()))?;
+    Ok(json_answer(StatusCode::OK, &answer))
+}
+
+/// What was not stored.
+#[derive(Default)]
+struct Refused {
+    n: u64,
+    lines: Vec<u8>,
+    /// `id,reason` for each line; the number of the line where there is no id.
+    reasons: Vec<u8>,
+}
+
+impl Refused {
+    fn add(&mut self, line: &Line, reason: &str) {
+        self.n += 1;
+        self.lines.extend_from_slice(&line.bytes);
+        self.lines.push(b'\n');
+        let id = line.record.as_ref().ok().and_then(|it| it.get("id")).and_then(Value::as_str);
+        let name = id.map_or_else(|| format!("line {}", line.number), str::to_owned);
+        let reason = reason.replace(['\r', '\n'], " ");
+        self.reasons.extend_from_slice(format!("{name},{reason}\n").as_bytes());
+    }
+}
+
+/// What is wrong with a record, with the names of its properties.
+fn reason(error: &FolioError) -> String {
+    let Shape::Errors(faults) = &error.shape else { return error.message() };
+    let named = faults.iter().map(|fault| match fault.parameters.first() {
+        Some((property, _)) => format!("{property}: {}", fault.message),
+        None => fault.message.clone(),
+    });
+    named.collect::<Vec<_>>().join("; ")
+}
+
+/// A line of the file.
+struct Line {
+    number: u64,
+    bytes: Vec<u8>,
+    /// What it says, or why it says nothing.
+    record: Result<Map<String, Value>, String>,
+}
+
+struct Lines<R> {
+    file: BufReader<R>,
+    most_bytes: u64,
+    number: u64,
+}
+
+impl<R: std::io::Read> Lines<R> {
+    /// The next line that is not blank; of one that is too long, its beginning.
+    fn next(&mut self) -> std::io::Result<Option<Line>> {
+        loop {
+            let mut bytes = Vec::new();
+            if self.file.by_ref().take(self.most_bytes).read_until(b'\n', &mut bytes)? == 0 {
+                return Ok(None);
+            }
+            self.number += 1;
+            let is_whole = bytes.ends_with(b"\n") || (bytes.len() as u64) < self.most_bytes;
+            if !is_whole {
+                self.file.skip_until(b'\n')?;
+            }
+            let text = bytes.trim_ascii();
+            if text.is_empty() {
+                continue;
+            }
+            let record = match serde_json::from_slice(text) {
+                _ if !is_whole => Err(format!("the line is longer than {} bytes", self.most_bytes)),
+                Ok(Value::Object(record)) => Ok(record),
+                Ok(_) => Err("the line is no JSON object".to_owned()),
+                Err(error) => Err(format!("the line is no JSON: {error}")),
+            };
+            return Ok(Some(Line { number: self.number, bytes: text.to_vec(), record }));
+        }
+    }
+}
+
+/// Stores the next lines; tells whether there may be more. Where one of them is refused, each is stored by itself.
+fn store_some<R: std::io::Read>(
+    tenant: &Tenant,
+    writer: &(impl Fn() -> Writer + Clone + Send + Sync + 'static),
+    lines: &mut Lines<R>,
+    refused: &mut Refused,
+) -> Result<bool, FolioError> {
+    let unread = |error: std::io::Error| FolioError::from(StoreError::Damaged(error.to_string()));
+    let mut batch = Vec::with_capacity(BULK_RECORDS);
+    let mut is_over = false;
+    while batch.len() < BULK_RECORDS && refused.lines.len() <= BULK_REFUSED_BYTES {
+        let Some(line) = lines.next().map_err(unread)? else {
+            is_over = true;
+            break;
+        };
+        match &line.record {
+            Ok(_) => batch.push(line),
+            Err(reason) => refused.add(&line, reason),
+        }
+    }
+    let store = |lines: &[Line]| {
+        let records: Vec<_> = lines.iter().filter_map(|it| it.record.as_ref().ok()).cloned().collect();
+        let writer = writer.clone();
+        tenant.write_blocking(move |txn: &mut Txn<'_>| {
+            write_all(txn, &writer(), &AUTHORITIES, &records, true, Lock::Ignored)
+        })
+    };
+    if !batch.is_empty() && store(&batch).is_err() {
+        for line in &batch {
+            match store(std::slice::from_ref(line)) {
+                Err(error) if error.status.is_server_error() => return Err(error),
+                Err(error) => refused.add(line, &reason(&error)),
+                Ok(()) => {}
+            }
+        }
+    }
+    Ok(!is_over)
+}
