@@ -22,7 +22,7 @@ pub(crate) const YIELD_MS: u64 = 20;
 /// How long after a request has written imports take others to be at work.
 pub(crate) const AT_WORK_S: u64 = 10;
 /// Pause between two batches beside others: so many times what the last one took with its commit.
-pub(crate) const PAUSE_TIMES: u32 = 1;
+pub(crate) const PAUSE_TIMES: u32 = 2;
 /// Longest such pause.
 pub(crate) const PAUSE_MS: u64 = 50;
 /// How much the threads that prepare batches step back, from 0 to 19: a tenth of what others get.

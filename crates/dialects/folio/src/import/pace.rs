@@ -11,6 +11,14 @@ use pinakes_store::Tenant;
 use crate::limits::{AT_WORK_S, PAUSE_MS, PAUSE_TIMES, YIELD_MS};
 use crate::settings::Settings;
 
+/// How a batch was written.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wrote {
+    /// With its commit and the wait for the writer.
+    pub(crate) took: Duration,
+    pub(crate) ended_at: Instant,
+}
+
 /// The pace of one tenant's imports.
 #[derive(Debug)]
 pub(crate) struct Pace {
@@ -20,8 +28,8 @@ pub(crate) struct Pace {
     n_requested: u64,
     /// When one was last seen.
     asked_at: Option<Instant>,
-    /// When the last batch was let go.
-    begun_at: Option<Instant>,
+    /// Until when nothing is written beside others.
+    rests_until: Option<Instant>,
 }
 
 impl Pace {
@@ -33,8 +41,14 @@ impl Pace {
             beside: hold(settings.import_hold_beside_ms),
             n_requested: tenant.statistics().n_requested,
             asked_at: None,
-            begun_at: None,
+            rests_until: None,
         }
+    }
+
+    /// Takes note that a batch was written: what is prepared meanwhile takes nothing of the pause that follows.
+    pub(crate) fn note(&mut self, wrote: Wrote) {
+        let pause = (wrote.took * PAUSE_TIMES).min(Duration::from_millis(PAUSE_MS));
+        self.rests_until = Some(wrote.ended_at + pause);
     }
 
     /// Waits until the next batch may come, and says how long it may hold the writer.
@@ -45,14 +59,13 @@ impl Pace {
             (self.n_requested, self.asked_at) = (n_requested, Some(now));
         }
         let is_alone = self.asked_at.is_none_or(|it| Duration::from_secs(AT_WORK_S) < now - it);
-        if !is_alone && let Some(begun_at) = self.begun_at {
-            std::thread::sleep(((now - begun_at) * PAUSE_TIMES).min(Duration::from_millis(PAUSE_MS)));
+        if !is_alone && let Some(until) = self.rests_until {
+            std::thread::sleep(until.saturating_duration_since(now));
         }
         let until = Instant::now() + Duration::from_millis(YIELD_MS);
         while 0 < tenant.n_waiting() && Instant::now() < until {
             std::thread::sleep(Duration::from_micros(500));
         }
-        self.begun_at = Some(Instant::now());
         if is_alone { self.alone } else { self.beside }
     }
 }

@@ -316,7 +316,9 @@ impl Shared {
             let hold = pace.next(tenant);
             let state = active.entry(job.id().to_owned()).or_default();
             let id = job.id().to_owned();
-            match state.step(tenant, lease, job, hold, &self.parts, &self.permits)? {
+            let step = state.step(tenant, lease, job, hold, &self.parts, &self.permits)?;
+            state.take_wrote().into_iter().for_each(|it| pace.note(it));
+            match step {
                 Step::Did => did_any = true,
                 Step::Waits => {}
                 Step::Ended => {

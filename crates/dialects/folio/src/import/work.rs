@@ -15,6 +15,7 @@ use super::files::StoredFile;
 use super::incoming::{Coding, Incoming};
 use super::job::{CHUNK, Job, NewJob, child_ended};
 use super::journal::{Entry, JOURNAL};
+use super::pace::Wrote;
 use super::runner::{Parts, Permits};
 use super::setup::{SetupError, setup};
 use crate::collection::Writer;
@@ -44,11 +45,21 @@ pub(crate) struct Active {
     batch_records: usize,
     /// How long the writer is held for each, as the last batch had it.
     record_ms: f64,
+    /// How the last batch was written.
+    wrote: Option<Wrote>,
 }
 
 impl Default for Active {
     fn default() -> Self {
-        Self { setup: None, file: None, rest: None, ahead: None, batch_records: 32, record_ms: 0.0 }
+        Self {
+            setup: None,
+            file: None,
+            rest: None,
+            ahead: None,
+            batch_records: 32,
+            record_ms: 0.0,
+            wrote: None,
+        }
     }
 }
 
@@ -190,8 +201,12 @@ impl Active {
         let prepares = batch.chunk.is_none() && !batch.is_last && self.ahead.is_none();
         let batch = Arc::new(batch);
         let (writing, wrote) = (Arc::clone(&batch), Arc::clone(&setup));
-        let write = || write(tenant, lease, job.id(), &wrote, &writing, parts);
-        let written = if prepares {
+        let write = || {
+            let began = Instant::now();
+            let written = write(tenant, lease, job.id(), &wrote, &writing, parts);
+            (written, Wrote { took: began.elapsed(), ended_at: Instant::now() })
+        };
+        let (written, how) = if prepares {
             // The next batch is prepared while this one is written.
             let (written, ahead) = std::thread::scope(|scope| {
                 let preparing = scope.spawn(|| permits.run(|| self.read_file(&setup, now_ms)));
@@ -199,13 +214,20 @@ impl Active {
                 (written, preparing.join().unwrap_or(Err(StoreError::Panicked)))
             });
             self.ahead = ahead?;
-            written?
+            written
         } else {
-            write()?
+            write()
         };
+        self.wrote = Some(how);
+        let written = written?;
         self.record_ms = written.held.as_secs_f64() * 1e3 / written.n_done.max(1) as f64;
         self.rest = batch.after(written.n_done);
         Ok(written.step)
+    }
+
+    /// How the batch of the last step was written, if it wrote one.
+    pub(crate) fn take_wrote(&mut self) -> Option<Wrote> {
+        self.wrote.take()
     }
 
     /// Brings the time that a batch holds the writer towards what it should be.

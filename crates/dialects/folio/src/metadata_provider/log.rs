@@ -1,7 +1,7 @@
 //! Summaries, log entries and journal records: made of the entries that batches have stored.
 
 use http::StatusCode;
-use pinakes_store::{Direction, Expr, Query, View, Weight};
+use pinakes_store::{Direction, End, Expr, Query, Record, Value as Condition, View, Weight};
 use serde_json::{Map, Value, json};
 
 use crate::app::{Call, json_answer};
@@ -74,17 +74,47 @@ fn stored(view: &mut View<'_>, job: &str, errors_only: bool) -> Result<Vec<Store
         let query = Query { limit: Some(u64::MAX >> 1), ..Query::filter(filter) }
             .sorted("order", Direction::Ascending);
         for record in view.find(&JOURNAL, &query)? {
-            let batch = record.json()?;
-            let date_ms = batch.get("date").and_then(Value::as_i64).unwrap_or(0);
-            for body in batch.get("entries").and_then(Value::as_array).into_iter().flatten() {
-                list.push(Stored { job: job.clone(), date_ms, body: body.clone() });
-            }
+            add_entries(&mut list, &job, &record.json()?);
         }
     }
     if errors_only {
         list.retain(Stored::has_error);
     }
     Ok(list)
+}
+
+/// Whether the entries of a job are those of its file's records, one for each, and nothing else.
+fn is_of_file_alone(job: &Job) -> bool {
+    job.work("source").as_str() == Some("file") && job.work("error").is_null()
+}
+
+/// The entries of the records `from` to before `to` of such a job: of the log only what holds them is read.
+fn some_of_file(view: &mut View<'_>, job: &Job, from: u64, to: u64) -> Result<Vec<Stored>, FolioError> {
+    let position = |order: u64| Condition::Integer(i64::try_from(order).unwrap_or(i64::MAX));
+    let own = |begin: End, end: End| {
+        Expr::Is("jobId".into(), job.id().into()).and(Expr::Range("order".into(), begin, end))
+    };
+    let first = Query::filter(own(End::Open, End::Included(position(from))))
+        .sorted("order", Direction::Descending)
+        .window(0, 1);
+    let first = view.find(&JOURNAL, &first)?.first().map(Record::json).transpose()?;
+    let first = first.and_then(|it| it.get("order").and_then(Value::as_u64)).unwrap_or(0);
+    let batches = own(End::Included(position(first)), End::Excluded(position(to)));
+    let batches = Query { limit: None, ..Query::filter(batches) }.sorted("order", Direction::Ascending);
+    let mut list = Vec::new();
+    for record in view.find(&JOURNAL, &batches)? {
+        add_entries(&mut list, job.id(), &record.json()?);
+    }
+    list.retain(|it| (from..to).contains(&it.order()));
+    Ok(list)
+}
+
+/// The entries of a batch.
+fn add_entries(list: &mut Vec<Stored>, job: &str, batch: &Value) {
+    let date_ms = batch.get("date").and_then(Value::as_i64).unwrap_or(0);
+    for body in batch.get("entries").and_then(Value::as_array).into_iter().flatten() {
+        list.push(Stored { job: job.to_owned(), date_ms, body: body.clone() });
+    }
 }
 
 /// Why a job ended as a whole, as an entry before those of its records.
@@ -265,10 +295,21 @@ async fn entries(call: Call) -> Answer {
             )));
         }
     };
+    let is_plain = sort == "source_record_order" && !errors_only && entities.is_empty();
     let at = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
-    let (offset, limit) = (at(offset), at(limit));
     let read = move |view: &mut View<'_>| -> Result<Value, FolioError> {
-        require_job(view, &id)?;
+        let job = require_job(view, &id)?;
+        if is_plain && is_of_file_alone(&job) {
+            let total = job.work_number("order");
+            let (begin, end) = (offset.min(total), offset.saturating_add(limit).min(total));
+            let (from, to) = if is_descending { (total - end, total - begin) } else { (begin, end) };
+            let mut list = if from < to { some_of_file(view, &job, from, to)? } else { Vec::new() };
+            if is_descending {
+                list.reverse();
+            }
+            return Ok(json!({"entries": list.iter().map(shown).collect::<Vec<_>>(), "totalRecords": total}));
+        }
+        let (offset, limit) = (at(offset), at(limit));
         let mut list = stored(view, &id, errors_only)?;
         if !entities.is_empty() {
             list.retain(|it| it.rows().any(|row| entities.contains(&row[0]) && row[3] != "NON_MATCH"));

@@ -35,6 +35,15 @@ async fn imports_beside_writers_are_whole() -> Result<(), Failure> {
         let path = format!("/metadata-provider/jobLogEntries/{job}?limit=0");
         let (_, log) = server.json(&format!("librarian GET {path}")).await?;
         assert_eq!(log["totalRecords"], N_RECORDS);
+        for (order, first, last) in [("asc", 150, 169), ("desc", 249, 230)] {
+            let path = format!("/metadata-provider/jobLogEntries/{job}?offset=150&limit=20&order={order}");
+            let (_, log) = server.json(&format!("librarian GET {path}")).await?;
+            let entries = log["entries"].as_array().cloned().unwrap_or_default();
+            let orders: Vec<&str> =
+                entries.iter().filter_map(|it| it["sourceRecordOrder"].as_str()).collect();
+            assert_eq!((orders.len(), log["totalRecords"].as_u64()), (20, Some(N_RECORDS.into())), "{log}");
+            assert_eq!([orders[0], orders[19]], [first.to_string(), last.to_string()], "{log}");
+        }
     }
     Ok(())
 }
