@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use memchr::memchr2;
 
-use crate::marks::{Mark, MarkHasher};
+use crate::marks::{MarkHasher, half_mark};
 
 /// The strings of `json`, which is a stored body, at any depth, one a line; keys are no strings of the document. A
 /// string that came before is left out: scientific metadata repeats its units hundreds of times, and a search finds a
@@ -13,7 +13,7 @@ use crate::marks::{Mark, MarkHasher};
 /// Errors: a string that does not end, or is not JSON.
 pub(crate) fn unique_strings(json: &[u8]) -> serde_json::Result<String> {
     let mut text = String::with_capacity(json.len() / 4);
-    let mut seen: HashSet<Mark, MarkHasher> = HashSet::default();
+    let mut seen: HashSet<u64, MarkHasher> = HashSet::default();
     let mut at = 0;
     while let Some(open) = memchr::memchr(b'"', &json[at..]) {
         let from = at + open;
@@ -24,7 +24,7 @@ pub(crate) fn unique_strings(json: &[u8]) -> serde_json::Result<String> {
         at = end;
         let is_key = json[end..].iter().find(|it| !it.is_ascii_whitespace()) == Some(&b':');
         let literal = &json[from..end];
-        if is_key || !seen.insert(Mark::of(literal)) {
+        if is_key || !seen.insert(half_mark(literal)) {
             continue;
         }
         if is_escaped {
