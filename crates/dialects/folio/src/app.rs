@@ -53,7 +53,7 @@ impl Folio {
 
     /// A new UUID, greater than those made before.
     pub fn new_uuid(&self) -> String {
-        self.context.entropy().uuid4_at(self.now_ms()).to_string()
+        self.context.entropy().uuid_at(self.now_ms()).to_string()
     }
 
     /// Sees to it that the tenant has its reference data; free once it was seen.

@@ -46,7 +46,7 @@ impl Writer {
 
     /// A new UUID, greater than those made before.
     pub fn new_uuid(&self) -> String {
-        self.entropy.uuid4_at(self.now_ms).to_string()
+        self.entropy.uuid_at(self.now_ms).to_string()
     }
 
     /// Sets human-readable ids aside; see [`crate::inventory::hrids::reserve`].

@@ -80,7 +80,7 @@ pub fn import_file(
             "there is no job profile with the id or name '{profile}'; GET /data-import-profiles/jobProfiles lists them"
         ))
     })?;
-    let part_id = entropy.uuid4_at(now_ms).to_string();
+    let part_id = entropy.uuid_at(now_ms).to_string();
     let part = files::store(tenant, part_id.clone(), &part_id, input)
         .map_err(|error| FolioError::bad_request(error.to_string()))?;
     let id = begin(tenant, &file_name, &profile_id, json!([[part.id, part.n_bytes]]), now_ms, &entropy)?;
@@ -97,7 +97,7 @@ fn begin(
     now_ms: i64,
     entropy: &Entropy,
 ) -> Result<String, FolioError> {
-    let id = entropy.uuid4_at(now_ms).to_string();
+    let id = entropy.uuid_at(now_ms).to_string();
     let (at, name, profile, entropy) =
         (id.clone(), file_name.to_owned(), profile.to_owned(), entropy.clone());
     let refused = tenant.write_blocking(move |txn: &mut Txn<'_>| -> Result<Option<String>, FolioError> {

@@ -136,7 +136,7 @@ impl Setup {
 
     /// Reads nothing of the store: whatever can be done for a record ahead of the transaction.
     pub(crate) fn prepare(&self, incoming: Incoming, now_ms: i64) -> Prepared {
-        let new_id = || self.entropy.uuid4_at(now_ms).to_string();
+        let new_id = || self.entropy.uuid_at(now_ms).to_string();
         let (record_id, external_id) = (new_id(), new_id());
         let title = incoming.record.as_ref().map_or_else(|_| "No content".to_owned(), marc::title);
         let mut prepared = Prepared { incoming, title, record_id, external_id, authority: None };

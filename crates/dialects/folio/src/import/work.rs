@@ -748,7 +748,7 @@ fn split(tenant: &Tenant, lease: &Lease, job: &Job, parts: &Parts) -> Result<Ste
             let mut child = Job::create(
                 txn,
                 NewJob {
-                    id: entropy.uuid4_at(now_ms).to_string(),
+                    id: entropy.uuid_at(now_ms).to_string(),
                     parent: id.clone(),
                     subordination: "COMPOSITE_CHILD",
                     file_name: format!("{key}_{}.mrc", at + 1),
