@@ -174,8 +174,7 @@ pub(super) fn instrument(importer: &Importer, body: &mut Body) -> Result<String,
 }
 
 pub(super) fn policy(importer: &Importer, body: &mut Body) -> Result<String, String> {
-    identify(body, &["_id"], || importer.app.new_object_id());
-    body.shift_remove("id");
+    identify(body, &["_id", "id"], || importer.app.new_object_id());
     let table = super::Sort::Policy.table();
     without_nulls(body, table);
     table.fill_defaults(body);
