@@ -1,4 +1,5 @@
-//! Records of the embedded engine: a narrow row, a body, and rows of references beside them.
+//! Records of the embedded engine: a narrow row, a body, and rows of references beside them. Identifiers and links are
+//! rows of their own in either engine.
 
 use rusqlite::{CachedStatement, Connection};
 
@@ -165,8 +166,12 @@ fn insert_texts<const N: usize>(connection: &Connection, sql: &str, mut rows: Ve
 }
 
 const INSERT_IDENTIFIER: &str = "INSERT INTO identifier (scheme, value, kind, id) VALUES (?1, ?2, ?3, ?4)";
+const DELETE_IDENTIFIER: &str =
+    "DELETE FROM identifier WHERE scheme = ?1 AND value = ?2 AND kind = ?3 AND id = ?4";
 const INSERT_LINK: &str =
     "INSERT INTO link (to_kind, target, relation, kind, id) VALUES (?1, ?2, ?3, ?4, ?5)";
+const DELETE_LINK: &str =
+    "DELETE FROM link WHERE to_kind = ?1 AND target = ?2 AND relation = ?3 AND kind = ?4 AND id = ?5";
 
 /// Changes the narrow row of a record; its list of members stays unless the document brings one.
 ///
@@ -193,7 +198,7 @@ pub(crate) fn change_row(
     Ok(())
 }
 
-/// The many-valued columns, identifiers and links of a record.
+/// Writes the many-valued columns, identifiers and links of a record.
 pub(crate) fn write_references(
     session: &mut Session<'_>,
     statements: &KindStatements,
@@ -202,22 +207,8 @@ pub(crate) fn write_references(
     id: &str,
     taken: &Taken,
 ) -> Result<()> {
-    for (column, value) in taken.many.iter().filter(|_| !statements.insert_many.is_empty()) {
-        session.execute(&statements.insert_many[*column], &[value.clone(), key.into()])?;
-    }
-    for (scheme, value) in &taken.identifiers {
-        session.execute(
-            INSERT_IDENTIFIER,
-            &[(*scheme).into(), value.as_str().into(), kind.name.into(), id.into()],
-        )?;
-    }
-    for (relation, to, target) in &taken.links {
-        session.execute(
-            INSERT_LINK,
-            &[(*to).into(), target.as_str().into(), (*relation).into(), kind.name.into(), id.into()],
-        )?;
-    }
-    Ok(())
+    let sql = (&statements.insert_many[..], INSERT_IDENTIFIER, INSERT_LINK);
+    change_references(session, sql, kind, key, id, taken)
 }
 
 /// Takes them away.
@@ -229,20 +220,29 @@ pub(crate) fn drop_references(
     id: &str,
     taken: &Taken,
 ) -> Result<()> {
-    for (column, value) in taken.many.iter().filter(|_| !statements.delete_many.is_empty()) {
-        session.execute(&statements.delete_many[*column], &[value.clone(), key.into()])?;
+    let sql = (&statements.delete_many[..], DELETE_IDENTIFIER, DELETE_LINK);
+    change_references(session, sql, kind, key, id, taken)
+}
+
+/// Runs a statement for each: those of the columns (none where a record is one row), of identifiers, of links.
+fn change_references(
+    session: &mut Session<'_>,
+    (of_columns, of_identifier, of_link): (&[String], &str, &str),
+    kind: &Kind,
+    key: i64,
+    id: &str,
+    taken: &Taken,
+) -> Result<()> {
+    for (column, value) in taken.many.iter().filter(|_| !of_columns.is_empty()) {
+        session.execute(&of_columns[*column], &[value.clone(), key.into()])?;
     }
     for (scheme, value) in &taken.identifiers {
-        let sql = "DELETE FROM identifier WHERE scheme = ?1 AND value = ?2 AND kind = ?3 AND id = ?4";
-        session.execute(sql, &[(*scheme).into(), value.as_str().into(), kind.name.into(), id.into()])?;
+        let values = [(*scheme).into(), value.as_str().into(), kind.name.into(), id.into()];
+        session.execute(of_identifier, &values)?;
     }
     for (relation, to, target) in &taken.links {
-        let sql =
-            "DELETE FROM link WHERE to_kind = ?1 AND target = ?2 AND relation = ?3 AND kind = ?4 AND id = ?5";
-        session.execute(
-            sql,
-            &[(*to).into(), target.as_str().into(), (*relation).into(), kind.name.into(), id.into()],
-        )?;
+        let values = [(*to).into(), target.as_str().into(), (*relation).into(), kind.name.into(), id.into()];
+        session.execute(of_link, &values)?;
     }
     Ok(())
 }

@@ -173,7 +173,6 @@ impl Txn<'_> {
 
     /// One record, in the engine where it is one row.
     fn insert_row(&mut self, document: &Document) -> Result<Written> {
-        records::check_lengths(document)?;
         let kind = document.kind;
         let statements = self.view.statements(kind)?;
         let placed = match &mut self.view.session {
@@ -201,7 +200,6 @@ impl Txn<'_> {
     fn place_rows(&mut self, documents: &[&Document], kept: &[Option<Kept>]) -> Result<Vec<bool>> {
         let Some(first) = documents.first() else { return Ok(Vec::new()) };
         for document in documents {
-            records::check_lengths(document)?;
             self.ensure_class(document.kind, &document.taken)?;
         }
         let (kind, statements) = (first.kind, self.view.statements(first.kind)?);
@@ -321,7 +319,6 @@ impl Txn<'_> {
         before: &Taken,
         brings_list: bool,
     ) -> Result<Written> {
-        records::check_lengths(document)?;
         let (kind, taken) = (document.kind, &document.taken);
         let statements = self.view.statements(kind)?;
         let Session::Postgres(session) = &mut self.view.session else { return Err(StoreError::Closed) };

@@ -10,7 +10,9 @@ use std::collections::HashMap;
 use tokio_postgres::types::Type as PgType;
 
 use super::binary::{Chunks, Fields};
-use super::records::{Kept, Placed, SEQUENCE, insert_records, insert_values, many_columns, note, type_name};
+use super::records::{
+    Kept, Placed, SEQUENCE, check_lengths, insert_records, insert_values, many_columns, note, type_name,
+};
 use super::session::PgSession;
 use super::straight;
 use crate::document::Document;
@@ -29,6 +31,7 @@ pub(crate) fn insert_many(
     documents: &[&Document],
     kept: &[Option<Kept>],
 ) -> Result<Vec<Option<Placed>>> {
+    documents.iter().try_for_each(|it| check_lengths(it))?;
     if documents.len() < FEWEST {
         return insert_records(session, statements, documents, kept);
     }

@@ -39,7 +39,7 @@ pub(crate) struct Kept {
 const INDEXED_BYTES: usize = 2_500;
 
 /// Errors: a text that stands in an index is longer than an index of this engine can hold.
-pub(crate) fn check_lengths(document: &Document) -> Result<()> {
+pub(super) fn check_lengths(document: &Document) -> Result<()> {
     let (kind, taken) = (document.kind, &document.taken);
     let is_indexed = |name: &str| kind.indexes.iter().any(|it| it.columns.contains(&name));
     let single = one_columns(kind).zip(&taken.cells).filter(|(it, _)| is_indexed(it.name));
@@ -216,6 +216,7 @@ pub(crate) fn insert_record(
     document: &Document,
     kept: Option<Kept>,
 ) -> Result<Option<Placed>> {
+    check_lengths(document)?;
     let mut placed = None;
     session.rows(&statements.insert_row, &insert_values(document, kept), |row| {
         placed = Some(place(&row)?);
@@ -301,6 +302,7 @@ pub(crate) fn update_record(
     document: &Document,
     key: i64,
 ) -> Result<Placed> {
+    check_lengths(document)?;
     let mut values = vec![key.into(), document.taken.class.0.into()];
     push_columns(document.kind, &document.taken, &mut values);
     let sql = if document.list.is_some() {
