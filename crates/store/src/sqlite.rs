@@ -40,8 +40,6 @@ const LOCK_LOOKS: (Duration, Duration) = (Duration::from_micros(200), Duration::
 const STATEMENTS: usize = 512;
 /// How many times a reader's page cache the writer's is: what it changes in a batch must stay in it.
 const WRITER_CACHES: i64 = 8;
-/// Threads that help the writer to sort a new index.
-const SORTING_THREADS: u32 = 2;
 /// Classes that the writer remembers at most.
 const CLASSES: usize = 100_000;
 /// How long the writer is idle before it uses the time for the text index.
@@ -87,8 +85,6 @@ impl Sqlite {
         let connection = connect(path, &shared.limits)?;
         let cache_kib = i64::from(shared.limits.page_cache_kib) * WRITER_CACHES;
         connection.pragma_update(None, "cache_size", -cache_kib)?;
-        // Indexes of a bulk load are sorted by several threads.
-        connection.pragma_update(None, "threads", SORTING_THREADS)?;
         let (presence, company) = announce(path)?;
         prepare(&connection, &shared, path, company)?;
         let shown = path.display().to_string();
