@@ -83,11 +83,29 @@ pub(crate) struct CountedValues {
     values: Vec<(Mark, String)>,
 }
 
+/// Lists that a thread remembers, each in the place that its mark says.
+const KNOWN_LISTS: usize = 512;
+
 impl CountedValues {
-    fn new(values: Vec<String>) -> Self {
+    /// The list, or an equal one that this thread has made lately.
+    fn known_or_new(values: Vec<String>) -> Arc<Self> {
+        thread_local! {
+            static KNOWN: RefCell<Vec<Option<Arc<CountedValues>>>> = const { RefCell::new(Vec::new()) };
+        }
+        let mark = Mark::of(&values);
+        KNOWN.with_borrow_mut(|known| {
+            known.resize(KNOWN_LISTS, None);
+            let place = &mut known[mark.place(KNOWN_LISTS)];
+            match place {
+                Some(list) if list.mark == mark => Arc::clone(list),
+                _ => Arc::clone(place.insert(Arc::new(Self::new(mark, values)))),
+            }
+        })
+    }
+
+    fn new(mark: Mark, values: Vec<String>) -> Self {
         let mut values: Vec<(Mark, String)> = values.into_iter().map(|it| (Mark::of(&it), it)).collect();
         let mut marks: Vec<Mark> = values.iter().map(|it| it.0).collect();
-        let mark = Mark::of(&marks);
         marks.sort_unstable();
         // Lists are hardly ever sets only by sorting: equal marks say when one may not be.
         if marks.windows(2).any(|pair| pair[0] == pair[1]) {
@@ -187,7 +205,7 @@ impl Taken {
             let mut values = Vec::new();
             count(facet.counts, body, facet.path, &mut |value| values.push(value));
             if !values.is_empty() {
-                taken.counted.push((index, Arc::new(CountedValues::new(values))));
+                taken.counted.push((index, CountedValues::known_or_new(values)));
             }
         }
         for it in kind.identifiers {

@@ -16,6 +16,11 @@ impl Mark {
         let [high, low] = [KEYS[0].hash_one(it), KEYS[1].hash_one(it)];
         Self(u128::from(high) << 64 | u128::from(low))
     }
+
+    /// One of `n` places, the same for the same mark.
+    pub(crate) fn place(self, n: usize) -> usize {
+        self.0 as usize % n
+    }
 }
 
 /// Half a mark, for sets of some thousand that live for a moment.

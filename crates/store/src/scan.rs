@@ -41,8 +41,9 @@ impl Scan {
             match view.state {
                 State::Committed => text::require_current(view, kind)?,
                 State::Open => {
-                    while text::step(&mut view.session, kind, text::STEP_RECORDS)? == text::Progress::Behind {
-                    }
+                    while text::step(&mut view.session, kind, text::STEP_RECORDS, || false)?
+                        == text::Progress::Behind
+                    {}
                 }
             }
         }

@@ -180,7 +180,7 @@ impl Tenant {
         let job = Write::job(closure, give, Company::Any);
         self.engine_statistics().requested.fetch_add(1, Ordering::Relaxed);
         match &self.0.engine {
-            Engine::Sqlite(engine) => engine.submit(job).map_err(|(_, error)| error)?,
+            Engine::Sqlite(engine) => engine.submit(job)?,
             Engine::Postgres(engine) => engine.submit(job)?,
         }
         let (result, _closure) = receiver.await.map_err(|_| StoreError::Closed)?;
@@ -219,8 +219,9 @@ impl Tenant {
         result.map(|(result, _)| result)
     }
 
-    /// The same for many records at once, in a transaction of its own. Of several at a time, each has a session of a
-    /// database to itself, as far as `limits.tenant_writers` allows; in the embedded engine they follow each other.
+    /// The same for many records at once. In a database each has a transaction and a session to itself, as far as
+    /// `limits.tenant_writers` allows. In the embedded engine they follow each other, and this returns before the disk
+    /// has it all: what it did is there for everybody, and durable once a later [`Tenant::write_blocking`] returns.
     pub fn load_blocking<R, E>(
         &self,
         closure: impl FnMut(&mut Txn<'_>) -> Result<R, E> + Send + 'static,
@@ -294,8 +295,9 @@ impl Tenant {
 
     fn catch_up_text(&self, kind: &'static Kind) -> Result<()> {
         loop {
-            let step =
-                self.write_blocking(move |txn| text::step(&mut txn.view.session, kind, text::STEP_RECORDS))?;
+            let step = self.write_blocking(move |txn| {
+                text::step(&mut txn.view.session, kind, text::STEP_RECORDS, || false)
+            })?;
             if step == text::Progress::Current {
                 return Ok(());
             }

@@ -11,7 +11,7 @@ use crate::postgres::words;
 use crate::session::{Flavour, Session};
 use crate::{Kind, Result, StoreError, Text, TextQuery, View};
 
-/// Records indexed in one step when somebody waits for the index.
+/// Records indexed in one step when somebody waits for the index, or nobody for the writer.
 pub(crate) const STEP_RECORDS: usize = 1_000;
 /// Records indexed in one step beside other writes, which wait meanwhile: some milliseconds.
 pub(crate) const STEP_BESIDE_RECORDS: usize = 250;
@@ -74,8 +74,13 @@ pub(crate) enum Progress {
     Behind,
 }
 
-/// Indexes up to `most` of the records that wait.
-pub(crate) fn step(session: &mut Session<'_>, kind: &'static Kind, most: usize) -> Result<Progress> {
+/// Indexes up to `most` of the records that wait, fewer once `is_enough` says so.
+pub(crate) fn step(
+    session: &mut Session<'_>,
+    kind: &'static Kind,
+    most: usize,
+    is_enough: impl Fn() -> bool,
+) -> Result<Progress> {
     if kind.text == Text::None || session.flavour() == Flavour::Postgres {
         return Ok(Progress::Current);
     }
@@ -86,16 +91,22 @@ pub(crate) fn step(session: &mut Session<'_>, kind: &'static Kind, most: usize) 
     );
     let most = most as u64;
     let rows = session.all(&waiting, &[most.into()], |row| Ok((row.int(0)?, row.int(1)?, row.bytes(2)?)))?;
-    let Some(last) = rows.last().map(|row| row.1) else { return Ok(Progress::Current) };
-    for (key, _, body) in &rows {
+    let mut last = None;
+    for (key, sequence, body) in &rows {
+        if last.is_some() && is_enough() {
+            break;
+        }
+        last = Some(*sequence);
         let text = searched_text(kind, body)
             .map_err(|error| StoreError::Damaged(format!("{name}: body of row {key}: {error}")))?;
         forget(session, kind, *key)?;
         let insert = format!("INSERT INTO \"t_{name}\" (rowid, text) VALUES (?1, ?2)");
         session.execute(&insert, &[(*key).into(), text.as_str().into()])?;
     }
+    let Some(last) = last else { return Ok(Progress::Current) };
     session.execute("UPDATE text_mark SET sequence = ?1 WHERE kind = ?2", &[last.into(), name.into()])?;
-    Ok(if (rows.len() as u64) < most { Progress::Current } else { Progress::Behind })
+    let is_all = (rows.len() as u64) < most && rows.last().map(|row| row.1) == Some(last);
+    Ok(if is_all { Progress::Current } else { Progress::Behind })
 }
 
 /// What of the index does not agree with the records.

@@ -17,6 +17,7 @@ use serde_json::{Map, Value};
 use crate::error::ScicatError;
 use crate::history::{Subsystem, Tracking};
 use crate::json_error;
+use crate::policies::Sight;
 use crate::rights::Rights;
 use crate::settings::Settings;
 
@@ -27,9 +28,16 @@ pub struct Scicat {
     pub context: Context,
     /// The site's settings.
     pub settings: Arc<Settings>,
+    /// Policies of owner groups, as they were last seen.
+    pub(crate) policies: Sight,
 }
 
 impl Scicat {
+    /// For the parts of a server.
+    pub fn new(context: Context, settings: impl Into<Arc<Settings>>) -> Self {
+        Self { context, settings: settings.into(), policies: Sight::default() }
+    }
+
     /// Now, as dates go out.
     pub fn now(&self) -> String {
         crate::dates::format_ms(self.context.clock().now_ms())

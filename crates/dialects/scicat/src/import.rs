@@ -92,7 +92,7 @@ impl Importer {
         username: impl Into<String>,
         sort: Option<Sort>,
     ) -> Self {
-        let app = Scicat { context, settings: settings.into() };
+        let app = Scicat::new(context, settings);
         Self { app, username: username.into(), sort }
     }
 

@@ -1,6 +1,8 @@
 //! Policies: what happens to the data of an owner group (section 8 of the contract). The first dataset of a
 //! group makes its policy, and the policy gives every dataset of the group its classification.
 
+use std::sync::Arc;
+
 use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
@@ -8,6 +10,7 @@ use axum::routing::{get, post};
 use http::{HeaderMap, StatusCode};
 use pinakes_http::answer;
 use pinakes_store::{Column, Expr, Index, Kind, Record, StoreError, Txn, Type, Value as Condition, Weight};
+use quick_cache::sync::Cache;
 use serde_json::{Map, Value, json};
 
 use crate::app::{Asker, Path, QueryText, Scicat, json_parameter};
@@ -49,20 +52,85 @@ pub(crate) fn routes() -> Router<Scicat> {
         .route("/api/v3/policies/{id}", get(by_id).patch(patch).delete(delete))
 }
 
+/// What the first dataset of a group says about the policy of the group.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct First<'d> {
+    pub(crate) owner_group: &'d str,
+    pub(crate) owner_email: &'d str,
+    pub(crate) classification: &'d str,
+}
+
 /// The policy of a group whose first dataset is being created by `username`.
-pub(crate) fn of_new_group(app: &Scicat, dataset: &Map<String, Value>, username: &str) -> Value {
-    let managers: Vec<&str> = resource::text(dataset, "ownerEmail").split(',').map(str::trim).collect();
+pub(crate) fn of_new_group(app: &Scicat, first: First<'_>, username: &str) -> Value {
+    let managers: Vec<&str> = first.owner_email.split(',').map(str::trim).collect();
     let mut policy = Map::new();
     let id = app.new_object_id();
     policy.insert("_id".to_owned(), id.clone().into());
     policy.insert("id".to_owned(), id.into());
-    policy.insert("ownerGroup".to_owned(), resource::text(dataset, "ownerGroup").into());
+    policy.insert("ownerGroup".to_owned(), first.owner_group.into());
     policy.insert("manager".to_owned(), json!(managers));
-    let redundancy = redundancy(resource::text(dataset, "classification"));
+    let redundancy = redundancy(first.classification);
     policy.insert("tapeRedundancy".to_owned(), redundancy.unwrap_or(DEFAULT_REDUNDANCY).into());
     dto::POLICY.fill_defaults(&mut policy);
     resource::sign(&mut policy, username, &app.now());
     Value::Object(policy)
+}
+
+/// What the policy of a group gave its datasets when it was last looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Seen {
+    /// Of the policy's last change.
+    sequence: u64,
+    pub(crate) classification: String,
+}
+
+impl Seen {
+    fn of(record: &Record) -> Result<Self, StoreError> {
+        Ok(Self { sequence: record.sequence, classification: classification(&record.json()?) })
+    }
+
+    /// Whether the policy is still the one that was seen, or gives the same.
+    pub(crate) fn holds(&self, txn: &mut Txn<'_>, group: &str) -> Result<bool, StoreError> {
+        let Some(record) = txn.get(&POLICY, group)? else { return Ok(false) };
+        Ok(record.sequence == self.sequence || Self::of(&record)?.classification == self.classification)
+    }
+}
+
+/// Policies that were seen lately, so that a new dataset need not read that of its group: the transaction that stores
+/// it says whether what was seen still holds.
+#[derive(Clone)]
+pub(crate) struct Sight(Arc<Cache<(String, String), Seen>>);
+
+/// Groups whose policies are remembered.
+const SEEN_GROUPS: usize = 10_000;
+
+impl Default for Sight {
+    fn default() -> Self {
+        Self(Arc::new(Cache::new(SEEN_GROUPS)))
+    }
+}
+
+impl Sight {
+    /// What the group's policy gives, as it was when it was last seen; `None` when there is none.
+    pub(crate) async fn of(&self, asker: &Asker, group: &str) -> Result<Option<Seen>, ScicatError> {
+        match self.0.get(&(asker.db.tenant().name().to_owned(), group.to_owned())) {
+            Some(seen) => Ok(Some(seen)),
+            None => self.look(asker, group).await,
+        }
+    }
+
+    /// What it gives now.
+    pub(crate) async fn look(&self, asker: &Asker, group: &str) -> Result<Option<Seen>, ScicatError> {
+        let id = group.to_owned();
+        let record = asker.db.read(Weight::Point, move |view| view.get(&POLICY, &id)).await?;
+        let seen = record.as_ref().map(Seen::of).transpose()?;
+        let key = (asker.db.tenant().name().to_owned(), group.to_owned());
+        match &seen {
+            Some(seen) => self.0.insert(key, seen.clone()),
+            None => drop(self.0.remove(&key)),
+        }
+        Ok(seen)
+    }
 }
 
 /// What every dataset of the policy's group carries as `classification`.

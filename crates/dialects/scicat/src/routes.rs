@@ -1,7 +1,5 @@
 //! The dialect's routes and how it is mounted.
 
-use std::sync::Arc;
-
 use axum::routing::{get, post};
 use axum::{Extension, Router};
 use pinakes_http::etag::Tagging;
@@ -18,7 +16,7 @@ use crate::{
 
 /// The dialect as the shell serves it. `testing` adds the route that empties kinds.
 pub fn mount(context: Context, settings: Settings, testing: testing::Testing) -> Mount {
-    let app = Scicat { context, settings: Arc::new(settings) };
+    let app = Scicat::new(context, settings);
     let router = Router::new()
         .merge(auth::routes())
         .merge(datasets_v3())

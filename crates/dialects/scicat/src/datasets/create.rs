@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::response::Response;
 use http::{HeaderMap, StatusCode};
 use pinakes_http::{Stage, answer, stages};
-use pinakes_store::{Document, StoreError, Txn, Weight};
+use pinakes_store::{Document, StoreError, Txn};
 use serde_json::{Map, Value, json};
 
 use super::{Api, DATASET, scalars_to_lists, seal, v4_bytes};
@@ -16,7 +16,7 @@ use crate::dates;
 use crate::dto::dataset as dto;
 use crate::error::{Answer, ScicatError};
 use crate::faults::{self, Fault};
-use crate::policies::{self, POLICY};
+use crate::policies::{self, First, POLICY, Seen};
 use crate::proposals;
 use crate::scientific;
 use crate::validate::{Dto, Form};
@@ -40,52 +40,92 @@ async fn create(app: Scicat, asker: Asker, headers: &HeaderMap, body: Body, api:
     let body = app.object(headers, body).await?;
     let dataset = stages::timed(Stage::Parse, || checked(&app, &asker, body, api))?;
     let owner_group = text(&dataset, "ownerGroup");
-    let known_policy = {
-        let group = owner_group.clone();
-        asker.db.read(Weight::Point, move |view| view.get(&POLICY, &group)).await?
-    };
-    let policy = match known_policy {
-        Some(record) => record.json()?,
-        None => policies::of_new_group(&app, &dataset, &asker.username()),
-    };
-    let (pid, proposals, document) = stages::timed(Stage::Parse, || {
-        let stored = stored(&app, &asker, dataset, api, &policy);
-        let (pid, proposals) = (text(&stored, "pid"), proposals::named_by(&stored));
-        Document::new(&DATASET, pid.clone(), &Value::Object(stored))
-            .map(|document| (pid, proposals, document))
-    })?;
-    let bytes = document.body().clone();
-    let written = asker.db.write(move |txn| insert(txn, &document, &owner_group, &policy, &proposals)).await;
-    match written {
-        Err(ScicatError::Refused(pinakes_http::Refusal::Store(StoreError::Duplicate {
-            column: "id",
-            ..
-        }))) => Err(ScicatError::conflict(format!("A dataset with pid {pid} already exists!"))),
-        Err(error) => Err(error),
-        Ok(()) => Ok(answer::stored_json(
-            StatusCode::CREATED,
-            match api {
-                Api::V3 => bytes,
-                Api::V4 => v4_bytes(&bytes),
-            },
-        )),
+    let mut seen = app.policies.of(&asker, &owner_group).await?;
+    let (owner_email, wished) = (text(&dataset, "ownerEmail"), text(&dataset, "classification"));
+    let first = First { owner_group: &owner_group, owner_email: &owner_email, classification: &wished };
+    let username = asker.username();
+    let mut stored = stages::timed(Stage::Parse, || stored(&app, &username, dataset, api));
+    let (pid, proposals) = (text(&stored, "pid"), proposals::named_by(&stored));
+    loop {
+        let policy = match seen {
+            Some(seen) => Ground::Seen(seen),
+            None => Ground::New(policies::of_new_group(&app, first, &username)),
+        };
+        stored.insert("classification".to_owned(), policy.classification().into());
+        let body = Value::Object(stored);
+        let document = stages::timed(Stage::Parse, || Document::new(&DATASET, pid.clone(), &body))?;
+        let (bytes, group, proposals) = (document.body().clone(), owner_group.clone(), proposals.clone());
+        let insert = move |txn: &mut Txn<'_>| insert(txn, &document, &group, &policy, &proposals);
+        match asker.db.write(insert).await {
+            Ok(Ending::Stored) => {
+                let bytes = match api {
+                    Api::V3 => bytes,
+                    Api::V4 => v4_bytes(&bytes),
+                };
+                return Ok(answer::stored_json(StatusCode::CREATED, bytes));
+            }
+            Ok(Ending::OtherPolicy) => {}
+            Err(ScicatError::Refused(pinakes_http::Refusal::Store(StoreError::Duplicate {
+                column: "id",
+                ..
+            }))) => {
+                return Err(ScicatError::conflict(format!("A dataset with pid {pid} already exists!")));
+            }
+            Err(error) => return Err(error),
+        }
+        seen = app.policies.look(&asker, &owner_group).await?;
+        stored = match body {
+            Value::Object(stored) => stored,
+            _ => Map::new(),
+        };
     }
 }
 
+/// What a new dataset takes its classification from.
+enum Ground {
+    /// The policy of its group.
+    Seen(Seen),
+    /// The one that its group is to have, being new.
+    New(Value),
+}
+
+impl Ground {
+    fn classification(&self) -> String {
+        match self {
+            Self::Seen(seen) => seen.classification.clone(),
+            Self::New(policy) => policies::classification(policy),
+        }
+    }
+}
+
+/// How the transaction of a new dataset ended.
+enum Ending {
+    Stored,
+    /// Nothing was stored: the policy of the group is not the one that the dataset was made by.
+    OtherPolicy,
+}
+
 /// The dataset, the policy of a group seen first, and the counts of the proposals, together.
-pub(crate) fn insert(
+fn insert(
     txn: &mut Txn<'_>,
     document: &Document,
     owner_group: &str,
-    policy: &Value,
+    policy: &Ground,
     proposals: &BTreeSet<String>,
-) -> Result<(), ScicatError> {
+) -> Result<Ending, ScicatError> {
+    let is_as_seen = match policy {
+        Ground::Seen(seen) => seen.holds(txn, owner_group)?,
+        Ground::New(_) => !txn.has(&POLICY, owner_group)?,
+    };
+    if !is_as_seen {
+        return Ok(Ending::OtherPolicy);
+    }
     txn.insert_document(document)?;
-    if !txn.has(&POLICY, owner_group)? {
+    if let Ground::New(policy) = policy {
         txn.insert(&POLICY, owner_group, policy)?;
     }
     proposals::count_datasets(txn, proposals, 1)?;
-    Ok(())
+    Ok(Ending::Stored)
 }
 
 /// The body if it is as it must be and the caller may create it.
@@ -141,14 +181,8 @@ pub(crate) fn refused(faults: &[Fault], api: Api) -> ScicatError {
     }
 }
 
-/// The body as it is stored: what the server sets, dates and quantities in their forms, v4's names, v3's tail.
-pub(crate) fn stored(
-    app: &Scicat,
-    asker: &Asker,
-    body: Map<String, Value>,
-    api: Api,
-    policy: &Value,
-) -> Map<String, Value> {
+/// The body as it is stored but for its classification: what the server sets, dates and quantities in their forms, v4's names, v3's tail.
+fn stored(app: &Scicat, username: &str, body: Map<String, Value>, api: Api) -> Map<String, Value> {
     let table = match api {
         Api::V3 => dto::v3(body.get("type").and_then(Value::as_str).unwrap_or_default()),
         Api::V4 => dto::v4(),
@@ -164,13 +198,14 @@ pub(crate) fn stored(
     stored.insert("type".to_owned(), body.get("type").cloned().unwrap_or_default());
     stored.insert("version".to_owned(), api.version().into());
     fill(&mut stored, table, body);
-    stored.insert("classification".to_owned(), policies::classification(policy).into());
+    // Its place; the policy gives the value.
+    stored.insert("classification".to_owned(), Value::Null);
     super::lifecycle::complete(app, &mut stored);
-    let username = asker.username();
+    let now = now.as_str();
     for (name, value) in
-        [("createdBy", &username), ("updatedBy", &username), ("createdAt", &now), ("updatedAt", &now)]
+        [("createdBy", username), ("updatedBy", username), ("createdAt", now), ("updatedAt", now)]
     {
-        stored.insert(name.to_owned(), value.clone().into());
+        stored.insert(name.to_owned(), value.into());
     }
     seal(&mut stored);
     stored

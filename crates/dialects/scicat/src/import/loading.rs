@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::thread;
 
 use pinakes_store::{Document, Expr, Kind, StoreError, Tenant, Txn, Value as Condition};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::{Existing, ImportError, Importer, Prepared, Sort};
 use crate::blocks::{self, DATABLOCK, ORIG_DATABLOCK, follow};
 use crate::datasets::DATASET;
-use crate::policies::{self, POLICY};
+use crate::policies::{self, First, POLICY};
 use crate::proposals::PROPOSAL;
 
 /// Proposals counted in one transaction.
@@ -79,7 +79,7 @@ impl Loading {
         Ok(Self { importer, tenant, existing, owner_groups, proposals, has_blocks, has_deferred })
     }
 
-    /// Writes a batch; it is on disk when this returns. All of it or nothing in the embedded engine; a database takes
+    /// Writes a batch; it is on disk when [`Loading::finish`] returns. All of it or nothing in the embedded engine; a database takes
     /// records that do not depend on each other in several transactions at once.
     pub fn write(&mut self, batch: Vec<Prepared>) -> Result<Written, ImportError> {
         self.note(&batch);
@@ -147,7 +147,7 @@ impl Loading {
         }
     }
 
-    /// Ends an import: indexes, policies of new owner groups, numbers of datasets of proposals.
+    /// Ends an import, which is on disk when this returns: indexes, policies of new owner groups, numbers of datasets of proposals.
     pub fn finish(self) -> Result<(), ImportError> {
         if self.has_deferred {
             self.tenant.make_indexes(&DATASET)?;
@@ -164,10 +164,9 @@ impl Loading {
     fn make_policies(&self) -> Result<(), ImportError> {
         let app = &self.importer.app;
         let policy_of = |(group, email): (&String, &Option<String>)| {
-            let mut dataset = Map::new();
-            dataset.insert("ownerGroup".to_owned(), group.as_str().into());
-            dataset.insert("ownerEmail".to_owned(), email.as_deref().unwrap_or_default().into());
-            let policy = policies::of_new_group(app, &dataset, &self.importer.username);
+            let owner_email = email.as_deref().unwrap_or_default();
+            let first = First { owner_group: group, owner_email, classification: "" };
+            let policy = policies::of_new_group(app, first, &self.importer.username);
             Document::new(&POLICY, group.as_str(), &policy)
         };
         let documents = self.owner_groups.iter().map(policy_of).collect::<Result<Vec<_>, _>>()?;

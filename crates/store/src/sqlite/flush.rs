@@ -1,0 +1,154 @@
+//! The way of committed batches to the disk.
+//!
+//! The engine commits into the log without waiting for the disk (`synchronous=NORMAL`), which keeps commits whole and in
+//! their order whatever happens; a thread of its own has the log flushed and answers writers then. Meanwhile the writer
+//! runs the next batch.
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+use std::time::{Duration, Instant};
+
+use super::queue::Queue;
+use crate::tenant::{Job, Statistics, WriteTimes};
+use crate::{Result, StoreError};
+
+/// A write that was run.
+pub(super) struct Part {
+    pub(super) job: Box<dyn Job>,
+    pub(super) error: Option<StoreError>,
+    pub(super) started: Instant,
+    pub(super) run: Duration,
+}
+
+impl Part {
+    /// Answers whoever waits for it.
+    pub(super) fn finish(self, failure: Option<&str>, commit: Duration) {
+        let error = self.error.or_else(|| failure.map(|it| StoreError::Commit(it.to_owned())));
+        let wait = self.started.saturating_duration_since(self.job.queued_at());
+        self.job.finish(error, WriteTimes { wait, run: self.run, commit });
+    }
+}
+
+/// A batch that is committed.
+pub(super) struct Committed {
+    /// Those of its writes whose callers wait for the disk.
+    pub(super) parts: Vec<Part>,
+    /// All of its writes.
+    pub(super) n_writes: usize,
+    /// When its commit began.
+    pub(super) began: Instant,
+}
+
+/// The thread that has batches flushed, in their order; those that wait share a flush.
+pub(super) struct Flusher {
+    log: File,
+    queue: Arc<Queue>,
+    statistics: Arc<Statistics>,
+}
+
+impl Flusher {
+    /// For the file `path`, which a connection has open for as long as this lives.
+    pub(super) fn open(path: &Path, queue: Arc<Queue>, statistics: Arc<Statistics>) -> Result<Self> {
+        let log = format!("{}-wal", path.display());
+        match File::options().read(true).write(true).open(&log) {
+            Ok(file) => Ok(Self { log: file, queue, statistics }),
+            Err(source) => Err(StoreError::Io { path: log, source }),
+        }
+    }
+
+    /// Works until no batch can come any more.
+    pub(super) fn run(&self, batches: &Receiver<Committed>) {
+        while let Ok(first) = batches.recv() {
+            let mut batches: Vec<Committed> = std::iter::once(first).chain(batches.try_iter()).collect();
+            // After a flush that failed, nobody knows what of the log is on disk: a later one proves nothing.
+            let failure = self.queue.failure().or_else(|| {
+                let error = self.log.sync_data().err()?;
+                tracing::error!(%error, "the log could not be flushed; nothing is written any more");
+                Some(format!(
+                    "the disk did not take the log: {error}; nothing is written until the server is started anew"
+                ))
+            });
+            self.queue.flushed(batches.len(), failure.as_deref());
+            for batch in batches.drain(..) {
+                let commit = batch.began.elapsed();
+                self.statistics.note_batch(batch.n_writes, commit);
+                batch.parts.into_iter().for_each(|it| it.finish(failure.as_deref(), commit));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ops::ControlFlow;
+    use std::sync::mpsc;
+
+    use super::*;
+    use crate::Txn;
+    use crate::tenant::Company;
+
+    /// A write that was run, and where its answer goes.
+    struct Answered(mpsc::Sender<Option<String>>);
+
+    impl Job for Answered {
+        fn run(&mut self, _: &mut Txn<'_>) -> ControlFlow<()> {
+            ControlFlow::Continue(())
+        }
+
+        fn finish(self: Box<Self>, error: Option<StoreError>, _: WriteTimes) {
+            self.0.send(error.map(|it| it.to_string())).unwrap();
+        }
+
+        fn queued_at(&self) -> Instant {
+            Instant::now()
+        }
+
+        fn company(&self) -> Company {
+            Company::Any
+        }
+    }
+
+    /// What two writes in two batches are answered when the log is `path`, and why nothing is written after them.
+    fn answers(path: &str) -> (Vec<Option<String>>, Option<String>) {
+        let queue = Arc::new(Queue::new(1));
+        let log = File::options().write(true).open(path).unwrap();
+        let flusher = Flusher { log, queue: queue.clone(), statistics: Arc::default() };
+        let (answer, given) = mpsc::channel();
+        for _ in 0..2 {
+            let (job, started) = (Box::new(Answered(answer.clone())), Instant::now());
+            let part = Part { job, error: None, started, run: Duration::ZERO };
+            let (committed, batches) = mpsc::channel();
+            queue.flush_begins();
+            committed.send(Committed { parts: vec![part], n_writes: 1, began: started }).unwrap();
+            drop(committed);
+            flusher.run(&batches);
+        }
+        (given.try_iter().collect(), queue.failure())
+    }
+
+    #[test]
+    fn a_write_is_answered_when_its_batch_is_on_disk() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        File::create(&path).unwrap();
+        assert_eq!(answers(path.to_str().unwrap()), (vec![None, None], None));
+    }
+
+    /// A device cannot be flushed, as a disk that fails.
+    #[test]
+    fn after_a_flush_that_failed_nothing_is_acknowledged() {
+        let (given, failure) = answers("/dev/null");
+        let failure = failure.unwrap();
+        assert!(
+            failure.contains("the disk did not take the log") && failure.contains("started anew"),
+            "{failure}"
+        );
+        assert_eq!(given.len(), 2);
+        assert!(
+            given.iter().flatten().all(|it| it.contains(&failure)) && !given.contains(&None),
+            "{given:?}"
+        );
+    }
+}

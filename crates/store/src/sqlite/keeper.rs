@@ -1,0 +1,107 @@
+//! Who writes the log back into the file, beside the writer.
+
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use rusqlite::Connection;
+
+use super::queue::Queue;
+use super::{LOCK_TIMEOUT, wait_for_locks};
+use crate::Result;
+
+/// How often the keeper looks at the log's size at most.
+const KEEPER_PAUSE: Duration = Duration::from_millis(200);
+/// How long writers may be kept from writing so that the log begins anew.
+const RESTART_PAUSE: Duration = Duration::from_millis(5);
+/// What of the log may be left when it begins anew: the writer waits while that is written.
+const RESTART_BYTES: u64 = 2 << 20;
+/// How many times its bound the log may hold before it begins anew whatever is left.
+const RESTART_TIMES: u64 = 4;
+/// How many times its bound the log may hold before writers are kept waiting for long reads.
+const LOG_TIMES: u64 = 16;
+
+/// Wakes the thread that writes the log back.
+#[derive(Default)]
+pub(super) struct Keeper {
+    state: Mutex<KeeperState>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct KeeperState {
+    has_commits: bool,
+    is_closing: bool,
+}
+
+impl Keeper {
+    pub(super) fn note_commit(&self) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if !state.has_commits {
+            state.has_commits = true;
+            self.changed.notify_one();
+        }
+    }
+
+    pub(super) fn close(&self) {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).is_closing = true;
+        self.changed.notify_one();
+    }
+
+    pub(super) fn run(&self, connection: &mut Connection, queue: &Queue, log_bytes: u64) {
+        loop {
+            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            while !state.has_commits && !state.is_closing {
+                state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            }
+            if state.is_closing {
+                return;
+            }
+            state.has_commits = false;
+            drop(state);
+            if let Err(error) = write_back(connection, queue, log_bytes) {
+                tracing::warn!(%error, "the write-ahead log could not be written back");
+            }
+            let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            let wait = self.changed.wait_timeout_while(state, KEEPER_PAUSE, |state| !state.is_closing);
+            drop(wait.unwrap_or_else(PoisonError::into_inner));
+        }
+    }
+}
+
+/// Writes the log back once it is large: first beside the writer, then, for the little that came meanwhile,
+/// holding it, so that the log begins anew.
+fn write_back(connection: &mut Connection, queue: &Queue, log_bytes: u64) -> Result<()> {
+    let page_bytes: i64 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
+    // Bytes of the log, and of them what is not written back.
+    let look = |connection: &Connection, mode: &str| -> Result<(u64, u64)> {
+        let sql = format!("PRAGMA wal_checkpoint({mode})");
+        let (log, done): (i64, i64) = connection.query_row(&sql, [], |row| Ok((row.get(1)?, row.get(2)?)))?;
+        let bytes = |pages: i64| (pages.max(0) * page_bytes).cast_unsigned();
+        Ok((bytes(log), bytes(log - done)))
+    };
+    if look(connection, "NOOP")?.1 < log_bytes {
+        return Ok(());
+    }
+    // What comes meanwhile is written beside the writer too, as long as each round leaves less than the one before.
+    let (mut log, mut left) = look(connection, "PASSIVE")?;
+    while RESTART_BYTES < left {
+        let before = left;
+        (log, left) = look(connection, "PASSIVE")?;
+        if before <= left {
+            break;
+        }
+    }
+    // The writer waits while the rest is written, and a long read may hold that up: the further the log is
+    // beyond its bound, the longer writers may be kept.
+    if RESTART_BYTES < left && log < RESTART_TIMES * log_bytes {
+        return Ok(());
+    }
+    let patience = if left < LOG_TIMES * log_bytes { RESTART_PAUSE } else { LOCK_TIMEOUT };
+    // Not by the engine's own lock: a writer that is hardly ever without it is hardly ever met without it.
+    let held = queue.hold();
+    wait_for_locks(connection, patience)?;
+    let restarted = look(connection, "RESTART");
+    drop(held);
+    restarted?;
+    wait_for_locks(connection, LOCK_TIMEOUT)
+}

@@ -1,0 +1,312 @@
+//! What waits for the writer of one file, and when its transactions begin and end.
+//!
+//! A batch takes writes in for as long as the one before it is on its way to the disk, and then until none waits: so a
+//! disk that is slow makes batches large, and the writer works while the disk does. The keeper of the log holds the
+//! writer between two batches, for the moment in which the log begins anew.
+
+use std::collections::VecDeque;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::tenant::Job;
+
+/// Writes for which the writer gets up while the batch before is on its way to the disk. Fewer lose nothing by waiting
+/// for that, as they cannot be committed sooner.
+const WORTHWHILE: usize = 16;
+
+/// Writes that wait, at most so many.
+pub(super) struct Queue {
+    most: usize,
+    state: Mutex<State>,
+    /// The writer may have something to do.
+    work: Condvar,
+    /// There is room, or the writer is between two batches.
+    room: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    jobs: VecDeque<Box<dyn Job>>,
+    /// Batches that are committed and not yet on disk.
+    n_flushing: usize,
+    is_writing: bool,
+    is_held: bool,
+    /// The writer sleeps until so many writes wait; 0 when it is awake. Waking nobody costs a system call, too.
+    wakes_at: usize,
+    /// How many others sleep.
+    n_sleeping: usize,
+    is_closed: bool,
+    /// Why nothing is written any more.
+    failure: Option<String>,
+}
+
+/// What the writer is to do; [`Queue::end`] says that it is done.
+pub(super) enum Begun {
+    /// A batch that begins with this write.
+    Batch(Box<dyn Job>),
+    /// Nobody wrote anything for as long as it was to wait.
+    Idle,
+    /// Stop: nothing waits, and nothing will.
+    Closed,
+}
+
+/// Why a write was not taken.
+pub(super) enum Refused {
+    Full(Box<dyn Job>),
+    Closed,
+}
+
+impl Queue {
+    pub(super) fn new(most: usize) -> Self {
+        Self { most, state: Mutex::default(), work: Condvar::new(), room: Condvar::new() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The writer sleeps until so many writes wait, or something else has changed, or until then.
+    fn wait_for_work<'s>(
+        &self,
+        mut state: MutexGuard<'s, State>,
+        n_jobs: usize,
+        until: Option<Instant>,
+    ) -> MutexGuard<'s, State> {
+        state.wakes_at = n_jobs;
+        state = match until {
+            Some(until) => {
+                let left = until.saturating_duration_since(Instant::now());
+                self.work.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0
+            }
+            None => self.work.wait(state).unwrap_or_else(PoisonError::into_inner),
+        };
+        state.wakes_at = 0;
+        state
+    }
+
+    fn wait_for_room<'s>(&self, mut state: MutexGuard<'s, State>) -> MutexGuard<'s, State> {
+        state.n_sleeping += 1;
+        state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);
+        state.n_sleeping -= 1;
+        state
+    }
+
+    fn wake_writer(&self, state: &State) {
+        if 0 < state.wakes_at {
+            self.work.notify_one();
+        }
+    }
+
+    fn wake_others(&self, state: &State) {
+        if 0 < state.n_sleeping {
+            self.room.notify_all();
+        }
+    }
+
+    /// Puts a write at the end.
+    pub(super) fn push(&self, job: Box<dyn Job>) -> Result<(), Refused> {
+        let mut state = self.lock();
+        if state.is_closed {
+            return Err(Refused::Closed);
+        }
+        if self.most <= state.jobs.len() {
+            return Err(Refused::Full(job));
+        }
+        state.jobs.push_back(job);
+        if state.wakes_at <= state.jobs.len() {
+            self.wake_writer(&state);
+        }
+        Ok(())
+    }
+
+    /// The same once there is room.
+    pub(super) fn push_waiting(&self, job: Box<dyn Job>) -> Result<(), Refused> {
+        let mut state = self.lock();
+        while self.most <= state.jobs.len() && !state.is_closed {
+            state = self.wait_for_room(state);
+        }
+        drop(state);
+        match self.push(job) {
+            // Another one was faster.
+            Err(Refused::Full(job)) => self.push_waiting(job),
+            result => result,
+        }
+    }
+
+    /// Waits for a write, not longer than `idle` if that is given.
+    pub(super) fn begin(&self, idle: Option<Duration>) -> Begun {
+        let until = idle.map(|it| Instant::now() + it);
+        let mut state = self.lock();
+        loop {
+            if !state.is_held {
+                if let Some(job) = state.jobs.pop_front() {
+                    state.is_writing = true;
+                    self.wake_others(&state);
+                    return Begun::Batch(job);
+                }
+                if state.is_closed {
+                    return Begun::Closed;
+                }
+                if until.is_some_and(|it| it <= Instant::now()) {
+                    state.is_writing = true;
+                    return Begun::Idle;
+                }
+            }
+            let until = until.filter(|_| !state.is_held);
+            state = self.wait_for_work(state, 1, until);
+        }
+    }
+
+    /// The next write of the batch under way; `None` when it is time to commit.
+    pub(super) fn next(&self) -> Option<Box<dyn Job>> {
+        let mut state = self.lock();
+        while state.jobs.is_empty() && 0 < state.n_flushing {
+            state = self.wait_for_work(state, WORTHWHILE, None);
+        }
+        let job = state.jobs.pop_front();
+        self.wake_others(&state);
+        job
+    }
+
+    /// The batch is over, or what was done in idle time.
+    pub(super) fn end(&self) {
+        let mut state = self.lock();
+        state.is_writing = false;
+        self.wake_others(&state);
+    }
+
+    /// A batch begins its way to the disk.
+    pub(super) fn flush_begins(&self) {
+        self.lock().n_flushing += 1;
+    }
+
+    /// So many are there, or will never be.
+    pub(super) fn flushed(&self, n: usize, failure: Option<&str>) {
+        let mut state = self.lock();
+        state.n_flushing = state.n_flushing.saturating_sub(n);
+        if let Some(failure) = failure {
+            state.failure.get_or_insert_with(|| failure.to_owned());
+        }
+        self.wake_writer(&state);
+    }
+
+    /// Why nothing is written any more, if that is so.
+    pub(super) fn failure(&self) -> Option<String> {
+        self.lock().failure.clone()
+    }
+
+    /// Waits until the writer is between two batches and keeps it there.
+    pub(super) fn hold(&self) -> Held<'_> {
+        let mut state = self.lock();
+        state.is_held = true;
+        while state.is_writing {
+            state = self.wait_for_room(state);
+        }
+        Held(self)
+    }
+
+    /// Takes nothing more; what waits is still written.
+    pub(super) fn close(&self) {
+        let mut state = self.lock();
+        state.is_closed = true;
+        self.wake_writer(&state);
+        self.wake_others(&state);
+    }
+}
+
+/// The writer, kept between two batches until this is dropped.
+pub(super) struct Held<'q>(&'q Queue);
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        state.is_held = false;
+        self.0.wake_writer(&state);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ops::ControlFlow;
+    use std::sync::mpsc;
+    use std::thread;
+
+    use super::*;
+    use crate::tenant::{Company, WriteTimes};
+    use crate::{StoreError, Txn};
+
+    struct Nothing;
+
+    impl Job for Nothing {
+        fn run(&mut self, _: &mut Txn<'_>) -> ControlFlow<()> {
+            ControlFlow::Continue(())
+        }
+
+        fn finish(self: Box<Self>, _: Option<StoreError>, _: WriteTimes) {}
+
+        fn queued_at(&self) -> Instant {
+            Instant::now()
+        }
+
+        fn company(&self) -> Company {
+            Company::Any
+        }
+    }
+
+    #[test]
+    fn a_batch_takes_in_what_comes_until_the_one_before_is_on_disk() {
+        let queue = Queue::new(100);
+        queue.flush_begins();
+        let (ran, seen) = mpsc::channel();
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while queue.next().is_some() {
+                    ran.send(()).unwrap();
+                }
+                drop(ran);
+            });
+            for _ in 0..WORTHWHILE {
+                assert!(queue.push(Box::new(Nothing)).is_ok());
+            }
+            assert_eq!(seen.iter().take(WORTHWHILE).count(), WORTHWHILE);
+            assert!(queue.push(Box::new(Nothing)).is_ok());
+            queue.flushed(1, None);
+            assert_eq!(seen.iter().count(), 1, "the batch is over");
+        });
+        assert!(queue.next().is_none(), "nothing waits and nothing is on its way");
+    }
+
+    #[test]
+    fn a_full_queue_refuses_and_a_closed_one_is_emptied() {
+        let queue = Queue::new(1);
+        assert!(queue.push(Box::new(Nothing)).is_ok());
+        assert!(matches!(queue.push(Box::new(Nothing)), Err(Refused::Full(_))));
+        queue.close();
+        assert!(matches!(queue.push_waiting(Box::new(Nothing)), Err(Refused::Closed)));
+        assert!(matches!(queue.begin(None), Begun::Batch(_)));
+        queue.end();
+        assert!(matches!(queue.begin(None), Begun::Closed));
+    }
+
+    #[test]
+    fn who_holds_the_writer_finds_it_between_two_batches() {
+        let queue = Queue::new(10);
+        assert!(queue.push(Box::new(Nothing)).is_ok());
+        assert!(matches!(queue.begin(None), Begun::Batch(_)));
+        thread::scope(|scope| {
+            let (held, is_held) = mpsc::channel();
+            let holder = scope.spawn(|| {
+                let writer = queue.hold();
+                assert!(!queue.lock().is_writing);
+                held.send(()).unwrap();
+                drop(held);
+                drop(writer);
+            });
+            assert!(is_held.try_recv().is_err(), "a batch is under way");
+            queue.end();
+            holder.join().unwrap();
+            assert!(is_held.recv().is_ok());
+        });
+        assert!(matches!(queue.begin(Some(Duration::ZERO)), Begun::Idle));
+    }
+}

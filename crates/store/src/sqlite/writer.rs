@@ -1,0 +1,369 @@
+//! The only thread that writes into a file: what waits goes into one transaction.
+
+use std::cell::Cell;
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::Sender;
+use std::time::{Duration, Instant};
+
+use rusqlite::Connection;
+
+use super::flush::{Committed, Part};
+use super::keeper::Keeper;
+use super::queue::{Begun, Queue};
+use crate::counters::{Counters, PutOff, Settlement};
+use crate::session::Session;
+use crate::tenant::{Company, Job, Statistics};
+use crate::txn::Numbers;
+use crate::view::{Shared, State};
+use crate::{Class, Kind, Result, StoreError, Text, Txn, View, text};
+
+/// Classes that the writer remembers at most.
+const CLASSES: usize = 100_000;
+/// How long the writer is idle before it uses the time for the text index, and how long between two steps of that.
+const IDLE: Duration = Duration::from_millis(20);
+const IDLE_AGAIN: Duration = Duration::from_millis(5);
+/// Batches between two looks at how far the text index is behind.
+const TEXT_LOOK_BATCHES: u64 = 16;
+
+/// The only connection that writes.
+pub(super) struct Writer {
+    connection: Connection,
+    shared: Arc<Shared>,
+    statistics: Arc<Statistics>,
+    queue: Arc<Queue>,
+    keeper: Arc<Keeper>,
+    flusher: Sender<Committed>,
+    /// How long the writer is to be idle before the text index takes its next step; `None` when it is up to date.
+    text_due: Option<Duration>,
+    /// The kind whose text index was too far behind when it was last looked at.
+    text_behind: Cell<Option<&'static Kind>>,
+    /// Records written since writes paid for the text index.
+    n_texts_owed: Cell<usize>,
+    /// Classes known to be stored, so that most inserts ask nothing.
+    classes: HashSet<(&'static str, Class)>,
+    put_off: PutOff,
+}
+
+impl Writer {
+    pub(super) fn new(
+        connection: Connection,
+        shared: Arc<Shared>,
+        statistics: Arc<Statistics>,
+        queue: Arc<Queue>,
+        keeper: Arc<Keeper>,
+        flusher: Sender<Committed>,
+    ) -> Self {
+        Self {
+            connection,
+            shared,
+            statistics,
+            queue,
+            keeper,
+            flusher,
+            text_due: Some(IDLE),
+            text_behind: Cell::new(None),
+            n_texts_owed: Cell::new(0),
+            classes: HashSet::new(),
+            put_off: PutOff::default(),
+        }
+    }
+
+    pub(super) fn run(mut self) {
+        loop {
+            match self.queue.begin(self.text_due) {
+                Begun::Batch(first) => {
+                    self.batch(first);
+                    self.text_due = Some(IDLE);
+                }
+                Begun::Idle => self.advance_text(),
+                Begun::Closed => break,
+            }
+            self.queue.end();
+        }
+        if let Err(error) = self.end_loads() {
+            tracing::warn!(%error, "counts of a bulk load could not be written; they are made at the next start");
+        }
+    }
+
+    /// Writes what bulk loads that nobody ended have counted.
+    fn end_loads(&self) -> Result<()> {
+        if self.put_off.is_empty() {
+            return Ok(());
+        }
+        self.connection.execute_batch("BEGIN IMMEDIATE")?;
+        let mut counters = Counters::default();
+        self.put_off.end(&mut counters);
+        self.put_off.flush(&mut counters, &mut Session::Sqlite(&self.connection))?;
+        self.connection.execute_batch("COMMIT")?;
+        self.hand_over(Vec::new(), 0, Instant::now());
+        Ok(())
+    }
+
+    /// Runs `first` and what waits behind it in one transaction.
+    fn batch(&mut self, first: Box<dyn Job>) {
+        let mut parts = Vec::new();
+        let mut classes = std::mem::take(&mut self.classes);
+        let result = self.run_parts(first, &mut parts, &mut classes);
+        let began = Instant::now();
+        let result =
+            result.and_then(|settlement| Ok(self.connection.execute_batch("COMMIT").map(|()| settlement)?));
+        match result {
+            Ok(settlement) => {
+                self.put_off.committed(settlement);
+                if classes.len() < CLASSES {
+                    self.classes = classes;
+                }
+                let n_writes = parts.len();
+                // A part of a bulk load is not waited for: it is on disk when the load ends.
+                let is_waited_for = |part: &mut Part| part.job.company() == Company::Any;
+                let waited_for = parts.extract_if(.., is_waited_for).collect();
+                self.hand_over(waited_for, n_writes, began);
+                parts.into_iter().for_each(|it| it.finish(None, began.elapsed()));
+            }
+            Err(error) => {
+                if !self.connection.is_autocommit() {
+                    // The transaction is undone when the engine has not done so itself.
+                    if let Err(error) = self.connection.execute_batch("ROLLBACK") {
+                        tracing::error!(%error, "rollback failed");
+                    }
+                }
+                self.statistics.note_batch(parts.len(), began.elapsed());
+                let failure = error.to_string();
+                parts.into_iter().for_each(|it| it.finish(Some(&failure), began.elapsed()));
+            }
+        }
+    }
+
+    /// Sends a committed batch on its way to the disk.
+    fn hand_over(&self, parts: Vec<Part>, n_writes: usize, began: Instant) {
+        self.queue.flush_begins();
+        if let Err(unsent) = self.flusher.send(Committed { parts, n_writes, began }) {
+            let failure = "the thread that flushes the log is gone";
+            unsent.0.parts.into_iter().for_each(|it| it.finish(Some(failure), Duration::ZERO));
+        }
+        self.keeper.note_commit();
+    }
+
+    fn run_parts(
+        &self,
+        first: Box<dyn Job>,
+        parts: &mut Vec<Part>,
+        classes: &mut HashSet<(&'static str, Class)>,
+    ) -> Result<Settlement> {
+        let (mut sums, mut next) = (Sums::default(), Some(first));
+        let mut undone = Vec::new();
+        let mut begun = Some(self.begin(&mut sums));
+        while let Some(job) = next {
+            self.statistics.queue_depth.fetch_sub(1, Ordering::Relaxed);
+            parts.push(Part { job, error: None, started: Instant::now(), run: Duration::ZERO });
+            // The first write answers for a transaction that could not begin.
+            if let Some(begun) = begun.take() {
+                begun?;
+            }
+            let Some(part) = parts.last_mut() else { break };
+            if self.run_part(part, &mut sums, classes, Guard::None)? == Ran::Undo {
+                undone.append(parts);
+                break;
+            }
+            let is_full = self.shared.limits.batch_writes <= parts.len()
+                || self.shared.limits.batch_bytes <= sums.n_bytes;
+            next = if is_full { None } else { self.queue.next() };
+        }
+        if !undone.is_empty() {
+            self.connection.execute_batch("ROLLBACK")?;
+            parts.append(&mut undone);
+            sums = Sums::default();
+            self.begin(&mut sums)?;
+            for part in parts {
+                self.run_part(part, &mut sums, classes, Guard::Savepoint)?;
+            }
+        }
+        classes.extend(sums.classes);
+        let mut session = Session::Sqlite(&self.connection);
+        let settlement = self.put_off.flush(&mut sums.counters, &mut session)?;
+        let numbers = sums.numbers;
+        session.execute("UPDATE meta SET value = ?1 WHERE name = 'sequence'", &[numbers.sequence.into()])?;
+        session.execute("UPDATE meta SET value = ?1 WHERE name = 'list'", &[numbers.list.into()])?;
+        self.bound_text_lag(&mut session, sums.n_texts)?;
+        Ok(settlement)
+    }
+
+    fn begin(&self, sums: &mut Sums) -> Result<()> {
+        if let Some(failure) = self.queue.failure() {
+            return Err(StoreError::Commit(failure));
+        }
+        self.connection.execute_batch("BEGIN IMMEDIATE")?;
+        sums.numbers = self.numbers()?;
+        Ok(())
+    }
+
+    /// Runs one closure. A refused or panicking one leaves nothing behind, or, when it wrote something without a
+    /// savepoint, asks for the batch to be undone.
+    fn run_part(
+        &self,
+        part: &mut Part,
+        sums: &mut Sums,
+        known: &HashSet<(&'static str, Class)>,
+        guard: Guard,
+    ) -> Result<Ran> {
+        part.started = Instant::now();
+        part.error = None;
+        let n_before = self.connection.total_changes();
+        let mut txn = Txn {
+            view: View {
+                session: Session::Sqlite(&self.connection),
+                state: State::Open,
+                shared: &self.shared,
+                behind: None,
+                pace: None,
+            },
+            counters: Counters::default(),
+            numbers: sums.numbers,
+            n_bytes: 0,
+            n_texts: 0,
+            classes: std::mem::take(&mut sums.classes),
+            touched_schema: false,
+            batch_classes: known,
+        };
+        if guard == Guard::Savepoint {
+            txn.view.session.execute("SAVEPOINT part", &[])?;
+        } else {
+            // A refused part that counted something has written it too, and is undone with the batch.
+            std::mem::swap(&mut txn.counters, &mut sums.counters);
+        }
+        let outcome = catch_unwind(AssertUnwindSafe(|| part.job.run(&mut txn)));
+        part.run = part.started.elapsed();
+        // Numbers are never given twice in a batch, not even after a refused write.
+        sums.numbers = txn.numbers;
+        if self.connection.is_autocommit() {
+            // The engine undid everything by itself, as it does when the disk is full: the parts before
+            // are gone too, and nothing may run outside a transaction.
+            return Err(StoreError::Commit("the engine undid the transaction".to_owned()));
+        }
+        let is_done = matches!(outcome, Ok(ControlFlow::Continue(())));
+        part.error = outcome.is_err().then_some(StoreError::Panicked);
+        match guard {
+            Guard::None => {
+                let has_written = n_before != self.connection.total_changes() || txn.touched_schema;
+                if !is_done && has_written {
+                    return Ok(Ran::Undo);
+                }
+                sums.counters = txn.counters;
+                sums.classes = txn.classes;
+            }
+            Guard::Savepoint if is_done => {
+                txn.view.session.execute("RELEASE part", &[])?;
+                sums.counters.absorb(txn.counters);
+                sums.classes = txn.classes;
+            }
+            // Which classes were stored before this part is forgotten: they are asked for again.
+            Guard::Savepoint => undo_part(&mut txn.view.session)?,
+        }
+        sums.n_bytes += txn.n_bytes;
+        sums.n_texts += txn.n_texts;
+        Ok(Ran::Done)
+    }
+
+    fn numbers(&self) -> Result<Numbers> {
+        let mut session = Session::Sqlite(&self.connection);
+        let mut read = |name: &str| -> Result<u64> {
+            let sql = "SELECT value FROM meta WHERE name = ?1";
+            Ok(session.first(sql, &[name.into()], |row| row.int(0))?.unwrap_or(0).cast_unsigned())
+        };
+        Ok(Numbers { sequence: read("sequence")?, list: read("list")? })
+    }
+
+    /// Under a load without pauses, writes pay for the text index once it is too far behind: for as many records as
+    /// they wrote, in steps, because the index takes each step as a segment of its own and merges them later.
+    fn bound_text_lag(&self, session: &mut Session<'_>, n_written: usize) -> Result<()> {
+        let most = self.shared.limits.text_lag_records;
+        if self.statistics.batches.load(Ordering::Relaxed).is_multiple_of(TEXT_LOOK_BATCHES) {
+            self.text_behind.set(None);
+            for kind in self.shared.kinds.iter().filter(|it| it.text != Text::None) {
+                if most < text::lag(session, kind, most + 1)? {
+                    self.text_behind.set(Some(kind));
+                }
+            }
+        }
+        let n_owed = self.n_texts_owed.get() + n_written.max(1);
+        self.n_texts_owed.set(n_owed);
+        if let Some(kind) = self.text_behind.get()
+            && text::STEP_BESIDE_RECORDS <= n_owed
+        {
+            self.n_texts_owed.set(0);
+            if text::step(session, kind, n_owed.min(text::STEP_RECORDS), || false)? == text::Progress::Current
+            {
+                tracing::debug!(kind = kind.name, "the text index caught up");
+                self.text_behind.set(None);
+            }
+        }
+        Ok(())
+    }
+
+    /// Uses idle time for one step of the text index.
+    fn advance_text(&mut self) {
+        let step = self.try_advance_text();
+        match step {
+            Ok(more) => self.text_due = more.then_some(IDLE_AGAIN),
+            Err(error) => {
+                tracing::warn!(%error, "the text index could not be brought up to date");
+                self.text_due = None;
+            }
+        }
+    }
+
+    fn try_advance_text(&self) -> Result<bool> {
+        let mut session = Session::Sqlite(&self.connection);
+        for kind in self.shared.kinds {
+            if text::lag(&mut session, kind, 1)? == 0 {
+                continue;
+            }
+            session.batch("BEGIN IMMEDIATE")?;
+            let is_waited_for = || 0 < self.statistics.queue_depth.load(Ordering::Relaxed);
+            let step = text::step(&mut session, kind, text::STEP_RECORDS, is_waited_for);
+            session.batch(if step.is_ok() { "COMMIT" } else { "ROLLBACK" })?;
+            self.hand_over(Vec::new(), 0, Instant::now());
+            return step.map(|_| true);
+        }
+        Ok(false)
+    }
+}
+
+/// What the parts of a batch leave for its commit.
+#[derive(Default)]
+struct Sums {
+    numbers: Numbers,
+    n_bytes: usize,
+    /// Records that the text index has to follow.
+    n_texts: usize,
+    counters: Counters,
+    /// Classes that the batch stored or found stored.
+    classes: HashSet<(&'static str, Class)>,
+}
+
+/// What undoes a part of a batch alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Guard {
+    /// Nothing: the whole batch would have to be undone.
+    None,
+    Savepoint,
+}
+
+/// How a part ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ran {
+    /// Done, or refused without a trace.
+    Done,
+    /// Refused after it had written something: the batch must be undone.
+    Undo,
+}
+
+fn undo_part(session: &mut Session<'_>) -> Result<()> {
+    session.execute("ROLLBACK TO part", &[])?;
+    session.execute("RELEASE part", &[])?;
+    Ok(())
+}
