@@ -21,10 +21,11 @@ pub(crate) const LOOK_S: u64 = 10;
 pub(crate) const YIELD_MS: u64 = 20;
 /// How long after a request has written imports take others to be at work.
 pub(crate) const AT_WORK_S: u64 = 10;
-/// Pause between two batches beside others: so many times what the last one took with its commit.
-pub(crate) const PAUSE_TIMES: u32 = 2;
+/// Pause between two batches beside others: so many times what the last one took with its commit. Hardly one request in
+/// twenty then finds a batch under way.
+pub(crate) const PAUSE_TIMES: u32 = 25;
 /// Longest such pause.
-pub(crate) const PAUSE_MS: u64 = 50;
+pub(crate) const PAUSE_MS: u64 = 400;
 /// How much the threads that prepare batches step back, from 0 to 19: a tenth of what others get.
 #[cfg(target_os = "linux")]
 pub(crate) const NICENESS: i32 = 10;

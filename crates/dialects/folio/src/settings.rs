@@ -34,7 +34,7 @@ pub struct Settings {
     /// batches grow and shrink towards it. One during which somebody wants to write ends with the record under way.
     pub import_hold_ms: u32,
     /// The same for ten seconds after a request has written something, in milliseconds (3); then a batch is
-    /// followed by a pause twice as long as itself.
+    /// followed by a pause 25 times as long as it took with its commit.
     pub import_hold_beside_ms: u32,
     /// Records of one child of a file that is imported in parts (1,000).
     pub import_child_records: u64,
