@@ -79,6 +79,11 @@ impl ConnectionState {
         self.linger.store(true, Ordering::Relaxed);
     }
 
+    /// Whether the connection ends with the next answer.
+    pub(crate) fn is_to_linger(&self) -> bool {
+        self.linger.load(Ordering::Relaxed)
+    }
+
     /// The next answer spells `ETag` so.
     pub(crate) fn spell_etag(&self) {
         self.spell_etag.store(true, Ordering::Relaxed);
@@ -250,7 +255,7 @@ impl AsyncWrite for Connection {
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         if self.closing.is_none() {
             ready!(Pin::new(&mut self.stream).poll_shutdown(context))?;
-            if !self.state.linger.load(Ordering::Relaxed) {
+            if !self.state.is_to_linger() {
                 return Poll::Ready(Ok(()));
             }
             let until = Instant::now() + Duration::from_secs(LINGER_S);

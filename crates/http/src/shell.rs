@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use axum::response::Response;
 use futures_util::FutureExt as _;
+use http::header::CONNECTION;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode};
 use hyper::body::Incoming;
 use pinakes_store::{StoreError, Weight};
@@ -112,6 +113,9 @@ impl Shell {
         let (dialect, response_headers) = (response.dialect, response.answer.headers_mut());
         response_headers.insert(SERVER_TIMING, scope.server_timing(took));
         response_headers.insert(X_REQUEST_ID, request_id.clone());
+        if connection.is_to_linger() {
+            response_headers.insert(CONNECTION, HeaderValue::from_static("close"));
+        }
         self.metrics.observe(dialect, response.answer.status(), took, &scope);
         if let Some(logged) = logged {
             logged.write(self.access_log, &request_id, &response, took, &scope);
