@@ -80,6 +80,13 @@ impl Flusher {
     }
 }
 
+impl Drop for Flusher {
+    /// Nobody waits for a flusher that is gone.
+    fn drop(&mut self) {
+        self.queue.flushed(usize::MAX, Some("the thread that flushes the log is gone"));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::ops::ControlFlow;

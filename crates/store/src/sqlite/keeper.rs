@@ -11,6 +11,8 @@ use crate::Result;
 
 /// How often the keeper looks at the log's size at most.
 const KEEPER_PAUSE: Duration = Duration::from_millis(200);
+/// How long nobody writes before the whole log is written back.
+const QUIET: Duration = Duration::from_secs(1);
 /// How long writers may be kept from writing so that the log begins anew.
 const RESTART_PAUSE: Duration = Duration::from_millis(5);
 /// What of the log may be left when it begins anew: the writer waits while that is written.
@@ -48,24 +50,43 @@ impl Keeper {
     }
 
     pub(super) fn run(&self, connection: &mut Connection, queue: &Queue, log_bytes: u64) {
+        // Whether the log may hold what the file does not.
+        let mut is_behind = false;
         loop {
-            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-            while !state.has_commits && !state.is_closing {
-                state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
-            }
+            let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            let has_nothing_to_do = |state: &mut KeeperState| !state.has_commits && !state.is_closing;
+            let mut state = if is_behind {
+                let wait = self.changed.wait_timeout_while(state, QUIET, has_nothing_to_do);
+                wait.unwrap_or_else(PoisonError::into_inner).0
+            } else {
+                self.changed.wait_while(state, has_nothing_to_do).unwrap_or_else(PoisonError::into_inner)
+            };
             if state.is_closing {
                 return;
             }
-            state.has_commits = false;
+            let is_quiet = !std::mem::take(&mut state.has_commits);
             drop(state);
-            if let Err(error) = write_back(connection, queue, log_bytes) {
+            let written = if is_quiet {
+                write_all(connection)
+            } else {
+                write_back(connection, queue, log_bytes).map(|()| true)
+            };
+            is_behind = written.unwrap_or_else(|error| {
                 tracing::warn!(%error, "the write-ahead log could not be written back");
-            }
+                false
+            });
             let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
             let wait = self.changed.wait_timeout_while(state, KEEPER_PAUSE, |state| !state.is_closing);
             drop(wait.unwrap_or_else(PoisonError::into_inner));
         }
     }
+}
+
+/// Writes the whole log back while nobody writes: what is in the file alone is read without a look into the log. Tells
+/// whether something is left, because of a long read.
+fn write_all(connection: &Connection) -> Result<bool> {
+    let left = |row: &rusqlite::Row<'_>| Ok(row.get::<_, i64>(1)? != row.get::<_, i64>(2)?);
+    Ok(connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], left)?)
 }
 
 /// Writes the log back once it is large: first beside the writer, then, for the little that came meanwhile,

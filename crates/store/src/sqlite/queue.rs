@@ -205,6 +205,16 @@ impl Queue {
         Held(self)
     }
 
+    /// The writer is gone: what still waits is given up, and nobody waits for it any longer.
+    pub(super) fn abandon(&self) {
+        let mut state = self.lock();
+        (state.is_closed, state.is_writing) = (true, false);
+        let given_up = std::mem::take(&mut state.jobs);
+        self.wake_others(&state);
+        drop(state);
+        drop(given_up);
+    }
+
     /// Takes nothing more; what waits is still written.
     pub(super) fn close(&self) {
         let mut state = self.lock();
@@ -286,6 +296,22 @@ mod tests {
         assert!(matches!(queue.begin(None), Begun::Batch(_)));
         queue.end();
         assert!(matches!(queue.begin(None), Begun::Closed));
+    }
+
+    #[test]
+    fn who_waits_for_a_writer_that_is_gone_is_let_go() {
+        let queue = Queue::new(1);
+        assert!(queue.push(Box::new(Nothing)).is_ok());
+        assert!(matches!(queue.begin(None), Begun::Batch(_)));
+        assert!(queue.push(Box::new(Nothing)).is_ok());
+        thread::scope(|scope| {
+            let holder = scope.spawn(|| drop(queue.hold()));
+            let pusher = scope.spawn(|| queue.push_waiting(Box::new(Nothing)));
+            queue.abandon();
+            holder.join().unwrap();
+            assert!(matches!(pusher.join().unwrap(), Err(Refused::Closed)));
+        });
+        assert!(queue.lock().jobs.is_empty());
     }
 
     #[test]

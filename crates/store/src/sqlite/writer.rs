@@ -333,6 +333,13 @@ impl Writer {
     }
 }
 
+impl Drop for Writer {
+    /// Nobody waits for a writer that is gone.
+    fn drop(&mut self) {
+        self.queue.abandon();
+    }
+}
+
 /// What the parts of a batch leave for its commit.
 #[derive(Default)]
 struct Sums {
