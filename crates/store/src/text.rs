@@ -11,8 +11,10 @@ use crate::postgres::words;
 use crate::session::{Flavour, Session};
 use crate::{Kind, Result, StoreError, Text, TextQuery, View};
 
-/// Records indexed in one step when somebody waits for the index, or nobody for the writer.
+/// Records indexed in one step when somebody waits for the index.
 pub(crate) const STEP_RECORDS: usize = 1_000;
+/// Records indexed in one step while nobody waits for the writer: about twenty milliseconds.
+pub(crate) const STEP_IDLE_RECORDS: usize = 500;
 /// Records indexed in one step beside other writes, which wait meanwhile: some milliseconds.
 pub(crate) const STEP_BESIDE_RECORDS: usize = 250;
 

@@ -157,10 +157,11 @@ impl Queue {
         }
     }
 
-    /// The next write of the batch under way; `None` when it is time to commit.
-    pub(super) fn next(&self) -> Option<Box<dyn Job>> {
+    /// The next write of the batch under way; `None` when it is time to commit. A batch that nobody waits for, being part
+    /// of a load, does not wait for the one before it either.
+    pub(super) fn next(&self, is_load: bool) -> Option<Box<dyn Job>> {
         let mut state = self.lock();
-        while state.jobs.is_empty() && 0 < state.n_flushing {
+        while state.jobs.is_empty() && 0 < state.n_flushing && !is_load {
             state = self.wait_for_work(state, WORTHWHILE, None);
         }
         let job = state.jobs.pop_front();
@@ -270,7 +271,7 @@ mod tests {
         let (ran, seen) = mpsc::channel();
         thread::scope(|scope| {
             scope.spawn(|| {
-                while queue.next().is_some() {
+                while queue.next(false).is_some() {
                     ran.send(()).unwrap();
                 }
                 drop(ran);
@@ -283,7 +284,9 @@ mod tests {
             queue.flushed(1, None);
             assert_eq!(seen.iter().count(), 1, "the batch is over");
         });
-        assert!(queue.next().is_none(), "nothing waits and nothing is on its way");
+        assert!(queue.next(false).is_none(), "nothing waits and nothing is on its way");
+        queue.flush_begins();
+        assert!(queue.next(true).is_none(), "a load waits for nothing");
     }
 
     #[test]

@@ -23,9 +23,9 @@ use crate::{Class, Kind, Result, StoreError, Text, Txn, View, text};
 
 /// Classes that the writer remembers at most.
 const CLASSES: usize = 100_000;
-/// How long the writer is idle before it uses the time for the text index, and how long between two steps of that.
+/// How long the writer is idle before it uses the time for the text index, and between two steps of that, which leave as
+/// much of a processor to others.
 const IDLE: Duration = Duration::from_millis(20);
-const IDLE_AGAIN: Duration = Duration::from_millis(5);
 /// Batches between two looks at how far the text index is behind.
 const TEXT_LOOK_BATCHES: u64 = 16;
 
@@ -154,6 +154,7 @@ impl Writer {
         parts: &mut Vec<Part>,
         classes: &mut HashSet<(&'static str, Class)>,
     ) -> Result<Settlement> {
+        let is_load = first.company() == Company::Alone;
         let (mut sums, mut next) = (Sums::default(), Some(first));
         let mut undone = Vec::new();
         let mut begun = Some(self.begin(&mut sums));
@@ -171,7 +172,7 @@ impl Writer {
             }
             let is_full = self.shared.limits.batch_writes <= parts.len()
                 || self.shared.limits.batch_bytes <= sums.n_bytes;
-            next = if is_full { None } else { self.queue.next() };
+            next = if is_full { None } else { self.queue.next(is_load) };
         }
         if !undone.is_empty() {
             self.connection.execute_batch("ROLLBACK")?;
@@ -308,7 +309,7 @@ impl Writer {
     fn advance_text(&mut self) {
         let step = self.try_advance_text();
         match step {
-            Ok(more) => self.text_due = more.then_some(IDLE_AGAIN),
+            Ok(more) => self.text_due = more.then_some(IDLE),
             Err(error) => {
                 tracing::warn!(%error, "the text index could not be brought up to date");
                 self.text_due = None;
@@ -324,7 +325,7 @@ impl Writer {
             }
             session.batch("BEGIN IMMEDIATE")?;
             let is_waited_for = || 0 < self.statistics.queue_depth.load(Ordering::Relaxed);
-            let step = text::step(&mut session, kind, text::STEP_RECORDS, is_waited_for);
+            let step = text::step(&mut session, kind, text::STEP_IDLE_RECORDS, is_waited_for);
             session.batch(if step.is_ok() { "COMMIT" } else { "ROLLBACK" })?;
             self.hand_over(Vec::new(), 0, Instant::now());
             return step.map(|_| true);
