@@ -83,16 +83,21 @@ pub(crate) struct CountedValues {
     values: Vec<(Mark, String)>,
 }
 
-/// Lists that a thread remembers, each in the place that its mark says.
-const KNOWN_LISTS: usize = 512;
+/// Long lists that a thread remembers, each in the place that its mark says.
+const KNOWN_LISTS: usize = 64;
+/// Values from which on a list is long: making it anew costs more than looking for it.
+const LONG_LIST: usize = 8;
 
 impl CountedValues {
-    /// The list, or an equal one that this thread has made lately.
+    /// The list; a long one may be an equal one that this thread has made lately.
     fn known_or_new(values: Vec<String>) -> Arc<Self> {
         thread_local! {
             static KNOWN: RefCell<Vec<Option<Arc<CountedValues>>>> = const { RefCell::new(Vec::new()) };
         }
         let mark = Mark::of(&values);
+        if values.len() < LONG_LIST {
+            return Arc::new(Self::new(mark, values));
+        }
         KNOWN.with_borrow_mut(|known| {
             known.resize(KNOWN_LISTS, None);
             let place = &mut known[mark.place(KNOWN_LISTS)];

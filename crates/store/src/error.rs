@@ -78,6 +78,11 @@ pub enum StoreError {
     /// The commit that many writes shared failed; none of them was kept.
     #[error("the commit failed, nothing was written: {0}")]
     Commit(String),
+    /// A committed write could not be flushed to the disk, which is told in the text.
+    #[error(
+        "the disk did not take the log: {0}; whether this write is kept shows when the server is started anew, and nothing is written until then"
+    )]
+    NotFlushed(String),
     /// The closure of a write panicked; nothing of it was kept.
     #[error("a write stopped by an internal fault; nothing of it was kept")]
     Panicked,

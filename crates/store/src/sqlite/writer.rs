@@ -11,12 +11,12 @@ use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
-use super::flush::{Committed, Part};
+use super::flush::{Committed, FLUSHER_GONE, Part};
 use super::keeper::Keeper;
 use super::queue::{Begun, Queue};
 use crate::counters::{Counters, PutOff, Settlement};
 use crate::session::Session;
-use crate::tenant::{Company, Job, Statistics};
+use crate::tenant::{Company, Job, Statistics, WriteTimes};
 use crate::txn::Numbers;
 use crate::view::{Shared, State};
 use crate::{Class, Kind, Result, StoreError, Text, Txn, View, text};
@@ -37,8 +37,7 @@ pub(super) struct Writer {
     queue: Arc<Queue>,
     keeper: Arc<Keeper>,
     flusher: Sender<Committed>,
-    /// How long the writer is to be idle before the text index takes its next step; `None` when it is up to date.
-    text_due: Option<Duration>,
+    text_due: bool,
     /// The kind whose text index was too far behind when it was last looked at.
     text_behind: Cell<Option<&'static Kind>>,
     /// Records written since writes paid for the text index.
@@ -64,7 +63,7 @@ impl Writer {
             queue,
             keeper,
             flusher,
-            text_due: Some(IDLE),
+            text_due: true,
             text_behind: Cell::new(None),
             n_texts_owed: Cell::new(0),
             classes: HashSet::new(),
@@ -74,10 +73,10 @@ impl Writer {
 
     pub(super) fn run(mut self) {
         loop {
-            match self.queue.begin(self.text_due) {
+            match self.queue.begin(self.text_due.then_some(IDLE)) {
                 Begun::Batch(first) => {
                     self.batch(first);
-                    self.text_due = Some(IDLE);
+                    self.text_due = true;
                 }
                 Begun::Idle => self.advance_text(),
                 Begun::Closed => break,
@@ -105,6 +104,11 @@ impl Writer {
 
     /// Runs `first` and what waits behind it in one transaction.
     fn batch(&mut self, first: Box<dyn Job>) {
+        if let Some(failure) = self.queue.failure() {
+            self.statistics.queue_depth.fetch_sub(1, Ordering::Relaxed);
+            let reason = format!("the log could not be flushed before ({failure}); start the server anew");
+            return first.finish(Some(StoreError::Commit(reason)), WriteTimes::default());
+        }
         let mut parts = Vec::new();
         let mut classes = std::mem::take(&mut self.classes);
         let result = self.run_parts(first, &mut parts, &mut classes);
@@ -133,7 +137,9 @@ impl Writer {
                 }
                 self.statistics.note_batch(parts.len(), began.elapsed());
                 let failure = error.to_string();
-                parts.into_iter().for_each(|it| it.finish(Some(&failure), began.elapsed()));
+                for part in parts {
+                    part.finish(Some(StoreError::Commit(failure.clone())), began.elapsed());
+                }
             }
         }
     }
@@ -142,8 +148,9 @@ impl Writer {
     fn hand_over(&self, parts: Vec<Part>, n_writes: usize, began: Instant) {
         self.queue.flush_begins();
         if let Err(unsent) = self.flusher.send(Committed { parts, n_writes, began }) {
-            let failure = "the thread that flushes the log is gone";
-            unsent.0.parts.into_iter().for_each(|it| it.finish(Some(failure), Duration::ZERO));
+            for part in unsent.0.parts {
+                part.finish(Some(StoreError::NotFlushed(FLUSHER_GONE.to_owned())), Duration::ZERO);
+            }
         }
         self.keeper.note_commit();
     }
@@ -194,9 +201,6 @@ impl Writer {
     }
 
     fn begin(&self, sums: &mut Sums) -> Result<()> {
-        if let Some(failure) = self.queue.failure() {
-            return Err(StoreError::Commit(failure));
-        }
         self.connection.execute_batch("BEGIN IMMEDIATE")?;
         sums.numbers = self.numbers()?;
         Ok(())
@@ -309,10 +313,10 @@ impl Writer {
     fn advance_text(&mut self) {
         let step = self.try_advance_text();
         match step {
-            Ok(more) => self.text_due = more.then_some(IDLE),
+            Ok(more) => self.text_due = more,
             Err(error) => {
                 tracing::warn!(%error, "the text index could not be brought up to date");
-                self.text_due = None;
+                self.text_due = false;
             }
         }
     }

@@ -181,7 +181,8 @@ pub(crate) fn refused(faults: &[Fault], api: Api) -> ScicatError {
     }
 }
 
-/// The body as it is stored but for its classification: what the server sets, dates and quantities in their forms, v4's names, v3's tail.
+/// The body as it is stored but for its classification: what the server sets, dates and quantities in their forms, v4's
+/// names, v3's tail.
 fn stored(app: &Scicat, username: &str, body: Map<String, Value>, api: Api) -> Map<String, Value> {
     let table = match api {
         Api::V3 => dto::v3(body.get("type").and_then(Value::as_str).unwrap_or_default()),

@@ -79,8 +79,8 @@ impl Loading {
         Ok(Self { importer, tenant, existing, owner_groups, proposals, has_blocks, has_deferred })
     }
 
-    /// Writes a batch; it is on disk when [`Loading::finish`] returns. All of it or nothing in the embedded engine; a database takes
-    /// records that do not depend on each other in several transactions at once.
+    /// Writes a batch; it is on disk when [`Loading::finish`] returns. All of it or nothing in the embedded engine; a
+    /// database takes records that do not depend on each other in several transactions at once.
     pub fn write(&mut self, batch: Vec<Prepared>) -> Result<Written, ImportError> {
         self.note(&batch);
         let n_parts = self.n_parts(&batch);
@@ -147,7 +147,8 @@ impl Loading {
         }
     }
 
-    /// Ends an import, which is on disk when this returns: indexes, policies of new owner groups, numbers of datasets of proposals.
+    /// Ends an import, which is on disk when this returns: indexes, policies of new owner groups, numbers of datasets of
+    /// proposals.
     pub fn finish(self) -> Result<(), ImportError> {
         if self.has_deferred {
             self.tenant.make_indexes(&DATASET)?;
