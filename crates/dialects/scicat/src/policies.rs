@@ -111,9 +111,13 @@ impl Default for Sight {
 }
 
 impl Sight {
+    fn key(asker: &Asker, group: &str) -> (String, String) {
+        (asker.db.tenant().name().to_owned(), group.to_owned())
+    }
+
     /// What the group's policy gives, as it was when it was last seen; `None` when there is none.
     pub(crate) async fn of(&self, asker: &Asker, group: &str) -> Result<Option<Seen>, ScicatError> {
-        match self.0.get(&(asker.db.tenant().name().to_owned(), group.to_owned())) {
+        match self.0.get(&Self::key(asker, group)) {
             Some(seen) => Ok(Some(seen)),
             None => self.look(asker, group).await,
         }
@@ -124,7 +128,7 @@ impl Sight {
         let id = group.to_owned();
         let record = asker.db.read(Weight::Point, move |view| view.get(&POLICY, &id)).await?;
         let seen = record.as_ref().map(Seen::of).transpose()?;
-        let key = (asker.db.tenant().name().to_owned(), group.to_owned());
+        let key = Self::key(asker, group);
         match &seen {
             Some(seen) => self.0.insert(key, seen.clone()),
             None => drop(self.0.remove(&key)),

@@ -44,16 +44,16 @@ async fn create(app: Scicat, asker: Asker, headers: &HeaderMap, body: Body, api:
     let (owner_email, wished) = (text(&dataset, "ownerEmail"), text(&dataset, "classification"));
     let first = First { owner_group: &owner_group, owner_email: &owner_email, classification: &wished };
     let username = asker.username();
-    let mut stored = stages::timed(Stage::Parse, || stored(&app, &username, dataset, api));
+    let stored = stages::timed(Stage::Parse, || stored(&app, &username, dataset, api));
     let (pid, proposals) = (text(&stored, "pid"), proposals::named_by(&stored));
+    let mut stored = Value::Object(stored);
     loop {
         let policy = match seen {
             Some(seen) => Ground::Seen(seen),
             None => Ground::New(policies::of_new_group(&app, first, &username)),
         };
-        stored.insert("classification".to_owned(), policy.classification().into());
-        let body = Value::Object(stored);
-        let document = stages::timed(Stage::Parse, || Document::new(&DATASET, pid.clone(), &body))?;
+        stored["classification"] = policy.classification().into();
+        let document = stages::timed(Stage::Parse, || Document::new(&DATASET, pid.clone(), &stored))?;
         let (bytes, group, proposals) = (document.body().clone(), owner_group.clone(), proposals.clone());
         let insert = move |txn: &mut Txn<'_>| insert(txn, &document, &group, &policy, &proposals);
         match asker.db.write(insert).await {
@@ -74,10 +74,6 @@ async fn create(app: Scicat, asker: Asker, headers: &HeaderMap, body: Body, api:
             Err(error) => return Err(error),
         }
         seen = app.policies.look(&asker, &owner_group).await?;
-        stored = match body {
-            Value::Object(stored) => stored,
-            _ => Map::new(),
-        };
     }
 }
 
