@@ -30,7 +30,7 @@ pub struct WriteTimes {
     pub wait: Duration,
     /// Its closure.
     pub run: Duration,
-    /// The commit it shared.
+    /// The commit it shared, until that was on disk.
     pub commit: Duration,
 }
 

@@ -91,7 +91,7 @@ impl Drop for Flusher {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::ops::ControlFlow;
     use std::sync::mpsc;
 
@@ -99,8 +99,14 @@ mod tests {
     use crate::Txn;
     use crate::tenant::Company;
 
-    /// A write that was run, and where its answer goes.
-    struct Answered(mpsc::Sender<Option<String>>);
+    /// A write that does nothing, and where its answer goes.
+    pub(in crate::sqlite) struct Answered(mpsc::Sender<Option<String>>);
+
+    impl Answered {
+        pub(in crate::sqlite) fn to_nobody() -> Box<dyn Job> {
+            Box::new(Self(mpsc::channel().0))
+        }
+    }
 
     impl Job for Answered {
         fn run(&mut self, _: &mut Txn<'_>) -> ControlFlow<()> {

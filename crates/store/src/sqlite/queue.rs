@@ -238,31 +238,11 @@ impl Drop for Held<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::ops::ControlFlow;
     use std::sync::mpsc;
     use std::thread;
 
+    use super::super::flush::tests::Answered;
     use super::*;
-    use crate::tenant::{Company, WriteTimes};
-    use crate::{StoreError, Txn};
-
-    struct Nothing;
-
-    impl Job for Nothing {
-        fn run(&mut self, _: &mut Txn<'_>) -> ControlFlow<()> {
-            ControlFlow::Continue(())
-        }
-
-        fn finish(self: Box<Self>, _: Option<StoreError>, _: WriteTimes) {}
-
-        fn queued_at(&self) -> Instant {
-            Instant::now()
-        }
-
-        fn company(&self) -> Company {
-            Company::Any
-        }
-    }
 
     #[test]
     fn a_batch_takes_in_what_comes_until_the_one_before_is_on_disk() {
@@ -277,10 +257,10 @@ mod tests {
                 drop(ran);
             });
             for _ in 0..WORTHWHILE {
-                assert!(queue.push(Box::new(Nothing)).is_ok());
+                assert!(queue.push(Answered::to_nobody()).is_ok());
             }
             assert_eq!(seen.iter().take(WORTHWHILE).count(), WORTHWHILE);
-            assert!(queue.push(Box::new(Nothing)).is_ok());
+            assert!(queue.push(Answered::to_nobody()).is_ok());
             queue.flushed(1, None);
             assert_eq!(seen.iter().count(), 1, "the batch is over");
         });
@@ -292,10 +272,10 @@ mod tests {
     #[test]
     fn a_full_queue_refuses_and_a_closed_one_is_emptied() {
         let queue = Queue::new(1);
-        assert!(queue.push(Box::new(Nothing)).is_ok());
-        assert!(matches!(queue.push(Box::new(Nothing)), Err(Refused::Full(_))));
+        assert!(queue.push(Answered::to_nobody()).is_ok());
+        assert!(matches!(queue.push(Answered::to_nobody()), Err(Refused::Full(_))));
         queue.close();
-        assert!(matches!(queue.push_waiting(Box::new(Nothing)), Err(Refused::Closed)));
+        assert!(matches!(queue.push_waiting(Answered::to_nobody()), Err(Refused::Closed)));
         assert!(matches!(queue.begin(None), Begun::Batch(_)));
         queue.end();
         assert!(matches!(queue.begin(None), Begun::Closed));
@@ -304,12 +284,12 @@ mod tests {
     #[test]
     fn who_waits_for_a_writer_that_is_gone_is_let_go() {
         let queue = Queue::new(1);
-        assert!(queue.push(Box::new(Nothing)).is_ok());
+        assert!(queue.push(Answered::to_nobody()).is_ok());
         assert!(matches!(queue.begin(None), Begun::Batch(_)));
-        assert!(queue.push(Box::new(Nothing)).is_ok());
+        assert!(queue.push(Answered::to_nobody()).is_ok());
         thread::scope(|scope| {
             let holder = scope.spawn(|| drop(queue.hold()));
-            let pusher = scope.spawn(|| queue.push_waiting(Box::new(Nothing)));
+            let pusher = scope.spawn(|| queue.push_waiting(Answered::to_nobody()));
             queue.abandon();
             holder.join().unwrap();
             assert!(matches!(pusher.join().unwrap(), Err(Refused::Closed)));
@@ -320,7 +300,7 @@ mod tests {
     #[test]
     fn who_holds_the_writer_finds_it_between_two_batches() {
         let queue = Queue::new(10);
-        assert!(queue.push(Box::new(Nothing)).is_ok());
+        assert!(queue.push(Answered::to_nobody()).is_ok());
         assert!(matches!(queue.begin(None), Begun::Batch(_)));
         thread::scope(|scope| {
             let (held, is_held) = mpsc::channel();
