@@ -14,6 +14,7 @@ use http_body::{Body as _, Frame, SizeHint};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use pinakes_store::Limits;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::refusal::Refusal;
@@ -253,7 +254,7 @@ fn root_cause(error: &dyn std::error::Error) -> String {
 }
 
 /// Parses JSON with a bound on its depth ([`Limits::json_depth`], at most 127).
-pub fn parse_json<T: DeserializeOwned>(text: &[u8], limits: &Limits) -> Result<T, JsonFault> {
+pub fn parse_json<'t, T: Deserialize<'t>>(text: &'t [u8], limits: &Limits) -> Result<T, JsonFault> {
     if let Some(offset) = too_deep_at(text, limits.json_depth.min(PARSER_DEPTH)) {
         let (line, column) = place(text, offset);
         let message = format!("nested deeper than {} levels", limits.json_depth.min(PARSER_DEPTH));

@@ -1,10 +1,13 @@
 //! A record on its way in: its body as bytes, and what the kind's declaration takes out of it.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use serde_json::Value as Json;
+use serde_json::value::RawValue;
 use time::OffsetDateTime;
 
 use crate::eval::{each_at, instant_ms, value_at};
@@ -12,7 +15,7 @@ use crate::identifiers;
 use crate::marks::Mark;
 use crate::session::Cell;
 use crate::strings::unique_strings;
-use crate::{Arity, Class, Counts, Kind, ListId, Path, Result, StoreError, Text, Type};
+use crate::{Arity, Class, Counts, Kind, ListId, Path, Result, StoreError, Text, Texts, Type};
 
 /// A record ready to be written. Making one serialises the body and reads it once; writers do that
 /// outside the transaction.
@@ -34,6 +37,17 @@ impl Document {
         check_id(kind, &id)?;
         let bytes = serialized(body).map_err(|error| StoreError::Damaged(error.to_string()))?;
         Ok(Self { kind, id, body: bytes, taken: Taken::from(kind, body), list: None })
+    }
+
+    /// The same with a member of which `body` holds only the place, as `{}`. Nothing but [`Counts::Strings`] may be
+    /// taken from it.
+    ///
+    /// Errors: as for [`Document::new`].
+    pub fn with_part(kind: &'static Kind, id: impl Into<String>, body: &Json, part: &Part) -> Result<Self> {
+        let id = id.into();
+        check_id(kind, &id)?;
+        let bytes = serialized(&Whole(body, part)).map_err(|error| StoreError::Damaged(error.to_string()))?;
+        Ok(Self { kind, id, body: bytes, taken: Taken::with_part(kind, body, Some(part)), list: None })
     }
 
     /// The same with the bytes that are to be stored, for dialects whose JSON is spaced in its own way. The
@@ -75,6 +89,35 @@ impl Document {
     }
 }
 
+/// A member of a body that its writer holds as JSON text: a large one costs less than as values.
+#[derive(Debug, Clone)]
+pub struct Part {
+    /// The member's name.
+    pub name: &'static str,
+    /// Its value, an object.
+    pub json: Box<RawValue>,
+    /// What [`Counts::Strings`] would take from it.
+    pub strings: Texts,
+}
+
+/// A body with a part in its place.
+struct Whole<'w>(&'w Json, &'w Part);
+
+impl Serialize for Whole<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        let Self(Json::Object(body), part) = self else { return self.0.serialize(serializer) };
+        let mut map = serializer.serialize_map(Some(body.len()))?;
+        for (name, value) in body {
+            if name == part.name {
+                map.serialize_entry(name, &part.json)?;
+            } else {
+                map.serialize_entry(name, value)?;
+            }
+        }
+        map.end()
+    }
+}
+
 /// The values that one facet counts in a record, without doubles. Records of one instrument mostly have the same in the
 /// same order, so that a batch of writes counts equal lists together: hence the marks, made on the caller's thread.
 #[derive(Debug)]
@@ -90,11 +133,11 @@ const LONG_LIST: usize = 8;
 
 impl CountedValues {
     /// The list; a long one may be an equal one that this thread has made lately.
-    fn known_or_new(values: Vec<String>) -> Arc<Self> {
+    fn known_or_new(values: &Texts) -> Arc<Self> {
         thread_local! {
             static KNOWN: RefCell<Vec<Option<Arc<CountedValues>>>> = const { RefCell::new(Vec::new()) };
         }
-        let mark = Mark::of(&values);
+        let mark = Mark::of(values);
         if values.len() < LONG_LIST {
             return Arc::new(Self::new(mark, values));
         }
@@ -108,8 +151,8 @@ impl CountedValues {
         })
     }
 
-    fn new(mark: Mark, values: Vec<String>) -> Self {
-        let mut values: Vec<(Mark, String)> = values.into_iter().map(|it| (Mark::of(&it), it)).collect();
+    fn new(mark: Mark, values: &Texts) -> Self {
+        let mut values: Vec<(Mark, String)> = values.iter().map(|it| (Mark::of(it), it.to_owned())).collect();
         let mut marks: Vec<Mark> = values.iter().map(|it| it.0).collect();
         marks.sort_unstable();
         // Lists are hardly ever sets only by sorting: equal marks say when one may not be.
@@ -140,7 +183,7 @@ impl PartialEq for CountedValues {
 }
 
 /// A body as bytes, which take no more memory than they need: thousands of them wait in an import.
-fn serialized(body: &Json) -> serde_json::Result<Bytes> {
+fn serialized(body: &impl Serialize) -> serde_json::Result<Bytes> {
     thread_local! {
         static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
     }
@@ -185,6 +228,11 @@ pub(crate) struct Taken {
 
 impl Taken {
     pub(crate) fn from(kind: &'static Kind, body: &Json) -> Self {
+        Self::with_part(kind, body, None)
+    }
+
+    /// `part` is what `body` holds only the place of.
+    fn with_part(kind: &'static Kind, body: &Json, part: Option<&Part>) -> Self {
         let class_text = class_text(kind, body);
         let mut taken = Self {
             class: class_of(&class_text),
@@ -206,11 +254,15 @@ impl Taken {
         }
         taken.many.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| a.1.total_order(&b.1)));
         taken.many.dedup();
+        let mut values = Texts::default();
         for (index, facet) in kind.facets.iter().enumerate() {
-            let mut values = Vec::new();
-            count(facet.counts, body, facet.path, &mut |value| values.push(value));
+            values.clear();
+            match part.filter(|it| it.name == facet.path) {
+                Some(part) => part.strings.iter().for_each(|it| values.push(&storable(it))),
+                None => count(facet.counts, body, facet.path, &mut |value| values.push(value)),
+            }
             if !values.is_empty() {
-                taken.counted.push((index, CountedValues::known_or_new(values)));
+                taken.counted.push((index, CountedValues::known_or_new(&values)));
             }
         }
         for it in kind.identifiers {
@@ -242,24 +294,25 @@ pub(crate) fn searched_text(kind: &Kind, body: &[u8]) -> serde_json::Result<Stri
 }
 
 /// Calls `visit` with each value that a facet counts in a body; equal values may come more than once.
-pub(crate) fn count(counts: Counts, body: &Json, path: &str, visit: &mut impl FnMut(String)) {
+pub(crate) fn count(counts: Counts, body: &Json, path: &str, visit: &mut impl FnMut(&str)) {
     match counts {
         Counts::Values => each_at(body, path, &mut |it| match it {
             Json::Null | Json::Object(_) | Json::Array(_) => {}
-            Json::String(text) => visit(storable(text)),
-            Json::Number(number) => visit(number_text(number)),
-            Json::Bool(it) => visit(it.to_string()),
+            Json::String(text) => visit(&storable(text)),
+            Json::Number(number) => visit(&number_text(number)),
+            Json::Bool(true) => visit("true"),
+            Json::Bool(false) => visit("false"),
         }),
         Counts::Days => each_at(body, path, &mut |it| {
             if let Some(day) = it.as_str().and_then(instant_ms).and_then(day_text) {
-                visit(day);
+                visit(&day);
             }
         }),
         Counts::Strings(strings) => {
             if let Some(Json::Object(map)) = value_at(body, Path::dotted(path).as_steps()) {
-                let mut list = Vec::new();
+                let mut list = Texts::default();
                 strings(map, &mut list);
-                list.into_iter().map(storable_text).for_each(visit);
+                list.iter().for_each(|it| visit(&storable(it)));
             }
         }
     }
@@ -322,12 +375,12 @@ fn single_cell(body: &Json, path: &str, ty: Type) -> Cell {
 
 fn cell(value: &Json, ty: Type) -> Cell {
     let cell = match (ty, value) {
-        (Type::Text, Json::String(text)) => Some(Cell::Text(storable(text))),
+        (Type::Text, Json::String(text)) => Some(Cell::Text(storable(text).into_owned())),
         (Type::Integer, Json::Number(number)) => number_cell(number).filter(|it| matches!(it, Cell::Int(_))),
         (Type::Real, Json::Number(number)) => number_cell(number),
         (Type::Boolean, Json::Bool(it)) => Some(Cell::Int(i64::from(*it))),
         (Type::Instant, Json::String(text)) => instant_ms(text).map(Cell::Int),
-        (Type::Folded, Json::String(text)) => Some(Cell::Text(storable(&crate::fold(text)))),
+        (Type::Folded, Json::String(text)) => Some(Cell::Text(storable(&crate::fold(text)).into_owned())),
         _ => None,
     };
     cell.unwrap_or(Cell::Null)
@@ -336,18 +389,17 @@ fn cell(value: &Json, ty: Type) -> Cell {
 fn each_text(body: &Json, path: &str, visit: &mut impl FnMut(String)) {
     each_at(body, path, &mut |it| {
         if let Json::String(text) = it {
-            visit(storable(text));
+            visit(storable(text).into_owned());
         }
     });
 }
 
 /// The text as every engine's columns hold it: PostgreSQL has no NUL character in texts.
-pub(crate) fn storable(text: &str) -> String {
-    storable_text(text.to_owned())
-}
-
-fn storable_text(text: String) -> String {
-    if memchr::memchr(0, text.as_bytes()).is_none() { text } else { text.replace('\0', "\u{fffd}") }
+pub(crate) fn storable(text: &str) -> Cow<'_, str> {
+    match memchr::memchr(0, text.as_bytes()) {
+        None => Cow::Borrowed(text),
+        Some(_) => Cow::Owned(text.replace('\0', "\u{fffd}")),
+    }
 }
 
 fn push_strings(value: &Json, text: &mut String) {

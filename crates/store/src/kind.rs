@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::identifiers;
-use crate::{Path, Result, StoreError};
+use crate::{Path, Result, StoreError, Texts};
 
 /// Columns that every kind's table has.
 const OWN_COLUMNS: [&str; 9] =
@@ -303,7 +303,7 @@ pub enum Counts {
     /// The day (UTC) of an instant.
     Days,
     /// The strings that the function gives for the object, e.g. its keys.
-    Strings(fn(&Map<String, Value>, &mut Vec<String>)),
+    Strings(fn(&Map<String, Value>, &mut Texts)),
 }
 
 /// What of a body is searched as text.

@@ -157,7 +157,7 @@ pub(crate) struct Range {
 /// The text under which a facet counts a value.
 fn counted_text(value: &Value) -> Option<String> {
     match value {
-        Value::Text(text) => Some(storable(text)),
+        Value::Text(text) => Some(storable(text).into_owned()),
         Value::Boolean(it) => Some(it.to_string()),
         Value::Integer(number) => Some(number.to_string()),
         _ => None,
@@ -400,7 +400,7 @@ impl Compiler<'_, '_> {
             Type::Instant | Type::Folded => return None,
             Type::Integer | Type::Real | Type::Boolean => return Some("FALSE".to_owned()),
         }
-        let prefix = &storable(prefix);
+        let prefix: &str = &storable(prefix);
         let low = self.bind(Cell::Text(prefix.to_owned()));
         let high = text_after(prefix).map(|it| self.bind(Cell::Text(it)));
         Some(column.condition(self.session.flavour(), self.kind, logic, |name| match high {
@@ -480,7 +480,7 @@ fn is_decided(ty: Type, value: &Value) -> bool {
 /// The cell that a column of type `ty` would hold for `value`; `None` when no such column can equal it.
 fn cell(value: &Value, ty: Type) -> Option<Cell> {
     match (ty, value) {
-        (Type::Text, Value::Text(text)) => Some(Cell::Text(storable(text))),
+        (Type::Text, Value::Text(text)) => Some(Cell::Text(storable(text).into_owned())),
         (Type::Integer | Type::Real, Value::Integer(number)) => Some(Cell::Int(*number)),
         (Type::Integer, Value::Real(number)) => match Cell::number(*number) {
             whole @ Cell::Int(_) => Some(whole),
@@ -489,7 +489,7 @@ fn cell(value: &Value, ty: Type) -> Option<Cell> {
         (Type::Real, Value::Real(number)) => Some(Cell::number(*number)),
         (Type::Boolean, Value::Boolean(it)) => Some(Cell::Int(i64::from(*it))),
         (Type::Instant, Value::Instant(ms)) => Some(Cell::Int(*ms)),
-        (Type::Folded, Value::Folded(text)) => Some(Cell::Text(storable(&crate::fold(text)))),
+        (Type::Folded, Value::Folded(text)) => Some(Cell::Text(storable(&crate::fold(text)).into_owned())),
         (Type::Instant, Value::Text(text)) => crate::eval::instant_ms(text).map(Cell::Int),
         _ => None,
     }

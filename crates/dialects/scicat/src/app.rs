@@ -14,6 +14,7 @@ use pinakes_store::Kind;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+use crate::datasets::incoming::Incoming;
 use crate::error::ScicatError;
 use crate::history::{Subsystem, Tracking};
 use crate::json_error;
@@ -64,9 +65,27 @@ impl Scicat {
     ///
     /// Errors: 413 for a larger one; 400 in shape E1 for what is not a JSON object.
     pub async fn object(&self, headers: &HeaderMap, body: Body) -> Result<Map<String, Value>, ScicatError> {
-        let limits = self.context.limits();
-        let bytes = body::receive(headers, body, limits.body_bytes, limits).await?;
+        let bytes = self.received(headers, body).await?;
         stages::timed(Stage::Parse, || self.parse_object(&bytes))
+    }
+
+    /// The body of a request, within the ordinary bound.
+    ///
+    /// Errors: 413 for a larger one.
+    pub(crate) async fn received(&self, headers: &HeaderMap, body: Body) -> Result<Bytes, ScicatError> {
+        let limits = self.context.limits();
+        Ok(body::receive(headers, body, limits.body_bytes, limits).await?)
+    }
+
+    /// A body that was received, as a dataset.
+    ///
+    /// Errors: 400 in shape E1 for what is not a JSON object.
+    pub(crate) fn parse_dataset<'b>(&self, bytes: &'b Bytes) -> Result<Incoming<'b>, ScicatError> {
+        match body::parse_json(bytes, self.context.limits()) {
+            Ok(dataset) => Ok(dataset),
+            // What is wrong is said of the whole.
+            Err(_) => Ok(Incoming { rest: self.parse_object(bytes)?, metadata: None }),
+        }
     }
 
     /// The same of a body that may be left out, which is `{}` then.
@@ -75,8 +94,7 @@ impl Scicat {
         headers: &HeaderMap,
         body: Body,
     ) -> Result<Map<String, Value>, ScicatError> {
-        let limits = self.context.limits();
-        let bytes = body::receive(headers, body, limits.body_bytes, limits).await?;
+        let bytes = self.received(headers, body).await?;
         if bytes.is_empty() { Ok(Map::new()) } else { self.parse_object(&bytes) }
     }
 

@@ -7,6 +7,7 @@ pub(crate) mod change;
 pub(crate) mod create;
 pub(crate) mod facets;
 pub(crate) mod include;
+pub(crate) mod incoming;
 pub(crate) mod lifecycle;
 pub(crate) mod read;
 pub(crate) mod shape;

@@ -22,7 +22,9 @@ use serde_json::{Map, Value};
 
 use crate::app::Scicat;
 use crate::blocks::FILES;
+use crate::datasets::incoming::{self, Incoming};
 use crate::faults::{self, Fault};
+use crate::scientific::Fields;
 use crate::settings::Settings;
 use crate::validate::{Dto, Form};
 
@@ -100,7 +102,12 @@ impl Importer {
     ///
     /// Errors: why it cannot be one, for the person who has the file.
     pub fn prepare(&self, record: &[u8]) -> Result<Prepared, String> {
-        let (mut body, files) = self.parse(record)?;
+        let mut files = blocks::Files::new(&self.app);
+        let rest = match memchr::memmem::find(record, br#""dataFileList""#) {
+            Some(_) => blocks::split(record, &mut files)?,
+            None => None,
+        };
+        let Incoming { rest: mut body, metadata } = parse(rest.as_deref().unwrap_or(record))?;
         let sort = match self.sort {
             Some(sort) => sort,
             None => Sort::of(&body).ok_or("its fields tell no sort of record; name one with --kind")?,
@@ -126,8 +133,7 @@ impl Importer {
             _ => Vec::new(),
         };
         let (owner_group, owner_email) = (text("ownerGroup"), text("ownerEmail"));
-        let document =
-            Document::new(sort.kind(), id, &Value::Object(body)).map_err(|error| error.to_string())?;
+        let document = document(sort, &id, body, metadata).map_err(|error| error.to_string())?;
         Ok(Prepared {
             sort,
             document,
@@ -138,30 +144,45 @@ impl Importer {
         })
     }
 
-    /// The record without its files, and those.
-    fn parse(&self, record: &[u8]) -> Result<(Map<String, Value>, blocks::Files<'_>), String> {
-        let mut files = blocks::Files::new(&self.app);
-        let rest = match memchr::memmem::find(record, br#""dataFileList""#) {
-            Some(_) => blocks::split(record, &mut files)?,
-            None => None,
-        };
-        let text = rest.as_deref().unwrap_or(record);
-        let mut value: Value = serde_json::from_slice(text).map_err(|error| not_json(&error))?;
-        if extended_json::is_likely(text) {
-            extended_json::make_plain(&mut value);
-        }
-        match value {
-            Value::Object(body) => Ok((body, files)),
-            other => Err(format!("expected a JSON object, found {}", name_of(&other))),
-        }
-    }
-
     fn faults(&self, table: &Dto, body: &Map<String, Value>) -> Vec<Fault> {
         let mut faults = table.check_known(body, Form::Create);
         if body.contains_key("createdAt") {
             forgive_forms(&mut faults);
         }
         faults
+    }
+}
+
+/// A record without its files.
+fn parse(record: &[u8]) -> Result<Incoming<'_>, String> {
+    if !extended_json::is_likely(record)
+        && let Ok(incoming) = serde_json::from_slice(record)
+    {
+        return Ok(incoming);
+    }
+    let mut value: Value = serde_json::from_slice(record).map_err(|error| not_json(&error))?;
+    extended_json::make_plain(&mut value);
+    match value {
+        Value::Object(rest) => Ok(Incoming { rest, metadata: None }),
+        other => Err(format!("expected a JSON object, found {}", name_of(&other))),
+    }
+}
+
+fn document(
+    sort: Sort,
+    id: &str,
+    body: Map<String, Value>,
+    metadata: Option<Fields<'_>>,
+) -> Result<Document, StoreError> {
+    match sort {
+        Sort::Dataset => {
+            let metadata = metadata.map(incoming::part).transpose()?;
+            incoming::document(id, &Value::Object(body), metadata.as_ref())
+        }
+        _ => {
+            let whole = Incoming { rest: body, metadata }.into_map();
+            Document::new(sort.kind(), id, &Value::Object(whole))
+        }
     }
 }
 

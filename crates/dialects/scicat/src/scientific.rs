@@ -4,11 +4,17 @@
 //! ending in `SI`, the last of each. On write it gains `valueSI` and `unitSI`, which searches compare. Objects that are
 //! no quantity are searched inside; lists are left alone. Sources: sections 4.4 to 4.6 of the `SciCat` contract.
 
+mod tree;
+
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
+use pinakes_store::Texts;
 use pinakes_units::Unit;
 use serde_json::{Map, Number, Value};
+
+pub(crate) use self::tree::{Fields, Name, Tree};
 
 const VALUE_SI: &str = "valueSI";
 const UNIT_SI: &str = "unitSI";
@@ -27,30 +33,29 @@ const MAX_EXACT_INTEGER: f64 = 9_007_199_254_740_992.0;
 ///
 /// An unknown unit, and a value that is no number, are their own SI value and unit.
 pub fn enrich(metadata: &mut Map<String, Value>) {
-    enrich_inside(metadata, MAX_DEPTH);
-}
-
-/// Removes `valueSI` and `unitSI` of every quantity.
-pub fn strip(metadata: &mut Map<String, Value>) {
-    strip_inside(metadata, MAX_DEPTH);
+    let mut fields = Fields::of(metadata);
+    fields.enrich();
+    *metadata = fields.into_map();
 }
 
 /// Shows the quantity at the top-level key `key` in unit `unit_text`: value and unit are converted, the value to three
 /// significant digits; `valueSI` and `unitSI` stay. Nothing happens if it is no quantity or cannot be converted.
 pub fn show_in_unit(metadata: &mut Map<String, Value>, key: &str, unit_text: &str) {
     let Some(Value::Object(object)) = metadata.get_mut(key) else { return };
-    let Some((value_key, unit_key)) = quantity_keys(object) else { return };
-    let Some(to) = pinakes_units::unit(unit_text) else { return };
-    let Some(from) = object.get(&unit_key).and_then(Value::as_str).and_then(pinakes_units::unit) else {
-        return;
-    };
-    let shown = object
-        .get(&value_key)
-        .and_then(|value| converted(value, &|it| from.convert(it, &to).map_or(f64::NAN, round_to_answer)));
-    if let Some(shown) = shown.filter(is_free_of_null) {
+    if let Some((value_key, shown, unit_key, unit)) = in_unit(&Fields::of(object), unit_text) {
         object.insert(value_key, shown);
-        object.insert(unit_key, Value::from(to.text()));
+        object.insert(unit_key, unit.into());
     }
+}
+
+/// Key and content of a quantity's value and unit once they are converted.
+fn in_unit(quantity: &Fields<'_>, unit_text: &str) -> Option<(String, Value, String, String)> {
+    let ((value_key, value), (unit_key, unit)) = members_of_quantity(quantity)?;
+    let to = pinakes_units::unit(unit_text)?;
+    let from = pinakes_units::unit(unit)?;
+    let shown = converted(value, &|it| from.convert(it, &to).map_or(f64::NAN, round_to_answer))?;
+    is_free_of_null(&shown)
+        .then(|| (value_key.to_owned(), shown.into(), unit_key.to_owned(), to.text().to_owned()))
 }
 
 /// A number of unit `unit_text` in SI and the SI unit's text, for a search condition. `None` if the unit is unknown.
@@ -60,20 +65,32 @@ pub fn condition_in_si(value: f64, unit_text: &str) -> Option<(f64, String)> {
 
 /// Adds the dotted keys of `metadata`, in order: quantities, lists and plain values by their key, objects by those
 /// inside (`parent.child`). Keys of the original's junk list are left out. A key that is met on two ways comes twice.
-pub fn add_keys(metadata: &Map<String, Value>, keys: &mut Vec<String>) {
-    add_keys_inside(metadata, &mut String::new(), keys, MAX_DEPTH);
+pub fn add_keys(metadata: &Map<String, Value>, keys: &mut Texts) {
+    Fields::of(metadata).add_keys(keys);
 }
 
-fn enrich_inside(object: &mut Map<String, Value>, depth: usize) {
-    for inner in object.values_mut().filter_map(Value::as_object_mut) {
+impl Fields<'_> {
+    /// [`enrich`].
+    pub(crate) fn enrich(&mut self) {
+        enrich_inside(self, MAX_DEPTH);
+    }
+
+    /// [`add_keys`].
+    pub(crate) fn add_keys(&self, keys: &mut Texts) {
+        add_keys_inside(self, &mut String::new(), keys, MAX_DEPTH);
+    }
+}
+
+fn enrich_inside(object: &mut Fields<'_>, depth: usize) {
+    for inner in object.values_mut().filter_map(Tree::as_object_mut) {
         if let Some((value, unit)) = quantity(inner) {
             if unit.is_empty() {
-                inner.shift_remove(VALUE_SI);
-                inner.shift_remove(UNIT_SI);
+                inner.remove(VALUE_SI);
+                inner.remove(UNIT_SI);
             } else {
                 let (value_si, unit_si) = in_si(value, unit);
-                inner.insert(VALUE_SI.to_owned(), value_si);
-                inner.insert(UNIT_SI.to_owned(), Value::String(unit_si));
+                inner.set(VALUE_SI, value_si);
+                inner.set(UNIT_SI, Tree::Text(Cow::Owned(unit_si)));
             }
         } else if 0 < depth {
             enrich_inside(inner, depth - 1);
@@ -81,60 +98,54 @@ fn enrich_inside(object: &mut Map<String, Value>, depth: usize) {
     }
 }
 
-fn strip_inside(object: &mut Map<String, Value>, depth: usize) {
-    for inner in object.values_mut().filter_map(Value::as_object_mut) {
-        if quantity(inner).is_some() {
-            inner.shift_remove(VALUE_SI);
-            inner.shift_remove(UNIT_SI);
-        } else if 0 < depth {
-            strip_inside(inner, depth - 1);
-        }
-    }
+/// Value and unit of an object that is a quantity. One whose `u` key holds no text (a `user`, say) is none.
+fn quantity<'o, 't>(object: &'o Fields<'t>) -> Option<(&'o Tree<'t>, &'o str)> {
+    members_of_quantity(object).map(|(value, unit)| (value.1, unit.1))
 }
 
-/// Value and unit of an object that is a quantity. One whose `u` key holds no text (a `user`, say) is none.
-fn quantity(object: &Map<String, Value>) -> Option<(&Value, &str)> {
+/// The same with their keys.
+#[expect(clippy::type_complexity, reason = "two members")]
+fn members_of_quantity<'o, 't>(
+    object: &'o Fields<'t>,
+) -> Option<((&'o str, &'o Tree<'t>), (&'o str, &'o str))> {
     let (mut value, mut unit) = (None, None);
-    for (key, inner) in object {
+    for (key, inner) in object.iter() {
         match key.as_bytes().first() {
-            Some(b'v') if !key.ends_with("SI") => value = Some(inner),
-            Some(b'u') if !key.ends_with("SI") => unit = Some(inner),
+            Some(b'v') if !key.ends_with("SI") => value = Some((key, inner)),
+            Some(b'u') if !key.ends_with("SI") => unit = Some((key, inner)),
             _ => {}
         }
     }
-    Some((value?, unit?.as_str()?))
+    let (unit_key, unit) = unit?;
+    Some((value?, (unit_key, unit.as_text()?)))
 }
 
-fn quantity_keys(object: &Map<String, Value>) -> Option<(String, String)> {
-    quantity(object)?;
-    let last =
-        |initial: char| object.keys().rfind(|key| key.starts_with(initial) && !key.ends_with("SI")).cloned();
-    Some((last('v')?, last('u')?))
-}
-
-fn in_si(value: &Value, unit_text: &str) -> (Value, String) {
+fn in_si<'t>(value: &Tree<'t>, unit_text: &str) -> (Tree<'t>, String) {
     let unit = pinakes_units::unit(unit_text);
     let known = unit.as_deref().and_then(|unit| Some((unit, unit.si_text()?)));
     let in_si = known.and_then(|(unit, si_text)| Some((value_in_si(value, unit)?, si_text.to_owned())));
     in_si.unwrap_or_else(|| (value.clone(), unit_text.to_owned()))
 }
 
-fn value_in_si(value: &Value, unit: &Unit) -> Option<Value> {
+fn value_in_si(value: &Tree<'_>, unit: &Unit) -> Option<Tree<'static>> {
     converted(value, &|it| unit.value_to_si(it))
 }
 
 /// A number, a numeric text or a list of these, each through `convert`. `None` for anything else.
-fn converted(value: &Value, convert: &impl Fn(f64) -> f64) -> Option<Value> {
+fn converted(value: &Tree<'_>, convert: &impl Fn(f64) -> f64) -> Option<Tree<'static>> {
     match value {
-        Value::Array(items) => items.iter().map(|it| Some(json_number(convert(number(it)?)))).collect(),
+        Tree::List(items) => {
+            let each = items.iter().map(|it| Some(json_number(convert(number(it)?))));
+            each.collect::<Option<_>>().map(Tree::List)
+        }
         single => Some(json_number(convert(number(single)?))),
     }
 }
 
-fn number(value: &Value) -> Option<f64> {
+fn number(value: &Tree<'_>) -> Option<f64> {
     match value {
-        Value::Number(number) => number.as_f64(),
-        Value::String(text) => numeric_text(text),
+        Tree::Number(number) => number.as_f64(),
+        Tree::Text(text) => numeric_text(text),
         _ => None,
     }
 }
@@ -147,13 +158,13 @@ fn numeric_text(text: &str) -> Option<f64> {
 }
 
 /// A double as JSON: integers without a fraction, as JavaScript writes them; what JSON has no number for is `null`.
-fn json_number(value: f64) -> Value {
+fn json_number(value: f64) -> Tree<'static> {
     if value.fract() == 0.0 && value.abs() <= MAX_EXACT_INTEGER {
         // The bound makes the conversion exact.
         #[expect(clippy::cast_possible_truncation, reason = "integral and within 2^53")]
-        return Value::from(value as i64);
+        return Tree::Number(Number::from(value as i64));
     }
-    Number::from_f64(value).map_or(Value::Null, Value::Number)
+    Number::from_f64(value).map_or(Tree::Null, Tree::Number)
 }
 
 /// Three significant digits, halves away from zero, decided on the shortest decimal digits of the value.
@@ -170,33 +181,33 @@ fn round_to_answer(value: f64) -> f64 {
     format!("{sign}{rounded}e{}", exponent - n_kept + 1).parse().unwrap_or(value)
 }
 
-fn is_free_of_null(value: &Value) -> bool {
+fn is_free_of_null(value: &Tree<'_>) -> bool {
     match value {
-        Value::Array(items) => items.iter().all(is_free_of_null),
-        single => !single.is_null(),
+        Tree::List(items) => items.iter().all(is_free_of_null),
+        single => *single != Tree::Null,
     }
 }
 
-fn add_keys_inside(object: &Map<String, Value>, path: &mut String, keys: &mut Vec<String>, depth: usize) {
-    for (key, inner) in object {
+fn add_keys_inside(object: &Fields<'_>, path: &mut String, keys: &mut Texts, depth: usize) {
+    for (key, inner) in object.iter() {
         let n_before = path.len();
         if !path.is_empty() {
             path.push('.');
         }
         path.push_str(key);
         match inner {
-            Value::Object(inner) if 0 < depth && !is_leaf(inner) => {
+            Tree::Object(inner) if 0 < depth && !is_leaf(inner) => {
                 add_keys_inside(inner, path, keys, depth - 1);
             }
             _ if is_junk(path) => {}
-            _ => keys.push(path.clone()),
+            _ => keys.push(path),
         }
         path.truncate(n_before);
     }
 }
 
-fn is_leaf(object: &Map<String, Value>) -> bool {
-    object.contains_key("value") || object.contains_key("v") || quantity(object).is_some()
+fn is_leaf(object: &Fields<'_>) -> bool {
+    object.iter().any(|(key, _)| key == "value" || key == "v") || quantity(object).is_some()
 }
 
 fn is_junk(key: &str) -> bool {

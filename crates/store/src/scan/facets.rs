@@ -139,7 +139,7 @@ impl Scan {
             for (facet, counts) in facets.iter().zip(&mut counts) {
                 let Some(facet) = facet else { continue };
                 let mut seen = Vec::new();
-                count_values(facet.counts, body, facet.path, &mut |value| seen.push(value));
+                count_values(facet.counts, body, facet.path, &mut |value| seen.push(value.to_owned()));
                 seen.sort_unstable();
                 seen.dedup();
                 for value in seen {

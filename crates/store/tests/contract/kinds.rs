@@ -63,6 +63,6 @@ pub(crate) static LOAN: Kind = Kind {
 /// What most tests open a catalogue with.
 pub(crate) static ALL: &[&Kind] = &[&PLAIN, &ITEM, &USER, &LOAN];
 
-fn keys(map: &serde_json::Map<String, serde_json::Value>, into: &mut Vec<String>) {
-    into.extend(map.keys().cloned());
+fn keys(map: &serde_json::Map<String, serde_json::Value>, into: &mut pinakes_store::Texts) {
+    map.keys().for_each(|it| into.push(it));
 }

@@ -10,7 +10,8 @@ use pinakes_http::{Stage, answer, stages};
 use pinakes_store::{Document, StoreError, Txn};
 use serde_json::{Map, Value, json};
 
-use super::{Api, DATASET, scalars_to_lists, seal, v4_bytes};
+use super::incoming::{self, METADATA};
+use super::{Api, scalars_to_lists, seal, v4_bytes};
 use crate::app::{Asker, Scicat};
 use crate::dates;
 use crate::dto::dataset as dto;
@@ -37,14 +38,16 @@ async fn create(app: Scicat, asker: Asker, headers: &HeaderMap, body: Body, api:
     if !asker.rights.has_create_role() {
         return Err(ScicatError::forbidden_resource());
     }
-    let body = app.object(headers, body).await?;
-    let dataset = stages::timed(Stage::Parse, || checked(&app, &asker, body, api))?;
+    let bytes = app.received(headers, body).await?;
+    let incoming = stages::timed(Stage::Parse, || app.parse_dataset(&bytes))?;
+    let dataset = stages::timed(Stage::Parse, || checked(&app, &asker, incoming.rest, api))?;
     let owner_group = text(&dataset, "ownerGroup");
     let mut seen = app.policies.of(&asker, &owner_group).await?;
     let (owner_email, wished) = (text(&dataset, "ownerEmail"), text(&dataset, "classification"));
     let first = First { owner_group: &owner_group, owner_email: &owner_email, classification: &wished };
     let username = asker.username();
     let stored = stages::timed(Stage::Parse, || stored(&app, &username, dataset, api));
+    let metadata = stages::timed(Stage::Parse, || incoming.metadata.map(incoming::part).transpose())?;
     let (pid, proposals) = (text(&stored, "pid"), proposals::named_by(&stored));
     let mut stored = Value::Object(stored);
     loop {
@@ -53,7 +56,7 @@ async fn create(app: Scicat, asker: Asker, headers: &HeaderMap, body: Body, api:
             None => Ground::New(policies::of_new_group(&app, first, &username)),
         };
         stored["classification"] = policy.classification().into();
-        let document = stages::timed(Stage::Parse, || Document::new(&DATASET, pid.clone(), &stored))?;
+        let document = stages::timed(Stage::Parse, || incoming::document(&pid, &stored, metadata.as_ref()))?;
         let (bytes, group, proposals) = (document.body().clone(), owner_group.clone(), proposals.clone());
         let insert = move |txn: &mut Txn<'_>| insert(txn, &document, &group, &policy, &proposals);
         match asker.db.write(insert).await {
@@ -232,7 +235,7 @@ pub(crate) fn normalise(body: &mut Map<String, Value>) {
             *text = normal;
         }
     }
-    if let Some(Value::Object(metadata)) = body.get_mut("scientificMetadata") {
+    if let Some(Value::Object(metadata)) = body.get_mut(METADATA) {
         scientific::enrich(metadata);
     }
 }

@@ -1,0 +1,94 @@
+//! Datasets on their way in: scientific metadata stays text until it is stored, the rest becomes values.
+
+use std::fmt;
+
+use pinakes_store::{Document, Part, Result, StoreError, Texts};
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde_json::value::to_raw_value;
+use serde_json::{Map, Value};
+
+use super::DATASET;
+use crate::scientific::{Fields, Name, Tree};
+
+/// The member that holds scientific metadata.
+pub(crate) const METADATA: &str = "scientificMetadata";
+
+/// The body of a dataset that is to be made.
+pub(crate) struct Incoming<'b> {
+    /// Everything but the metadata, of which it holds the place, as `{}`.
+    pub(crate) rest: Map<String, Value>,
+    /// Its metadata if that is an object; whatever else it may be is left in the rest.
+    pub(crate) metadata: Option<Fields<'b>>,
+}
+
+impl<'b> Incoming<'b> {
+    /// The body as values alone.
+    pub(crate) fn into_map(mut self) -> Map<String, Value> {
+        if let Some(metadata) = self.metadata {
+            self.rest.insert(METADATA.to_owned(), metadata.into_map().into());
+        }
+        self.rest
+    }
+
+    fn set_metadata(&mut self, metadata: Tree<'b>) {
+        let (metadata, place) = match metadata {
+            Tree::Object(fields) => (Some(fields), Value::Object(Map::new())),
+            other => (None, other.into()),
+        };
+        self.metadata = metadata;
+        self.rest.insert(METADATA.to_owned(), place);
+    }
+}
+
+impl<'de> Deserialize<'de> for Incoming<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        deserializer.deserialize_map(Members)
+    }
+}
+
+struct Members;
+
+impl<'de> Visitor<'de> for Members {
+    type Value = Incoming<'de>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a JSON object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> std::result::Result<Self::Value, A::Error> {
+        let mut body = Incoming { rest: Map::with_capacity(ROOM), metadata: None };
+        while let Some(Name(name)) = members.next_key()? {
+            if name == METADATA {
+                body.set_metadata(members.next_value()?);
+            } else {
+                body.rest.insert(name.into_owned(), members.next_value()?);
+            }
+        }
+        Ok(body)
+    }
+}
+
+/// Members for which room is made at once.
+const ROOM: usize = 48;
+
+/// A dataset's document. `metadata` is what `body` holds the place of, with its SI values.
+///
+/// Errors: as for [`Document::new`].
+pub(crate) fn document(pid: &str, body: &Value, metadata: Option<&Part>) -> Result<Document> {
+    match metadata {
+        Some(part) => Document::with_part(&DATASET, pid, body, part),
+        None => Document::new(&DATASET, pid, body),
+    }
+}
+
+/// Metadata as it is stored: quantities with their SI values.
+///
+/// Errors: it cannot be written as JSON.
+pub(crate) fn part(mut metadata: Fields<'_>) -> Result<Part> {
+    metadata.enrich();
+    let mut strings = Texts::default();
+    metadata.add_keys(&mut strings);
+    let json = to_raw_value(&metadata).map_err(|error| StoreError::Damaged(error.to_string()))?;
+    Ok(Part { name: METADATA, json, strings })
+}

@@ -1,0 +1,289 @@
+//! JSON whose texts stay where they were read: metadata is most of a dataset, is looked through once on its way in and
+//! written out again, and as [`Value`]s would cost a dozen pieces of memory for each quantity.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::fmt;
+
+use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::ser::{SerializeMap as _, Serializer};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Number, Value};
+
+/// A JSON value.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Tree<'t> {
+    Null,
+    Boolean(bool),
+    Number(Number),
+    Text(Cow<'t, str>),
+    List(Vec<Tree<'t>>),
+    Object(Fields<'t>),
+}
+
+/// A JSON object: its members in their order, each name once.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Fields<'t>(Vec<(Cow<'t, str>, Tree<'t>)>);
+
+/// Members for which room is made at once: those of a quantity with its SI values.
+const ROOM: usize = 4;
+/// Members up to which doubles are found by comparing each with each.
+const FEW: usize = 16;
+
+impl<'t> Fields<'t> {
+    /// As `map` has them.
+    pub(crate) fn of(map: &'t Map<String, Value>) -> Self {
+        Self(map.iter().map(|(name, value)| (Cow::Borrowed(name.as_str()), Tree::of(value))).collect())
+    }
+
+    pub(crate) fn into_map(self) -> Map<String, Value> {
+        self.0.into_iter().map(|(name, value)| (name.into_owned(), value.into())).collect()
+    }
+
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = (&str, &Tree<'t>)> {
+        self.0.iter().map(|(name, value)| (&**name, value))
+    }
+
+    pub(crate) fn values_mut(&mut self) -> impl Iterator<Item = &mut Tree<'t>> {
+        self.0.iter_mut().map(|it| &mut it.1)
+    }
+
+    /// Sets a member: in its place if there is one of the name, else as the last.
+    pub(crate) fn set(&mut self, name: &'static str, value: Tree<'t>) {
+        match self.0.iter_mut().find(|it| it.0 == name) {
+            Some(member) => member.1 = value,
+            None => self.0.push((Cow::Borrowed(name), value)),
+        }
+    }
+
+    pub(crate) fn remove(&mut self, name: &str) {
+        self.0.retain(|it| it.0 != name);
+    }
+
+    /// Of members of one name the last counts, where the first stands.
+    fn without_doubles(members: Vec<(Cow<'t, str>, Tree<'t>)>) -> Self {
+        let has_doubles = if members.len() <= FEW {
+            members.iter().enumerate().any(|(at, it)| members[..at].iter().any(|before| before.0 == it.0))
+        } else {
+            let mut seen = HashSet::with_capacity(members.len());
+            !members.iter().all(|it| seen.insert(&*it.0))
+        };
+        if !has_doubles {
+            return Self(members);
+        }
+        let mut map = Map::new();
+        for (name, value) in members {
+            map.insert(name.into_owned(), value.into());
+        }
+        let owned = |(name, value)| (Cow::Owned(name), Tree::owned(value));
+        Self(map.into_iter().map(owned).collect())
+    }
+}
+
+impl<'t> Tree<'t> {
+    pub(crate) fn of(value: &'t Value) -> Self {
+        match value {
+            Value::Null => Self::Null,
+            Value::Bool(it) => Self::Boolean(*it),
+            Value::Number(number) => Self::Number(number.clone()),
+            Value::String(text) => Self::Text(Cow::Borrowed(text)),
+            Value::Array(items) => Self::List(items.iter().map(Tree::of).collect()),
+            Value::Object(map) => Self::Object(Fields::of(map)),
+        }
+    }
+
+    fn owned(value: Value) -> Self {
+        match value {
+            Value::Null => Self::Null,
+            Value::Bool(it) => Self::Boolean(it),
+            Value::Number(number) => Self::Number(number),
+            Value::String(text) => Self::Text(Cow::Owned(text)),
+            Value::Array(items) => Self::List(items.into_iter().map(Tree::owned).collect()),
+            Value::Object(map) => {
+                let owned = |(name, value)| (Cow::Owned(name), Tree::owned(value));
+                Self::Object(Fields(map.into_iter().map(owned).collect()))
+            }
+        }
+    }
+
+    pub(crate) fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn as_object_mut(&mut self) -> Option<&mut Fields<'t>> {
+        match self {
+            Self::Object(fields) => Some(fields),
+            _ => None,
+        }
+    }
+}
+
+impl From<Tree<'_>> for Value {
+    fn from(tree: Tree<'_>) -> Self {
+        match tree {
+            Tree::Null => Self::Null,
+            Tree::Boolean(it) => Self::Bool(it),
+            Tree::Number(number) => Self::Number(number),
+            Tree::Text(text) => Self::String(text.into_owned()),
+            Tree::List(items) => Self::Array(items.into_iter().map(Value::from).collect()),
+            Tree::Object(fields) => Self::Object(fields.into_map()),
+        }
+    }
+}
+
+impl Serialize for Tree<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Null => serializer.serialize_unit(),
+            Self::Boolean(it) => serializer.serialize_bool(*it),
+            Self::Number(number) => number.serialize(serializer),
+            Self::Text(text) => serializer.serialize_str(text),
+            Self::List(items) => items.serialize(serializer),
+            Self::Object(fields) => fields.serialize(serializer),
+        }
+    }
+}
+
+impl Serialize for Fields<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        self.0.iter().try_for_each(|(name, value)| map.serialize_entry(&**name, value))?;
+        map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Tree<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(AnyValue)
+    }
+}
+
+/// The name of a member, where it stands if it holds no escape.
+pub(crate) struct Name<'t>(pub(crate) Cow<'t, str>);
+
+impl<'de> Deserialize<'de> for Name<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_str(AnyName).map(Self)
+    }
+}
+
+struct AnyName;
+
+impl<'de> Visitor<'de> for AnyName {
+    type Value = Cow<'de, str>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a string")
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+        Ok(Cow::Borrowed(text))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(Cow::Owned(text.to_owned()))
+    }
+}
+
+struct AnyValue;
+
+impl<'de> Visitor<'de> for AnyValue {
+    type Value = Tree<'de>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("any valid JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(Tree::Null)
+    }
+
+    fn visit_bool<E>(self, it: bool) -> Result<Self::Value, E> {
+        Ok(Tree::Boolean(it))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Self::Value, E> {
+        Ok(Tree::Number(number.into()))
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Self::Value, E> {
+        Ok(Tree::Number(number.into()))
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<Self::Value, E> {
+        Ok(Number::from_f64(number).map_or(Tree::Null, Tree::Number))
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+        Ok(Tree::Text(Cow::Borrowed(text)))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(Tree::Text(Cow::Owned(text.to_owned())))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
+        let mut list = Vec::new();
+        while let Some(item) = items.next_element()? {
+            list.push(item);
+        }
+        Ok(Tree::List(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
+        let mut fields = Vec::with_capacity(ROOM);
+        while let Some(Name(name)) = members.next_key()? {
+            fields.push((name, members.next_value()?));
+        }
+        Ok(Tree::Object(Fields::without_doubles(fields)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn same_as_value(json: &str) {
+        let value: Result<Value, _> = serde_json::from_str(json);
+        let tree: Result<Tree<'_>, _> = serde_json::from_str(json);
+        match (value, tree) {
+            (Ok(value), Ok(tree)) => {
+                assert_eq!(serde_json::to_string(&tree).unwrap(), value.to_string(), "{json}");
+                assert_eq!(Value::from(tree), value, "{json}");
+                assert_eq!(serde_json::to_string(&Tree::of(&value)).unwrap(), value.to_string());
+            }
+            (value, tree) => {
+                let message = |it: serde_json::Error| it.to_string();
+                assert_eq!(tree.err().map(message), value.err().map(message), "{json}");
+            }
+        }
+    }
+
+    #[test]
+    fn reads_and_writes_what_values_do() {
+        let many: Vec<String> = (0..40).map(|n| format!("\"k{}\":{n}", n % 30)).collect();
+        for json in [
+            r#"{"a":{"value":1.50,"unit":"mm"},"b":[1,-2,3e400,1e-400,18446744073709551615,18446744073709551616]}"#,
+            r#"{"a":1,"b":2,"a":{"x":1,"x":[2]},"\u0062":"\ud83d\ude00\"\\\u0000é"}"#,
+            r#"[null,true,false,{},[],"",0,-0.0,1.0,12345678901234567890123]"#,
+            r#"{"a":}"#,
+            r#"{"a":"\ud800"}"#,
+            "{\"a\":\"\u{1}\"}",
+            &format!("{{{}}}", many.join(",")),
+        ] {
+            same_as_value(json);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn reads_json_like_text_as_values_do(json in r#"[{}\[\],:"\\u0a19.e\- ]{0,40}"#) {
+            same_as_value(&json);
+        }
+    }
+}
