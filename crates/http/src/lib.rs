@@ -28,6 +28,7 @@ mod context;
 mod cors;
 pub mod credentials;
 pub mod etag;
+mod inflate;
 mod metrics;
 mod mount;
 mod openapi;

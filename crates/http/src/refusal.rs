@@ -38,6 +38,14 @@ pub enum Refusal {
     /// The body ended early or its framing is wrong.
     #[error("the body could not be received: {0}")]
     BodyBroken(String),
+    /// The body is compressed in a way that is not understood.
+    #[error(
+        "unsupported content encoding {found:?}; send the body as it is, or as gzip, deflate, br or zstd"
+    )]
+    Encoding {
+        /// What `Content-Encoding` says.
+        found: String,
+    },
     /// The body is not the JSON that was expected.
     #[error(transparent)]
     Json(JsonFault),
@@ -81,6 +89,7 @@ impl Refusal {
             Self::NotFound { .. } => StatusCode::NOT_FOUND,
             Self::BodyTooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::BodyTimeout { .. } => StatusCode::REQUEST_TIMEOUT,
+            Self::Encoding { .. } => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::BodyBroken(_) | Self::Json(_) | Self::TenantHeader { .. } | Self::TwoTokens(_) => {
                 StatusCode::BAD_REQUEST
             }

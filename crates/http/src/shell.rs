@@ -25,6 +25,7 @@ use crate::compress;
 use crate::connection::ConnectionState;
 use crate::context::Context;
 use crate::etag::Tagged;
+use crate::inflate::inflate;
 use crate::metrics::Metrics;
 use crate::mount::{Mount, Mounts};
 use crate::openapi;
@@ -169,7 +170,10 @@ impl Shell {
             let asked = std::mem::replace(request.uri_mut(), uri);
             request.extensions_mut().insert(AskedUri(asked));
         }
-        let request = request.map(|body| Watched::wrap(body, scope));
+        let request = match inflate(request.map(|body| Watched::wrap(body, scope))).await {
+            Ok(request) => request,
+            Err(refusal) => return (mount.refuse)(refusal),
+        };
         let work = Arc::clone(scope).run(mount.router.clone().oneshot(request));
         match self.in_time(AssertUnwindSafe(work).catch_unwind(), scope).await {
             Some(Ok(Ok(answer))) => answer,

@@ -1,6 +1,7 @@
 //! Recorded exchanges: each `tests/data/exchange/*.in` sent over a socket must give the `.out` beside it.
 //!
-//! In a `.in` file lines of the head end in a plain newline, and `{{repeat X 100}}` stands for a hundred X.
+//! In a `.in` file lines of the head end in a plain newline, `{{repeat X 100}}` stands for a hundred X and
+//! `{{hex 1f8b}}` for these two bytes.
 //! `BLESS=1 cargo test -p pinakes-http exchanges` rewrites the answers: read the diff before the commit.
 
 use std::fs;
@@ -45,17 +46,24 @@ fn request(text: &str) -> Result<Vec<u8>, Failure> {
         head.replace('\n', "\r\n"),
         body.trim_end_matches('\n').replace("\\r\\n", "\r\n")
     );
-    let mut bytes = String::new();
+    let mut bytes = Vec::new();
     let mut rest = text.as_str();
-    while let Some((before, after)) = rest.split_once("{{repeat ") {
-        let (times, after) = after.split_once("}}").ok_or("no end of repeat")?;
-        let (what, n) = times.split_once(' ').ok_or("repeat what?")?;
-        bytes.push_str(before);
-        bytes.push_str(&what.repeat(n.parse()?));
+    while let Some((before, after)) = rest.split_once("{{") {
+        let (made, after) = after.split_once("}}").ok_or("no end of {{")?;
+        bytes.extend_from_slice(before.as_bytes());
+        match made.split(' ').collect::<Vec<_>>()[..] {
+            ["repeat", what, n] => bytes.extend_from_slice(what.repeat(n.parse()?).as_bytes()),
+            ["hex", digits] => {
+                for at in (0..digits.len()).step_by(2) {
+                    bytes.push(u8::from_str_radix(&digits[at..at + 2], 16)?);
+                }
+            }
+            _ => return Err(format!("{{{{{made}}}}} stands for nothing").into()),
+        }
         rest = after;
     }
-    bytes.push_str(rest);
-    Ok(bytes.into_bytes())
+    bytes.extend_from_slice(rest.as_bytes());
+    Ok(bytes)
 }
 
 /// The answer without what differs from run to run: the date, times, and compressed bytes.
