@@ -3,9 +3,11 @@
 //! A transaction gathers its differences here; they are written together before the commit, so that a
 //! thousand inserts of one type cost one update of its count.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
+
+use rusqlite::CachedStatement;
 
 use crate::document::{CountedValues, Taken};
 use crate::marks::{Mark, MarkHasher};
@@ -64,6 +66,7 @@ impl Hash for Counted {
 
 /// How many records have each of the lists, with its values.
 type Lists = HashMap<Counted, (i64, Arc<CountedValues>), MarkHasher>;
+type List = (Counted, (i64, Arc<CountedValues>));
 
 /// Differences not written yet. Those of all classes together are summed when they are written.
 #[derive(Debug, Default)]
@@ -135,7 +138,8 @@ impl Counters {
 
     /// The same together with others.
     fn flush_with(&mut self, session: &mut Session<'_>, more: &[Count<'_>]) -> Result<()> {
-        let all = self.drain(more);
+        let lists = self.take_lists();
+        let all = self.drain(&lists, more);
         if let Session::Postgres(session) = session {
             if !all.is_empty() {
                 let values = postgres_values(&all, session.slot);
@@ -143,11 +147,16 @@ impl Counters {
             }
             return Ok(());
         }
-        for (kind, facet, class, value, difference) in all {
-            let values = [kind.into(), facet.into(), class.into(), Cell::Text(value), difference.into()];
-            session.execute(ADD, &values)?;
-            if difference < 0 {
-                session.execute(DROP_ZERO, &values[..4])?;
+        let connection = session.embedded()?;
+        let mut add = connection.prepare_cached(ADD)?;
+        for it in &all {
+            it.bind_place(&mut add)?;
+            add.raw_bind_parameter(5, it.n)?;
+            add.raw_execute()?;
+            if it.n < 0 {
+                let mut drop_zero = connection.prepare_cached(DROP_ZERO)?;
+                it.bind_place(&mut drop_zero)?;
+                drop_zero.raw_execute()?;
             }
         }
         Ok(())
@@ -155,7 +164,8 @@ impl Counters {
 
     /// Writes the differences in one flight with the commit.
     pub(crate) fn commit(mut self, session: &mut PgSession) -> Result<()> {
-        let all = self.drain(&[]);
+        let lists = self.take_lists();
+        let all = self.drain(&lists, &[]);
         if all.is_empty() {
             return session.commit(None);
         }
@@ -163,27 +173,39 @@ impl Counters {
         session.commit(Some((ADD_ALL, &values)))
     }
 
-    fn drain(&mut self, more: &[Count<'_>]) -> Vec<Difference> {
-        let lists: Vec<_> = self.lists.drain().filter(|it| it.1.0 != 0).collect();
-        let mut all = Vec::new();
+    fn take_lists(&mut self) -> Vec<List> {
+        self.lists.drain().filter(|it| it.1.0 != 0).collect()
+    }
+
+    /// What is to be added to each count, in the order of their keys.
+    fn drain<'d>(&mut self, lists: &'d [List], more: &[Count<'d>]) -> Vec<Difference<'d>> {
+        let mut facets: BTreeMap<(&'static str, &'static str), Vec<InFacet<'d>>> = BTreeMap::new();
         for (kind, facet, class, value, n) in more {
-            all.extend([ALL_CLASSES, class.0].map(|class| (*kind, *facet, class, *value, *n)));
+            let counts = facets.entry((kind, facet)).or_default();
+            counts.extend([ALL_CLASSES, class.0].map(|class| (class, *value, *n)));
         }
         for ((kind, class), difference) in self.records.drain() {
-            all.extend([ALL_CLASSES, class.0].map(|class| (kind, RECORDS, class, "", difference)));
+            let counts = facets.entry((kind, RECORDS)).or_default();
+            counts.extend([ALL_CLASSES, class.0].map(|class| (class, "", difference)));
         }
-        for (list, (difference, values)) in &lists {
+        for (list, (difference, values)) in lists {
+            let counts = facets.entry((list.kind.name, list.facet_name())).or_default();
             for value in values.values() {
-                let at = |class| (list.kind.name, list.facet_name(), class, value, *difference);
-                all.extend([ALL_CLASSES, list.class.0].map(at));
+                counts.extend([ALL_CLASSES, list.class.0].map(|class| (class, value, *difference)));
             }
         }
-        all.extend(self.changes.drain().map(|(kind, n)| (kind, CHANGES, ALL_CLASSES, "", n)));
-        all.sort_unstable();
-        let same_place = all.chunk_by(|a, b| (a.0, a.1, a.2, a.3) == (b.0, b.1, b.2, b.3));
-        let sums = same_place
-            .map(|it| (it[0].0, it[0].1, it[0].2, it[0].3.to_owned(), it.iter().map(|it| it.4).sum()));
-        sums.filter(|it| it.4 != 0).collect()
+        for (kind, n) in self.changes.drain() {
+            facets.entry((kind, CHANGES)).or_default().push((ALL_CLASSES, "", n));
+        }
+        let mut all = Vec::new();
+        for ((kind, facet), mut counts) in facets {
+            counts.sort_unstable();
+            let same_place = counts.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1));
+            let sums = same_place.map(|it| (it[0].0, it[0].1, it.iter().map(|it| it.2).sum()));
+            let changed = sums.filter(|it: &InFacet<'_>| it.2 != 0);
+            all.extend(changed.map(|(class, value, n)| Difference { kind, facet, class, value, n }));
+        }
+        all
     }
 }
 
@@ -286,20 +308,38 @@ pub(crate) fn is_behind(session: &mut Session<'_>, kind: &str) -> Result<bool> {
     Ok(session.first(sql, &[kind.into(), BEHIND.into(), ALL_CLASSES.into()], |_| Ok(()))?.is_some())
 }
 
-/// Kind, facet, class, value, difference.
-type Difference = (&'static str, &'static str, i64, String, i64);
+/// Class, value, difference.
+type InFacet<'d> = (i64, &'d str, i64);
+
+/// What is to be added to a count.
+struct Difference<'d> {
+    kind: &'static str,
+    facet: &'static str,
+    class: i64,
+    value: &'d str,
+    n: i64,
+}
+
+impl Difference<'_> {
+    /// Binds what tells the count from others.
+    fn bind_place(&self, statement: &mut CachedStatement<'_>) -> Result<()> {
+        statement.raw_bind_parameter(1, self.kind)?;
+        statement.raw_bind_parameter(2, self.facet)?;
+        statement.raw_bind_parameter(3, self.class)?;
+        Ok(statement.raw_bind_parameter(4, self.value)?)
+    }
+}
 
 /// The slot, then a list for each column.
-fn postgres_values(all: &[Difference], slot: i64) -> [Cell; 6] {
-    let texts =
-        |text: fn(&Difference) -> &str| Cell::Set(all.iter().map(|it| Cell::from(text(it))).collect());
+fn postgres_values(all: &[Difference<'_>], slot: i64) -> [Cell; 6] {
+    let texts = |text: &dyn Fn(&Difference<'_>) -> Cell| Cell::Set(all.iter().map(text).collect());
     [
         slot.into(),
-        texts(|it| it.0),
-        texts(|it| it.1),
-        Cell::Ints(all.iter().map(|it| it.2).collect()),
-        texts(|it| &it.3),
-        Cell::Ints(all.iter().map(|it| it.4).collect()),
+        texts(&|it| it.kind.into()),
+        texts(&|it| it.facet.into()),
+        Cell::Ints(all.iter().map(|it| it.class).collect()),
+        texts(&|it| it.value.into()),
+        Cell::Ints(all.iter().map(|it| it.n).collect()),
     ]
 }
 

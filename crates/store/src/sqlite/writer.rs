@@ -26,6 +26,7 @@ const CLASSES: usize = 100_000;
 /// How long the writer is idle before it uses the time for the text index, and between two steps of that, which leave as
 /// much of a processor to others.
 const IDLE: Duration = Duration::from_millis(20);
+const TEXT_FAILED: &str = "the text index could not be brought up to date";
 /// Batches between two looks at how far the text index is behind.
 const TEXT_LOOK_BATCHES: u64 = 16;
 
@@ -40,8 +41,9 @@ pub(super) struct Writer {
     text_due: bool,
     /// The kind whose text index was too far behind when it was last looked at.
     text_behind: Cell<Option<&'static Kind>>,
-    /// Records written since writes paid for the text index.
+    /// Records written since the text index last followed them.
     n_texts_owed: Cell<usize>,
+    n_batches: Cell<u64>,
     /// Classes known to be stored, so that most inserts ask nothing.
     classes: HashSet<(&'static str, Class)>,
     put_off: PutOff,
@@ -66,6 +68,7 @@ impl Writer {
             text_due: true,
             text_behind: Cell::new(None),
             n_texts_owed: Cell::new(0),
+            n_batches: Cell::new(0),
             classes: HashSet::new(),
             put_off: PutOff::default(),
         }
@@ -127,6 +130,7 @@ impl Writer {
                 let waited_for = parts.extract_if(.., is_waited_for).collect();
                 self.hand_over(waited_for, n_writes, began);
                 parts.into_iter().for_each(|it| it.finish(None, began.elapsed()));
+                self.bound_text_lag();
             }
             Err(error) => {
                 if !self.connection.is_autocommit() {
@@ -196,7 +200,7 @@ impl Writer {
         let numbers = sums.numbers;
         session.execute("UPDATE meta SET value = ?1 WHERE name = 'sequence'", &[numbers.sequence.into()])?;
         session.execute("UPDATE meta SET value = ?1 WHERE name = 'list'", &[numbers.list.into()])?;
-        self.bound_text_lag(&mut session, sums.n_texts)?;
+        self.n_texts_owed.set(self.n_texts_owed.get() + sums.n_texts.max(1));
         Ok(settlement)
     }
 
@@ -282,26 +286,37 @@ impl Writer {
         Ok(Numbers { sequence: read("sequence")?, list: read("list")? })
     }
 
-    /// Under a load without pauses, writes pay for the text index once it is too far behind: for as many records as
-    /// they wrote, in steps, because the index takes each step as a segment of its own and merges them later.
-    fn bound_text_lag(&self, session: &mut Session<'_>, n_written: usize) -> Result<()> {
-        let most = self.shared.limits.text_lag_records;
-        if self.statistics.batches.load(Ordering::Relaxed).is_multiple_of(TEXT_LOOK_BATCHES) {
+    /// Under writes without pauses the text index follows them once it is too far behind: after a batch, while that is
+    /// on its way to the disk and to whoever waits for it, as many records as were written. In steps, because the index
+    /// takes each as a segment of its own and merges them later.
+    fn bound_text_lag(&self) {
+        // A bulk load into an empty kind leaves this index to the time after it, as it does the others.
+        if !self.put_off.is_empty() {
+            return;
+        }
+        if let Err(error) = self.try_bound_text_lag() {
+            tracing::warn!(%error, "{TEXT_FAILED}");
+        }
+    }
+
+    fn try_bound_text_lag(&self) -> Result<()> {
+        let mut session = Session::Sqlite(&self.connection);
+        self.n_batches.set(self.n_batches.get() + 1);
+        if self.n_batches.get().is_multiple_of(TEXT_LOOK_BATCHES) {
             self.text_behind.set(None);
+            let most = self.shared.limits.text_lag_records;
             for kind in self.shared.kinds.iter().filter(|it| it.text != Text::None) {
-                if most < text::lag(session, kind, most + 1)? {
+                if most < text::lag(&mut session, kind, most + 1)? {
                     self.text_behind.set(Some(kind));
                 }
             }
         }
-        let n_owed = self.n_texts_owed.get() + n_written.max(1);
-        self.n_texts_owed.set(n_owed);
+        let n_owed = self.n_texts_owed.get();
         if let Some(kind) = self.text_behind.get()
             && text::STEP_BESIDE_RECORDS <= n_owed
         {
             self.n_texts_owed.set(0);
-            if text::step(session, kind, n_owed.min(text::STEP_RECORDS), || false)? == text::Progress::Current
-            {
+            if self.text_step(kind, n_owed.min(text::STEP_RECORDS), || false)? == text::Progress::Current {
                 tracing::debug!(kind = kind.name, "the text index caught up");
                 self.text_behind.set(None);
             }
@@ -315,26 +330,39 @@ impl Writer {
         match step {
             Ok(more) => self.text_due = more,
             Err(error) => {
-                tracing::warn!(%error, "the text index could not be brought up to date");
+                tracing::warn!(%error, "{TEXT_FAILED}");
                 self.text_due = false;
             }
         }
     }
 
     fn try_advance_text(&self) -> Result<bool> {
-        let mut session = Session::Sqlite(&self.connection);
         for kind in self.shared.kinds {
-            if text::lag(&mut session, kind, 1)? == 0 {
-                continue;
+            if 0 < text::lag(&mut Session::Sqlite(&self.connection), kind, 1)? {
+                let is_waited_for = || 0 < self.statistics.queue_depth.load(Ordering::Relaxed);
+                self.text_step(kind, text::STEP_IDLE_RECORDS, is_waited_for)?;
+                return Ok(true);
             }
-            session.batch("BEGIN IMMEDIATE")?;
-            let is_waited_for = || 0 < self.statistics.queue_depth.load(Ordering::Relaxed);
-            let step = text::step(&mut session, kind, text::STEP_IDLE_RECORDS, is_waited_for);
-            session.batch(if step.is_ok() { "COMMIT" } else { "ROLLBACK" })?;
-            self.hand_over(Vec::new(), 0, Instant::now());
-            return step.map(|_| true);
         }
         Ok(false)
+    }
+
+    /// One step of the text index, in a transaction of its own. Nobody waits for it to be on disk.
+    fn text_step(
+        &self,
+        kind: &'static Kind,
+        most: usize,
+        is_enough: impl Fn() -> bool,
+    ) -> Result<text::Progress> {
+        let mut session = Session::Sqlite(&self.connection);
+        session.batch("BEGIN IMMEDIATE")?;
+        let step = text::step(&mut session, kind, most, is_enough)
+            .and_then(|progress| session.batch("COMMIT").map(|()| progress));
+        if step.is_err() && !self.connection.is_autocommit() {
+            session.batch("ROLLBACK")?;
+        }
+        self.keeper.note_commit();
+        step
     }
 }
 

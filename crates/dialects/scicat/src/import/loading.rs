@@ -81,13 +81,12 @@ impl Loading {
 
     /// Writes a batch; it is on disk when [`Loading::finish`] returns. All of it or nothing in the embedded engine; a
     /// database takes records that do not depend on each other in several transactions at once.
-    pub fn write(&mut self, batch: Vec<Prepared>) -> Result<Written, ImportError> {
-        self.note(&batch);
-        let n_parts = self.n_parts(&batch);
+    pub fn write(&mut self, batch: &Arc<[Prepared]>) -> Result<Written, ImportError> {
+        self.note(batch);
+        let n_parts = self.n_parts(batch);
         let part_records = batch.len().div_ceil(n_parts).max(1);
-        let batch: Arc<[Prepared]> = batch.into();
         let parts = (0..batch.len()).step_by(part_records).map(|at| at..batch.len().min(at + part_records));
-        let write = |part: Range<usize>| self.write_part(&batch, part);
+        let write = |part: Range<usize>| self.write_part(batch, part);
         let write = &write;
         let results: Vec<Result<Written, ImportError>> = thread::scope(|scope| {
             let mut parts = parts;

@@ -102,6 +102,7 @@ pub(crate) fn load(
     let n_threads = available_parallelism().map_or(1, usize::from).clamp(1, PREPARING_THREADS);
     let (raw, to_prepare) = sync_channel(WAITING_BATCHES);
     let (ready, to_write) = sync_channel(WAITING_BATCHES);
+    let (used, to_drop) = sync_channel(WAITING_BATCHES);
     let to_prepare = Arc::new(Mutex::new(to_prepare));
     thread::scope(|scope| {
         scope.spawn(move || read_all(sources, limit_bytes, &raw));
@@ -110,8 +111,10 @@ pub(crate) fn load(
             scope.spawn(move || prepare_all(importer, &to_prepare, &ready));
         }
         drop((ready, to_prepare));
+        // The memory of a batch is given back while the next one is written.
+        scope.spawn(move || to_drop.into_iter().for_each(drop));
         // Whatever ends the writing closes the queues, and with them the other stages.
-        write_all(Loading::begin(importer.clone(), tenant.clone(), existing)?, to_write, bar, reject)
+        write_all(Loading::begin(importer.clone(), tenant.clone(), existing)?, to_write, used, bar, reject)
     })
 }
 
@@ -182,6 +185,9 @@ fn prepare(importer: &Importer, raw: RawBatch) -> Batch {
     Batch { number: raw.number, source: raw.source, ready, rejected, failure: raw.failure }
 }
 
+/// A batch that was written.
+type Used = (Arc<[Prepared]>, Vec<Option<Piece>>);
+
 impl Rejected {
     fn of(source: &Arc<str>, piece: Piece, reason: String) -> Self {
         Self { source: Arc::clone(source), line: piece.line, reason, record: piece.record }
@@ -192,6 +198,7 @@ impl Rejected {
 fn write_all(
     mut loading: Loading,
     batches: Receiver<Batch>,
+    used: SyncSender<Used>,
     bar: &ProgressBar,
     reject: &mut dyn FnMut(&Rejected) -> anyhow::Result<()>,
 ) -> anyhow::Result<Totals> {
@@ -200,7 +207,7 @@ fn write_all(
         early.insert(batch.number, batch);
         while let Some(batch) = early.remove(&next) {
             next += 1;
-            let failure = write_one(&mut loading, batch, &mut totals, reject)?;
+            let failure = write_one(&mut loading, batch, &used, &mut totals, reject)?;
             bar.set_message(counted(totals.n_records(), "record"));
             if let Some(failure) = failure {
                 loading.finish()?;
@@ -217,12 +224,14 @@ fn write_all(
 fn write_one(
     loading: &mut Loading,
     batch: Batch,
+    used: &SyncSender<Used>,
     totals: &mut Totals,
     reject: &mut dyn FnMut(&Rejected) -> anyhow::Result<()>,
 ) -> anyhow::Result<Option<anyhow::Error>> {
     let (ready, mut pieces): (Vec<Prepared>, Vec<Option<Piece>>) =
         batch.ready.into_iter().map(|(prepared, piece)| (prepared, Some(piece))).unzip();
-    let written = if ready.is_empty() { Default::default() } else { loading.write(ready)? };
+    let ready: Arc<[Prepared]> = ready.into();
+    let written = if ready.is_empty() { Default::default() } else { loading.write(&ready)? };
     totals.add(&written.n_new, NEW);
     totals.add(&written.n_replaced, REPLACED);
     totals.add(&written.n_kept, KEPT);
@@ -233,5 +242,7 @@ fn write_one(
     }
     rejected.sort_by_key(|it| it.line);
     rejected.iter().try_for_each(reject)?;
+    // A thread that is gone leaves it to this one.
+    used.send((ready, pieces)).ok();
     Ok(batch.failure)
 }
