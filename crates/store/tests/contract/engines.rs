@@ -1,9 +1,9 @@
 //! Fresh catalogues, one per engine.
 
-use std::sync::atomic::{AtomicU32, Ordering};
-
 use pinakes_store::{Catalogue, Kind, Limits, Location, Result, StoreError, Tenant, Txn, View};
 use tempfile::TempDir;
+
+use crate::engine::Engine;
 
 /// A place for a catalogue, gone when dropped.
 pub(crate) struct Place {
@@ -12,32 +12,23 @@ pub(crate) struct Place {
     pub(crate) folder: TempDir,
 }
 
-/// Names a PostgreSQL cluster, as a URL.
-const POSTGRES: &str = "PINAKES_TEST_POSTGRES";
-
 /// One fresh place per engine.
 pub(crate) fn engines() -> Vec<Place> {
-    std::iter::once(sqlite()).chain(std::env::var(POSTGRES).ok().map(|url| postgres(&url))).collect()
-}
-
-/// A fresh catalogue in a database.
-fn postgres(url: &str) -> Place {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let n = NEXT.fetch_add(1, Ordering::Relaxed);
-    let mark = if url.contains('?') { '&' } else { '?' };
-    let started = std::time::UNIX_EPOCH.elapsed().map_or(0, |it| it.as_millis());
-    let url = format!("{url}{mark}catalogue=t{}-{started}-{n}", std::process::id());
-    Place { engine: "postgresql", location: Location::Postgres(url), folder }
+    Engine::all().into_iter().map(Place::on).collect()
 }
 
 /// A fresh place of the embedded engine.
 pub(crate) fn sqlite() -> Place {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    Place { engine: "sqlite", location: Location::Folder(folder.path().into()), folder }
+    Place::on(Engine::Sqlite)
 }
 
 impl Place {
+    fn on(engine: Engine) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let location = engine.location(&folder).expect("a place");
+        Self { engine: engine.name(), location, folder }
+    }
+
     /// Opens the catalogue.
     pub(crate) fn open(&self, kinds: &'static [&'static Kind], limits: Limits) -> Catalogue {
         Catalogue::open(self.location.clone(), kinds, limits).expect("a catalogue")

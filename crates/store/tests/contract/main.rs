@@ -5,6 +5,8 @@ mod bulk;
 mod copies;
 mod crash;
 mod damage;
+#[path = "../support/engine.rs"]
+mod engine;
 mod engines;
 mod kinds;
 mod law;

@@ -6,7 +6,8 @@ use std::path::Path;
 use http::HeaderMap;
 use serde_json::json;
 
-use crate::server::{Engine, Failure, Server};
+use crate::engine::Engine;
+use crate::server::{Failure, Server};
 
 /// Lines of every sort; the answers are beside it.
 const FILE: &str = "tests/data/bulk/authorities.jsonl";

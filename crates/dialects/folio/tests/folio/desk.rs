@@ -4,7 +4,8 @@ use http::StatusCode;
 use pinakes_store::Expr;
 use serde_json::Value;
 
-use crate::server::{Engine, Failure, Server};
+use crate::engine::Engine;
+use crate::server::{Failure, Server};
 
 /// Books that are fought for.
 const N_BOOKS: usize = 8;

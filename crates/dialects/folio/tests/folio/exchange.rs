@@ -28,7 +28,8 @@ use std::time::{Duration, Instant};
 use http::HeaderMap;
 use serde_json::Value;
 
-use crate::server::{Engine, Failure, Server};
+use crate::engine::Engine;
+use crate::server::{Failure, Server};
 
 /// Areas whose cases run on every engine there is: making a tenant in a database takes its time.
 const ON_EVERY_ENGINE: [&str; 3] = ["inventory", "authorities", "import"];
@@ -246,7 +247,7 @@ async fn exchanges() -> Result<(), Failure> {
             case.components().any(|it| ON_EVERY_ENGINE.iter().any(|name| it.as_os_str() == *name));
         for engine in Engine::all().into_iter().filter(|it| is_about_records || *it == Engine::Sqlite) {
             if let Err(failure) = check(case, engine).await {
-                failures.push(format!("{} on {engine:?}: {failure}", case.display()));
+                failures.push(format!("{} on {}: {failure}", case.display(), engine.name()));
             }
         }
     }

@@ -1,6 +1,7 @@
 //! A harvest by resumption tokens finds every record once.
 
-use crate::server::{Engine, Failure, Server};
+use crate::engine::Engine;
+use crate::server::{Failure, Server};
 
 /// The text between two others.
 fn between<'a>(text: &'a str, before: &str, after: &str) -> Option<&'a str> {

@@ -10,7 +10,8 @@ use axum::body::Body;
 use http::HeaderMap;
 use serde_json::{Value, json};
 
-use crate::server::{Engine, Failure, Server};
+use crate::engine::Engine;
+use crate::server::{Failure, Server};
 
 /// How long a job may take, in seconds; on a loaded machine much is slow.
 const PATIENCE_S: u64 = 120;

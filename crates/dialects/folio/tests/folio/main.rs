@@ -3,6 +3,8 @@
 mod bulk;
 mod cql;
 mod desk;
+#[path = "../../../../store/tests/support/engine.rs"]
+mod engine;
 mod exchange;
 mod harvest;
 mod import;

@@ -9,7 +9,8 @@ use http::StatusCode;
 use pinakes_folio::permissions::Access;
 use pinakes_folio::routes;
 
-use crate::server::{Engine, Failure, KEEPER, Server, USERS};
+use crate::engine::Engine;
+use crate::server::{Failure, KEEPER, Server, USERS};
 
 /// `tests/data/permissions.out` holds the table: what a route asks for, and who passes. `BLESS=1` rewrites it: read
 /// the diff before the commit.

@@ -1,7 +1,6 @@
 //! A server for tests: clock, ids and users are the same in every run.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use axum::body::Body;
 use axum::extract::Request;
@@ -11,9 +10,11 @@ use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use pinakes_accounts::{Accounts, Clock, Entropy, Password, Secret};
 use pinakes_folio::Settings;
 use pinakes_http::{Context, Mount, TenantChoice};
-use pinakes_store::{Catalogue, Kind, Limits, Location, Tenant};
+use pinakes_store::{Catalogue, Kind, Limits, Tenant};
 use serde_json::Value;
 use tower::ServiceExt as _;
+
+use crate::engine::Engine;
 
 /// Any error of a test.
 pub(crate) type Failure = Box<dyn std::error::Error>;
@@ -56,38 +57,6 @@ pub(crate) struct Server {
     pub(crate) mount: Mount,
     pub(crate) clock: Clock,
     tokens: BTreeMap<String, (String, String)>,
-}
-
-/// Where the records of a test are kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Engine {
-    Sqlite,
-    /// The cluster that `PINAKES_TEST_POSTGRES` names.
-    Postgres,
-}
-
-/// Names a PostgreSQL cluster, as a URL.
-const POSTGRES: &str = "PINAKES_TEST_POSTGRES";
-
-impl Engine {
-    /// Those that are there.
-    pub(crate) fn all() -> Vec<Self> {
-        let postgres = std::env::var(POSTGRES).ok().map(|_| Self::Postgres);
-        std::iter::once(Self::Sqlite).chain(postgres).collect()
-    }
-
-    /// A place that no other test uses.
-    fn location(self, folder: &tempfile::TempDir) -> Result<Location, Failure> {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        if self == Self::Sqlite {
-            return Ok(Location::Folder(folder.path().into()));
-        }
-        let url = std::env::var(POSTGRES)?;
-        let mark = if url.contains('?') { '&' } else { '?' };
-        let started = std::time::UNIX_EPOCH.elapsed()?.as_millis();
-        let n = NEXT.fetch_add(1, Ordering::Relaxed);
-        Ok(Location::Postgres(format!("{url}{mark}catalogue=f{}-{started}-{n}", std::process::id())))
-    }
 }
 
 impl Server {

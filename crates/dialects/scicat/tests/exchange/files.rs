@@ -2,14 +2,15 @@
 
 use serde_json::{Value, json};
 
+use crate::engine::Engine;
 use crate::server::{Failure, Server, site};
 
 const DATASET: &str = r#"{"type":"raw","ownerGroup":"group1","owner":"o","contactEmail":"a@b.ch","sourceFolder":"/data/1","creationTime":"2020-01-15T08:00:00Z","principalInvestigator":"P I","creationLocation":"/ESS","pid":"PID.pfx/1"}"#;
 /// More than a chunk holds.
 const N_FILES: usize = 1_000;
 
-async fn with_files() -> Result<Server, Failure> {
-    let server = Server::start(site()).await?;
+async fn with_files(engine: Engine) -> Result<Server, Failure> {
+    let server = Server::start(engine, site()).await?;
     assert_eq!(server.json(&format!("ingestor POST /api/v3/datasets\n{DATASET}")).await?.0, 201);
     let files: Vec<Value> = (0..N_FILES)
         .map(|it| json!({"path": format!("{it}.nxs"), "size": it, "time": "2020-01-15T08:00:00Z"}))
@@ -21,56 +22,62 @@ async fn with_files() -> Result<Server, Failure> {
     Ok(server)
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn included_files_are_shown_as_asked() -> Result<(), Failure> {
-    let server = with_files().await?;
-    for path in ["datasets/PID.pfx%2F1?filter=", "datasets/findOne?filter=", "datasets?filter="] {
-        let asked = |scope: &str| {
-            format!(
-                r#"user1 GET /api/v3/{path}{{"include":[{{"relation":"origdatablocks","scope":{scope}}}],"fields":["pid"]}}"#
-            )
-        };
-        let first = |answer: Value| if answer.is_array() { answer[0].clone() } else { answer };
-        let whole = first(server.json(&asked("{}")).await?.1);
-        assert_eq!(whole["pid"], "PID.pfx/1", "{path}");
-        let blocks = whole["origdatablocks"].as_array().ok_or("no blocks")?;
-        assert_eq!(blocks.len(), 2, "{path}");
-        for block in blocks {
+    for engine in Engine::all() {
+        let server = with_files(engine).await?;
+        for path in ["datasets/PID.pfx%2F1?filter=", "datasets/findOne?filter=", "datasets?filter="] {
+            let asked = |scope: &str| {
+                format!(
+                    r#"user1 GET /api/v3/{path}{{"include":[{{"relation":"origdatablocks","scope":{scope}}}],"fields":["pid"]}}"#
+                )
+            };
+            let first = |answer: Value| if answer.is_array() { answer[0].clone() } else { answer };
+            let whole = first(server.json(&asked("{}")).await?.1);
+            assert_eq!(whole["pid"], "PID.pfx/1", "{path}");
+            let blocks = whole["origdatablocks"].as_array().ok_or("no blocks")?;
+            assert_eq!(blocks.len(), 2, "{path}");
+            for block in blocks {
+                let files = block["dataFileList"].as_array().ok_or("no files")?;
+                assert_eq!(files.len(), N_FILES);
+                assert!(
+                    files
+                        .iter()
+                        .enumerate()
+                        .all(|(n, it)| it["path"] == format!("{n}.nxs") && it["_id"].is_string())
+                );
+            }
+            let parts = first(server.json(&asked(r#"{"fields":["size","dataFileList.path"]}"#)).await?.1);
+            let block = &parts["origdatablocks"][1];
             let files = block["dataFileList"].as_array().ok_or("no files")?;
-            assert_eq!(files.len(), N_FILES);
-            assert!(
-                files
-                    .iter()
-                    .enumerate()
-                    .all(|(n, it)| it["path"] == format!("{n}.nxs") && it["_id"].is_string())
-            );
+            assert_eq!((block["size"].as_i64(), files.len()), (Some(2), N_FILES));
+            assert_eq!(files[N_FILES - 1], json!({"path": format!("{}.nxs", N_FILES - 1)}));
+            let without = first(server.json(&asked(r#"{"fields":{"dataFileList":false}}"#)).await?.1);
+            assert_eq!(without["origdatablocks"][0].get("dataFileList"), None);
+            let only =
+                first(server.json(&asked(r#"{"fields":["dataFileList"],"limits":{"limit":1}}"#)).await?.1);
+            let blocks = only["origdatablocks"].as_array().ok_or("no blocks")?;
+            assert_eq!((blocks.len(), blocks[0].get("size")), (1, None));
+            assert_eq!(blocks[0]["dataFileList"].as_array().map(Vec::len), Some(N_FILES));
         }
-        let parts = first(server.json(&asked(r#"{"fields":["size","dataFileList.path"]}"#)).await?.1);
-        let block = &parts["origdatablocks"][1];
-        let files = block["dataFileList"].as_array().ok_or("no files")?;
-        assert_eq!((block["size"].as_i64(), files.len()), (Some(2), N_FILES));
-        assert_eq!(files[N_FILES - 1], json!({"path": format!("{}.nxs", N_FILES - 1)}));
-        let without = first(server.json(&asked(r#"{"fields":{"dataFileList":false}}"#)).await?.1);
-        assert_eq!(without["origdatablocks"][0].get("dataFileList"), None);
-        let only = first(server.json(&asked(r#"{"fields":["dataFileList"],"limits":{"limit":1}}"#)).await?.1);
-        let blocks = only["origdatablocks"].as_array().ok_or("no blocks")?;
-        assert_eq!((blocks.len(), blocks[0].get("size")), (1, None));
-        assert_eq!(blocks[0]["dataFileList"].as_array().map(Vec::len), Some(N_FILES));
     }
     Ok(())
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn blocks_are_listed_in_parts() -> Result<(), Failure> {
-    let server = with_files().await?;
-    let filter = r#"user1 GET /api/v3/origdatablocks?filter={"fields":["dataFileList.size"]}"#;
-    let (_, blocks) = server.json(filter).await?;
-    assert_eq!(blocks[1]["dataFileList"][N_FILES - 1], json!({"size": N_FILES - 1}));
-    let (_, dataset) =
-        server.json("user1 GET /api/v4/datasets/PID.pfx%2F1?include=origdatablocks&include=samples").await?;
-    assert_eq!(dataset["origdatablocks"][0]["dataFileList"].as_array().map(Vec::len), Some(N_FILES));
-    assert_eq!(dataset["samples"], json!([]));
-    let (_, stranger) = server.json("user2 GET /api/v3/datasets/PID.pfx%2F1").await?;
-    assert_eq!(stranger["statusCode"], 403);
+    for engine in Engine::all() {
+        let server = with_files(engine).await?;
+        let filter = r#"user1 GET /api/v3/origdatablocks?filter={"fields":["dataFileList.size"]}"#;
+        let (_, blocks) = server.json(filter).await?;
+        assert_eq!(blocks[1]["dataFileList"][N_FILES - 1], json!({"size": N_FILES - 1}));
+        let (_, dataset) = server
+            .json("user1 GET /api/v4/datasets/PID.pfx%2F1?include=origdatablocks&include=samples")
+            .await?;
+        assert_eq!(dataset["origdatablocks"][0]["dataFileList"].as_array().map(Vec::len), Some(N_FILES));
+        assert_eq!(dataset["samples"], json!([]));
+        let (_, stranger) = server.json("user2 GET /api/v3/datasets/PID.pfx%2F1").await?;
+        assert_eq!(stranger["statusCode"], 403);
+    }
     Ok(())
 }

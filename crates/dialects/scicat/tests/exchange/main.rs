@@ -2,7 +2,7 @@
 //!
 //! Each `tests/data/exchange/<resource>/<case>.http` is a run of requests against a server of its own, separated
 //! by empty lines; `<case>.out` beside it holds the answers. `BLESS=1 cargo test --test exchange` rewrites the
-//! answers: read the diff before the commit.
+//! answers: read the diff before the commit. Both engines give the same.
 //!
 //! ```text
 //! # A comment.
@@ -17,6 +17,8 @@
 //! in paths; `{{user1}}` is the id of that user. Headers follow the first line, the body follows them. The clock
 //! begins at 2026-02-01T10:00:00.000Z and goes on by a second before each request.
 
+#[path = "../../../../store/tests/support/engine.rs"]
+mod engine;
 mod files;
 mod history;
 mod outgoing;
@@ -30,12 +32,13 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use engine::Engine;
 use server::{Failure, Server, site};
 
 /// The only function that knows how a server is made and asked.
-async fn check(case: &Path) -> Result<(), Failure> {
+async fn check(engine: Engine, case: &Path) -> Result<(), Failure> {
     let text = fs::read_to_string(case)?;
-    let server = Server::start(site()).await?;
+    let server = Server::start(engine, site()).await?;
     let mut answers: Vec<Value> = Vec::new();
     let mut out = String::new();
     for request in requests(&text) {
@@ -98,14 +101,16 @@ fn cases() -> Result<Vec<PathBuf>, Failure> {
     Ok(cases)
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn exchanges() -> Result<(), Failure> {
     let cases = cases()?;
     assert!(!cases.is_empty(), "no cases found: a moved folder would pass silently");
     let mut failures = Vec::new();
-    for case in &cases {
-        if let Err(failure) = check(case).await {
-            failures.push(format!("{}: {failure}", case.display()));
+    for engine in Engine::all() {
+        for case in &cases {
+            if let Err(failure) = check(engine, case).await {
+                failures.push(format!("{} on {}: {failure}", case.display(), engine.name()));
+            }
         }
     }
     assert!(failures.is_empty(), "{} of {} cases:\n{}", failures.len(), cases.len(), failures.join("\n"));
@@ -113,9 +118,9 @@ async fn exchanges() -> Result<(), Failure> {
 }
 
 /// Every operation that the `OpenAPI` document names has a route.
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_documented_operation_is_served() -> Result<(), Failure> {
-    let server = Server::start(site()).await?;
+    let server = Server::start(Engine::Sqlite, site()).await?;
     let document = server.mount.openapi.clone();
     let paths = document["paths"].as_object().ok_or("no paths")?;
     let mut n_operations = 0;

@@ -9,6 +9,7 @@ use pinakes_scicat::Settings;
 use pinakes_scicat::jobs::actions;
 use serde_json::{Value, json};
 
+use crate::engine::Engine;
 use crate::server::{Failure, Server, site};
 
 /// Longest wait for what a server was sent.
@@ -118,7 +119,7 @@ const JOB: &str = r#"user1 POST /api/v4/jobs
 {"type":"do","ownerUser":"user1","jobParams":{"copies":"two","datasetList":[{"pid":"PID.pfx/1","files":[]}]}}"#;
 
 async fn server(settings: Settings) -> Result<Server, Failure> {
-    let server = Server::start(settings).await?;
+    let server = Server::start(Engine::Sqlite, settings).await?;
     assert_eq!(server.json(&format!("ingestor POST /api/v3/datasets\n{DATASET}")).await?.0, 201);
     Ok(server)
 }

@@ -12,6 +12,7 @@ use std::path::Path;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
+use crate::engine::Engine;
 use crate::server::{Failure, Server, site};
 
 /// A raw dataset, up to what differs.
@@ -119,11 +120,18 @@ fn text(made: &Value, field: &str) -> Result<String, Failure> {
     made[field].as_str().map(str::to_owned).ok_or_else(|| format!("no {field} in {made}").into())
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn roles() -> Result<(), Failure> {
+    for engine in Engine::all() {
+        roles_on(engine).await?;
+    }
+    Ok(())
+}
+
+async fn roles_on(engine: Engine) -> Result<(), Failure> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/roles.txt");
     let table = fs::read_to_string(&path)?;
-    let server = Server::start(site()).await?;
+    let server = Server::start(engine, site()).await?;
     let mut maker = Maker { server: &server, n: 0 };
     let mut callers: Vec<&str> = Vec::new();
     let (mut out, mut n_rows) = (String::new(), 0);

@@ -12,9 +12,11 @@ use pinakes_accounts::{Accounts, Clock, Entropy, Secret};
 use pinakes_http::{AskedUri, Context, Mount, TenantChoice};
 use pinakes_scicat::testing::Testing;
 use pinakes_scicat::{KINDS, Settings};
-use pinakes_store::{Catalogue, Kind, Limits, Location, Tenant};
+use pinakes_store::{Catalogue, Kind, Limits, Tenant};
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
+
+use crate::engine::Engine;
 
 /// Any error of a test.
 pub(crate) type Failure = Box<dyn std::error::Error>;
@@ -58,11 +60,11 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    pub(crate) async fn start(settings: Settings) -> Result<Self, Failure> {
+    pub(crate) async fn start(engine: Engine, settings: Settings) -> Result<Self, Failure> {
         let folder = tempfile::tempdir()?;
         let limits = Limits::default();
         let kinds: &'static [&'static Kind] = [pinakes_accounts::KINDS, KINDS].concat().leak();
-        let catalogue = Catalogue::open(Location::Folder(folder.path().into()), kinds, limits.clone())?;
+        let catalogue = Catalogue::open(engine.location(&folder)?, kinds, limits.clone())?;
         let tenant = catalogue.create_tenant("default", "a facility")?;
         let clock = Clock::fixed(BEGIN_MS);
         let account_settings = pinakes_accounts::Settings {

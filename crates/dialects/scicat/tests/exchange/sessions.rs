@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use crate::engine::Engine;
 use crate::server::{Failure, Server, site};
 
 /// Longer than a token lives.
@@ -9,7 +10,7 @@ const TOO_LATE_MS: i64 = 3_601_000;
 
 #[tokio::test]
 async fn an_expired_token_is_refused_everywhere() -> Result<(), Failure> {
-    let server = Server::start(site()).await?;
+    let server = Server::start(Engine::Sqlite, site()).await?;
     assert_eq!(server.json("user1 GET /api/v3/auth/whoami\n").await?.1["username"], "user1");
     server.clock.advance_ms(TOO_LATE_MS);
     let expected = json!({"message": "SESSION_EXPIRED", "error": "Unauthorized", "statusCode": 401});

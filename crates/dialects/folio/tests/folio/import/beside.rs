@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{AUTHORITIES, authority};
-use crate::server::{Engine, Failure, Server};
+use crate::engine::Engine;
+use crate::server::{Failure, Server};
 
 const N_RECORDS: u32 = 400;
 

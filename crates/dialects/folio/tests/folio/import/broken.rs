@@ -9,7 +9,8 @@ use std::fs;
 use std::path::Path;
 
 use super::{AUTHORITIES, BIBS, HOLDINGS};
-use crate::server::{Engine, Failure, Server};
+use crate::engine::Engine;
+use crate::server::{Failure, Server};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use pinakes_marc::{Encoding, Format, RecordKind, parse, records, sniff};

@@ -9,7 +9,8 @@ use pinakes_store::Limits;
 use serde_json::{Value, json};
 
 use super::{AUTHORITIES, BIBS, authority};
-use crate::server::{Engine, Failure, Server, site};
+use crate::engine::Engine;
+use crate::server::{Failure, Server, site};
 
 /// Bytes of one piece of garbage.
 const PIECE_BYTES: usize = 256 << 10;
