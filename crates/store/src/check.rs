@@ -8,6 +8,7 @@ use crate::document::Taken;
 use crate::plan::many_table;
 use crate::session::{Cell, Flavour, Row};
 use crate::statements::one_columns;
+use crate::whole_lists;
 use crate::{Arity, Column, Kind, Result, View, text};
 
 /// Findings listed per kind at most; more are counted.
@@ -235,12 +236,28 @@ fn check_counts(
     // While a bulk load counts in memory, records alone are counted.
     let is_behind = is_behind(&mut view.session, kind.name)?;
     counts.retain(|at, _| !is_behind || at.0 == RECORDS);
-    let stored = view.session.all(
-        "SELECT facet, class, value, CAST(sum(n) AS bigint) FROM facet WHERE kind = ?1 AND facet <> ?2 \
+    let mut stored: HashMap<(String, i64, String), i64> = view
+        .session
+        .all(
+            "SELECT facet, class, value, CAST(sum(n) AS bigint) FROM facet WHERE kind = ?1 AND facet <> ?2 \
          GROUP BY facet, class, value HAVING sum(n) <> 0",
-        &[kind.name.into(), CHANGES.into()],
-        |row| Ok(((row.text(0)?, row.int(1)?, row.text(2)?), row.int(3)?)),
-    )?;
+            &[kind.name.into(), CHANGES.into()],
+            |row| Ok(((row.text(0)?, row.int(1)?, row.text(2)?), row.int(3)?)),
+        )?
+        .into_iter()
+        .collect();
+    if view.session.flavour() == Flavour::Sqlite {
+        for facet in kind.facets {
+            for (class, values, n) in whole_lists::by_class(&mut view.session, kind, facet.name)? {
+                for value in values {
+                    for class in [ALL_CLASSES, class.0] {
+                        *stored.entry((facet.name.to_owned(), class, value.clone())).or_default() += n;
+                    }
+                }
+            }
+        }
+        stored.retain(|_, n| *n != 0);
+    }
     for (at, n) in stored.into_iter().filter(|(at, _)| !is_behind || at.0 == RECORDS) {
         let true_n = counts.remove(&at).unwrap_or(0);
         if n != true_n {

@@ -13,7 +13,7 @@ use crate::document::{CountedValues, Taken};
 use crate::marks::{Mark, MarkHasher};
 use crate::postgres::PgSession;
 use crate::session::{Cell, Flavour, Session};
-use crate::{Class, Kind, Result};
+use crate::{Class, Counts, Kind, Result};
 
 /// Stands for all classes together.
 pub(crate) const ALL_CLASSES: i64 = 0;
@@ -32,17 +32,17 @@ const COUNTS_PUT_OFF: usize = 1_000_000;
 
 /// A list of values, or one value, that a facet counts in records of a class.
 #[derive(Debug, Clone, Copy)]
-struct Counted {
-    kind: &'static Kind,
+pub(crate) struct Counted {
+    pub(crate) kind: &'static Kind,
     /// Index of the facet.
     facet: usize,
-    class: Class,
+    pub(crate) class: Class,
     /// Of the list or the value.
     mark: Mark,
 }
 
 impl Counted {
-    fn facet_name(&self) -> &'static str {
+    pub(crate) fn facet_name(&self) -> &'static str {
         self.kind.facets[self.facet].name
     }
 }
@@ -66,7 +66,8 @@ impl Hash for Counted {
 
 /// How many records have each of the lists, with its values.
 type Lists = HashMap<Counted, (i64, Arc<CountedValues>), MarkHasher>;
-type List = (Counted, (i64, Arc<CountedValues>));
+/// One of them.
+pub(crate) type List = (Counted, (i64, Arc<CountedValues>));
 
 /// Differences not written yet. Those of all classes together are summed when they are written.
 #[derive(Debug, Default)]
@@ -103,6 +104,11 @@ impl Counters {
         self.loads.push((kind.name, false));
     }
 
+    /// Whether no load begins or ends.
+    pub(crate) fn loads_nothing(&self) -> bool {
+        self.loads.is_empty()
+    }
+
     /// Counts the lists of a record that is counted already.
     pub(crate) fn count_lists(&mut self, kind: &'static Kind, taken: &Taken, difference: i64) {
         for (facet, values) in &taken.counted {
@@ -137,7 +143,7 @@ impl Counters {
     }
 
     /// The same together with others.
-    fn flush_with(&mut self, session: &mut Session<'_>, more: &[Count<'_>]) -> Result<()> {
+    pub(crate) fn flush_with(&mut self, session: &mut Session<'_>, more: &[Count<'_>]) -> Result<()> {
         let lists = self.take_lists();
         let all = self.drain(&lists, more);
         if let Session::Postgres(session) = session {
@@ -171,6 +177,20 @@ impl Counters {
         }
         let values = postgres_values(&all, session.slot);
         session.commit(Some((ADD_ALL, &values)))
+    }
+
+    /// Takes the lists out that may be counted as wholes.
+    pub(crate) fn take_long_lists(&mut self) -> Vec<List> {
+        let is_long = |list: &Counted, counted: &mut (i64, Arc<CountedValues>)| {
+            let counts = list.kind.facets[list.facet].counts;
+            counted.0 != 0 && matches!(counts, Counts::Strings(_)) && counted.1.is_long()
+        };
+        self.lists.extract_if(is_long).collect()
+    }
+
+    /// Such a list, to be counted value by value.
+    pub(crate) fn put_back(&mut self, (list, counted): List) {
+        self.lists.insert(list, counted);
     }
 
     fn take_lists(&mut self) -> Vec<List> {
@@ -230,7 +250,7 @@ pub(crate) struct Settlement {
 }
 
 /// Kind, facet, class, value, difference.
-type Count<'a> = (&'static str, &'static str, Class, &'a str, i64);
+pub(crate) type Count<'a> = (&'static str, &'static str, Class, &'a str, i64);
 
 impl PutOff {
     /// Whether no load is under way.

@@ -162,6 +162,10 @@ impl CountedValues {
         Self { mark, values }
     }
 
+    pub(crate) fn is_long(&self) -> bool {
+        LONG_LIST <= self.values.len()
+    }
+
     /// Of the list.
     pub(crate) fn mark(&self) -> Mark {
         self.mark

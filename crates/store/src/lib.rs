@@ -56,6 +56,7 @@ mod text;
 mod texts;
 mod txn;
 mod view;
+mod whole_lists;
 
 pub use catalogue::{Catalogue, Location, TenantInfo};
 pub use copy::{Copied, CopiedKind, CopyProgress, CopyStage, copy_catalogue, copy_tenant};

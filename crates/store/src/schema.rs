@@ -2,7 +2,7 @@
 //!
 //! For a kind `x`: `k_x` one narrow row a record, `b_x` the bodies, `x_x_<column>` the values of a many-valued
 //! column, `m_x` chunks of member lists, `t_x` the text index. Shared by all kinds: `meta`, `kind`, `class`,
-//! `facet`, `identifier`, `link`, `tombstone`, `staging`, `text_mark`, `lease`.
+//! `facet`, `facet_list`, `identifier`, `link`, `tombstone`, `staging`, `text_mark`, `lease`.
 
 use crate::counters::{CHANGES, Counters, RECORDS, is_behind};
 use crate::document::Taken;
@@ -13,6 +13,7 @@ use crate::plan::many_table;
 use crate::session::{Flavour, Session};
 use crate::statements::KindStatements;
 use crate::txn::ensure_class;
+use crate::whole_lists;
 use crate::{Arity, Index, Kind, Result, StoreError, Text, Type, Uniqueness};
 
 /// Version of the table layout; a larger one in a file was written by a newer program.
@@ -37,6 +38,7 @@ INSERT OR IGNORE INTO meta (name, value) VALUES ('sequence', 0), ('list', 0);
 /// Errors: the tables were written by a newer program.
 pub(crate) fn apply(session: &mut Session<'_>, kinds: &[&'static Kind], place: &str) -> Result<()> {
     session.batch(BASE)?;
+    session.batch(whole_lists::TABLE)?;
     leases::create_table(session)?;
     let found = session.first("SELECT value FROM meta WHERE name = 'format'", &[], |row| row.int(0))?;
     match found {
@@ -191,6 +193,7 @@ fn remake(session: &mut Session<'_>, kind: &'static Kind, many_tables: &str) -> 
     ] {
         session.execute(sql, &[name.into()])?;
     }
+    whole_lists::forget(session, kind)?;
     create_tables(session, kind)?;
     create_text(session, kind)?;
     refill(session, kind)?;
@@ -267,6 +270,7 @@ pub(crate) fn recount(session: &mut Session<'_>, kind: &'static Kind) -> Result<
     tracing::info!(kind = name, "counting anew after a bulk load that did not end");
     let sql = "DELETE FROM facet WHERE kind = ?1 AND facet NOT IN (?2, ?3)";
     session.execute(sql, &[name.into(), RECORDS.into(), CHANGES.into()])?;
+    whole_lists::forget(session, kind)?;
     let sql = format!("SELECT key, body FROM \"b_{name}\" WHERE ?1 < key ORDER BY key LIMIT {STEP_ROWS}");
     let mut counters = Counters::default();
     let mut last = i64::MIN;

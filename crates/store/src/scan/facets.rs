@@ -1,6 +1,6 @@
 //! Counts by value: read where they are kept, otherwise computed on as little of each row as decides them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 
 use rusqlite::types::ValueRef;
@@ -12,6 +12,7 @@ use crate::document::{count as count_values, day_text};
 use crate::plan::many_table;
 use crate::session::{Cell, Flavour, Row};
 use crate::view::State;
+use crate::whole_lists;
 use crate::{Arity, Column, Counts, FacetCount, Path, Result, Type, View};
 
 impl Scan {
@@ -71,9 +72,18 @@ impl Scan {
                 )
             }
         };
-        view.session.all(&sql, &values, |row| {
-            Ok(FacetCount { value: row.text(0)?, n_records: row.int(1)?.cast_unsigned() })
-        })
+        let mut counts = view.session.all(&sql, &values, |row| Ok((row.text(0)?, row.int(1)?)))?;
+        let has_lists =
+            self.kind.facet_named(facet).is_some_and(|it| matches!(it.counts, Counts::Strings(_)));
+        if has_lists && view.session.flavour() == Flavour::Sqlite {
+            let classes = self.plan.classes.as_ref().map(|it| it.numbers.as_slice());
+            let lists = whole_lists::summed(&mut view.session, self.kind, facet, classes)?;
+            if !lists.is_empty() {
+                counts = with_lists(counts, lists);
+            }
+        }
+        let counts = counts.into_iter().map(|(value, n)| FacetCount { value, n_records: n.cast_unsigned() });
+        Ok(counts.collect())
     }
 
     /// The column that holds what a facet counts.
@@ -158,6 +168,17 @@ impl Scan {
             })
             .collect())
     }
+}
+
+/// Counts of single values, with what lists count on top; largest value first.
+fn with_lists(counts: Vec<(String, i64)>, lists: Vec<(Vec<String>, i64)>) -> Vec<(String, i64)> {
+    let mut sums: BTreeMap<String, i64> = counts.into_iter().collect();
+    for (values, n) in lists {
+        for value in values {
+            *sums.entry(value).or_default() += n;
+        }
+    }
+    sums.into_iter().rev().filter(|it| it.1 != 0).collect()
 }
 
 /// A facet whose values a column holds.

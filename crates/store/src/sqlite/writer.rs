@@ -19,6 +19,7 @@ use crate::session::Session;
 use crate::tenant::{Company, Job, Statistics, WriteTimes};
 use crate::txn::Numbers;
 use crate::view::{Shared, State};
+use crate::whole_lists::{Changed, WholeLists};
 use crate::{Class, Kind, Result, StoreError, Text, Txn, View, text};
 
 /// Classes that the writer remembers at most.
@@ -47,6 +48,7 @@ pub(super) struct Writer {
     /// Classes known to be stored, so that most inserts ask nothing.
     classes: HashSet<(&'static str, Class)>,
     put_off: PutOff,
+    whole_lists: WholeLists,
 }
 
 impl Writer {
@@ -71,6 +73,7 @@ impl Writer {
             n_batches: Cell::new(0),
             classes: HashSet::new(),
             put_off: PutOff::default(),
+            whole_lists: WholeLists::default(),
         }
     }
 
@@ -119,8 +122,9 @@ impl Writer {
         let result =
             result.and_then(|settlement| Ok(self.connection.execute_batch("COMMIT").map(|()| settlement)?));
         match result {
-            Ok(settlement) => {
+            Ok((settlement, lists)) => {
                 self.put_off.committed(settlement);
+                self.whole_lists.committed(lists);
                 if classes.len() < CLASSES {
                     self.classes = classes;
                 }
@@ -164,7 +168,7 @@ impl Writer {
         first: Box<dyn Job>,
         parts: &mut Vec<Part>,
         classes: &mut HashSet<(&'static str, Class)>,
-    ) -> Result<Settlement> {
+    ) -> Result<(Settlement, Changed)> {
         let is_load = first.company() == Company::Alone;
         let (mut sums, mut next) = (Sums::default(), Some(first));
         let mut undone = Vec::new();
@@ -196,12 +200,17 @@ impl Writer {
         }
         classes.extend(sums.classes);
         let mut session = Session::Sqlite(&self.connection);
+        let lists = if self.put_off.is_empty() && sums.counters.loads_nothing() {
+            self.whole_lists.flush(&mut sums.counters, &mut session)?
+        } else {
+            Changed::default()
+        };
         let settlement = self.put_off.flush(&mut sums.counters, &mut session)?;
         let numbers = sums.numbers;
         session.execute("UPDATE meta SET value = ?1 WHERE name = 'sequence'", &[numbers.sequence.into()])?;
         session.execute("UPDATE meta SET value = ?1 WHERE name = 'list'", &[numbers.list.into()])?;
         self.n_texts_owed.set(self.n_texts_owed.get() + sums.n_texts.max(1));
-        Ok(settlement)
+        Ok((settlement, lists))
     }
 
     fn begin(&self, sums: &mut Sums) -> Result<()> {

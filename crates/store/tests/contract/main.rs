@@ -18,5 +18,6 @@ mod records;
 mod redeclare;
 mod search;
 mod tenants;
+mod whole_lists;
 mod wire;
 mod writes;
