@@ -63,7 +63,7 @@ pub struct Limits {
     pub standby_lag_ms: u64,
     /// Size of the write-ahead log at which it is written back, in bytes (64 MiB).
     pub log_bytes: u64,
-    /// Records that the text index may be behind before writes wait for it (20,000).
+    /// Records that the text index may be behind before it follows between writes, which wait for it (20,000).
     pub text_lag_records: u64,
 
     /// Accounts kept resolved, by token (10,000).

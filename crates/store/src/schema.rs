@@ -16,8 +16,9 @@ use crate::txn::ensure_class;
 use crate::whole_lists;
 use crate::{Arity, Index, Kind, Result, StoreError, Text, Type, Uniqueness};
 
-/// Version of the table layout; a larger one in a file was written by a newer program.
-pub(crate) const FORMAT: i64 = 1;
+/// Version of the table layout; a larger one in a file was written by a newer program. 2: lists are counted as wholes,
+/// which a program that knows 1 would not add up.
+pub(crate) const FORMAT: i64 = 2;
 
 const BASE: &str = "
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL, text TEXT) WITHOUT ROWID, STRICT;
@@ -45,7 +46,10 @@ pub(crate) fn apply(session: &mut Session<'_>, kinds: &[&'static Kind], place: &
         Some(found) if FORMAT < found => {
             return Err(StoreError::Newer { place: place.to_owned(), found, known: FORMAT });
         }
-        Some(_) => {}
+        Some(FORMAT) => {}
+        Some(_) => {
+            session.execute("UPDATE meta SET value = ?1 WHERE name = 'format'", &[FORMAT.into()])?;
+        }
         None => {
             session.execute("INSERT INTO meta (name, value) VALUES ('format', ?1)", &[FORMAT.into()])?;
         }

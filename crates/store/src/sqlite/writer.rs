@@ -44,6 +44,7 @@ pub(super) struct Writer {
     text_behind: Cell<Option<&'static Kind>>,
     /// Records written since the text index last followed them.
     n_texts_owed: Cell<usize>,
+    /// Batches written, so that not each looks how far the text index is behind.
     n_batches: Cell<u64>,
     /// Classes known to be stored, so that most inserts ask nothing.
     classes: HashSet<(&'static str, Class)>,
@@ -200,6 +201,7 @@ impl Writer {
         }
         classes.extend(sums.classes);
         let mut session = Session::Sqlite(&self.connection);
+        // A load counts its lists in memory.
         let lists = if self.put_off.is_empty() && sums.counters.loads_nothing() {
             self.whole_lists.flush(&mut sums.counters, &mut session)?
         } else {

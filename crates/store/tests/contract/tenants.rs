@@ -172,6 +172,25 @@ fn a_backup_is_a_whole_state() {
 }
 
 #[test]
+fn a_file_of_an_older_layout_gets_the_number_of_this_one() {
+    let place = sqlite();
+    drop(place.tenant(ALL));
+    let format = || -> i64 {
+        let file = rusqlite::Connection::open(place.file("t")).expect("the file");
+        let sql = "SELECT value FROM meta WHERE name = 'format'";
+        file.query_row(sql, [], |row| row.get(0)).expect("a number")
+    };
+    let newest = format();
+    let file = rusqlite::Connection::open(place.file("t")).expect("the file");
+    file.execute("UPDATE meta SET value = 1 WHERE name = 'format'", []).expect("an update");
+    drop(file);
+    assert_eq!(format(), 1);
+    drop(place.tenant(ALL));
+    assert_eq!(format(), newest);
+    assert!(1 < newest);
+}
+
+#[test]
 fn a_newer_format_is_refused() {
     let place = sqlite();
     drop(place.tenant(ALL));

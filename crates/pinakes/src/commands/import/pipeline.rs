@@ -242,7 +242,9 @@ fn write_one(
     }
     rejected.sort_by_key(|it| it.line);
     rejected.iter().try_for_each(reject)?;
-    // A thread that is gone leaves it to this one.
-    used.send((ready, pieces)).ok();
+    if let Err(unsent) = used.send((ready, pieces)) {
+        // The thread is gone: this one gives the memory back.
+        drop(unsent);
+    }
     Ok(batch.failure)
 }
