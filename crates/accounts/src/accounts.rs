@@ -203,6 +203,12 @@ impl Accounts {
         written?.0.ok_or_else(|| AccountsError::UnknownToken(id.into()))
     }
 
+    /// 32 bytes that follow from the tenant's secret and `purpose`: for tokens whose text is computed rather than kept.
+    /// Nobody without the secret can tell them, and no web token is signed with the like.
+    pub fn derived(&self, tenant: &str, purpose: &str) -> [u8; 32] {
+        jwt::hmac(&self.0.settings.secret.key_of(tenant), format!("derived:{purpose}").as_bytes())
+    }
+
     /// Signs claims as they are, for programs that bring their own times.
     pub fn sign(&self, tenant: &str, claims: &Map<String, Value>) -> String {
         jwt::sign(&self.0.settings.secret.key_of(tenant), claims)

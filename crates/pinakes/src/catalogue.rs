@@ -15,7 +15,14 @@ use crate::config::{Config, Misuse};
 
 /// Every kind of every dialect.
 static KINDS: LazyLock<Vec<&'static Kind>> = LazyLock::new(|| {
-    [pinakes_accounts::KINDS, pinakes_scicat::KINDS, pinakes_labe::KINDS, pinakes_folio::kinds()].concat()
+    let dialects = [
+        pinakes_accounts::KINDS,
+        pinakes_scicat::KINDS,
+        pinakes_labe::KINDS,
+        pinakes_folio::kinds(),
+        pinakes_dataverse::kinds(),
+    ];
+    dialects.concat()
 });
 
 /// Name of the secret that a database keeps for all servers over it.

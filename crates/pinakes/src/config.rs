@@ -41,6 +41,8 @@ pub(crate) struct Config {
     pub(crate) labe: pinakes_labe::Settings,
     /// The FOLIO dialect.
     pub(crate) folio: pinakes_folio::Settings,
+    /// The Dataverse dialect.
+    pub(crate) dataverse: pinakes_dataverse::Settings,
 }
 
 /// The table `[server]`.
@@ -176,7 +178,18 @@ mod tests {
         let tables = keys_of("");
         assert_eq!(
             tables,
-            ["server", "limits", "tenants", "databases", "accounts", "blobs", "scicat", "labe", "folio"]
+            [
+                "server",
+                "limits",
+                "tenants",
+                "databases",
+                "accounts",
+                "blobs",
+                "scicat",
+                "labe",
+                "folio",
+                "dataverse"
+            ]
         );
         // The keys of `[databases]` are names of tenants.
         for table in tables.into_iter().filter(|it| it != "databases") {

@@ -79,7 +79,8 @@ async fn serve_until_told(house: House, testing: Testing, notes: &[String]) -> a
     let shell = Shell::new(context.clone())?
         .mount(pinakes_scicat::mount(context.clone(), config.scicat, testing))
         .mount(labe)
-        .mount(pinakes_folio::mount(context, config.folio))
+        .mount(pinakes_folio::mount(context.clone(), config.folio))
+        .mount(pinakes_dataverse::mount(context, config.dataverse))
         .access_log(config.server.access_log);
     let listener = listen(config.server.listen)?;
     let url = format!("http://{}", listener.local_addr()?);

@@ -1,0 +1,179 @@
+//! What every handler starts from: the server's parts, who asks for which tenant, and the request's own parts.
+
+use std::collections::HashSet;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::body::Body;
+use bytes::Bytes;
+use http::request::Parts;
+use http::{HeaderMap, Method, Uri};
+use pinakes_http::{Context, Db, RequestScope, Stage, body, stages};
+use serde_json::{Map, Value};
+
+use crate::asker::{self, Asker};
+use crate::error::ApiError;
+use crate::ids::{Ids, Ranges};
+use crate::query::Query;
+use crate::settings::Settings;
+use crate::{bootstrap, clock};
+
+/// The dialect's state: cheap to clone.
+#[derive(Clone)]
+pub struct Dataverse {
+    /// The server's shared parts.
+    pub context: Context,
+    /// The operator's settings.
+    pub settings: Arc<Settings>,
+    ranges: Ranges,
+    /// Tenants that were found to hold what a new server must have.
+    prepared: Arc<Mutex<HashSet<String>>>,
+}
+
+impl Dataverse {
+    /// Of its parts.
+    pub fn new(context: Context, settings: Settings) -> Self {
+        Self { context, settings: Arc::new(settings), ranges: Ranges::default(), prepared: Arc::default() }
+    }
+
+    /// Milliseconds since 1970.
+    pub fn now_ms(&self) -> i64 {
+        self.context.clock().now_ms()
+    }
+
+    /// Now, as Dataverse writes it: `2026-01-31T10:20:30Z`.
+    pub fn now(&self) -> String {
+        clock::instant(self.now_ms())
+    }
+
+    /// Numbers for new objects, see [`Ids`].
+    pub async fn ids(&self, db: &Db, n: i64) -> Result<Ids, ApiError> {
+        self.ranges.take(db, n).await
+    }
+
+    /// Sees to it that the tenant has its root collection, roles and licences; free once it was seen.
+    pub async fn prepare(&self, db: &Db) -> Result<(), ApiError> {
+        let name = db.tenant().name();
+        if self.seen().contains(name) {
+            return Ok(());
+        }
+        bootstrap::prepare(self, db).await?;
+        self.seen().insert(name.to_owned());
+        Ok(())
+    }
+
+    fn seen(&self) -> std::sync::MutexGuard<'_, HashSet<String>> {
+        self.prepared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A request.
+pub struct Call {
+    /// The dialect's state.
+    pub app: Dataverse,
+    /// Who asks.
+    pub asker: Asker,
+    /// The parameters behind `?`.
+    pub query: Query,
+    /// The request's header fields.
+    pub headers: HeaderMap,
+    /// The method.
+    pub method: Method,
+    /// The URI as the client sent it.
+    pub uri: Uri,
+    db: Db,
+    params: Vec<(String, String)>,
+    /// Behind a lock only because bodies are not `Sync`; never contended.
+    body: Mutex<Body>,
+}
+
+impl Call {
+    /// Finds the tenant and who asks.
+    ///
+    /// Errors: an unknown tenant; a credential that stands for nobody (401).
+    pub(crate) async fn admit(
+        app: Dataverse,
+        params: Vec<(String, String)>,
+        parts: Parts,
+        body: Body,
+    ) -> Result<Self, ApiError> {
+        let db = app.context.db(&parts.headers)?;
+        app.prepare(&db).await?;
+        let query = Query::parse(parts.uri.query().unwrap_or_default());
+        let peer: Option<IpAddr> =
+            RequestScope::current().and_then(|it| it.peer()).map(|it| it.ip().to_canonical());
+        let asker = asker::of(&app, &db, &parts, &query, peer).await?;
+        let (headers, method, uri) = (parts.headers, parts.method, parts.uri);
+        Ok(Self { app, asker, query, headers, method, uri, db, params, body: Mutex::new(body) })
+    }
+
+    /// The tenant's data.
+    pub fn db(&self) -> &Db {
+        &self.db
+    }
+
+    /// The tenant's name.
+    pub fn tenant(&self) -> &str {
+        self.db.tenant().name()
+    }
+
+    /// A part of the path, decoded; empty when the route has none of that name.
+    pub fn param(&self, name: &str) -> &str {
+        self.params.iter().find(|(it, _)| it == name).map_or("", |(_, value)| value)
+    }
+
+    /// Numbers for new objects, see [`Ids`]. Ask for as many as the write may need at most.
+    pub async fn ids(&self, n: i64) -> Result<Ids, ApiError> {
+        self.app.ids(&self.db, n).await
+    }
+
+    /// A header's text.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name)?.to_str().ok()
+    }
+
+    /// Where clients reach the server, without a slash at the end.
+    pub fn site_url(&self) -> String {
+        let configured = self.app.settings.site_url.trim_end_matches('/');
+        if !configured.is_empty() {
+            return configured.to_owned();
+        }
+        format!("http://{}", self.header("host").unwrap_or("localhost"))
+    }
+
+    /// The body as it comes, for what is streamed.
+    pub fn take_body(&mut self) -> Body {
+        std::mem::replace(self.body.get_mut().unwrap_or_else(PoisonError::into_inner), Body::empty())
+    }
+
+    /// The whole body within the ordinary bound.
+    pub async fn bytes(&mut self) -> Result<Bytes, ApiError> {
+        let limits = self.app.context.limits().clone();
+        let body = self.take_body();
+        Ok(body::receive(&self.headers, body, limits.body_bytes, &limits).await?)
+    }
+
+    /// The whole body as text, without blanks around it.
+    pub async fn text(&mut self) -> Result<String, ApiError> {
+        let bytes = self.bytes().await?;
+        let text = std::str::from_utf8(&bytes);
+        let text = text.map_err(|error| ApiError::bad_request(format!("The body is not UTF-8: {error}")))?;
+        Ok(text.trim().to_owned())
+    }
+
+    /// The body as JSON. Errors: 400 `Error parsing Json: …`.
+    pub async fn json(&mut self) -> Result<Value, ApiError> {
+        let bytes = self.bytes().await?;
+        let limits = self.app.context.limits();
+        let parsed = stages::timed(Stage::Parse, || body::parse_json(&bytes, limits));
+        parsed.map_err(|fault| ApiError::bad_request(format!("Error parsing Json: {fault}")))
+    }
+
+    /// The body as a JSON object. Errors: 400 `Error parsing Json: …`.
+    pub async fn object(&mut self) -> Result<Map<String, Value>, ApiError> {
+        match self.json().await? {
+            Value::Object(map) => Ok(map),
+            _ => Err(ApiError::bad_request("Error parsing Json: expected an object")),
+        }
+    }
+}

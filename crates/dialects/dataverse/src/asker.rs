@@ -1,0 +1,138 @@
+//! Who asks: API tokens, signed URLs, private URLs, or nobody (section 0.3 of the contract).
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use http::request::Parts;
+use pinakes_http::{Db, RequestScope};
+use pinakes_store::{View, Weight};
+
+use crate::app::Dataverse;
+use crate::error::ApiError;
+use crate::query::Query;
+use crate::signing;
+use crate::tokens::{self, Bearer};
+use crate::users::{self, User};
+
+/// Who asks.
+#[derive(Debug, Clone, Default)]
+pub struct Asker {
+    /// The account; none for guests and for holders of a private URL.
+    pub user: Option<Arc<User>>,
+    /// The private URL that came as the token.
+    pub preview: Option<Preview>,
+    /// The address of the client, for groups of addresses.
+    pub peer: Option<IpAddr>,
+    /// The text of the API token that came, which its owner may be told again.
+    pub token: Option<String>,
+    /// Whether a signed URL stands for the user.
+    pub is_signed: bool,
+}
+
+/// What a private URL lets its holder see.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Preview {
+    /// The dataset.
+    pub dataset: i64,
+    /// Whether fields that name authors are withheld.
+    pub anonymized: bool,
+}
+
+impl Asker {
+    /// How role assignments name the caller: `@user`, `#42` for the private URL of dataset 42, or `:guest`.
+    pub fn identifier(&self) -> String {
+        match (&self.user, self.preview) {
+            (Some(user), _) => user.identifier(),
+            (None, Some(preview)) => format!("#{}", preview.dataset),
+            (None, None) => ":guest".to_owned(),
+        }
+    }
+
+    /// Whether the caller may do everything.
+    pub fn is_superuser(&self) -> bool {
+        self.user.as_ref().is_some_and(|it| it.superuser)
+    }
+
+    /// Whether nobody is logged in.
+    pub fn is_guest(&self) -> bool {
+        self.user.is_none()
+    }
+
+    /// The account. Errors: 401 when there is none.
+    pub fn user(&self) -> Result<&Arc<User>, ApiError> {
+        self.user.as_ref().ok_or_else(|| {
+            ApiError::unauthorized("Only authenticated users can perform the requested operation")
+        })
+    }
+
+    /// The account of a superuser. Errors: 401 for guests, 403 with `message` for others.
+    pub fn superuser(&self, message: &str) -> Result<&Arc<User>, ApiError> {
+        let user = self.user()?;
+        if user.superuser { Ok(user) } else { Err(ApiError::forbidden(message)) }
+    }
+}
+
+/// Header that carries the API token.
+const KEY_HEADER: &str = "x-dataverse-key";
+
+/// The token of a request: header, then parameter, then `Authorization: Bearer`.
+fn token_of<'a>(parts: &'a Parts, query: &'a Query) -> Option<&'a str> {
+    let header = |name| parts.headers.get(name).and_then(|it| it.to_str().ok()).map(str::trim);
+    let bearer = || header("authorization")?.strip_prefix("Bearer ").map(str::trim);
+    let named = header(KEY_HEADER).filter(|it| !it.is_empty()).or_else(|| query.filled("key"));
+    named.or_else(bearer)
+}
+
+/// Finds out who asks.
+///
+/// Errors: 401 `Bad API key` for a token that stands for nobody, 401 for a signed URL that does not hold.
+pub(crate) async fn of(
+    app: &Dataverse,
+    db: &Db,
+    parts: &Parts,
+    query: &Query,
+    peer: Option<IpAddr>,
+) -> Result<Asker, ApiError> {
+    let guest = Asker { peer, ..Asker::default() };
+    // The paths of builtin users have a parameter of the same name that is no token.
+    let is_other_key = parts.uri.path().contains("/builtin-users");
+    let asker = match token_of(parts, query).filter(|_| !is_other_key) {
+        Some(token) => with_token(app, db, token, guest).await?,
+        None if query.get("until").is_some() && query.get("token").is_some() => {
+            let user = signing::verified_user(app, db.tenant().name(), parts, query)?;
+            let found = db.read(Weight::Point, move |view| users::by_name(view, &user)).await?;
+            let user = found.filter(|it| !it.deactivated);
+            let user = user.ok_or_else(|| ApiError::unauthorized("Bad signed URL"))?;
+            Asker { user: Some(Arc::new(user)), is_signed: true, ..guest }
+        }
+        None => guest,
+    };
+    if let (Some(scope), Some(user)) = (RequestScope::current(), &asker.user) {
+        scope.set_username(&user.name);
+    }
+    Ok(asker)
+}
+
+/// The caller whose token this is. Errors: 401 `Bad API key`.
+pub(crate) async fn with_token(
+    app: &Dataverse,
+    db: &Db,
+    token: &str,
+    guest: Asker,
+) -> Result<Asker, ApiError> {
+    let (id, now_ms) = (tokens::id_of(token), app.now_ms());
+    let find = move |view: &mut View<'_>| -> Result<_, ApiError> {
+        Ok(match tokens::bearer(view, &id, now_ms)? {
+            Some(Bearer::User(user)) => users::by_id(view, user)?.map(|it| (Some(it), None)),
+            Some(Bearer::Preview(preview)) => Some((None, Some(preview))),
+            None => None,
+        })
+    };
+    match db.read(Weight::Point, find).await? {
+        Some((Some(user), _)) if user.deactivated => Err(ApiError::unauthorized("User deactivated")),
+        Some((user, preview)) => {
+            Ok(Asker { user: user.map(Arc::new), preview, token: Some(token.to_owned()), ..guest })
+        }
+        None => Err(ApiError::unauthorized("Bad API key")),
+    }
+}

@@ -1,0 +1,58 @@
+//! Instants as Dataverse writes them (section 0.2 of the contract).
+
+use time::OffsetDateTime;
+use time::format_description::FormatItem;
+use time::macros::format_description;
+
+const INSTANT: &[FormatItem<'_>] = format_description!("[year]-[month]-[day]T[hour]:[minute]:[second]Z");
+const DATE: &[FormatItem<'_>] = format_description!("[year]-[month]-[day]");
+const LONG: &[FormatItem<'_>] =
+    format_description!("[weekday repr:short] [month repr:short] [day] [hour]:[minute]:[second] UTC [year]");
+const PRECISE: &[FormatItem<'_>] =
+    format_description!("[year]-[month]-[day] [hour]:[minute]:[second].[subsecond digits:3]");
+
+fn written(ms: i64, form: &[FormatItem<'_>]) -> String {
+    let at = OffsetDateTime::from_unix_timestamp_nanos(i128::from(ms) * 1_000_000);
+    at.ok().and_then(|it| it.format(form).ok()).unwrap_or_default()
+}
+
+/// `2026-01-31T10:20:30Z`, from milliseconds since 1970.
+pub fn instant(ms: i64) -> String {
+    written(ms, INSTANT)
+}
+
+/// `2026-01-31`.
+pub fn date(ms: i64) -> String {
+    written(ms, DATE)
+}
+
+/// `Sat Jan 31 10:20:30 UTC 2026`, as locks have it.
+pub fn long(ms: i64) -> String {
+    written(ms, LONG)
+}
+
+/// `2027-01-31 10:20:30.123`, as tokens have it.
+pub fn precise(ms: i64) -> String {
+    written(ms, PRECISE)
+}
+
+/// Milliseconds since 1970 of an instant in the first form.
+pub fn parse(text: &str) -> Option<i64> {
+    let at = OffsetDateTime::parse(text, &time::format_description::well_known::Rfc3339).ok()?;
+    i64::try_from(at.unix_timestamp_nanos() / 1_000_000).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instants_have_four_forms() {
+        let ms = 1_769_854_830_123;
+        assert_eq!(instant(ms), "2026-01-31T10:20:30Z");
+        assert_eq!(date(ms), "2026-01-31");
+        assert_eq!(long(ms), "Sat Jan 31 10:20:30 UTC 2026");
+        assert_eq!(precise(ms), "2026-01-31 10:20:30.123");
+        assert_eq!(parse("2026-01-31T10:20:30Z"), Some(1_769_854_830_000));
+    }
+}

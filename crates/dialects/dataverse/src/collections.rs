@@ -1,0 +1,179 @@
+//! Collections, which the original calls dataverses: `/api/dataverses` (section 2 of the contract).
+
+use pinakes_store::{Column, Expr, Index, Kind, Txn, Type, View};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::error::ApiError;
+use crate::permissions::Place;
+use crate::stored;
+
+/// Collections by number: body is a [`Collection`].
+pub(crate) static COLLECTION: Kind = Kind {
+    columns: &[Column::one("alias", Type::Folded), Column::one("parent", Type::Integer)],
+    indexes: &[Index::unique(&["alias"]), Index::on(&["parent"])],
+    ..Kind::named("dataverse_collection")
+};
+
+/// The number of the root collection.
+pub(crate) const ROOT: i64 = 1;
+/// Deepest nesting of collections that is followed.
+pub(crate) const DEPTH: usize = 64;
+
+/// A collection.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Collection {
+    /// Number.
+    pub id: i64,
+    /// Short name, unique whatever its case.
+    pub alias: String,
+    /// Name.
+    pub name: String,
+    /// The collection it lies in; none for the root.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent: Option<i64>,
+    /// Institution.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub affiliation: Option<String>,
+    /// What it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// `LABORATORY`, `UNCATEGORIZED`, …
+    pub dataverse_type: String,
+    /// Mail addresses of those responsible, in order.
+    pub contacts: Vec<String>,
+    /// Colours, logo and link, as they came.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub theme: Option<Value>,
+    /// When it was made.
+    pub creation_date: String,
+    /// Who made it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub creator: Option<i64>,
+    /// When it was published; none until then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub publication_date: Option<String>,
+    /// Its own metadata blocks by name; none: those of the collection above.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metadata_blocks: Option<Vec<String>>,
+    /// Its own facets by field name; none: those of the collection above.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub facets: Option<Vec<String>>,
+    /// How fields are asked for here.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub input_levels: Vec<InputLevel>,
+    /// The role that makers of datasets get; 0 for none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default_contributor_role: Option<i64>,
+    /// Whether datasets are published only with files.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requires_files: Option<bool>,
+    /// Most files of a dataset.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file_count_limit: Option<i64>,
+    /// Whether files get persistent identifiers.
+    #[serde(rename = "filePIDsEnabled", skip_serializing_if = "Option::is_none")]
+    pub file_pids_enabled: Option<bool>,
+    /// Language of metadata.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metadata_language: Option<String>,
+    /// Label of a storage driver.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub storage_driver: Option<String>,
+    /// Most bytes of files below it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quota_bytes: Option<i64>,
+    /// Subjects of what was published in it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub subjects: Vec<String>,
+    /// Whether templates of the collection above serve here as well.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub template_root: Option<bool>,
+    /// The template that new datasets begin with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default_template: Option<i64>,
+    /// Curation label set, allowed dataset types and other small settings, by name.
+    #[serde(skip_serializing_if = "serde_json::Map::is_empty")]
+    pub more: serde_json::Map<String, Value>,
+}
+
+/// How a field is asked for in a collection.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct InputLevel {
+    /// Its number.
+    #[serde(default)]
+    pub id: i64,
+    /// The field.
+    pub dataset_field_type_name: String,
+    /// Whether it must be given.
+    pub required: bool,
+    /// Whether it is there at all.
+    pub include: bool,
+    /// Whether it is asked for when a dataset is made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub display_on_create: Option<bool>,
+}
+
+impl Collection {
+    /// Where roles on it count.
+    pub fn place(&self) -> Place {
+        Place::collection(self.id)
+    }
+
+    /// Whether everybody may see it.
+    pub fn is_released(&self) -> bool {
+        self.publication_date.is_some()
+    }
+}
+
+/// The collection that a path names: by number, by short name, or `:root`.
+///
+/// Errors: 404 `Can't find dataverse with identifier='…'`.
+pub fn find(view: &mut View<'_>, text: &str) -> Result<Collection, ApiError> {
+    let found = match text {
+        ":root" => by_id(view, ROOT)?,
+        _ => match text.parse() {
+            Ok(id) => by_id(view, id)?,
+            Err(_) => by_alias(view, text)?,
+        },
+    };
+    found.ok_or_else(|| ApiError::not_found(format!("Can't find dataverse with identifier='{text}'")))
+}
+
+/// The collection of that number.
+pub fn by_id(view: &mut View<'_>, id: i64) -> Result<Option<Collection>, ApiError> {
+    stored::get(view, &COLLECTION, &id.to_string())
+}
+
+/// The collection of that number, which another record names.
+///
+/// Errors: it is not there.
+pub fn named_by_record(view: &mut View<'_>, id: i64) -> Result<Collection, ApiError> {
+    by_id(view, id)?
+        .ok_or_else(|| ApiError::not_found(format!("Can't find dataverse with identifier='{id}'")))
+}
+
+/// The collection of that short name, whatever its case.
+pub fn by_alias(view: &mut View<'_>, alias: &str) -> Result<Option<Collection>, ApiError> {
+    let value = pinakes_store::Value::Folded(alias.to_owned());
+    let found = view.first(&COLLECTION, Expr::Is("alias".into(), value))?;
+    found.as_ref().map(stored::parsed).transpose()
+}
+
+/// A collection with all above it: itself first, the root last.
+pub fn with_owners(view: &mut View<'_>, collection: Collection) -> Result<Vec<Collection>, ApiError> {
+    let mut all = vec![collection];
+    while let Some(parent) = all.last().and_then(|it| it.parent)
+        && all.len() < DEPTH
+    {
+        all.push(named_by_record(view, parent)?);
+    }
+    Ok(all)
+}
+
+/// Stores a collection.
+pub(crate) fn put(txn: &mut Txn<'_>, collection: &Collection) -> Result<(), ApiError> {
+    stored::put(txn, &COLLECTION, &collection.id.to_string(), collection)
+}

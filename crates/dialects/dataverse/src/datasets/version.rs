@@ -1,0 +1,265 @@
+//! Versions of datasets: which there are, which one a request means, who may see it (section 4 of the contract).
+
+use pinakes_store::{Column, Direction, Expr, Index, Kind, Query, Txn, Type, View};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::asker::Asker;
+use crate::datasets::{Dataset, Draft};
+use crate::error::ApiError;
+use crate::permissions::{self, Permission};
+use crate::stored;
+
+/// Versions by number: body is a [`Version`].
+pub static VERSION: Kind = Kind {
+    columns: &[Column::one("dataset", Type::Integer), Column::one("ordinal", Type::Integer)],
+    indexes: &[Index::unique(&["dataset", "ordinal"])],
+    ..Kind::named("dataverse_version")
+};
+
+/// What a version is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum State {
+    /// Being worked on.
+    #[default]
+    Draft,
+    /// Published.
+    Released,
+    /// Withdrawn.
+    Deaccessioned,
+}
+
+impl State {
+    /// `DRAFT`, `RELEASED` or `DEACCESSIONED`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Draft => "DRAFT",
+            Self::Released => "RELEASED",
+            Self::Deaccessioned => "DEACCESSIONED",
+        }
+    }
+}
+
+/// A version.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Version {
+    /// Number of the record.
+    pub id: i64,
+    /// The dataset.
+    pub dataset: i64,
+    /// Position among the dataset's versions, from 1.
+    pub ordinal: i64,
+    /// What it is.
+    pub state: State,
+    /// The `1` of 1.0; none for drafts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub number: Option<i64>,
+    /// The `0` of 1.0; none for drafts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub minor: Option<i64>,
+    /// Counts changes, from 1; for a draft the dataset's record is right.
+    pub internal: i64,
+    /// When it was begun.
+    pub create_time: String,
+    /// When it was changed last; for a draft the dataset's record is right.
+    pub last_update_time: String,
+    /// When it was released.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub release_time: Option<String>,
+    /// When it was withdrawn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub archive_time: Option<String>,
+    /// Why it was withdrawn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deaccession_note: Option<String>,
+    /// Where it is found instead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deaccession_link: Option<String>,
+    /// What its makers say about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version_note: Option<String>,
+    /// The licence, by number; none: `terms` say how it may be used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub license: Option<i64>,
+    /// Terms of use and of access, by the names in which they are sent; texts that are given.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    pub terms: Map<String, Value>,
+    /// Whether access to restricted files may be asked for.
+    pub file_access_request: bool,
+    /// The metadata, as the object `metadataBlocks` that is sent.
+    pub metadata_blocks: Map<String, Value>,
+    /// Names of those who worked on it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub contributors: Vec<String>,
+}
+
+impl Version {
+    /// A draft with what this version says.
+    pub(crate) fn as_draft(&self, draft: &Draft) -> Self {
+        Self {
+            id: draft.version,
+            ordinal: draft.ordinal,
+            state: State::Draft,
+            number: None,
+            minor: None,
+            internal: draft.internal,
+            create_time: draft.last_update_time.clone(),
+            last_update_time: draft.last_update_time.clone(),
+            release_time: None,
+            archive_time: None,
+            deaccession_note: None,
+            deaccession_link: None,
+            version_note: None,
+            contributors: Vec::new(),
+            ..self.clone()
+        }
+    }
+
+    /// `1.0`, or `DRAFT`.
+    pub fn friendly_number(&self) -> String {
+        match (self.number, self.minor) {
+            (Some(number), Some(minor)) => format!("{number}.{minor}"),
+            _ => "DRAFT".to_owned(),
+        }
+    }
+}
+
+/// Which version a request means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Spec {
+    /// `:draft`.
+    Draft,
+    /// `:latest`: the draft for those who may see it, else the newest that was published.
+    Latest,
+    /// `:latest-published`.
+    LatestPublished,
+    /// `1.0`, or `1`.
+    Number(i64, i64),
+}
+
+impl Spec {
+    /// From its text.
+    ///
+    /// Errors: 400 `Illegal version identifier '…'`.
+    pub fn parse(text: &str) -> Result<Self, ApiError> {
+        let illegal = || ApiError::bad_request(format!("Illegal version identifier '{text}'"));
+        Ok(match text {
+            ":draft" => Self::Draft,
+            ":latest" => Self::Latest,
+            ":latest-published" => Self::LatestPublished,
+            _ => {
+                let (number, minor) = text.split_once('.').unwrap_or((text, "0"));
+                let part = |text: &str| text.parse::<u32>().map(i64::from).map_err(|_| illegal());
+                Self::Number(part(number)?, part(minor)?)
+            }
+        })
+    }
+}
+
+/// Whether versions that were withdrawn are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Withdrawn {
+    /// They are not.
+    Hidden,
+    /// They are.
+    Shown,
+}
+
+/// The version that `spec` means, if the caller may see it.
+///
+/// Errors: 401 for a draft that the caller may not see; 404 `Dataset version … of dataset … not found`.
+pub fn find(
+    view: &mut View<'_>,
+    asker: &Asker,
+    dataset: &Dataset,
+    text: &str,
+    withdrawn: Withdrawn,
+) -> Result<Version, ApiError> {
+    let spec = Spec::parse(text)?;
+    let missing =
+        || ApiError::not_found(format!("Dataset version {text} of dataset {} not found", dataset.id));
+    let may_see = |view: &mut View<'_>| {
+        permissions::may(view, asker, dataset.place(), Permission::ViewUnpublishedDataset)
+    };
+    let published = match withdrawn {
+        Withdrawn::Shown => dataset.last.as_ref().map(|it| it.version),
+        Withdrawn::Hidden => dataset.released.as_ref().map(|it| it.version),
+    };
+    let id = match (spec, &dataset.draft) {
+        (Spec::Draft, Some(draft)) => {
+            if !may_see(view)? {
+                return Err(permissions::refusal(asker));
+            }
+            draft.version
+        }
+        (Spec::Draft, None) => return Err(missing()),
+        (Spec::Latest, Some(draft)) if may_see(view)? => draft.version,
+        (Spec::Latest, Some(_)) if published.is_none() => return Err(permissions::refusal(asker)),
+        (Spec::Latest | Spec::LatestPublished, _) => published.ok_or_else(missing)?,
+        (Spec::Number(number, minor), _) => {
+            let found = by_number(view, dataset, number, minor)?.ok_or_else(missing)?;
+            if found.state == State::Deaccessioned && withdrawn == Withdrawn::Hidden {
+                return Err(missing());
+            }
+            return Ok(found);
+        }
+    };
+    of_dataset(view, dataset, id)
+}
+
+/// The version of that number, if it is no draft.
+fn by_number(
+    view: &mut View<'_>,
+    dataset: &Dataset,
+    number: i64,
+    minor: i64,
+) -> Result<Option<Version>, ApiError> {
+    for known in dataset.released.iter().chain(&dataset.last) {
+        if (known.number, known.minor) == (number, minor) {
+            return of_dataset(view, dataset, known.version).map(Some);
+        }
+    }
+    let wanted = Some((number, minor));
+    let found = newest_first(view, dataset)?;
+    Ok(found.into_iter().find(|it| it.number.zip(it.minor) == wanted))
+}
+
+/// The version of that record number. Errors: it is not there.
+pub fn of_dataset(view: &mut View<'_>, dataset: &Dataset, id: i64) -> Result<Version, ApiError> {
+    let found: Option<Version> = stored::get(view, &VERSION, &id.to_string())?;
+    let version = found.filter(|it| it.dataset == dataset.id);
+    let version = version.ok_or_else(|| {
+        ApiError::not_found(format!("Dataset version {id} of dataset {} not found", dataset.id))
+    })?;
+    Ok(brought_up_to_date(version, dataset))
+}
+
+/// A draft's count of changes and time of the last one stand in the dataset's record.
+fn brought_up_to_date(mut version: Version, dataset: &Dataset) -> Version {
+    if let Some(draft) = dataset.draft.as_ref().filter(|it| it.version == version.id) {
+        version.internal = draft.internal;
+        version.last_update_time.clone_from(&draft.last_update_time);
+    }
+    version
+}
+
+/// All versions, newest first.
+pub fn newest_first(view: &mut View<'_>, dataset: &Dataset) -> Result<Vec<Version>, ApiError> {
+    let query =
+        Query::filter(Expr::Is("dataset".into(), dataset.id.into())).sorted("ordinal", Direction::Descending);
+    let all: Vec<Version> = stored::find(view, &VERSION, &query)?;
+    Ok(all.into_iter().map(|it| brought_up_to_date(it, dataset)).collect())
+}
+
+/// Stores a version.
+pub fn put(txn: &mut Txn<'_>, version: &Version) -> Result<(), ApiError> {
+    stored::put(txn, &VERSION, &version.id.to_string(), version)
+}
+
+/// Removes a version's record.
+pub fn remove(txn: &mut Txn<'_>, id: i64) -> Result<(), ApiError> {
+    txn.delete(&VERSION, &id.to_string())?;
+    Ok(())
+}

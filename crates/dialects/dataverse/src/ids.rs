@@ -1,0 +1,81 @@
+//! Numbers of objects: collections, datasets, files, versions and all else are numbered from one sequence per tenant.
+//!
+//! A process sets a range of numbers aside with one durable write and hands them out from memory, so that no record is
+//! rewritten for each object that is made. Numbers of a range that was not used up are gaps, as they are in the original.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pinakes_http::Db;
+use pinakes_store::{Kind, Txn};
+use serde_json::json;
+
+use crate::error::ApiError;
+
+/// The end of the range that was set aside last: one record `numbers` with `{"next": n}`.
+pub(crate) static SEQUENCE: Kind = Kind::named("dataverse_sequence");
+
+/// Its id.
+const ID: &str = "numbers";
+/// Numbers set aside at once.
+const RANGE: i64 = 1000;
+/// The first number of a new tenant; smaller ones belong to what `bootstrap.rs` makes.
+pub(crate) const FIRST: i64 = 10;
+
+/// Numbers for one write. A copy starts anew, so that a closure that runs again gives the same numbers.
+#[derive(Debug, Clone, Copy)]
+pub struct Ids {
+    next: i64,
+    end: i64,
+}
+
+impl Ids {
+    /// The next number.
+    ///
+    /// Errors: more are taken than were asked for, a fault of ours.
+    pub fn next(&mut self) -> Result<i64, ApiError> {
+        if self.end <= self.next {
+            tracing::error!("a request took more numbers than it had set aside");
+            return Err(ApiError::internal("More numbers are needed than were set aside."));
+        }
+        self.next += 1;
+        Ok(self.next - 1)
+    }
+}
+
+/// The ranges that this process holds, by tenant.
+#[derive(Clone, Default)]
+pub(crate) struct Ranges(Arc<Mutex<HashMap<String, Ids>>>);
+
+impl Ranges {
+    /// `n` numbers that nobody else gets.
+    pub(crate) async fn take(&self, db: &Db, n: i64) -> Result<Ids, ApiError> {
+        let name = db.tenant().name();
+        loop {
+            if let Some(ids) = self.held(name, n) {
+                return Ok(ids);
+            }
+            let size = RANGE.max(n);
+            let next = db.write(move |txn| set_aside(txn, size)).await?;
+            let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            all.insert(name.to_owned(), Ids { next, end: next + size });
+        }
+    }
+
+    fn held(&self, tenant: &str, n: i64) -> Option<Ids> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let range = all.get_mut(tenant).filter(|it| it.next + n <= it.end)?;
+        range.next += n;
+        Some(Ids { next: range.next - n, end: range.next })
+    }
+}
+
+fn set_aside(txn: &mut Txn<'_>, n: i64) -> Result<i64, ApiError> {
+    let stored = txn.get(&SEQUENCE, ID)?;
+    let next = match stored {
+        Some(record) => record.json()?["next"].as_i64().unwrap_or(FIRST),
+        None => FIRST,
+    };
+    txn.put(&SEQUENCE, ID, &json!({"next": next + n}))?;
+    Ok(next)
+}

@@ -1,0 +1,29 @@
+//! Every kind of record that the dialect keeps. Ids are numbers as text unless the kind says otherwise.
+
+use std::sync::LazyLock;
+
+use pinakes_store::Kind;
+
+use crate::{collections, datasets, groups, ids, licenses, permissions, roles, site_settings, tokens, users};
+
+/// The kinds, gathered.
+static KINDS: LazyLock<Vec<&'static Kind>> = LazyLock::new(|| {
+    vec![
+        &ids::SEQUENCE,
+        &users::USER,
+        &tokens::TOKEN,
+        &roles::ROLE,
+        &groups::GROUP,
+        &permissions::GRANT,
+        &site_settings::SETTING,
+        &licenses::LICENSE,
+        &collections::COLLECTION,
+        &datasets::DATASET,
+        &datasets::VERSION,
+    ]
+});
+
+/// Every kind of the dialect.
+pub fn kinds() -> &'static [&'static Kind] {
+    KINDS.as_slice()
+}

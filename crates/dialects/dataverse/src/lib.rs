@@ -1,0 +1,42 @@
+//! The Dataverse dialect: collections, datasets with versions, deposited files, and publication.
+//!
+//! Speaks as Dataverse 6.11 does, so that pyDataverse, dvuploader, easyDataverse, the JavaScript client and scripts are
+//! pointed at it unchanged. What is covered, and where it differs on purpose, stands in `docs/dialects/dataverse.md`.
+//!
+//! | file | what |
+//! |---|---|
+//! | `routes.rs`, `app.rs`, `asker.rs` | the routes, what a handler starts from, who asks |
+//! | `error.rs`, `envelope.rs` | refusals and answers in Dataverse's envelope |
+//! | `permissions.rs` | who may do what |
+//! | `ids.rs` | numbers of objects |
+//! | `bootstrap.rs` | what is there in a new tenant |
+
+#![allow(dead_code, unused_imports, reason = "the routes that use it follow")]
+
+pub mod app;
+mod asker;
+mod bootstrap;
+mod clock;
+mod collections;
+mod datasets;
+mod envelope;
+mod error;
+mod groups;
+mod ids;
+mod info;
+mod kinds;
+mod licenses;
+mod permissions;
+mod query;
+mod roles;
+mod routes;
+mod settings;
+mod signing;
+mod site_settings;
+mod stored;
+mod tokens;
+mod users;
+
+pub use kinds::kinds;
+pub use routes::{mount, table};
+pub use settings::{AdminAccess, Settings};

@@ -1,0 +1,183 @@
+//! Roles: named sets of permissions (section 0.4 of the contract).
+
+use pinakes_store::{Column, Expr, Index, Kind, Type, View};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::error::ApiError;
+use crate::permissions::Permission;
+use crate::permissions::Permission::{
+    AddDataset, AddDataverse, DeleteDatasetDraft, DownloadFile, EditDataset, LinkDataset,
+    ManageDatasetPermissions, ManageFilePermissions, PublishDataset, ViewUnpublishedDataset,
+    ViewUnpublishedDataverse,
+};
+use crate::stored;
+
+/// Roles that were made here; the built-in ones are [`BUILT_IN`]. Body: a [`Role`].
+pub(crate) static ROLE: Kind = Kind {
+    columns: &[Column::one("alias", Type::Text), Column::one("ownerId", Type::Integer)],
+    indexes: &[Index::unique(&["alias"]), Index::on(&["ownerId"])],
+    ..Kind::named("dataverse_role")
+};
+
+/// A role.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Role {
+    /// Its short name, unique.
+    pub alias: String,
+    /// Its name.
+    pub name: String,
+    /// What it lets its holders do, in the order of the permissions.
+    pub permissions: Vec<Permission>,
+    /// What it is for.
+    #[serde(default)]
+    pub description: String,
+    /// Its number.
+    pub id: i64,
+    /// The collection that it belongs to; none for those that hold everywhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner_id: Option<i64>,
+}
+
+impl Role {
+    /// As it is sent.
+    pub fn json(&self) -> Value {
+        json!(self)
+    }
+}
+
+/// A role that every installation has.
+struct BuiltIn {
+    id: i64,
+    alias: &'static str,
+    name: &'static str,
+    description: &'static str,
+    permissions: &'static [Permission],
+}
+
+/// The roles of every installation; their numbers are known to clients.
+const BUILT_IN: [BuiltIn; 8] = [
+    BuiltIn {
+        id: 1,
+        alias: "admin",
+        name: "Admin",
+        description: "A person who has all permissions for dataverses, datasets, and files.",
+        permissions: &Permission::ALL,
+    },
+    BuiltIn {
+        id: 2,
+        alias: "fileDownloader",
+        name: "File Downloader",
+        description: "A person who can download a published file.",
+        permissions: &[DownloadFile],
+    },
+    BuiltIn {
+        id: 3,
+        alias: "fullContributor",
+        name: "Dataverse + Dataset Creator",
+        description: "A person who can add subdataverses and datasets within a dataverse.",
+        permissions: &[AddDataverse, AddDataset],
+    },
+    BuiltIn {
+        id: 4,
+        alias: "dvContributor",
+        name: "Dataverse Creator",
+        description: "A person who can add subdataverses within a dataverse.",
+        permissions: &[AddDataverse],
+    },
+    BuiltIn {
+        id: 5,
+        alias: "dsContributor",
+        name: "Dataset Creator",
+        description: "A person who can add datasets within a dataverse.",
+        permissions: &[AddDataset],
+    },
+    BuiltIn {
+        id: CONTRIBUTOR,
+        alias: "contributor",
+        name: "Contributor",
+        description: "For datasets, a person who can edit License + Terms, and then submit them for review.",
+        permissions: &[ViewUnpublishedDataset, DownloadFile, EditDataset, DeleteDatasetDraft],
+    },
+    BuiltIn {
+        id: 7,
+        alias: "curator",
+        name: "Curator",
+        description: "For datasets, a person who can edit License + Terms, edit Permissions, and publish datasets.",
+        permissions: &[
+            AddDataverse,
+            AddDataset,
+            ViewUnpublishedDataverse,
+            ViewUnpublishedDataset,
+            DownloadFile,
+            EditDataset,
+            ManageDatasetPermissions,
+            ManageFilePermissions,
+            PublishDataset,
+            LinkDataset,
+            DeleteDatasetDraft,
+        ],
+    },
+    BuiltIn {
+        id: MEMBER,
+        alias: "member",
+        name: "Member",
+        description: "A person who can view both unpublished dataverses and datasets.",
+        permissions: &[ViewUnpublishedDataverse, ViewUnpublishedDataset, DownloadFile],
+    },
+];
+
+/// The role that makers of collections get.
+pub(crate) const ADMIN: i64 = 1;
+/// The role that lets its holders download restricted files.
+pub(crate) const FILE_DOWNLOADER: i64 = 2;
+/// The role that lets its holders make collections and datasets.
+pub(crate) const FULL_CONTRIBUTOR: i64 = 3;
+/// The role that makers of datasets get unless their collection says otherwise.
+pub(crate) const CONTRIBUTOR: i64 = 6;
+/// The role that holders of a private URL have.
+pub(crate) const MEMBER: i64 = 8;
+
+impl BuiltIn {
+    fn role(&self) -> Role {
+        Role {
+            id: self.id,
+            alias: self.alias.to_owned(),
+            name: self.name.to_owned(),
+            description: self.description.to_owned(),
+            permissions: self.permissions.to_vec(),
+            owner_id: None,
+        }
+    }
+}
+
+/// The built-in roles.
+pub(crate) fn built_in() -> Vec<Role> {
+    BUILT_IN.iter().map(BuiltIn::role).collect()
+}
+
+/// The role of that number.
+pub(crate) fn by_id(view: &mut View<'_>, id: i64) -> Result<Option<Role>, ApiError> {
+    if let Some(it) = BUILT_IN.iter().find(|it| it.id == id) {
+        return Ok(Some(it.role()));
+    }
+    stored::get(view, &ROLE, &id.to_string())
+}
+
+/// The role of that short name.
+pub(crate) fn by_alias(view: &mut View<'_>, alias: &str) -> Result<Option<Role>, ApiError> {
+    if let Some(it) = BUILT_IN.iter().find(|it| it.alias == alias) {
+        return Ok(Some(it.role()));
+    }
+    let found = view.first(&ROLE, Expr::Is("alias".into(), alias.into()))?;
+    found.as_ref().map(stored::parsed).transpose()
+}
+
+/// What a role lets its holders do; nothing when it is gone.
+pub(crate) fn permissions_of(view: &mut View<'_>, id: i64) -> Result<Vec<Permission>, ApiError> {
+    if let Some(it) = BUILT_IN.iter().find(|it| it.id == id) {
+        return Ok(it.permissions.to_vec());
+    }
+    Ok(by_id(view, id)?.map(|it| it.permissions).unwrap_or_default())
+}

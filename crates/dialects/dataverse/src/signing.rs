@@ -1,0 +1,64 @@
+//! Signed URLs: `?until=&user=&method=&token=` let whoever holds one call it for the user, until then.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use http::request::Parts;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+
+use crate::app::Dataverse;
+use crate::clock;
+use crate::error::ApiError;
+use crate::query::Query;
+
+/// Signs `url`, which begins with the site's address, for a method and a user.
+pub(crate) fn sign(
+    app: &Dataverse,
+    tenant: &str,
+    url: &str,
+    method: &str,
+    user: &str,
+    minutes: i64,
+) -> String {
+    let until = clock::instant(app.now_ms() + minutes * 60_000);
+    let separator = if url.contains('?') { '&' } else { '?' };
+    let encoded = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
+    let url = format!("{url}{separator}until={}&user={}&method={method}", encoded(&until), encoded(user));
+    let token = token(app, tenant, local_part(&url));
+    format!("{url}&token={token}")
+}
+
+/// The user for whom the request's URL was signed.
+///
+/// Errors: 401 when it was not, not for this method, or its time is over.
+pub(crate) fn verified_user(
+    app: &Dataverse,
+    tenant: &str,
+    parts: &Parts,
+    query: &Query,
+) -> Result<String, ApiError> {
+    let refused = || ApiError::unauthorized("Bad signed URL");
+    let whole = parts.uri.path_and_query().map_or("", |it| it.as_str());
+    let (signed, given) = whole.rsplit_once("&token=").ok_or_else(refused)?;
+    let until_ms = query.get("until").and_then(clock::parse).ok_or_else(refused)?;
+    let is_method = query.get("method").is_some_and(|it| it.eq_ignore_ascii_case(parts.method.as_str()));
+    if until_ms < app.now_ms() || !is_method || !same(given, &token(app, tenant, signed)) {
+        return Err(refused());
+    }
+    query.filled("user").map(str::to_owned).ok_or_else(refused)
+}
+
+/// Path and query, which do not depend on the name under which the server is reached.
+fn local_part(url: &str) -> &str {
+    let without_scheme = url.split_once("://").map_or(url, |it| it.1);
+    without_scheme.find('/').map_or(without_scheme, |start| &without_scheme[start..])
+}
+
+fn token(app: &Dataverse, tenant: &str, signed: &str) -> String {
+    let bytes = app.context.accounts().derived(tenant, &format!("dataverse signed URL {signed}"));
+    URL_SAFE_NO_PAD.encode(bytes)
+}
+
+/// Compares in the same time wherever the difference lies.
+fn same(a: &str, b: &str) -> bool {
+    a.len() == b.len() && a.bytes().zip(b.bytes()).fold(0, |found, (a, b)| found | a ^ b) == 0
+}
