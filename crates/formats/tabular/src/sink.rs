@@ -1,0 +1,226 @@
+//! Where readers hand their cells: the tab-separated form, statistics, fingerprints and counts of categories.
+
+use std::collections::HashMap;
+use std::io::{BufWriter, Write};
+
+use crate::summary::Gathering;
+use crate::unf::{self, Fingerprint};
+use crate::{Category, Limits, Result, Table, TabularError, Type, Unf, Variable, number};
+
+/// A variable as a reader describes it, before its cells come.
+#[derive(Debug, Clone)]
+pub(crate) struct Described {
+    pub(crate) name: String,
+    pub(crate) label: String,
+    pub(crate) ty: Type,
+    pub(crate) format: String,
+    /// (value as text, label, whether it is missing).
+    pub(crate) categories: Vec<(String, String, bool)>,
+    pub(crate) missing_values: Vec<String>,
+}
+
+impl Described {
+    pub(crate) fn new(name: String, ty: Type) -> Self {
+        let (label, format) = (String::new(), String::new());
+        Self { name, label, ty, format, categories: Vec::new(), missing_values: Vec::new() }
+    }
+}
+
+/// How a number is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// `3`.
+    Shortest,
+    /// `3.0`.
+    Point,
+}
+
+struct Column {
+    described: Described,
+    fingerprint: Fingerprint,
+    gathering: Option<Gathering>,
+    counts: HashMap<String, u64>,
+    n_missing: u64,
+}
+
+/// See the module.
+pub(crate) struct Sink<W: Write> {
+    out: BufWriter<W>,
+    pub(crate) limits: Limits,
+    columns: Vec<Column>,
+    n_rows: u64,
+    n_bytes: u64,
+    n_held: usize,
+    line: String,
+    at: usize,
+}
+
+impl<W: Write> Sink<W> {
+    pub(crate) fn new(out: W, limits: Limits) -> Self {
+        Self {
+            out: BufWriter::with_capacity(256 << 10, out),
+            limits,
+            columns: Vec::new(),
+            n_rows: 0,
+            n_bytes: 0,
+            n_held: 0,
+            line: String::new(),
+            at: 0,
+        }
+    }
+
+    /// The variables, once, before the first cell.
+    pub(crate) fn describe(&mut self, variables: Vec<Described>) -> Result<()> {
+        at_most("variables", variables.len() as u64, self.limits.variables as u64)?;
+        self.columns = variables
+            .into_iter()
+            .map(|described| Column {
+                gathering: described.ty.is_numeric().then(Gathering::new),
+                counts: described.categories.iter().map(|it| (it.0.clone(), 0)).collect(),
+                described,
+                fingerprint: Fingerprint::default(),
+                n_missing: 0,
+            })
+            .collect();
+        Ok(())
+    }
+
+    fn next(&mut self) -> usize {
+        if 0 < self.at {
+            self.line.push('\t');
+        }
+        self.at += 1;
+        self.at - 1
+    }
+
+    pub(crate) fn missing(&mut self) {
+        let at = self.next();
+        let Some(column) = self.columns.get_mut(at) else { return };
+        column.fingerprint.missing();
+        column.n_missing += 1;
+        if let Some(gathering) = &mut column.gathering {
+            gathering.missing();
+        }
+    }
+
+    /// A number of which the file says that it stands for a missing answer: it stays in the rows.
+    pub(crate) fn missing_number(&mut self, value: f64) {
+        let at = self.next();
+        let start = self.line.len();
+        number::push(value, &mut self.line);
+        let Some(column) = self.columns.get_mut(at) else { return };
+        column.fingerprint.number(value);
+        if let Some(n) = column.counts.get_mut(&self.line[start..]) {
+            *n += 1;
+        }
+        column.n_missing += 1;
+        if let Some(gathering) = &mut column.gathering {
+            gathering.missing();
+        }
+    }
+
+    pub(crate) fn number(&mut self, value: f64) {
+        self.number_in(value, Form::Shortest);
+    }
+
+    /// A number in one of two forms.
+    pub(crate) fn number_in(&mut self, value: f64, form: Form) {
+        if !value.is_finite() {
+            return self.missing();
+        }
+        let at = self.next();
+        let start = self.line.len();
+        number::push(value, &mut self.line);
+        if form == Form::Point && !self.line[start..].contains('.') {
+            self.line.push_str(".0");
+        }
+        let Some(column) = self.columns.get_mut(at) else { return };
+        column.fingerprint.number(value);
+        if !column.counts.is_empty()
+            && let Some(n) = column.counts.get_mut(&self.line[start..])
+        {
+            *n += 1;
+        }
+        let Some(gathering) = &mut column.gathering else { return };
+        if gathering.held.is_some() {
+            self.n_held += 1;
+            if self.limits.held_numbers < self.n_held {
+                self.n_held -= gathering.held.take().map_or(0, |it| it.len()) + 1;
+            }
+        }
+        gathering.value(value);
+    }
+
+    /// A text; of a date or time too.
+    pub(crate) fn text(&mut self, text: &str) -> Result<()> {
+        at_most("bytes of a text", text.len() as u64, self.limits.text_bytes as u64)?;
+        let at = self.next();
+        let Some(column) = self.columns.get_mut(at) else { return Ok(()) };
+        column.fingerprint.text(text);
+        if !column.counts.is_empty()
+            && let Some(n) = column.counts.get_mut(text)
+        {
+            *n += 1;
+        }
+        if column.described.ty != Type::Text {
+            self.line.push_str(text);
+            return Ok(());
+        }
+        self.line.push('"');
+        for it in text.chars() {
+            match it {
+                '"' => self.line.push_str("\\\""),
+                '\\' => self.line.push_str("\\\\"),
+                '\t' => self.line.push_str("\\t"),
+                '\n' => self.line.push_str("\\n"),
+                '\r' => self.line.push_str("\\r"),
+                other => self.line.push(other),
+            }
+        }
+        self.line.push('"');
+        Ok(())
+    }
+
+    pub(crate) fn end_row(&mut self) -> Result<()> {
+        debug_assert_eq!(self.at, self.columns.len(), "a row has a cell for each variable");
+        self.line.push('\n');
+        self.out.write_all(self.line.as_bytes())?;
+        self.n_bytes += self.line.len() as u64;
+        self.n_rows += 1;
+        self.line.clear();
+        self.at = 0;
+        Ok(())
+    }
+
+    pub(crate) fn finish(mut self) -> Result<Table> {
+        self.out.flush()?;
+        let variables: Vec<Variable> = self.columns.into_iter().map(finished).collect();
+        let unf = unf::combined(variables.iter().map(|it| &it.unf));
+        Ok(Table { variables, n_rows: self.n_rows, unf, n_bytes: self.n_bytes })
+    }
+}
+
+fn finished(column: Column) -> Variable {
+    let Described { name, label, ty, format, categories, missing_values } = column.described;
+    let unf: Unf = column.fingerprint.finish();
+    let category = |(value, label, is_missing): (String, String, bool)| {
+        let n_cells = column.counts.get(&value).copied().unwrap_or(0);
+        Category { value, label, is_missing, n_cells }
+    };
+    Variable {
+        name,
+        label,
+        ty,
+        format,
+        categories: categories.into_iter().map(category).collect(),
+        missing_values,
+        summary: column.gathering.map(Gathering::finish),
+        unf,
+        n_missing: column.n_missing,
+    }
+}
+
+/// Refuses what is more than allowed.
+pub(crate) fn at_most(what: &'static str, found: u64, most: u64) -> Result<()> {
+    if most < found { Err(TabularError::TooLarge { what, found, most }) } else { Ok(()) }
+}

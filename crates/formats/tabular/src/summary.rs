@@ -1,0 +1,118 @@
+//! Summary statistics of a numeric variable.
+
+/// Statistics over the cells that are not missing. What no cell gives is `None`.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Summary {
+    /// Cells with a value.
+    pub n_valid: u64,
+    /// Cells without.
+    pub n_invalid: u64,
+    /// Smallest value.
+    pub min: Option<f64>,
+    /// Largest value.
+    pub max: Option<f64>,
+    /// Arithmetic mean.
+    pub mean: Option<f64>,
+    /// Middle value, or the mean of the two in the middle.
+    pub median: Option<f64>,
+    /// The value that occurs most often, the smallest of several; none when every value occurs once.
+    pub mode: Option<f64>,
+    /// Standard deviation of a sample.
+    pub standard_deviation: Option<f64>,
+}
+
+/// Statistics under way.
+#[derive(Debug, Default)]
+pub(crate) struct Gathering {
+    n_valid: u64,
+    n_invalid: u64,
+    min: Option<f64>,
+    max: Option<f64>,
+    /// Mean so far and the sum of squared differences from it (Welford).
+    mean: f64,
+    squares: f64,
+    /// All values, unless there were too many to hold.
+    pub(crate) held: Option<Vec<f64>>,
+}
+
+impl Gathering {
+    pub(crate) fn new() -> Self {
+        Self { held: Some(Vec::new()), ..Self::default() }
+    }
+
+    pub(crate) fn missing(&mut self) {
+        self.n_invalid += 1;
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "counts of cells are far below 2^53")]
+    pub(crate) fn value(&mut self, value: f64) {
+        if !value.is_finite() {
+            self.n_invalid += 1;
+            return;
+        }
+        self.n_valid += 1;
+        self.min = Some(self.min.map_or(value, |it| it.min(value)));
+        self.max = Some(self.max.map_or(value, |it| it.max(value)));
+        let difference = value - self.mean;
+        self.mean += difference / self.n_valid as f64;
+        self.squares += difference * (value - self.mean);
+        if let Some(held) = &mut self.held {
+            held.push(value);
+        }
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "counts of cells are far below 2^53")]
+    pub(crate) fn finish(self) -> Summary {
+        let (median, mode) = self.held.map(middle_and_mode).unwrap_or_default();
+        let is_there = 0 < self.n_valid;
+        Summary {
+            n_valid: self.n_valid,
+            n_invalid: self.n_invalid,
+            min: self.min,
+            max: self.max,
+            mean: is_there.then_some(self.mean),
+            median,
+            mode,
+            standard_deviation: (1 < self.n_valid)
+                .then(|| (self.squares / (self.n_valid - 1) as f64).max(0.0).sqrt()),
+        }
+    }
+}
+
+fn middle_and_mode(mut values: Vec<f64>) -> (Option<f64>, Option<f64>) {
+    values.sort_unstable_by(f64::total_cmp);
+    let n = values.len();
+    let median = match n {
+        0 => None,
+        _ if n % 2 == 1 => Some(values[n / 2]),
+        _ => Some(f64::midpoint(values[n / 2 - 1], values[n / 2])),
+    };
+    let mut mode = None;
+    let mut most = 1;
+    for run in values.chunk_by(|a, b| a == b) {
+        if most < run.len() {
+            most = run.len();
+            mode = Some(run[0]);
+        }
+    }
+    (median, mode)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statistics() {
+        let mut gathering = Gathering::new();
+        [2.0, 4.0, 4.0, 5.0].into_iter().for_each(|it| gathering.value(it));
+        gathering.missing();
+        let summary = gathering.finish();
+        assert_eq!((summary.n_valid, summary.n_invalid), (4, 1));
+        assert_eq!((summary.min, summary.max, summary.mean), (Some(2.0), Some(5.0), Some(3.75)));
+        assert_eq!((summary.median, summary.mode), (Some(4.0), Some(4.0)));
+        let deviation = summary.standard_deviation.unwrap();
+        assert!((deviation - 1.258_305_739_211_791_6).abs() < 1e-12);
+        assert_eq!(Gathering::new().finish(), Summary::default());
+    }
+}

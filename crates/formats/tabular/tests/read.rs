@@ -1,0 +1,167 @@
+//! Files made here byte by byte, and, where they are to be had, files that Dataverse's own tests ingest.
+
+use std::io::Cursor;
+use std::path::PathBuf;
+
+use pinakes_tabular::{Format, Limits, Table, TabularError, Type, read, sniff};
+use proptest::prelude::*;
+
+fn table(format: Format, bytes: &[u8]) -> Result<(Table, String), TabularError> {
+    let mut tab = Vec::new();
+    let table = read(format, Cursor::new(bytes), &mut tab, &Limits::default())?;
+    assert_eq!(table.n_bytes, tab.len() as u64);
+    Ok((table, String::from_utf8(tab).expect("the tab-separated form is UTF-8")))
+}
+
+#[test]
+fn columns_of_a_csv_file_are_told_apart() {
+    let csv = "\u{feff}when,n,x,name,,n\n2026-01-31,1,1.5,\"a \"\"b\"\"\tc\",,7\n,2,,,,\n";
+    let (table, tab) = table(Format::Csv, csv.as_bytes()).unwrap();
+    let types: Vec<(&str, Type)> = table.variables.iter().map(|it| (it.name.as_str(), it.ty)).collect();
+    assert_eq!(
+        types,
+        [
+            ("when", Type::Date),
+            ("n", Type::Integer),
+            ("x", Type::Real),
+            ("name", Type::Text),
+            ("v5", Type::Text),
+            ("v6", Type::Integer)
+        ]
+    );
+    assert_eq!(tab, "2026-01-31\t1\t1.5\t\"a \\\"b\\\"\\tc\"\t\t7\n\t2\t\t\t\t\n");
+    assert_eq!((table.n_rows, table.variables[2].n_missing), (2, 1));
+}
+
+#[test]
+fn faults_say_where() {
+    let text = |csv: &str| table(Format::Csv, csv.as_bytes()).unwrap_err().to_string();
+    assert_eq!(text("a,b\n1,2\n1\n"), "line 3: 1 cells, but the line of names has 2");
+    assert_eq!(text(""), "line 1: the file is empty; expected a line of names");
+    let cut = table(Format::Stata, &[115, 2, 1, 0, 3]).unwrap_err().to_string();
+    assert_eq!(cut, "byte 4: the file ends within the number of variables; was it cut off?");
+    assert!(table(Format::Spss, b"$FL9").unwrap_err().to_string().contains("expected $FL2"));
+}
+
+#[test]
+fn bounds_hold() {
+    let limits = Limits { variables: 2, text_bytes: 8, ..Limits::default() };
+    let refused =
+        |csv: &str| read(Format::Csv, Cursor::new(csv), Vec::new(), &limits).unwrap_err().to_string();
+    assert_eq!(refused("a,b,c\n"), "variables: 3, at most 2 are read");
+    assert_eq!(refused("a,b\n1,123456789\n"), "bytes of a text: 9, at most 8 are read");
+}
+
+/// Made as the format's description says: one number, one text, value labels, a missing number.
+fn stata_114() -> Vec<u8> {
+    let mut file = vec![114, 2, 1, 0];
+    file.extend(2_u16.to_le_bytes());
+    file.extend(2_u32.to_le_bytes());
+    file.extend([0; 81 + 18]);
+    file.extend([251, 4]);
+    let mut cell = |text: &str, n: usize| {
+        let mut bytes = text.as_bytes().to_vec();
+        bytes.resize(n, 0);
+        file.extend(bytes);
+    };
+    cell("answer", 33);
+    cell("city", 33);
+    cell("", 6);
+    cell("%8.0g", 49);
+    cell("%4s", 49);
+    cell("yesno", 33);
+    cell("", 33);
+    cell("Whether", 81);
+    cell("Where", 81);
+    cell("", 5);
+    file.extend([1, b'B', b'o', b'n', b'n', 101, b'a', 0, 0, 0]);
+    let mut labels = Vec::new();
+    for number in [1_u32, 4, 0, 1] {
+        labels.extend(number.to_le_bytes());
+    }
+    labels.extend(b"yes\0");
+    file.extend(u32::try_from(labels.len()).unwrap().to_le_bytes());
+    file.extend(b"yesno");
+    file.extend([0; 28 + 3]);
+    file.extend(labels);
+    file
+}
+
+#[test]
+fn an_old_stata_file() {
+    let file = stata_114();
+    assert_eq!(sniff(&file), Some(Format::Stata));
+    let (table, tab) = table(Format::Stata, &file).unwrap();
+    assert_eq!(tab, "1\t\"Bonn\"\n\t\"a\"\n");
+    let answer = &table.variables[0];
+    assert_eq!((answer.label.as_str(), answer.format.as_str()), ("Whether", "%8.0g"));
+    let category = &answer.categories[0];
+    assert_eq!((category.value.as_str(), category.label.as_str(), category.n_cells), ("1", "yes", 1));
+}
+
+/// Dataverse's own files: where they lie, and what its tests expect of them.
+fn shared(path: &str) -> Option<Vec<u8>> {
+    let folder =
+        std::env::var_os("PINAKES_SHARED").map_or_else(|| PathBuf::from("../../../../shared"), PathBuf::from);
+    let found = std::fs::read(folder.join(path)).ok();
+    if found.is_none() {
+        eprintln!("skipped: {path} is not to be had");
+    }
+    found
+}
+
+#[test]
+fn dataverses_own_files() {
+    let suite = "suites/dataverse/scripts/search/data/tabular";
+    // The sizes are those that Dataverse's own tests expect.
+    let cases = [
+        ("stata13-auto.dta", 12, 74, 4026),
+        ("50by1000.dta", 50, 1000, 105_000),
+        ("stata13-auto-withstrls.dta", 13, 74, 5817),
+        ("stata14-auto-withstrls.dta", 13, 74, 5817),
+        ("open-source-at-harvard118.dta", 10, 74, 12_327),
+        ("120745.dta", 1, 1, 4),
+    ];
+    for (name, n_variables, n_rows, n_bytes) in cases {
+        let Some(bytes) = shared(&format!("{suite}/{name}")) else { continue };
+        let (table, _) = table(Format::Stata, &bytes).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(
+            (table.variables.len(), table.n_rows, table.n_bytes),
+            (n_variables, n_rows, n_bytes),
+            "{name}"
+        );
+    }
+    let sav = [
+        ("suites/dataverse/src/test/resources/sav/dct.sav", 3, 3045),
+        ("suites/dataverse/src/test/resources/sav/frequency-test.sav", 3, 3045),
+        ("data/dataverse/files/sample-bafacalo-bafacalo_dataset_subset.sav", 170, 248),
+        ("data/dataverse/files/sample-cause-of-death-adjacency_subset.sav", 3, 15_000),
+        ("data/dataverse/files/sample-flynn-effect-in-estonia-FE_1933_2006_data_subset.sav", 292, 1200),
+        ("data/dataverse/files/sample-this-is-my-test-dataset-triad-data-5466.sav", 45, 1168),
+    ];
+    for (path, n_variables, n_rows) in sav {
+        let Some(bytes) = shared(path) else { continue };
+        let (table, _) = table(Format::Spss, &bytes).unwrap_or_else(|error| panic!("{path}: {error}"));
+        assert_eq!((table.variables.len(), table.n_rows), (n_variables, n_rows), "{path}");
+    }
+}
+
+proptest! {
+    /// Whatever the bytes, a read ends in a table or an error.
+    #[test]
+    fn damaged_files_are_refused(at in 0_usize..2000, byte: u8, cut in 0_usize..2000) {
+        let mut file = stata_114();
+        if let Some(place) = file.get_mut(at) {
+            *place = byte;
+        }
+        file.truncate(cut);
+        let _ = table(Format::Stata, &file);
+    }
+
+    #[test]
+    fn any_bytes_are_survived(bytes: Vec<u8>) {
+        for format in [Format::Csv, Format::Tsv, Format::Stata, Format::Spss, Format::SpssPortable] {
+            let _ = table(format, &bytes);
+        }
+    }
+}
