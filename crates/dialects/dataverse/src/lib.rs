@@ -10,17 +10,21 @@
 //! | `permissions.rs` | who may do what |
 //! | `ids.rs` | numbers of objects |
 //! | `bootstrap.rs` | what is there in a new tenant |
+//! | `blocks/` | metadata blocks: definitions, values, what is missing or wrong |
+//! | `exports/` | DDI, DataCite, Dublin Core, schema.org, OAI-ORE, Croissant |
 
 #![allow(dead_code, unused_imports, reason = "the routes that use it follow")]
 
 pub mod app;
 mod asker;
+pub mod blocks;
 mod bootstrap;
 mod clock;
 mod collections;
 mod datasets;
 mod envelope;
 mod error;
+pub mod exports;
 mod groups;
 mod ids;
 mod info;

@@ -1,0 +1,29 @@
+//! Metadata blocks: what fields a dataset has, how they are read, checked, changed and written.
+//!
+//! Plain code without storage. [`Registry`] holds the definitions, read from the tables that Dataverse publishes them in
+//! ([`tsv`]); [`Fields`] holds the values of one version; [`validate`] says what is missing or wrong; [`edit`] holds the
+//! rules of changing single fields.
+
+pub mod definition;
+pub mod edit;
+pub mod fields;
+pub mod registry;
+pub mod show;
+pub mod tsv;
+pub mod validate;
+
+pub use definition::{Block, FieldKind, FieldType, Term};
+pub use fields::{Content, Field, Fields};
+pub use registry::Registry;
+pub use validate::{Fault, Levels, validate, validation_message};
+
+/// The blocks of a new server, in the order in which they are loaded: (file, table).
+pub const SHIPPED: [(&str, &str); 7] = [
+    ("citation", include_str!("../../data/metadatablocks/citation.tsv")),
+    ("geospatial", include_str!("../../data/metadatablocks/geospatial.tsv")),
+    ("social_science", include_str!("../../data/metadatablocks/social_science.tsv")),
+    ("astrophysics", include_str!("../../data/metadatablocks/astrophysics.tsv")),
+    ("biomedical", include_str!("../../data/metadatablocks/biomedical.tsv")),
+    ("journals", include_str!("../../data/metadatablocks/journals.tsv")),
+    ("3d_objects", include_str!("../../data/metadatablocks/3d_objects.tsv")),
+];

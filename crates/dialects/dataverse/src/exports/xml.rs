@@ -1,0 +1,159 @@
+//! Writing XML: elements in order, texts and attributes escaped, characters that XML cannot hold left out.
+
+/// A document under way.
+#[derive(Debug, Default)]
+pub struct Xml {
+    text: String,
+    open: Vec<&'static str>,
+}
+
+/// Attributes: those with an empty value are not written.
+pub type Attributes<'a> = &'a [(&'a str, &'a str)];
+
+impl Xml {
+    /// A document with its declaration.
+    pub fn document() -> Self {
+        Self { text: "<?xml version=\"1.0\" encoding=\"UTF-8\"?>".to_owned(), open: Vec::new() }
+    }
+
+    /// A piece of a document.
+    pub fn fragment() -> Self {
+        Self::default()
+    }
+
+    fn start(&mut self, name: &str, attributes: Attributes<'_>) {
+        self.text.push('<');
+        self.text.push_str(name);
+        for (key, value) in attributes.iter().filter(|it| !it.1.is_empty()) {
+            self.text.push(' ');
+            self.text.push_str(key);
+            self.text.push_str("=\"");
+            escape(value, &mut self.text);
+            self.text.push('"');
+        }
+    }
+
+    /// Opens an element.
+    pub fn open(&mut self, name: &'static str, attributes: Attributes<'_>) -> &mut Self {
+        self.start(name, attributes);
+        self.text.push('>');
+        self.open.push(name);
+        self
+    }
+
+    /// Closes the element opened last.
+    pub fn close(&mut self) -> &mut Self {
+        if let Some(name) = self.open.pop() {
+            self.text.push_str("</");
+            self.text.push_str(name);
+            self.text.push('>');
+        }
+        self
+    }
+
+    /// An element with text; nothing when the text is empty.
+    pub fn leaf(&mut self, name: &str, text: &str) -> &mut Self {
+        self.leaf_with(name, &[], text)
+    }
+
+    /// The same with attributes.
+    pub fn leaf_with(&mut self, name: &str, attributes: Attributes<'_>, text: &str) -> &mut Self {
+        if text.is_empty() {
+            return self;
+        }
+        self.start(name, attributes);
+        self.text.push('>');
+        escape(text, &mut self.text);
+        self.text.push_str("</");
+        self.text.push_str(name);
+        self.text.push('>');
+        self
+    }
+
+    /// An element of the text of each.
+    pub fn leaves<'t>(&mut self, name: &str, texts: impl IntoIterator<Item = &'t str>) -> &mut Self {
+        texts.into_iter().for_each(|it| {
+            self.leaf(name, it);
+        });
+        self
+    }
+
+    /// An element without content.
+    pub fn empty(&mut self, name: &str, attributes: Attributes<'_>) -> &mut Self {
+        self.start(name, attributes);
+        self.text.push_str("/>");
+        self
+    }
+
+    /// Text of the element that is open.
+    pub fn text(&mut self, text: &str) -> &mut Self {
+        escape(text, &mut self.text);
+        self
+    }
+
+    /// XML that is written already.
+    pub fn raw(&mut self, xml: &str) -> &mut Self {
+        self.text.push_str(xml);
+        self
+    }
+
+    /// An element of what `write` writes; nothing when it writes nothing.
+    pub fn group(&mut self, name: &'static str, write: impl FnOnce(&mut Self)) -> &mut Self {
+        let start = self.text.len();
+        self.open(name, &[]);
+        let inner = self.text.len();
+        write(self);
+        if self.text.len() == inner {
+            self.open.pop();
+            self.text.truncate(start);
+            return self;
+        }
+        self.close()
+    }
+
+    /// The document; what is open is closed.
+    pub fn finish(mut self) -> String {
+        while !self.open.is_empty() {
+            self.close();
+        }
+        self.text
+    }
+}
+
+/// Appends text as XML.
+pub fn escape(text: &str, out: &mut String) {
+    for it in text.chars() {
+        match it {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\n' | '\r' | '\t' => out.push(it),
+            '\u{fffe}' | '\u{ffff}' => {}
+            other if other.is_control() => {}
+            other => out.push(other),
+        }
+    }
+}
+
+/// Text as XML.
+pub fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    escape(text, &mut out);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_empty_is_not_written() {
+        let mut xml = Xml::fragment();
+        xml.open("a", &[("x", "1&2"), ("y", "")]).leaf("b", "<\u{1}c>").leaf("d", "");
+        xml.group("e", |_| {}).group("f", |xml| {
+            xml.leaf("g", "h");
+        });
+        assert_eq!(xml.finish(), "<a x=\"1&amp;2\"><b>&lt;c&gt;</b><f><g>h</g></f></a>");
+    }
+}
