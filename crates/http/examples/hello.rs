@@ -87,7 +87,7 @@ async fn serve_shell(context: Context) -> Result<(), Box<dyn Error>> {
         .route("/greetings/{id}", get(read))
         .route("/text", get(text))
         .with_state(context.clone());
-    let shell = Shell::new(context)?.mount(Mount::new("greeter", &["/"], router));
+    let shell = Shell::new(context)?.mount(Mount::new("greeter", &["/"], router))?;
     let listener = pinakes_http::listen(ADDRESS.parse()?)?;
     shell.serve(listener, async { tokio::signal::ctrl_c().await.unwrap_or(()) }).await;
     Ok(())

@@ -9,7 +9,7 @@ use pinakes_accounts::{Accounts, Caller, Clock, Entropy, Resolved};
 use pinakes_blobs::Blobs;
 use pinakes_store::{Catalogue, Limits, Tenant, Txn, View, Weight, WriteTimes};
 
-use crate::credentials::{self, Credentials};
+use crate::entrance::{self, Entrance};
 use crate::refusal::Refusal;
 use crate::stages::{self, RequestScope, Stage};
 use crate::tenant::TenantChoice;
@@ -109,7 +109,7 @@ impl Context {
     /// Errors: an unusable header; an unknown tenant ([`pinakes_store::StoreError::UnknownTenant`]).
     pub fn db(&self, headers: &HeaderMap) -> Result<Db, Refusal> {
         let started = Instant::now();
-        let name = self.0.tenants.choose(headers)?;
+        let name = self.tenant_name(headers)?;
         let tenant = self.0.catalogue.tenant(name);
         if let Some(scope) = RequestScope::current() {
             scope.add(Stage::Auth, started.elapsed());
@@ -118,12 +118,19 @@ impl Context {
         Ok(Db::new(tenant?))
     }
 
-    /// Who asks: the token of the request (see [`Credentials`]), resolved in the tenant. Records the stage
-    /// `auth` and the user's name for the access log.
+    /// The name of the tenant that the request is for, by the header of the dialect's [`Entrance`], else by host name.
+    ///
+    /// Errors: an unusable header.
+    pub fn tenant_name<'a>(&'a self, headers: &'a HeaderMap) -> Result<&'a str, Refusal> {
+        self.0.tenants.choose(headers, self::entrance().tenant_headers)
+    }
+
+    /// Who asks: the token of the request, where the dialect's [`Entrance`] says it is, resolved in the tenant. Records
+    /// the stage `auth` and the user's name for the access log.
     ///
     /// Errors: two different tokens; the store.
     pub async fn asking(&self, db: &Db, parts: &Parts) -> Result<Asking, Refusal> {
-        let Some(token) = credentials::of(parts)?.map(Credentials::into_token) else {
+        let Some(token) = entrance::token_of(parts, &self::entrance())? else {
             return Ok(Asking::Caller(Caller::anonymous()));
         };
         self.asking_with(db, &token).await
@@ -144,6 +151,11 @@ impl Context {
             Resolved::OtherTenant(name) => Asking::OtherTenant(name),
         })
     }
+}
+
+/// The entrance of the dialect that answers now; the default outside of requests.
+fn entrance() -> Entrance {
+    RequestScope::current().map_or_else(Entrance::default, |it| it.entrance())
 }
 
 /// A tenant's data, with the clock of the current request running beside it. Cheap to clone.

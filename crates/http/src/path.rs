@@ -84,14 +84,7 @@ impl PathRules {
 
     /// [`PathRules::rewritten`] for a whole URI; the query stays.
     pub fn rewrite(&self, uri: &Uri) -> Option<Uri> {
-        let mut text = self.rewritten(uri.path())?;
-        if let Some(query) = uri.query() {
-            text.push('?');
-            text.push_str(query);
-        }
-        let mut parts = uri.clone().into_parts();
-        parts.path_and_query = Some(PathAndQuery::try_from(text).ok()?);
-        Uri::from_parts(parts).ok()
+        with_path(uri, self.rewritten(uri.path())?)
     }
 
     /// Whether there is anything in the path that a rule looks at; most paths are done here.
@@ -117,6 +110,26 @@ impl PathRules {
         }
         segment
     }
+}
+
+/// The URI behind the prefix of a mount, which its path begins with, perhaps behind doubled slashes.
+pub(crate) fn without_prefix(uri: &Uri, prefix: &str) -> Uri {
+    let path = uri.path();
+    let n_doubled = path.bytes().take_while(|it| *it == b'/').count().saturating_sub(1);
+    let rest = path.get(n_doubled + prefix.len()..).unwrap_or_default();
+    let rest = if rest.is_empty() { "/".to_owned() } else { rest.to_owned() };
+    with_path(uri, rest).unwrap_or_else(|| uri.clone())
+}
+
+/// The URI with another path; the query stays.
+fn with_path(uri: &Uri, mut path: String) -> Option<Uri> {
+    if let Some(query) = uri.query() {
+        path.push('?');
+        path.push_str(query);
+    }
+    let mut parts = uri.clone().into_parts();
+    parts.path_and_query = Some(PathAndQuery::try_from(path).ok()?);
+    Uri::from_parts(parts).ok()
 }
 
 #[cfg(test)]

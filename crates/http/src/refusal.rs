@@ -57,7 +57,7 @@ pub enum Refusal {
     },
     /// Two different tokens came with one request.
     #[error("the request carries two different tokens ({0}); send one")]
-    TwoTokens(&'static str),
+    TwoTokens(String),
     /// No answer began in time.
     #[error("no answer after {timeout_ms} ms")]
     Timeout {

@@ -27,9 +27,10 @@ use crate::context::Context;
 use crate::etag::Tagged;
 use crate::inflate::inflate;
 use crate::metrics::Metrics;
-use crate::mount::{Mount, Mounts};
+use crate::mount::{Mount, MountFault, MountPoint, Mounts};
 use crate::openapi;
-use crate::path::AskedUri;
+use crate::path::{self, AskedUri};
+use crate::public_url::{MountedAt, relocate};
 use crate::refusal::Refusal;
 use crate::request_id::{RequestIds, X_REQUEST_ID};
 use crate::stages::RequestScope;
@@ -45,6 +46,9 @@ pub enum ShellError {
     /// Two metrics have one name.
     #[error("metrics: {0}")]
     Metrics(prometheus::Error),
+    /// A dialect has no place of its own.
+    #[error(transparent)]
+    Mount(#[from] MountFault),
 }
 
 /// The server around the dialects.
@@ -76,11 +80,13 @@ impl Shell {
     }
 
     /// With one more dialect.
-    pub fn mount(mut self, mount: Mount) -> Self {
-        self.mounts.add(mount);
+    ///
+    /// Errors: [`MountFault`] when its place is taken by another, or is none.
+    pub fn mount(mut self, mount: Mount) -> Result<Self, ShellError> {
+        self.mounts.add(mount)?;
         let documents = self.mounts.all().iter().map(|it| (it.dialect, &it.openapi));
         self.openapi = openapi::merged(&documents.collect::<Vec<_>>());
-        self
+        Ok(self)
     }
 
     /// With access log lines at this level.
@@ -94,9 +100,9 @@ impl Shell {
         &self.metrics
     }
 
-    /// Dialects and their base paths, in the order they were mounted.
-    pub fn mounted(&self) -> impl Iterator<Item = (&'static str, &[String])> {
-        self.mounts.all().iter().map(|it| (it.dialect, it.base_paths.as_slice()))
+    /// Dialects, where the site has put them, and their own paths, in the order they were mounted.
+    pub fn mounted(&self) -> impl Iterator<Item = (&'static str, &MountPoint, &[String])> {
+        self.mounts.all().iter().map(|it| (it.dialect, &it.point, it.base_paths.as_slice()))
     }
 
     /// Answers one request.
@@ -133,7 +139,7 @@ impl Shell {
         if let Some(answer) = self.own_route(&request, scope).await {
             return Answered { dialect: OWN, answer };
         }
-        let Some(mount) = self.mounts.find(request.uri().path()) else {
+        let Some(mount) = self.mounts.find(request.headers(), request.uri().path()) else {
             let path = request.uri().path().to_owned();
             return Answered { dialect: OWN, answer: Refusal::NotFound { path }.plain() };
         };
@@ -144,6 +150,7 @@ impl Shell {
             mount.cors.put(request.headers(), answer.headers_mut());
             return Answered { dialect: mount.dialect, answer };
         }
+        scope.set_entrance(mount.entrance);
         let tagged = Tagged::of(mount.tagging, request.method(), request.headers());
         let mut answer = self.dispatched(mount, request, scope, id).await;
         if let Some(tagged) = tagged {
@@ -151,6 +158,9 @@ impl Shell {
         }
         if let Some(wish) = wish {
             answer = compress::compress(wish, answer).await;
+        }
+        if !mount.point.prefix.is_empty() {
+            relocate(&mount.point.prefix, &mut answer);
         }
         if let Some(origin) = origin {
             mount.cors.put(&origin.headers, answer.headers_mut());
@@ -166,8 +176,17 @@ impl Shell {
         scope: &Arc<RequestScope>,
         id: &HeaderValue,
     ) -> Response {
+        let mut asked = None;
+        if !mount.point.prefix.is_empty() {
+            let uri = path::without_prefix(request.uri(), &mount.point.prefix);
+            asked = Some(std::mem::replace(request.uri_mut(), uri));
+            request.extensions_mut().insert(MountedAt(mount.point.prefix.as_str().into()));
+        }
         if let Some(uri) = mount.path_rules.rewrite(request.uri()) {
-            let asked = std::mem::replace(request.uri_mut(), uri);
+            let before = std::mem::replace(request.uri_mut(), uri);
+            asked.get_or_insert(before);
+        }
+        if let Some(asked) = asked {
             request.extensions_mut().insert(AskedUri(asked));
         }
         let request = match inflate(request.map(|body| Watched::wrap(body, scope))).await {

@@ -15,6 +15,7 @@ use axum::extract::MatchedPath;
 use http::HeaderValue;
 
 use crate::connection::ConnectionState;
+use crate::entrance::Entrance;
 
 /// A part of the work on a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,6 +70,7 @@ pub struct RequestScope {
     username: OnceLock<Box<str>>,
     tenant: OnceLock<Box<str>>,
     connection: Arc<ConnectionState>,
+    entrance: OnceLock<Entrance>,
 }
 
 #[derive(Debug)]
@@ -87,6 +89,7 @@ impl RequestScope {
             username: OnceLock::new(),
             tenant: OnceLock::new(),
             connection,
+            entrance: OnceLock::new(),
         })
     }
 
@@ -166,6 +169,15 @@ impl RequestScope {
     /// The client's address; none in tests that call handlers directly.
     pub fn peer(&self) -> Option<SocketAddr> {
         self.connection.peer()
+    }
+
+    /// Says how the dialect that answers finds token and tenant.
+    pub(crate) fn set_entrance(&self, entrance: Entrance) {
+        let _ = self.entrance.set(entrance);
+    }
+
+    pub(crate) fn entrance(&self) -> Entrance {
+        self.entrance.get().copied().unwrap_or_default()
     }
 
     pub(crate) fn connection(&self) -> &ConnectionState {

@@ -8,9 +8,6 @@ use serde::Deserialize;
 
 use crate::refusal::Refusal;
 
-/// Headers that name a tenant, in the order they are looked at: FOLIO's and our own.
-const HEADERS: [&str; 2] = ["x-okapi-tenant", "x-pinakes-tenant"];
-
 /// How the tenant of a request is found: the `[tenants]` table of `pinakes.toml`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -28,11 +25,16 @@ impl Default for TenantChoice {
 }
 
 impl TenantChoice {
-    /// The name of the tenant that the request is for. Whether it exists is the catalogue's to say.
+    /// The name of the tenant that the request is for: what the first of `from` that is there says, else its host name's,
+    /// else the default. Whether it exists is the catalogue's to say.
     ///
     /// Errors: [`Refusal::TenantHeader`] when a header is there and empty or not text.
-    pub fn choose<'a>(&'a self, headers: &'a HeaderMap) -> Result<&'a str, Refusal> {
-        for header in HEADERS {
+    pub fn choose<'a>(
+        &'a self,
+        headers: &'a HeaderMap,
+        from: &'static [&'static str],
+    ) -> Result<&'a str, Refusal> {
+        for &header in from {
             if let Some(value) = headers.get(header) {
                 let name = value.to_str().ok().map(str::trim).filter(|it| !it.is_empty());
                 return name.ok_or(Refusal::TenantHeader { header });
@@ -45,9 +47,13 @@ impl TenantChoice {
         if self.hosts.is_empty() {
             return None;
         }
-        let host = without_port(headers.get(HOST)?.to_str().ok()?).to_ascii_lowercase();
-        self.hosts.get(&host).map(String::as_str)
+        self.hosts.get(&host_name(headers)?).map(String::as_str)
     }
+}
+
+/// The host name that a request was sent to, lower case, without port.
+pub(crate) fn host_name(headers: &HeaderMap) -> Option<String> {
+    Some(without_port(headers.get(HOST)?.to_str().ok()?).to_ascii_lowercase())
 }
 
 /// `[::1]:8080` has the host `[::1]`.
@@ -71,7 +77,7 @@ mod tests {
         for (name, value) in headers {
             map.insert(*name, value.parse().ok()?);
         }
-        choice.choose(&map).ok().map(str::to_owned)
+        choice.choose(&map, &["x-okapi-tenant", "x-pinakes-tenant"]).ok().map(str::to_owned)
     }
 
     #[test]

@@ -12,18 +12,11 @@ use pinakes_http::Context;
 use pinakes_store::{Catalogue, Kind, Location};
 
 use crate::config::{Config, Misuse};
+use crate::dialects;
 
 /// Every kind of every dialect.
-static KINDS: LazyLock<Vec<&'static Kind>> = LazyLock::new(|| {
-    let dialects = [
-        pinakes_accounts::KINDS,
-        pinakes_scicat::KINDS,
-        pinakes_labe::KINDS,
-        pinakes_folio::kinds(),
-        pinakes_dataverse::kinds(),
-    ];
-    dialects.concat()
-});
+static KINDS: LazyLock<Vec<&'static Kind>> =
+    LazyLock::new(|| pinakes_accounts::KINDS.iter().copied().chain(dialects::kinds()).collect());
 
 /// Name of the secret that a database keeps for all servers over it.
 pub(crate) const SIGNING_SECRET: &str = "signing secret";

@@ -7,9 +7,11 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use pinakes_http::{AccessLog, TenantChoice};
+use pinakes_http::{AccessLog, MountPoint, TenantChoice};
 use pinakes_store::Limits;
 use serde::Deserialize;
+
+use crate::dialects;
 
 /// Every key with its default and what it means.
 pub(crate) const REFERENCE: &str = include_str!("../reference.toml");
@@ -20,9 +22,13 @@ pub(crate) const REFERENCE: &str = include_str!("../reference.toml");
 pub(crate) struct Misuse(pub(crate) String);
 
 /// All settings.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Config {
+    /// Names of the dialects that are served.
+    pub(crate) dialects: Vec<String>,
+    /// Where dialects are mounted, by name.
+    pub(crate) mounts: BTreeMap<String, MountPoint>,
     /// The process: address, folder, threads, logs.
     pub(crate) server: Server,
     /// Every bound.
@@ -43,6 +49,25 @@ pub(crate) struct Config {
     pub(crate) folio: pinakes_folio::Settings,
     /// The Dataverse dialect.
     pub(crate) dataverse: pinakes_dataverse::Settings,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            dialects: dialects::names(),
+            mounts: BTreeMap::new(),
+            server: Server::default(),
+            limits: Limits::default(),
+            tenants: TenantChoice::default(),
+            databases: BTreeMap::new(),
+            accounts: Accounts::default(),
+            blobs: pinakes_blobs::Settings::default(),
+            scicat: pinakes_scicat::Settings::default(),
+            labe: pinakes_labe::Settings::default(),
+            folio: pinakes_folio::Settings::default(),
+            dataverse: pinakes_dataverse::Settings::default(),
+        }
+    }
 }
 
 /// The table `[server]`.
@@ -108,6 +133,7 @@ impl Config {
             Some(path) => Self::read(path)?,
             None => Self::default(),
         };
+        dialects::check(&config)?;
         config.with_environment(|name| std::env::var(name).ok())
     }
 
@@ -179,6 +205,8 @@ mod tests {
         assert_eq!(
             tables,
             [
+                "dialects",
+                "mounts",
                 "server",
                 "limits",
                 "tenants",
@@ -191,8 +219,9 @@ mod tests {
                 "dataverse"
             ]
         );
-        // The keys of `[databases]` are names of tenants.
-        for table in tables.into_iter().filter(|it| it != "databases") {
+        // The keys of `[databases]` are names of tenants, those of `[mounts]` of dialects; `dialects` is a list.
+        let free = ["dialects", "mounts", "databases"];
+        for table in tables.into_iter().filter(|it| !free.contains(&it.as_str())) {
             let keys = keys_of(&table);
             assert!(!keys.is_empty(), "no keys found for [{table}]");
             let known = stated.get(&table).and_then(toml::Value::as_table);
@@ -214,6 +243,24 @@ mod tests {
         let config = Config::default().with_environment(variable)?;
         assert_eq!(config.accounts.everyone, ["staff", "ess"]);
         assert_eq!(config.scicat.pid_prefix, "20.500.12269");
+        Ok(())
+    }
+
+    #[test]
+    fn dialects_are_known_ones() -> Result<(), Box<dyn std::error::Error>> {
+        for (text, expected) in [
+            ("dialects = [\"folio\"]\n[mounts.folio]\nprefix = \"/folio\"", ""),
+            ("dialects = [\"foli\"]", "dialects: there is no dialect \"foli\"; expected some of scicat, "),
+            ("dialects = []", "dialects is empty"),
+            ("[mounts.x]", "mounts.x: there is no such dialect"),
+        ] {
+            let checked = dialects::check(&toml::from_str(text)?);
+            let said = checked.err().map(|it| it.to_string()).unwrap_or_default();
+            assert!(
+                said.starts_with(expected) && said.is_empty() == expected.is_empty(),
+                "{said:?} for {text}"
+            );
+        }
         Ok(())
     }
 

@@ -9,6 +9,7 @@ mod catalogue;
 mod cli;
 mod commands;
 mod config;
+mod dialects;
 mod files;
 mod password;
 mod place;

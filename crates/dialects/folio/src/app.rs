@@ -120,6 +120,8 @@ pub struct Call {
     pub method: Method,
     /// The URI.
     pub uri: Uri,
+    /// The server as the client called it, with the prefix of the mount: `https://example.org/folio`.
+    pub origin: String,
     params: Vec<(String, String)>,
     /// Behind a lock only because bodies are not `Sync`; never contended.
     body: Mutex<Body>,
@@ -154,8 +156,9 @@ impl Call {
         app.prepare(&db).await?;
         let query = QueryText::parse(parts.uri.query().unwrap_or_default());
         let asker = Asker { db, caller };
+        let origin = pinakes_http::origin(&parts.headers, &parts.extensions);
         let (headers, method, uri) = (parts.headers, parts.method, parts.uri);
-        Ok(Self { app, asker, query, headers, method, uri, params, body: Mutex::new(body) })
+        Ok(Self { app, asker, query, headers, method, uri, origin, params, body: Mutex::new(body) })
     }
 
     /// The tenant's data.

@@ -92,7 +92,7 @@ async fn serve(call: Call) -> Answer {
     let asked = Asked {
         verb: call.query.get("verb").unwrap_or_default().to_owned(),
         query: call.query.clone(),
-        base: format!("http://{host}/oai/records"),
+        base: format!("{}/oai/records", call.origin),
         prefix: format!("oai:{name}:{}/", call.asker.tenant()),
     };
     let done = match asked.verb.as_str() {

@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
+use axum::extract::rejection::RawPathParamsRejection;
 use axum::extract::{RawPathParams, Request, State};
 use axum::response::IntoResponse as _;
 use axum::routing::MethodFilter;
 use http::{HeaderMap, Method, StatusCode, Uri};
-use pinakes_http::{Context, Cors, DoubleSlashes, FinalSlash, Mount, PathRules};
+use pinakes_http::entrance::TENANT_HEADER;
+use pinakes_http::{Context, Cors, DoubleSlashes, Entrance, FinalSlash, Mount, PathRules, TokenPlace};
 use serde_json::Value;
 
 use crate::app::{Call, Folio};
@@ -30,6 +32,9 @@ pub struct Route {
     /// What it asks of its caller.
     pub access: Access,
 }
+
+/// What stands in a path for its parameters, or that it is not UTF-8.
+type Params = Result<RawPathParams, RawPathParamsRejection>;
 
 /// The routes, gathered. What is not added here is not served.
 #[derive(Default)]
@@ -82,10 +87,17 @@ impl Routes {
         F: Future<Output = Answer> + Send + 'static,
     {
         let asked = Arc::new(access.clone());
-        let serve = move |State(app): State<Folio>, params: RawPathParams, request: Request| {
-            let params = params.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        let serve = move |State(app): State<Folio>, params: Params, request: Request| {
+            let params = params.map(|it| {
+                it.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect::<Vec<_>>()
+            });
             let (handler, asked) = (handler.clone(), Arc::clone(&asked));
             async move {
+                let Ok(params) = params else {
+                    let path = request.uri().path();
+                    let message = format!("The path {path} is percent-encoded bytes that are not UTF-8");
+                    return FolioError::bad_request(message).into_response();
+                };
                 let (parts, body) = request.into_parts();
                 let answered = match Call::admit(app, params, parts, body, &asked).await {
                     Ok(call) => handler(call).await,
@@ -142,16 +154,35 @@ pub fn table() -> Vec<Route> {
     all().table
 }
 
-/// Where the dialect lives: the first parts of its routes' paths.
+/// The part of a route's path that the dialect claims: the first word. Other harvesting interfaces live below `/oai`,
+/// so that of FOLIO's is claimed by two.
+fn base_path(path: &str) -> Option<String> {
+    let mut words = path.split('/').skip(1);
+    match (words.next()?, words.next()) {
+        ("oai", Some(second)) => Some(format!("/oai/{second}")),
+        (first, _) => Some(format!("/{first}")),
+    }
+}
+
+/// Where the dialect lives.
 fn base_paths(table: &[Route]) -> Vec<String> {
-    let mut bases: Vec<String> =
-        table.iter().filter_map(|it| it.path.split('/').nth(1)).map(|it| format!("/{it}")).collect();
+    let mut bases: Vec<String> = table.iter().filter_map(|it| base_path(&it.path)).collect();
     bases.push("/consortia".to_owned());
     bases.push("/entitlements".to_owned());
     bases.sort_unstable();
     bases.dedup();
     bases
 }
+
+/// FOLIO's clients send token and tenant in headers of the gateway; browsers the token in a cookie.
+const ENTRANCE: Entrance = Entrance {
+    tokens: &[
+        TokenPlace::Bearer,
+        TokenPlace::Header("x-okapi-token"),
+        TokenPlace::Cookie("folioAccessToken"),
+    ],
+    tenant_headers: &["x-okapi-tenant", TENANT_HEADER],
+};
 
 /// The dialect as the shell serves it.
 pub fn mount(context: Context, settings: Settings) -> Mount {
@@ -161,6 +192,7 @@ pub fn mount(context: Context, settings: Settings) -> Mount {
     let bases: Vec<&str> = bases.iter().map(String::as_str).collect();
     let router = router.fallback(nothing_there).method_not_allowed_fallback(nothing_there).with_state(app);
     Mount {
+        entrance: ENTRANCE,
         path_rules: PathRules::default()
             .double_slashes(DoubleSlashes::Collapse)
             .final_slash(FinalSlash::Drop),
@@ -173,7 +205,7 @@ pub fn mount(context: Context, settings: Settings) -> Mount {
 
 /// `No suitable module found for path /x for tenant t`.
 async fn nothing_there(State(app): State<Folio>, headers: HeaderMap, uri: Uri, _: Body) -> FolioError {
-    let tenant = app.context.tenants().choose(&headers).unwrap_or_default();
+    let tenant = app.context.tenant_name(&headers).unwrap_or_default();
     let message = format!("No suitable module found for path {} for tenant {tenant}", uri.path());
     FolioError::text(StatusCode::NOT_FOUND, message)
 }

@@ -7,7 +7,8 @@ use axum::Router;
 use axum::extract::{Request, State};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
-use pinakes_http::{Context, Mount};
+use pinakes_http::entrance::TENANT_HEADER;
+use pinakes_http::{Context, Entrance, Mount};
 
 use crate::app::{Labe, Parts};
 use crate::error::{MountError, render};
@@ -28,7 +29,8 @@ pub fn mount(context: Context, settings: Settings) -> Result<(Mount, Reload), Mo
         .fallback(labed::elsewhere)
         .layer(from_fn_with_state(app.clone(), count))
         .with_state(app);
-    let mount = Mount { refuse: |refusal| render(&refusal), ..Mount::new("labe", &["/"], router) };
+    let entrance = Entrance { tokens: &[], tenant_headers: &[TENANT_HEADER] };
+    let mount = Mount { entrance, refuse: |refusal| render(&refusal), ..Mount::new("labe", &["/"], router) };
     Ok((mount, reload))
 }
 

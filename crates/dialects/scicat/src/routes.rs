@@ -2,8 +2,9 @@
 
 use axum::routing::{get, post};
 use axum::{Extension, Router};
+use pinakes_http::entrance::TENANT_HEADER;
 use pinakes_http::etag::Tagging;
-use pinakes_http::{AskedUri, Context, Cors, FinalSlash, Mount, PathRules};
+use pinakes_http::{AskedUri, Context, Cors, Entrance, FinalSlash, Mount, PathRules, TokenPlace};
 
 use crate::app::Scicat;
 use crate::datasets::{change, create, facets, lifecycle, read, v4};
@@ -12,6 +13,12 @@ use crate::settings::Settings;
 use crate::{
     attachments, auth, blocks, history, instruments, jobs, openapi, policies, proposals, published_data,
     samples, site, testing, users,
+};
+
+/// SciCat's clients send their token as `Authorization`, with or without a scheme, old ones in the query.
+const ENTRANCE: Entrance = Entrance {
+    tokens: &[TokenPlace::Bearer, TokenPlace::Query("access_token")],
+    tenant_headers: &[TENANT_HEADER],
 };
 
 /// The dialect as the shell serves it. `testing` adds the route that empties kinds.
@@ -38,6 +45,7 @@ pub fn mount(context: Context, settings: Settings, testing: testing::Testing) ->
         .method_not_allowed_fallback(not_found)
         .with_state(app);
     Mount {
+        entrance: ENTRANCE,
         path_rules: PathRules::default().words(WORDS).final_slash(FinalSlash::Drop),
         openapi: openapi::document(),
         cors: Cors::Anyone,

@@ -4,7 +4,12 @@
 use http::Request;
 use libfuzzer_sys::fuzz_target;
 use pinakes_http::etag::Tag;
-use pinakes_http::{DoubleSlashes, FinalSlash, PathRules, TenantChoice, credentials};
+use pinakes_http::{DoubleSlashes, FinalSlash, PathRules, TenantChoice, TokenPlace, Entrance, entrance};
+
+const OPEN: Entrance = Entrance {
+    tokens: &[TokenPlace::Bearer, TokenPlace::Cookie("token"), TokenPlace::Query("access_token")],
+    tenant_headers: &[entrance::TENANT_HEADER],
+};
 
 fuzz_target!(|input: (&str, &str, &str)| {
     let (uri, header, cookie) = input;
@@ -20,8 +25,8 @@ fuzz_target!(|input: (&str, &str, &str)| {
         .header("cookie", cookie);
     let Ok(request) = request.body(()) else { return };
     let (parts, ()) = request.into_parts();
-    let _ = credentials::of(&parts);
-    let _ = TenantChoice::default().choose(&parts.headers);
+    let _ = entrance::token_of(&parts, &OPEN);
+    let _ = TenantChoice::default().choose(&parts.headers, OPEN.tenant_headers);
     let _ = Tag::of_record(1, 1).is_known_to(&parts.headers);
     if let Some(once) = rules.rewrite(&parts.uri) {
         assert_eq!(rules.rewrite(&once), None);

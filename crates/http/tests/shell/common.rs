@@ -15,8 +15,8 @@ use http::{HeaderMap, StatusCode};
 use pinakes_accounts::{Accounts, Clock, Entropy, Secret, Settings};
 use pinakes_http::etag::{self, Tag};
 use pinakes_http::{
-    Asking, Context, Cors, DoubleSlashes, Drained, FinalSlash, Mount, PathRules, Refusal, Shell,
-    TenantChoice, answer, body,
+    Asking, Context, Cors, DoubleSlashes, Drained, Entrance, FinalSlash, Mount, MountPoint, PathRules,
+    Refusal, Shell, TenantChoice, TokenPlace, answer, body,
 };
 use pinakes_store::{Catalogue, Kind, Limits, Location, StoreError, Weight};
 use serde_json::{Value, json};
@@ -71,7 +71,7 @@ impl Server {
         let context = Context::new(catalogue.await??, accounts, limits, TenantChoice::default());
         let toy = Toy { context: context.clone(), entered: Arc::default(), release: Arc::default() };
         let (entered, release) = (Arc::clone(&toy.entered), Arc::clone(&toy.release));
-        let shell = Shell::new(context)?.mount(mount(toy));
+        let shell = Shell::new(context)?.mount(greeter())?.mount(mount(toy))?;
         let listener = pinakes_http::listen("127.0.0.1:0".parse()?)?;
         let address = listener.local_addr()?;
         let (stop, stopped) = oneshot::channel();
@@ -141,6 +141,30 @@ struct Toy {
     release: Arc<Notify>,
 }
 
+/// A dialect on a host of its own, below a prefix; CONTRIBUTING.md tells how one is added.
+fn greeter() -> Mount {
+    let router = Router::new()
+        .route(
+            "/greetings",
+            post(|request: Request| async move {
+                let home = pinakes_http::origin(request.headers(), request.extensions());
+                let answer = answer::text(StatusCode::CREATED, "made");
+                let answer = answer::with_header(answer, http::header::LOCATION, "/greetings/1");
+                answer::with_header(answer, http::HeaderName::from_static("x-home"), &home)
+            }),
+        )
+        .route(
+            "/greetings/{name}",
+            get(|Path(name): Path<String>| async move {
+                let text = format!("hello {name}");
+                ([(http::header::CONTENT_TYPE, "text/plain")], text).into_response()
+            }),
+        );
+    let hosts = vec!["greeter.example.org".to_owned()];
+    let point = MountPoint { hosts, prefix: "/sixth".to_owned() };
+    Mount { point, ..Mount::new("greeter", &["/greetings"], router) }
+}
+
 fn mount(toy: Toy) -> Mount {
     let router = Router::new()
         .route("/toy/things", post(create))
@@ -158,6 +182,15 @@ fn mount(toy: Toy) -> Mount {
         })
         .with_state(toy);
     Mount {
+        entrance: Entrance {
+            tokens: &[
+                TokenPlace::Bearer,
+                TokenPlace::Header("x-toy-token"),
+                TokenPlace::Cookie("toyToken"),
+                TokenPlace::Query("access_token"),
+            ],
+            tenant_headers: &["x-pinakes-tenant"],
+        },
         openapi: json!({"paths": {"/toy/things/{id}": {"get": {"summary": "A thing"}}}}),
         path_rules: PathRules::default()
             .words(["toy", "things", "list"])

@@ -2,11 +2,12 @@
 
 use std::net::SocketAddr;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::thread::available_parallelism;
 
 use anyhow::Context as _;
 use pinakes_blobs::Blobs;
-use pinakes_http::{Drained, Shell};
+use pinakes_http::{Drained, MountPoint, Shell};
 use pinakes_scicat::testing::Testing;
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
@@ -15,6 +16,7 @@ use tracing_subscriber::EnvFilter;
 
 use crate::catalogue::House;
 use crate::config::{Config, LogFormat, Misuse, Server};
+use crate::dialects::{self, Parts};
 use crate::files::Sweeper;
 use crate::place::{Missing, Place, open};
 use crate::terminal::{say, warn};
@@ -22,6 +24,8 @@ use crate::terminal::{say, warn};
 /// Threads for blocking work beside scans and password checks: what the runtime itself needs (name look-ups,
 /// files).
 const SPARE_BLOCKING_THREADS: usize = 16;
+/// Paths of a dialect that are printed at the start.
+const BASES_SHOWN: usize = 4;
 /// Exit code of a second signal while draining, as shells count SIGINT.
 const IMPATIENT_EXIT_CODE: i32 = 130;
 
@@ -30,7 +34,7 @@ const IMPATIENT_EXIT_CODE: i32 = 130;
 /// Prints where it listens and which dialects are mounted where. A catalogue that is not there yet is begun,
 /// with a tenant named `default`. On SIGTERM or SIGINT it accepts nothing more, finishes the answers under
 /// way and exits with 0; a second signal ends it at once. What was acknowledged is on disk either way. SIGHUP makes
-/// it look for a new citation graph at once, which it else does every second; it goes on serving.
+/// it look for a new citation graph at once, which it does every second anyway; it goes on serving.
 ///
 /// Other commands (user, token, import, backup, ...) may be used on the same folder meanwhile.
 #[derive(Debug, clap::Args)]
@@ -72,16 +76,11 @@ async fn serve_until_told(house: House, testing: Testing, notes: &[String]) -> a
     let (interrupted, terminated) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     let context = house.context();
     let House { config, catalogue, blobs, .. } = house;
-    let data = config.server.data.clone();
-    let labe = pinakes_labe::Settings { kinds: House::kinds(), data, ..config.labe };
-    let (labe, reload) = pinakes_labe::mount(context.clone(), labe)?;
-    reload_at_hangup(reload)?;
-    let shell = Shell::new(context.clone())?
-        .mount(pinakes_scicat::mount(context.clone(), config.scicat, testing))
-        .mount(labe)
-        .mount(pinakes_folio::mount(context.clone(), config.folio))
-        .mount(pinakes_dataverse::mount(context, config.dataverse))
-        .access_log(config.server.access_log);
+    let shell = Shell::new(context.clone())?.access_log(config.server.access_log);
+    let mut parts = Parts { context, config, kinds: House::kinds(), testing, at_hangup: Vec::new() };
+    let shell = dialects::mount(shell, &mut parts)?;
+    let Parts { config, at_hangup, .. } = parts;
+    reload_at_hangup(at_hangup)?;
     let listener = listen(config.server.listen)?;
     let url = format!("http://{}", listener.local_addr()?);
     announce(&url, &shell, &config.server, &blobs, testing, notes)?;
@@ -97,13 +96,14 @@ async fn serve_until_told(house: House, testing: Testing, notes: &[String]) -> a
 }
 
 /// SIGHUP makes the server look at its files at once; it never ends it.
-fn reload_at_hangup(reload: pinakes_labe::Reload) -> anyhow::Result<()> {
+fn reload_at_hangup(reloads: Vec<Box<dyn Fn() + Send + Sync>>) -> anyhow::Result<()> {
+    let reloads = Arc::new(reloads);
     let mut hung_up = signal(SignalKind::hangup())?;
     tokio::spawn(async move {
         while hung_up.recv().await.is_some() {
-            let reload = reload.clone();
-            if tokio::task::spawn_blocking(move || reload.now()).await.is_err() {
-                warn("looking for a new citation graph failed; the former one stays");
+            let reloads = Arc::clone(&reloads);
+            if tokio::task::spawn_blocking(move || reloads.iter().for_each(|it| it())).await.is_err() {
+                warn("looking for new files failed; the former ones stay");
             }
         }
     });
@@ -152,11 +152,24 @@ fn announce(
     if !blobs.settings().place.is_empty() {
         say(format!("  files    in {}", blobs.place()))?;
     }
-    for (dialect, bases) in shell.mounted() {
-        say(format!("  {dialect:<8} {}", bases.join(" ")))?;
+    for (dialect, point, bases) in shell.mounted() {
+        say(format!("  {dialect:<8} {}", place_of(point, bases)))?;
     }
     say("  server   /metrics /health/live /health/ready /openapi.json")?;
     notes.iter().try_for_each(|note| say(note.replace("{url}", url)))
+}
+
+/// Where a dialect is served, in a line: its first paths, how many more, and its hosts.
+fn place_of(point: &MountPoint, bases: &[String]) -> String {
+    let shown = bases.iter().take(BASES_SHOWN).map(|it| format!("{}{it}", point.prefix));
+    let mut line = shown.collect::<Vec<_>>().join(" ");
+    if BASES_SHOWN < bases.len() {
+        line.push_str(&format!(" and {} more paths", bases.len() - BASES_SHOWN));
+    }
+    if !point.hosts.is_empty() {
+        line.push_str(&format!(" on {}", point.hosts.join(", ")));
+    }
+    line
 }
 
 /// Whether the testing routes are wanted, and may be there.

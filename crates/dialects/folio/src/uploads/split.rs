@@ -51,18 +51,10 @@ async fn split_status(_: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &json!({"splitStatus": true})))
 }
 
-/// The server as the client called it.
-fn origin(call: &Call) -> String {
-    let header = |name: &str| call.headers.get(name).and_then(|it| it.to_str().ok());
-    let host = header("x-forwarded-host").or_else(|| header("host")).unwrap_or("localhost");
-    let scheme = header("x-forwarded-proto").unwrap_or("http");
-    format!("{scheme}://{host}")
-}
-
 /// The tenant goes into the URL: the storage that FOLIO's clients know takes no headers of FOLIO's.
 fn url(call: &Call, upload: &str, number: u64) -> String {
     let tenant = call.asker.tenant();
-    format!("{}{STORE}/{tenant}/{upload}/{number}", origin(call))
+    format!("{}{STORE}/{tenant}/{upload}/{number}", call.origin)
 }
 
 async fn first_url(call: Call) -> Answer {
@@ -253,7 +245,7 @@ async fn download_url(call: Call) -> Answer {
     job.ok_or_else(|| crate::change_manager::not_found(&id))?;
     Ok(json_answer(
         StatusCode::OK,
-        &json!({"url": format!("{}/data-import/uploadedFiles/{id}", origin(&call))}),
+        &json!({"url": format!("{}/data-import/uploadedFiles/{id}", call.origin)}),
     ))
 }
 

@@ -90,7 +90,7 @@ impl Server {
         let accounts = Accounts::new(accounts, &limits);
         let context = Context::new(catalogue.clone(), accounts, limits, TenantChoice::default());
         let (mount, reload) = pinakes_labe::mount(context.clone(), settings)?;
-        let shell = Shell::new(context)?.mount(mount);
+        let shell = Shell::new(context)?.mount(mount)?;
         let listener = pinakes_http::listen("127.0.0.1:0".parse()?)?;
         let address = listener.local_addr()?;
         let (stop, stopped) = oneshot::channel();
