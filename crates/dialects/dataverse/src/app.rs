@@ -8,15 +8,18 @@ use axum::body::Body;
 use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderMap, Method, Uri};
+use pinakes_accounts::{Password, PasswordChecks, PasswordHash};
 use pinakes_http::{Context, Db, RequestScope, Stage, body, stages};
 use serde_json::{Map, Value};
 
 use crate::asker::{self, Asker};
+use crate::blocks::Registry;
 use crate::error::ApiError;
 use crate::ids::{Ids, Ranges};
 use crate::query::Query;
+use crate::registry::Registries;
 use crate::settings::Settings;
-use crate::{bootstrap, clock};
+use crate::{admin, bootstrap, clock};
 
 /// The dialect's state: cheap to clone.
 #[derive(Clone)]
@@ -26,6 +29,9 @@ pub struct Dataverse {
     /// The operator's settings.
     pub settings: Arc<Settings>,
     ranges: Ranges,
+    registries: Registries,
+    /// Where passwords of new users are hashed.
+    checks: PasswordChecks,
     /// Tenants that were found to hold what a new server must have.
     prepared: Arc<Mutex<HashSet<String>>>,
 }
@@ -33,7 +39,16 @@ pub struct Dataverse {
 impl Dataverse {
     /// Of its parts.
     pub fn new(context: Context, settings: Settings) -> Self {
-        Self { context, settings: Arc::new(settings), ranges: Ranges::default(), prepared: Arc::default() }
+        let checks = PasswordChecks::new(context.limits());
+        let settings = Arc::new(settings);
+        Self {
+            context,
+            settings,
+            ranges: Ranges::default(),
+            registries: Registries::default(),
+            checks,
+            prepared: Arc::default(),
+        }
     }
 
     /// Milliseconds since 1970.
@@ -44,6 +59,17 @@ impl Dataverse {
     /// Now, as Dataverse writes it: `2026-01-31T10:20:30Z`.
     pub fn now(&self) -> String {
         clock::instant(self.now_ms())
+    }
+
+    /// A password's hash, made aside from the server's threads.
+    pub(crate) async fn hash(&self, password: Password) -> Result<PasswordHash, ApiError> {
+        let checks = self.checks.clone();
+        Ok(checks.hash(password, self.context.entropy().clone()).await?)
+    }
+
+    /// The metadata blocks of a tenant.
+    pub async fn registry(&self, db: &Db) -> Result<Arc<Registry>, ApiError> {
+        self.registries.of(db).await
     }
 
     /// Numbers for new objects, see [`Ids`].
@@ -104,7 +130,9 @@ impl Call {
             RequestScope::current().and_then(|it| it.peer()).map(|it| it.ip().to_canonical());
         let asker = asker::of(&app, &db, &parts, &query, peer).await?;
         let (headers, method, uri) = (parts.headers, parts.method, parts.uri);
-        Ok(Self { app, asker, query, headers, method, uri, db, params, body: Mutex::new(body) })
+        let call = Self { app, asker, query, headers, method, uri, db, params, body: Mutex::new(body) };
+        admin::gate(&call)?;
+        Ok(call)
     }
 
     /// The tenant's data.

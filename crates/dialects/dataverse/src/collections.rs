@@ -1,17 +1,30 @@
 //! Collections, which the original calls dataverses: `/api/dataverses` (section 2 of the contract).
 
+pub(crate) mod people;
+pub(crate) mod publication;
+pub(crate) mod show;
+pub(crate) mod storage;
+pub(crate) mod structure;
+pub(crate) mod write;
+
 use pinakes_store::{Column, Expr, Index, Kind, Txn, Type, View};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::asker::Asker;
 use crate::error::ApiError;
-use crate::permissions::Place;
+use crate::permissions::{self, Permission, Place};
+use crate::routes::Routes;
 use crate::stored;
 
 /// Collections by number: body is a [`Collection`].
 pub(crate) static COLLECTION: Kind = Kind {
-    columns: &[Column::one("alias", Type::Folded), Column::one("parent", Type::Integer)],
-    indexes: &[Index::unique(&["alias"]), Index::on(&["parent"])],
+    columns: &[
+        Column::one("alias", Type::Folded),
+        Column::one("parent", Type::Integer),
+        Column::one("creator", Type::Integer),
+    ],
+    indexes: &[Index::unique(&["alias"]), Index::on(&["parent"]), Index::on(&["creator"])],
     ..Kind::named("dataverse_collection")
 };
 
@@ -176,4 +189,34 @@ pub fn with_owners(view: &mut View<'_>, collection: Collection) -> Result<Vec<Co
 /// Stores a collection.
 pub(crate) fn put(txn: &mut Txn<'_>, collection: &Collection) -> Result<(), ApiError> {
     stored::put(txn, &COLLECTION, &collection.id.to_string(), collection)
+}
+
+/// Whether the caller may see a collection.
+pub(crate) fn is_visible(
+    view: &mut View<'_>,
+    asker: &Asker,
+    collection: &Collection,
+) -> Result<bool, ApiError> {
+    Ok(collection.is_released()
+        || permissions::may(view, asker, collection.place(), Permission::ViewUnpublishedDataverse)?)
+}
+
+/// Lets the caller see a collection. Errors: 401.
+pub(crate) fn require_visible(
+    view: &mut View<'_>,
+    asker: &Asker,
+    collection: &Collection,
+) -> Result<(), ApiError> {
+    if is_visible(view, asker, collection)? { Ok(()) } else { Err(permissions::refusal(asker)) }
+}
+
+/// Adds the routes.
+pub(crate) fn routes(routes: Routes) -> Routes {
+    routes
+        .with(write::routes)
+        .with(show::routes)
+        .with(structure::routes)
+        .with(people::routes)
+        .with(publication::routes)
+        .with(storage::routes)
 }

@@ -4,6 +4,19 @@
 //! file or setting a lock never rewrites metadata. Versions are numbered by *ordinals* from 1 in the order in which they
 //! were begun; files say from which ordinal to which they belong.
 
+pub(crate) mod compare;
+pub(crate) mod create;
+pub(crate) mod curation;
+pub(crate) mod edit;
+pub(crate) mod locks;
+pub(crate) mod moving;
+pub(crate) mod people;
+pub(crate) mod publish;
+pub(crate) mod remove;
+pub(crate) mod schema;
+pub(crate) mod show;
+pub(crate) mod storage;
+pub(crate) mod terms;
 pub mod version;
 
 use http::StatusCode;
@@ -15,6 +28,7 @@ use crate::app::Call;
 use crate::error::ApiError;
 use crate::ids::Ids;
 use crate::permissions::Place;
+use crate::routes::Routes;
 use crate::stored;
 
 pub use version::{State, VERSION, Version};
@@ -26,8 +40,14 @@ pub(crate) static DATASET: Kind = Kind {
         Column::one("owner", Type::Integer),
         Column::one("creator", Type::Integer),
         Column::one("publicationDate", Type::Text),
+        Column::one("isLocked", Type::Boolean),
     ],
-    indexes: &[Index::unique(&["pid"]), Index::on(&["owner"]), Index::on(&["creator"])],
+    indexes: &[
+        Index::unique(&["pid"]),
+        Index::on(&["owner"]),
+        Index::on(&["creator"]),
+        Index::on(&["isLocked"]),
+    ],
     identifiers: &[Identifier { scheme: "doi", path: "doi" }],
     ..Kind::named("dataverse_dataset")
 };
@@ -77,6 +97,9 @@ pub struct Dataset {
     /// What keeps it from being changed, for a while.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub locks: Vec<Lock>,
+    /// `true` when there are locks, so that they are found; set by [`put`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    is_locked: Option<bool>,
     /// The draft, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub draft: Option<Draft>,
@@ -236,7 +259,8 @@ pub fn by_pid(view: &mut View<'_>, pid: &str) -> Result<Option<Dataset>, ApiErro
 
 /// Stores a dataset.
 pub(crate) fn put(txn: &mut Txn<'_>, dataset: &Dataset) -> Result<(), ApiError> {
-    stored::put(txn, &DATASET, &dataset.id.to_string(), dataset)
+    let is_locked = (!dataset.locks.is_empty()).then_some(true);
+    stored::put(txn, &DATASET, &dataset.id.to_string(), &Dataset { is_locked, ..dataset.clone() })
 }
 
 /// The draft of a dataset, begun as a copy of its newest version when there is none. The dataset is changed and not yet
@@ -287,4 +311,19 @@ pub fn draft_for_edit(
     }
     put(txn, dataset)?;
     dataset.draft.clone().ok_or_else(|| ApiError::internal("The draft is gone."))
+}
+
+/// Adds the routes.
+pub(crate) fn routes(routes: Routes) -> Routes {
+    routes
+        .with(create::routes)
+        .with(show::routes)
+        .with(edit::routes)
+        .with(publish::routes)
+        .with(remove::routes)
+        .with(people::routes)
+        .with(locks::routes)
+        .with(moving::routes)
+        .with(storage::routes)
+        .with(curation::routes)
 }

@@ -1,8 +1,11 @@
 //! Groups to which roles are assigned: explicit ones of a collection, and ranges of addresses.
 
+pub(crate) mod addresses;
+pub(crate) mod explicit;
+
 use std::collections::BTreeSet;
 
-use pinakes_store::{Column, Expr, Index, Kind, Query, Type, View};
+use pinakes_store::{Column, Expr, Index, Kind, Query, Txn, Type, View};
 use serde::{Deserialize, Serialize};
 
 use crate::asker::Asker;
@@ -47,8 +50,10 @@ pub struct Group {
 
 /// The groups that the caller belongs to, directly or through other groups.
 pub(crate) fn of(view: &mut View<'_>, asker: &Asker) -> Result<Vec<String>, ApiError> {
-    let mut found = BTreeSet::new();
     let mut names = permissions::own_names(asker);
+    let addresses = addresses::of(view, asker.peer)?;
+    let mut found: BTreeSet<String> = addresses.iter().cloned().collect();
+    names.extend(addresses);
     for _ in 0..DEPTH {
         let values = names.iter().map(|it| it.as_str().into()).collect();
         let query = Query::filter(Expr::In("members".into(), values));
@@ -59,4 +64,60 @@ pub(crate) fn of(view: &mut View<'_>, asker: &Asker) -> Result<Vec<String>, ApiE
         }
     }
     Ok(found.into_iter().collect())
+}
+
+/// The name of a group of any kind.
+pub(crate) fn name_of(view: &mut View<'_>, identifier: &str) -> Result<Option<String>, ApiError> {
+    if let Some(alias) = identifier.strip_prefix("&ip/") {
+        return Ok(addresses::by_alias(view, alias)?.map(|it| it.name));
+    }
+    Ok(by_identifier(view, identifier)?.map(|it| it.display_name))
+}
+
+/// The explicit group of that identifier.
+pub(crate) fn by_identifier(view: &mut View<'_>, identifier: &str) -> Result<Option<Group>, ApiError> {
+    let found = view.first(&GROUP, Expr::Is("identifier".into(), identifier.into()))?;
+    found.as_ref().map(stored::parsed).transpose()
+}
+
+/// The explicit groups that have an assignee among their members.
+pub(crate) fn with_member(view: &mut View<'_>, assignee: &str) -> Result<Vec<Group>, ApiError> {
+    stored::find_by(view, &GROUP, "members", assignee)
+}
+
+/// Stores a group.
+pub(crate) fn put(txn: &mut Txn<'_>, group: &Group) -> Result<(), ApiError> {
+    stored::put(txn, &GROUP, &group.id.to_string(), group)
+}
+
+/// An assignee has another name now.
+pub(crate) fn rename_member(txn: &mut Txn<'_>, before: &str, after: &str) -> Result<(), ApiError> {
+    for mut group in with_member(txn, before)? {
+        for member in group.members.iter_mut().filter(|it| *it == before) {
+            after.clone_into(member);
+        }
+        put(txn, &group)?;
+    }
+    Ok(())
+}
+
+/// An assignee goes away.
+pub(crate) fn remove_member(txn: &mut Txn<'_>, assignee: &str) -> Result<(), ApiError> {
+    for mut group in with_member(txn, assignee)? {
+        group.members.retain(|it| it != assignee);
+        put(txn, &group)?;
+    }
+    Ok(())
+}
+
+/// Removes the groups of a collection that goes away, with what was granted to them.
+pub(crate) fn remove_of_collection(txn: &mut Txn<'_>, collection: i64) -> Result<(), ApiError> {
+    for group in stored::find_by::<Group>(txn, &GROUP, "owner", collection)? {
+        for grant in permissions::grants_to(txn, std::slice::from_ref(&group.identifier))? {
+            txn.delete(&permissions::GRANT, &permissions::grant_id(grant.object, &grant.assignee))?;
+        }
+        remove_member(txn, &group.identifier)?;
+        txn.delete(&GROUP, &group.id.to_string())?;
+    }
+    Ok(())
 }

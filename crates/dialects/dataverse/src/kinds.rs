@@ -4,16 +4,26 @@ use std::sync::LazyLock;
 
 use pinakes_store::Kind;
 
-use crate::{collections, datasets, groups, ids, licenses, permissions, roles, site_settings, tokens, users};
+use crate::{
+    admin, assignments, collections, dataset_types, datasets, groups, ids, licenses, links, notifications,
+    permissions, registry, roles, site_settings, tokens, users,
+};
 
 /// The kinds, gathered.
 static KINDS: LazyLock<Vec<&'static Kind>> = LazyLock::new(|| {
     vec![
         &ids::SEQUENCE,
+        &registry::BLOCK_SOURCE,
         &users::USER,
         &tokens::TOKEN,
         &roles::ROLE,
         &groups::GROUP,
+        &groups::addresses::ADDRESS_GROUP,
+        &assignments::HISTORY,
+        &notifications::NOTIFICATION,
+        &links::LINK,
+        &dataset_types::DATASET_TYPE,
+        &admin::misc::BANNER,
         &permissions::GRANT,
         &site_settings::SETTING,
         &licenses::LICENSE,

@@ -15,29 +15,41 @@
 
 #![allow(dead_code, unused_imports, reason = "the routes that use it follow")]
 
+mod admin;
 pub mod app;
 mod asker;
+mod assignments;
 pub mod blocks;
 mod bootstrap;
+mod changes;
+mod citation;
 mod clock;
 mod collections;
+mod dataset_types;
 mod datasets;
 mod envelope;
 mod error;
 pub mod exports;
+mod featured;
+mod files;
 mod groups;
+mod guestbooks;
 mod ids;
 mod info;
 mod kinds;
 mod licenses;
+mod links;
+mod notifications;
 mod permissions;
 mod query;
+mod registry;
 mod roles;
 mod routes;
 mod settings;
 mod signing;
 mod site_settings;
 mod stored;
+mod templates;
 mod tokens;
 mod users;
 

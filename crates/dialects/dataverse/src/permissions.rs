@@ -18,7 +18,12 @@ pub(crate) static GRANT: Kind = Kind {
     columns: &[
         Column::one("object", Type::Integer),
         Column::one("assignee", Type::Text),
-        Column::many("roles.id", Type::Integer),
+        Column {
+            name: "held_role",
+            path: "roles.role",
+            ty: Type::Integer,
+            arity: pinakes_store::Arity::Many,
+        },
     ],
     indexes: &[Index::on(&["object"]), Index::on(&["assignee"])],
     ..Kind::named("dataverse_grant")

@@ -1,17 +1,19 @@
 //! Roles: named sets of permissions (section 0.4 of the contract).
 
-use pinakes_store::{Column, Expr, Index, Kind, Type, View};
+use pinakes_store::{Column, Expr, Index, Kind, Query, Txn, Type, View, Weight};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use crate::error::ApiError;
-use crate::permissions::Permission;
+use crate::app::Call;
+use crate::error::{Answer, ApiError};
 use crate::permissions::Permission::{
     AddDataset, AddDataverse, DeleteDatasetDraft, DownloadFile, EditDataset, LinkDataset,
     ManageDatasetPermissions, ManageFilePermissions, PublishDataset, ViewUnpublishedDataset,
     ViewUnpublishedDataverse,
 };
-use crate::stored;
+use crate::permissions::{self, GRANT, Grant, Permission, Place, grant_id};
+use crate::routes::Routes;
+use crate::{envelope, stored};
 
 /// Roles that were made here; the built-in ones are [`BUILT_IN`]. Body: a [`Role`].
 pub(crate) static ROLE: Kind = Kind {
@@ -180,4 +182,205 @@ pub(crate) fn permissions_of(view: &mut View<'_>, id: i64) -> Result<Vec<Permiss
         return Ok(it.permissions.to_vec());
     }
     Ok(by_id(view, id)?.map(|it| it.permissions).unwrap_or_default())
+}
+
+/// The roles that belong to a collection.
+pub(crate) fn of_collection(view: &mut View<'_>, collection: i64) -> Result<Vec<Role>, ApiError> {
+    stored::find_by(view, &ROLE, "ownerId", collection)
+}
+
+/// Removes the roles of a collection that goes away.
+pub(crate) fn remove_of_collection(txn: &mut Txn<'_>, collection: i64) -> Result<(), ApiError> {
+    for role in of_collection(txn, collection)? {
+        remove(txn, &role)?;
+    }
+    Ok(())
+}
+
+/// Stores a new role. Errors: 403 when the short name is taken.
+pub(crate) fn insert(txn: &mut Txn<'_>, role: &Role) -> Result<(), ApiError> {
+    if by_alias(txn, &role.alias)?.is_some() {
+        return Err(ApiError::forbidden(format!("Role with alias {} already exists", role.alias)));
+    }
+    stored::insert(txn, &ROLE, &role.id.to_string(), role)
+}
+
+/// Removes a role with its assignments.
+fn remove(txn: &mut Txn<'_>, role: &Role) -> Result<(), ApiError> {
+    let query = Query::filter(Expr::Is("roles.role".into(), role.id.into()));
+    for mut grant in stored::find::<Grant>(txn, &GRANT, &query)? {
+        grant.roles.retain(|it| it.role != role.id);
+        let id = grant_id(grant.object, &grant.assignee);
+        match grant.roles.is_empty() {
+            true => drop(txn.delete(&GRANT, &id)?),
+            false => stored::put(txn, &GRANT, &id, &grant)?,
+        }
+    }
+    txn.delete(&ROLE, &role.id.to_string())?;
+    Ok(())
+}
+
+/// A role from a body; number and owner are still to be set.
+///
+/// Errors: 400 for a missing field and for a permission that there is not.
+pub(crate) fn read(body: &Map<String, Value>) -> Result<Role, ApiError> {
+    let text = |name: &str| body.get(name).and_then(Value::as_str).map(str::to_owned);
+    let alias = text("alias").filter(|it| !it.trim().is_empty());
+    let alias = alias.ok_or_else(|| ApiError::bad_request("Field 'alias' is mandatory"))?;
+    let mut permissions = Vec::new();
+    for it in body.get("permissions").and_then(Value::as_array).into_iter().flatten() {
+        let name = it.as_str().unwrap_or_default();
+        match Permission::named(name) {
+            Some(permission) => permissions.push(permission),
+            None if name == "ALL" => permissions.extend(Permission::ALL),
+            None => return Err(ApiError::bad_request(format!("Invalid permission: {name}"))),
+        }
+    }
+    permissions.sort_unstable();
+    permissions.dedup();
+    Ok(Role {
+        name: text("name").unwrap_or_else(|| alias.clone()),
+        description: text("description").unwrap_or_default(),
+        alias,
+        permissions,
+        id: 0,
+        owner_id: None,
+    })
+}
+
+/// Adds the routes.
+pub(crate) fn routes(routes: Routes) -> Routes {
+    routes
+        .get("/roles/userSelectable", selectable)
+        .get("/roles/{id}", show)
+        .delete("/roles/{id}", delete)
+        .post("/roles", create)
+        .get("/admin/roles", list_built_in)
+        .post("/admin/roles", create_built_in)
+        .delete("/admin/roles/{id}", delete_built_in)
+}
+
+/// The role that a path names: by number, or `:alias` with the parameter `alias`.
+fn wanted(view: &mut View<'_>, id: &str, alias: Option<&str>) -> Result<Role, ApiError> {
+    let found = match (id, alias) {
+        (":alias", Some(alias)) => by_alias(view, alias)?,
+        _ => match id.parse() {
+            Ok(id) => by_id(view, id)?,
+            Err(_) => by_alias(view, id)?,
+        },
+    };
+    found.ok_or_else(|| ApiError::not_found(format!("role with id {} not found", alias.unwrap_or(id))))
+}
+
+/// The collection of a role, for a caller who may manage roles there; superusers for general roles.
+fn check_manages(view: &mut View<'_>, asker: &crate::asker::Asker, role: &Role) -> Result<(), ApiError> {
+    match role.owner_id {
+        Some(owner) => {
+            let place = Place::collection(owner);
+            permissions::require(view, asker, place, Permission::ManageDataversePermissions)
+        }
+        None if asker.is_superuser() => Ok(()),
+        None => Err(permissions::refusal(asker)),
+    }
+}
+
+async fn show(call: Call) -> Answer {
+    let (asker, id) = (call.asker.clone(), call.param("id").to_owned());
+    let alias = call.query.filled("alias").map(str::to_owned);
+    call.asker.user()?;
+    let find = move |view: &mut View<'_>| -> Result<Role, ApiError> {
+        let role = wanted(view, &id, alias.as_deref())?;
+        if role.owner_id.is_some() {
+            check_manages(view, &asker, &role)?;
+        }
+        Ok(role)
+    };
+    envelope::ok(call.db().read(Weight::Point, find).await?.json())
+}
+
+async fn delete(call: Call) -> Answer {
+    let (asker, id) = (call.asker.clone(), call.param("id").to_owned());
+    let alias = call.query.filled("alias").map(str::to_owned);
+    call.asker.user()?;
+    let write = move |txn: &mut Txn<'_>| -> Result<String, ApiError> {
+        let role = wanted(txn, &id, alias.as_deref())?;
+        if role.owner_id.is_none() {
+            return Err(ApiError::forbidden("May not delete Built In Role"));
+        }
+        check_manages(txn, &asker, &role)?;
+        remove(txn, &role)?;
+        Ok(role.name)
+    };
+    let name = call.db().write(write).await?;
+    envelope::message(format!("role {name} deleted."))
+}
+
+/// `POST /api/roles?dvo={collection}`.
+async fn create(mut call: Call) -> Answer {
+    let body = call.object().await?;
+    let dvo = call.query.filled("dvo").map(str::to_owned);
+    let dvo = dvo.ok_or_else(|| ApiError::bad_request("The parameter dvo is missing"))?;
+    crate::collections::people::create_role(&call, body, dvo).await
+}
+
+async fn list_built_in(call: Call) -> Answer {
+    let all = |view: &mut View<'_>| -> Result<Vec<Role>, ApiError> {
+        let mut all = built_in();
+        let own: Vec<Role> = stored::find(view, &ROLE, &Query::filter(Expr::All))?;
+        all.extend(own.into_iter().filter(|it| it.owner_id.is_none()));
+        Ok(all)
+    };
+    let all = call.db().read(Weight::Scan, all).await?;
+    envelope::ok(all.iter().map(Role::json).collect::<Vec<Value>>())
+}
+
+/// Makes a role that holds everywhere.
+async fn create_built_in(mut call: Call) -> Answer {
+    let body = call.object().await?;
+    let (role, ids) = (read(&body)?, call.ids(1).await?);
+    let write = move |txn: &mut Txn<'_>| -> Result<Role, ApiError> {
+        let mut ids = ids;
+        let role = Role { id: ids.next()?, ..role.clone() };
+        insert(txn, &role)?;
+        Ok(role)
+    };
+    envelope::ok(call.db().write(write).await?.json())
+}
+
+async fn delete_built_in(call: Call) -> Answer {
+    let id = call.param("id").to_owned();
+    let alias = call.query.filled("alias").map(str::to_owned);
+    let write = move |txn: &mut Txn<'_>| -> Result<String, ApiError> {
+        let role = wanted(txn, &id, alias.as_deref())?;
+        if BUILT_IN.iter().any(|it| it.id == role.id) {
+            return Err(ApiError::forbidden("May not delete Built In Role"));
+        }
+        remove(txn, &role)?;
+        Ok(role.name)
+    };
+    let name = call.db().write(write).await?;
+    envelope::message(format!("role {name} deleted."))
+}
+
+/// The roles that the caller may look for among their data: those they hold somewhere, all for superusers.
+async fn selectable(call: Call) -> Answer {
+    call.asker.user()?;
+    let asker = call.asker.clone();
+    let find = move |view: &mut View<'_>| -> Result<Vec<Value>, ApiError> {
+        if asker.is_superuser() {
+            return Ok(built_in().iter().map(Role::json).collect());
+        }
+        let mut held: Vec<i64> = Vec::new();
+        for grant in permissions::grants_to(view, &[asker.identifier()])? {
+            held.extend(grant.roles.iter().map(|it| it.role));
+        }
+        held.sort_unstable();
+        held.dedup();
+        let mut list = Vec::new();
+        for id in held {
+            list.extend(by_id(view, id)?.map(|it| it.json()));
+        }
+        Ok(list)
+    };
+    envelope::ok(call.db().read(Weight::Scan, find).await?)
 }

@@ -15,6 +15,10 @@ use serde_json::Value;
 use crate::app::{Call, Dataverse};
 use crate::error::{Answer, ApiError, render};
 use crate::settings::Settings;
+use crate::{
+    admin, collections, dataset_types, datasets, groups, info, licenses, links, notifications, roles,
+    site_settings, users,
+};
 
 /// Where the API lives.
 const BASES: [&str; 2] = ["/api", "/api/v1"];
@@ -123,7 +127,21 @@ impl Routes {
 
 /// Every route of the dialect.
 fn all() -> Routes {
-    Routes::default().with(crate::info::routes)
+    Routes::default()
+        .with(info::routes)
+        .with(admin::routes)
+        .with(site_settings::routes)
+        .with(users::builtin::routes)
+        .with(users::me::routes)
+        .with(notifications::routes)
+        .with(roles::routes)
+        .with(groups::explicit::routes)
+        .with(groups::addresses::routes)
+        .with(licenses::routes)
+        .with(dataset_types::routes)
+        .with(collections::routes)
+        .with(datasets::routes)
+        .with(links::routes)
 }
 
 /// Every route's method and path.
@@ -143,7 +161,7 @@ pub fn mount(context: Context, settings: Settings) -> Mount {
         openapi: Value::Null,
         cors: Cors::Anyone,
         refuse: |refusal| render(&refusal),
-        ..Mount::new("dataverse", &["/api", "/oai", "/dvn"], router)
+        ..Mount::new("dataverse", &["/api", "/oai", "/dvn", "/confirmemail.xhtml"], router)
     }
 }
 

@@ -32,6 +32,8 @@ pub struct Settings {
     pub storage_label: String,
     /// Where mail to the installation is said to go.
     pub system_email: String,
+    /// Whether datasets with missing metadata are taken when the caller asks for it (`doNotValidate`).
+    pub incomplete_metadata: bool,
     /// Whether changes of role assignments are kept and shown.
     pub role_assignment_history: bool,
     /// Identifiers in one answer of the OAI-PMH provider.
@@ -68,6 +70,7 @@ impl Default for Settings {
             storage_driver: "file1".to_owned(),
             storage_label: "Filesystem".to_owned(),
             system_email: String::new(),
+            incomplete_metadata: false,
             role_assignment_history: true,
             oai_identifiers: 100,
             oai_records: 10,

@@ -1,6 +1,10 @@
 //! Users as Dataverse knows them. Name and password are an account of the server, shared with the other dialects; the
 //! rest, and the number that Dataverse's clients know, is kept here.
 
+pub(crate) mod builtin;
+pub(crate) mod me;
+pub(crate) mod traces;
+
 use pinakes_store::{Column, Expr, Index, Kind, Txn, Type, View};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -68,6 +72,9 @@ pub struct User {
     pub authentication_provider_id: String,
     /// The user at that provider.
     pub persistent_user_id: String,
+    /// Whether another confirmation of the address was asked for.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub confirmation_asked: bool,
     /// Which of the tiers of rate limits the user is in.
     pub rate_limit_tier: i64,
     /// Kinds of notifications that are not wanted.
@@ -132,4 +139,36 @@ pub(crate) fn by_name(view: &mut View<'_>, name: &str) -> Result<Option<User>, A
 /// Stores a user.
 pub(crate) fn put(txn: &mut Txn<'_>, user: &User) -> Result<(), ApiError> {
     stored::put(txn, &USER, &user.id.to_string(), user)
+}
+
+/// The user of that mail address, whatever its case.
+pub(crate) fn by_email(view: &mut View<'_>, email: &str) -> Result<Option<User>, ApiError> {
+    let value = pinakes_store::Value::Folded(email.trim().to_owned());
+    let found = view.first(&USER, Expr::Is("email".into(), value))?;
+    found.as_ref().map(stored::parsed).transpose()
+}
+
+/// The user that an identifier, `@name`, or a number names.
+///
+/// Errors: 400 `User … not found.`
+pub(crate) fn identified(view: &mut View<'_>, text: &str) -> Result<User, ApiError> {
+    let name = text.strip_prefix('@').unwrap_or(text);
+    let found = by_name(view, name)?;
+    found.ok_or_else(|| ApiError::bad_request(format!("User {name} not found.")))
+}
+
+/// Removes a user with their account, tokens, grants and memberships.
+pub(crate) fn remove(txn: &mut Txn<'_>, user: &User) -> Result<(), ApiError> {
+    crate::tokens::remove(txn, "user", user.id)?;
+    for grant in crate::permissions::grants_to(txn, &[user.identifier()])? {
+        let id = crate::permissions::grant_id(grant.object, &grant.assignee);
+        txn.delete(&crate::permissions::GRANT, &id)?;
+    }
+    crate::groups::remove_member(txn, &user.identifier())?;
+    crate::notifications::remove_of_user(txn, user.id)?;
+    if let Some(account) = &user.account {
+        pinakes_accounts::user::remove(txn, account)?;
+    }
+    txn.delete(&USER, &user.id.to_string())?;
+    Ok(())
 }

@@ -12,8 +12,12 @@ use crate::stored;
 
 /// Versions by number: body is a [`Version`].
 pub static VERSION: Kind = Kind {
-    columns: &[Column::one("dataset", Type::Integer), Column::one("ordinal", Type::Integer)],
-    indexes: &[Index::unique(&["dataset", "ordinal"])],
+    columns: &[
+        Column::one("dataset", Type::Integer),
+        Column::one("ordinal", Type::Integer),
+        Column::one("license", Type::Integer),
+    ],
+    indexes: &[Index::unique(&["dataset", "ordinal"]), Index::on(&["license"])],
     ..Kind::named("dataverse_version")
 };
 

@@ -1,0 +1,51 @@
+//! Running the installation: `/api/admin`. Who may call it is decided in [`gate`], before any of its handlers is reached.
+
+pub(crate) mod accounts;
+pub(crate) mod misc;
+
+use http::StatusCode;
+use serde_json::json;
+
+use crate::app::Call;
+use crate::error::ApiError;
+use crate::routes::Routes;
+use crate::settings::AdminAccess;
+
+/// Headers that a proxy adds: a request that has one does not come from a program on this machine.
+const FORWARDING: [&str; 3] = ["x-forwarded-for", "forwarded", "x-real-ip"];
+
+/// Adds the routes.
+pub(crate) fn routes(routes: Routes) -> Routes {
+    routes.with(accounts::routes).with(misc::routes)
+}
+
+/// Lets a call of `/api/admin` and `/api/builtin-users` through, as the configuration says.
+///
+/// Errors: 503 in the shape of the original's filter.
+pub(crate) fn gate(call: &Call) -> Result<(), ApiError> {
+    let path = call.uri.path();
+    let below_api = path.strip_prefix("/api/v1").or_else(|| path.strip_prefix("/api")).unwrap_or(path);
+    let area = below_api.trim_start_matches('/').split('/').next().unwrap_or_default();
+    if area != "admin" && area != "builtin-users" {
+        return Ok(());
+    }
+    let settings = &call.app.settings;
+    let is_open = match settings.admin_access {
+        AdminAccess::Loopback => {
+            call.asker.peer.is_some_and(|it| it.is_loopback())
+                && !FORWARDING.iter().any(|it| call.headers.contains_key(*it))
+        }
+        AdminAccess::Key => {
+            let given = call.header("x-dataverse-unblock-key").or_else(|| call.query.get("unblock-key"));
+            !settings.admin_unblock_key.is_empty() && given == Some(settings.admin_unblock_key.as_str())
+        }
+        AdminAccess::Nobody => false,
+    };
+    if is_open {
+        return Ok(());
+    }
+    let message = "Endpoint blocked. Please contact the dataverse administrator";
+    let mut refused = ApiError::new(StatusCode::SERVICE_UNAVAILABLE, message);
+    refused.more.insert("status".to_owned(), json!("error"));
+    Err(refused)
+}

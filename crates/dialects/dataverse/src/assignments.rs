@@ -1,0 +1,287 @@
+//! Assigning roles and taking them back: `…/assignments` of collections and datasets (section 8 of the contract), and the
+//! log of it.
+
+use pinakes_store::{Column, Expr, Index, Kind, Query, Txn, Type, View};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::asker::Asker;
+use crate::error::ApiError;
+use crate::permissions::{self, Assigned, GRANT, Grant, grant_id};
+use crate::roles::{self, Role};
+use crate::{envelope, groups, stored, users};
+
+/// What happened to role assignments: body is a [`Change`], by the assignment's number.
+pub(crate) static HISTORY: Kind = Kind {
+    columns: &[Column::one("object", Type::Integer), Column::one("dataset", Type::Integer)],
+    indexes: &[Index::on(&["object"]), Index::on(&["dataset"])],
+    ..Kind::named("dataverse_assignment_history")
+};
+
+/// An assignment that was made, and taken back again if it was.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Change {
+    /// Where it counts.
+    pub object: i64,
+    /// The dataset, when the object is a file of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dataset: Option<i64>,
+    /// Whom it is for.
+    pub assignee: String,
+    /// The role's short name.
+    pub role: String,
+    /// Who made it.
+    pub assigned_by: String,
+    /// When.
+    pub assigned_at: String,
+    /// Who took it back.
+    #[serde(default)]
+    pub revoked_by: Option<String>,
+    /// When.
+    #[serde(default)]
+    pub revoked_at: Option<String>,
+}
+
+/// The object on which roles are assigned, as answers name it.
+#[derive(Debug, Clone)]
+pub struct Point {
+    /// Its number.
+    pub id: i64,
+    /// Its name: of a collection, or the title of a dataset.
+    pub name: String,
+    /// `Dataverse`, `Dataset` or `DataFile`.
+    pub ty: &'static str,
+    /// The persistent identifier of a dataset.
+    pub pid: Option<String>,
+    /// The dataset of a file.
+    pub dataset: Option<i64>,
+}
+
+/// Who does it, and when.
+#[derive(Debug, Clone)]
+pub struct Actor {
+    /// The caller, as assignments name them.
+    pub who: String,
+    /// Now.
+    pub now: String,
+    /// Whether a log is kept.
+    pub keeps_history: bool,
+}
+
+/// Gives a role to an assignee on an object; gives the number it is known by.
+///
+/// Errors: 409 `Role has already been granted.`
+pub(crate) fn assign(
+    txn: &mut Txn<'_>,
+    actor: &Actor,
+    point: &Point,
+    assignee: &str,
+    role: &Role,
+    id: i64,
+) -> Result<Assigned, ApiError> {
+    let key = grant_id(point.id, assignee);
+    let stored: Option<Grant> = stored::get(txn, &GRANT, &key)?;
+    let mut grant = stored.unwrap_or_else(|| Grant {
+        object: point.id,
+        assignee: assignee.to_owned(),
+        roles: Vec::new(),
+    });
+    if grant.roles.iter().any(|it| it.role == role.id) {
+        return Err(ApiError::conflict("Role has already been granted."));
+    }
+    let assigned = Assigned { id, role: role.id };
+    grant.roles.push(assigned.clone());
+    stored::put(txn, &GRANT, &key, &grant)?;
+    if actor.keeps_history {
+        let change = Change {
+            object: point.id,
+            dataset: point.dataset,
+            assignee: assignee.to_owned(),
+            role: role.alias.clone(),
+            assigned_by: actor.who.clone(),
+            assigned_at: actor.now.clone(),
+            revoked_by: None,
+            revoked_at: None,
+        };
+        stored::put(txn, &HISTORY, &id.to_string(), &change)?;
+    }
+    Ok(assigned)
+}
+
+/// Takes an assignment back. Gives the assignee and the role; none when there is no such assignment on the object.
+pub(crate) fn revoke(
+    txn: &mut Txn<'_>,
+    actor: &Actor,
+    object: i64,
+    id: i64,
+) -> Result<Option<(String, i64)>, ApiError> {
+    for mut grant in permissions::grants_on(txn, object)? {
+        let Some(place) = grant.roles.iter().position(|it| it.id == id) else { continue };
+        let role = grant.roles.remove(place).role;
+        let key = grant_id(object, &grant.assignee);
+        if grant.roles.is_empty() {
+            txn.delete(&GRANT, &key)?;
+        } else {
+            stored::put(txn, &GRANT, &key, &grant)?;
+        }
+        if let Some(mut change) = stored::get::<Change>(txn, &HISTORY, &id.to_string())? {
+            (change.revoked_by, change.revoked_at) = (Some(actor.who.clone()), Some(actor.now.clone()));
+            stored::put(txn, &HISTORY, &id.to_string(), &change)?;
+        }
+        return Ok(Some((grant.assignee, role)));
+    }
+    Ok(None)
+}
+
+/// Takes back whatever an assignee holds on an object.
+pub(crate) fn revoke_all_of(
+    txn: &mut Txn<'_>,
+    actor: &Actor,
+    object: i64,
+    assignee: &str,
+) -> Result<(), ApiError> {
+    let Some(grant) = stored::get::<Grant>(txn, &GRANT, &grant_id(object, assignee))? else { return Ok(()) };
+    for assigned in grant.roles {
+        revoke(txn, actor, object, assigned.id)?;
+    }
+    Ok(())
+}
+
+/// Forgets what was assigned on an object that goes away.
+pub(crate) fn remove_all(txn: &mut Txn<'_>, object: i64) -> Result<(), ApiError> {
+    for grant in permissions::grants_on(txn, object)? {
+        txn.delete(&GRANT, &grant_id(object, &grant.assignee))?;
+    }
+    let filter =
+        Expr::Or(vec![Expr::Is("object".into(), object.into()), Expr::Is("dataset".into(), object.into())]);
+    for record in txn.find(&HISTORY, &Query::filter(filter))? {
+        txn.delete(&HISTORY, &record.id)?;
+    }
+    Ok(())
+}
+
+/// One assignment as it is sent.
+pub(crate) fn json(
+    view: &mut View<'_>,
+    point: &Point,
+    assignee: &str,
+    assigned: &Assigned,
+) -> Result<Value, ApiError> {
+    let role = roles::by_id(view, assigned.role)?;
+    let name = assignee_name(view, assignee)?;
+    Ok(envelope::object(json!({
+        "id": assigned.id,
+        "assignee": assignee,
+        "assigneeName": name,
+        "roleId": assigned.role,
+        "roleName": role.as_ref().map(|it| it.name.clone()),
+        "roleDescription": role.as_ref().map(|it| it.description.clone()),
+        "_roleAlias": role.as_ref().map(|it| it.alias.clone()),
+        "definitionPointId": point.id,
+        "definitionPointName": point.name,
+        "definitionPointType": point.ty,
+        "definitionPointGlobalId": point.pid,
+    }))
+    .into())
+}
+
+/// All assignments on an object, in the order in which they were made.
+pub(crate) fn list(view: &mut View<'_>, point: &Point) -> Result<Vec<Value>, ApiError> {
+    let mut all = Vec::new();
+    for grant in permissions::grants_on(view, point.id)? {
+        all.extend(grant.roles.into_iter().map(|it| (it.id, grant.assignee.clone(), it)));
+    }
+    all.sort_by_key(|it| it.0);
+    all.iter().map(|(_, assignee, assigned)| json(view, point, assignee, assigned)).collect()
+}
+
+/// The name that an assignee is shown by.
+pub(crate) fn assignee_name(view: &mut View<'_>, assignee: &str) -> Result<Option<String>, ApiError> {
+    Ok(match assignee {
+        ":guest" => Some("Guest".to_owned()),
+        ":authenticated-users" => Some("Authenticated Users".to_owned()),
+        ":AllUsers" => Some("Everyone (including guests)".to_owned()),
+        _ if assignee.starts_with('#') => Some("Private URL Enabled".to_owned()),
+        _ if assignee.starts_with('&') => groups::name_of(view, assignee)?,
+        _ => match assignee.strip_prefix('@') {
+            Some(name) => users::by_name(view, name)?.map(|it| it.display_name()),
+            None => None,
+        },
+    })
+}
+
+/// The assignee that a body names, in the form in which assignments keep it.
+///
+/// Errors: 400 `Assignee not found`; 403 for a user who is shut out, with `what` they cannot be given.
+pub(crate) fn find_assignee(view: &mut View<'_>, text: &str, what: &str) -> Result<String, ApiError> {
+    if let Some(name) = text.strip_prefix('@')
+        && let Some(user) = users::by_name(view, name)?
+    {
+        if user.deactivated {
+            return Err(ApiError::forbidden(format!(
+                "User {} is deactivated and cannot be {what}.",
+                user.name
+            )));
+        }
+        return Ok(user.identifier());
+    }
+    match assignee_name(view, text)? {
+        Some(_) if !text.starts_with('@') => Ok(text.to_owned()),
+        _ => Err(ApiError::bad_request("Assignee not found")),
+    }
+}
+
+/// Assignee and role of a body `{"assignee": …, "role": …}`.
+pub(crate) fn read_body(body: &Map<String, Value>) -> Result<(String, String), ApiError> {
+    let text = |name: &str| {
+        let value = body.get(name).and_then(Value::as_str);
+        value.ok_or_else(|| ApiError::bad_request(format!("Field '{name}' is mandatory")))
+    };
+    Ok((text("assignee")?.to_owned(), text("role")?.to_owned()))
+}
+
+/// Who does it: the caller, at the time of now.
+pub(crate) fn actor(call: &crate::app::Call) -> Actor {
+    actor_of(&call.app, &call.asker)
+}
+
+/// The same of its parts.
+pub(crate) fn actor_of(app: &crate::app::Dataverse, asker: &Asker) -> Actor {
+    Actor { who: asker.identifier(), now: app.now(), keeps_history: app.settings.role_assignment_history }
+}
+
+/// The log of an object (or of the files of a dataset), newest first: what stands first is what still holds.
+pub(crate) fn history(view: &mut View<'_>, path: &str, object: i64) -> Result<Vec<Change>, ApiError> {
+    let mut all: Vec<Change> = stored::find_by(view, &HISTORY, path, object)?;
+    all.reverse();
+    Ok(all)
+}
+
+/// The columns of the log as CSV.
+const CSV_HEAD: &str = "Defined On,Assignee,Role,Assigned By,Assignment Date,Revoked By,Revocation Date";
+
+/// The log as it is sent: JSON, or CSV for those who ask for `text/csv`.
+pub(crate) fn history_answer(call: &crate::app::Call, changes: &[Change]) -> crate::error::Answer {
+    let wants_csv = call.header("accept").is_some_and(|it| it.contains("text/csv"));
+    if !wants_csv {
+        let items = changes.iter().map(|it| {
+            json!({
+                "definedOn": it.object.to_string(), "assigneeIdentifier": it.assignee, "roleName": it.role,
+                "assignedBy": it.assigned_by, "assignedAt": it.assigned_at,
+                "revokedBy": it.revoked_by, "revokedAt": it.revoked_at,
+            })
+        });
+        return envelope::ok(items.collect::<Vec<Value>>());
+    }
+    let mut csv = format!("{CSV_HEAD}\n");
+    for it in changes {
+        let revoked = (it.revoked_by.as_deref().unwrap_or(""), it.revoked_at.as_deref().unwrap_or(""));
+        csv.push_str(&format!(
+            "{},{},{},{},{},{},{}\n",
+            it.object, it.assignee, it.role, it.assigned_by, it.assigned_at, revoked.0, revoked.1
+        ));
+    }
+    let text = http::HeaderValue::from_static("text/csv");
+    Ok(pinakes_http::answer::bytes(http::StatusCode::OK, text, csv))
+}

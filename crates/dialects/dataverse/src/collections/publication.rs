@@ -1,0 +1,128 @@
+//! Publishing, deleting and moving collections.
+
+use pinakes_store::{Txn, View};
+use serde_json::Value;
+
+use crate::app::Call;
+use crate::assignments;
+use crate::collections::show::{self, Showing};
+use crate::collections::{self, COLLECTION, Collection, ROOT};
+use crate::error::{Answer, ApiError};
+use crate::permissions::{self, Permission};
+use crate::routes::Routes;
+use crate::{changes, envelope, featured, groups, guestbooks, links, stored, templates};
+
+/// Adds the routes.
+pub(crate) fn routes(routes: Routes) -> Routes {
+    routes
+        .post("/dataverses/{id}/actions/:publish", |call: Call| async move { publish(&call, "id").await })
+        .delete("/dataverses/{id}", delete)
+        .post("/dataverses/{id}/move/{target}", relocate)
+}
+
+/// Makes a collection visible to everybody.
+pub(crate) async fn publish(call: &Call, param: &str) -> Answer {
+    let (app, asker, id) = (call.app.clone(), call.asker.clone(), call.param(param).to_owned());
+    let write = move |txn: &mut Txn<'_>| -> Result<Value, ApiError> {
+        let mut collection = collections::find(txn, &id)?;
+        permissions::require(txn, &asker, collection.place(), Permission::PublishDataverse)?;
+        if collection.is_released() {
+            return Err(ApiError::forbidden(format!(
+                "Dataverse {} has already been published.",
+                collection.alias
+            )));
+        }
+        if let Some(parent) = collection.parent {
+            let parent = collections::named_by_record(txn, parent)?;
+            if !parent.is_released() {
+                return Err(ApiError::forbidden(format!(
+                    "Dataverse {} may not be published because its host dataverse ({}) has not been published.",
+                    collection.alias, parent.alias
+                )));
+            }
+        }
+        collection.publication_date = Some(app.now());
+        collections::put(txn, &collection)?;
+        changes::collection(txn, &app, collection.id)?;
+        show::json(txn, &collection, &Showing::default())
+    };
+    envelope::ok(call.db().write(write).await?)
+}
+
+async fn delete(call: Call) -> Answer {
+    let (app, asker, id) = (call.app.clone(), call.asker.clone(), call.param("id").to_owned());
+    let write = move |txn: &mut Txn<'_>| -> Result<(), ApiError> {
+        let collection = collections::find(txn, &id)?;
+        permissions::require(txn, &asker, collection.place(), Permission::DeleteDataverse)?;
+        if collection.id == ROOT {
+            return Err(ApiError::forbidden("Cannot delete the root dataverse"));
+        }
+        if show::n_children(txn, collection.id)? != 0 {
+            return Err(ApiError::forbidden("Cannot delete non-empty dataverses"));
+        }
+        assignments::remove_all(txn, collection.id)?;
+        groups::remove_of_collection(txn, collection.id)?;
+        featured::remove_of_collection(txn, collection.id)?;
+        featured::remove_of_object(txn, collection.id)?;
+        templates::remove_of_collection(txn, collection.id)?;
+        guestbooks::remove_of_collection(txn, collection.id)?;
+        links::remove_of(txn, collection.id)?;
+        crate::roles::remove_of_collection(txn, collection.id)?;
+        txn.delete(&COLLECTION, &collection.id.to_string())?;
+        changes::removed(txn, &app, collection.id)
+    };
+    call.db().write(write).await?;
+    envelope::message(format!("Dataverse {} deleted", call.param("id")))
+}
+
+/// `POST /api/dataverses/{id}/move/{target}`: superusers.
+async fn relocate(call: Call) -> Answer {
+    call.asker.superuser("Move Dataverse can only be called by superusers.")?;
+    let (app, id, target) = (call.app.clone(), call.param("id").to_owned(), call.param("target").to_owned());
+    let force = call.query.is_true("forceMove");
+    let write = move |txn: &mut Txn<'_>| -> Result<(), ApiError> {
+        let mut collection = collections::find(txn, &id)?;
+        let target = collections::find(txn, &target)?;
+        check_move(txn, &collection, &target)?;
+        let linked = links::of_collection_into(txn, collection.id, &target)?;
+        if linked && !force {
+            return Err(ApiError::forbidden(
+                "Dataverse is linked to target dataverse or one of its parents. Please use the parameter ?forceMove=true to complete the move.",
+            ));
+        }
+        if linked {
+            links::unlink_collection_from(txn, collection.id, &target)?;
+        }
+        collection.parent = Some(target.id);
+        collections::put(txn, &collection)?;
+        changes::collection(txn, &app, collection.id)?;
+        changes::below(txn, &app, collection.id)
+    };
+    call.db().write(write).await?;
+    envelope::message("Dataverse moved successfully")
+}
+
+fn check_move(view: &mut View<'_>, collection: &Collection, target: &Collection) -> Result<(), ApiError> {
+    if collection.id == ROOT {
+        return Err(ApiError::forbidden("The root dataverse cannot be moved."));
+    }
+    if collection.id == target.id {
+        return Err(ApiError::forbidden("Cannot move a dataverse into itself."));
+    }
+    if collection.parent == Some(target.id) {
+        return Err(ApiError::forbidden(format!("Dataverse already in this dataverse ({}).", target.alias)));
+    }
+    let above = collections::with_owners(view, target.clone())?;
+    if above.iter().any(|it| it.id == collection.id) {
+        return Err(ApiError::forbidden("Cannot move a dataverse to its descendant."));
+    }
+    if collection.is_released() && !target.is_released() {
+        return Err(ApiError::forbidden("Published dataverse may not be moved to unpublished dataverse."));
+    }
+    Ok(())
+}
+
+/// The collections directly below one.
+pub(crate) fn children(view: &mut View<'_>, id: i64) -> Result<Vec<Collection>, ApiError> {
+    stored::find_by(view, &COLLECTION, "parent", id)
+}

@@ -1,0 +1,407 @@
+//! Metadata blocks, levels of fields and facets of collections (section 2 of the contract).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use pinakes_store::{Txn, View, Weight};
+use serde_json::{Value, json};
+
+use crate::app::Call;
+use crate::asker::Asker;
+use crate::blocks::show::{self as show_blocks, Showing};
+use crate::blocks::validate::{Level, Levels};
+use crate::blocks::{Block, Registry};
+use crate::collections::write::numbered;
+use crate::collections::{self, Collection, InputLevel};
+use crate::error::{Answer, ApiError};
+use crate::permissions::{self, Permission};
+use crate::routes::Routes;
+use crate::{changes, dataset_types, envelope};
+
+/// Adds the routes.
+pub(crate) fn routes(routes: Routes) -> Routes {
+    routes
+        .get("/dataverses/{id}/metadatablocks", list_blocks)
+        .post("/dataverses/{id}/metadatablocks", set_blocks)
+        .get("/dataverses/{id}/metadatablocks/:isRoot", show_is_root)
+        .put("/dataverses/{id}/metadatablocks/:isRoot", set_is_root)
+        .get("/dataverses/{id}/metadatablocks/isRoot", show_is_root)
+        .put("/dataverses/{id}/metadatablocks/isRoot", set_is_root)
+        .get("/dataverses/{id}/inputLevels", list_levels)
+        .put("/dataverses/{id}/inputLevels", set_levels)
+        .get("/dataverses/{id}/facets", list_facets)
+        .post("/dataverses/{id}/facets", set_facets)
+        .get("/dataverses/{id}/metadatablockfacets", list_block_facets)
+        .post("/dataverses/{id}/metadatablockfacets", set_block_facets)
+}
+
+/// What a body's `metadataBlocks` wants of a collection.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Plan {
+    blocks: Option<Vec<String>>,
+    inherits_blocks: bool,
+    levels: Option<Vec<InputLevel>>,
+    facets: Option<Vec<String>>,
+    inherits_facets: bool,
+}
+
+impl Plan {
+    /// Reads and checks it.
+    ///
+    /// Errors: 400 for names that are not there, and for lists beside the flag that says to inherit.
+    pub(crate) fn read(registry: &Registry, body: Option<&Value>) -> Result<Self, ApiError> {
+        let Some(body) = body.and_then(Value::as_object) else { return Ok(Self::default()) };
+        let flag = |name: &str| body.get(name).and_then(Value::as_bool).unwrap_or(false);
+        let (inherits_blocks, inherits_facets) =
+            (flag("inheritMetadataBlocksFromParent"), flag("inheritFacetsFromParent"));
+        let both = |list: &str, flag: &str| {
+            ApiError::bad_request(format!("Metadata block can not contain both {list} and {flag}: true"))
+        };
+        if inherits_blocks && body.contains_key("metadataBlockNames") {
+            return Err(both("metadataBlockNames", "inheritMetadataBlocksFromParent"));
+        }
+        if inherits_facets && body.contains_key("facetIds") {
+            return Err(both("facetIds", "inheritFacetsFromParent"));
+        }
+        let list = |name: &str| body.get(name).and_then(Value::as_array);
+        let blocks = list("metadataBlockNames").map(|it| block_names(registry, it)).transpose()?;
+        let levels = list("inputLevels").map(|it| read_levels(registry, it)).transpose()?;
+        let facets = list("facetIds").map(|it| facet_names(registry, it)).transpose()?;
+        Ok(Self { blocks, inherits_blocks, levels, facets, inherits_facets })
+    }
+
+    /// Changes the collection as the plan says; what it does not say stays, but levels, which are always as it says.
+    pub(crate) fn put_into(
+        &self,
+        view: &mut View<'_>,
+        registry: &Registry,
+        collection: &mut Collection,
+    ) -> Result<(), ApiError> {
+        if self.inherits_blocks {
+            collection.metadata_blocks = None;
+        } else if let Some(blocks) = &self.blocks {
+            collection.metadata_blocks = Some(blocks.clone());
+        }
+        if let Some(levels) = &self.levels {
+            collection.input_levels.clone_from(levels);
+            include_blocks(view, registry, collection)?;
+        } else if self.inherits_blocks {
+            collection.input_levels.clear();
+        }
+        if self.inherits_facets {
+            collection.facets = None;
+        } else if let Some(facets) = &self.facets {
+            collection.facets = Some(facets.clone());
+        }
+        Ok(())
+    }
+}
+
+fn block_names(registry: &Registry, list: &[Value]) -> Result<Vec<String>, ApiError> {
+    let name = |it: &Value| {
+        let text = it.as_str().map_or_else(|| it.to_string(), str::to_owned);
+        let block = registry.block(&text);
+        let unknown = || ApiError::bad_request(format!("Invalid metadata block name: \"{text}\""));
+        block.map(|it| it.name.clone()).ok_or_else(unknown)
+    };
+    list.iter().map(name).collect()
+}
+
+fn facet_names(registry: &Registry, list: &[Value]) -> Result<Vec<String>, ApiError> {
+    let name = |it: &Value| {
+        let text = it.as_str().map_or_else(|| it.to_string(), str::to_owned);
+        match registry.field(&text) {
+            None => Err(ApiError::bad_request(format!("Can't find dataset field type '{text}'"))),
+            Some(field) if !field.is_facetable => {
+                Err(ApiError::bad_request(format!("Dataset field type '{text}' is not facetable")))
+            }
+            Some(field) => Ok(field.name.clone()),
+        }
+    };
+    list.iter().map(name).collect()
+}
+
+fn read_levels(registry: &Registry, list: &[Value]) -> Result<Vec<InputLevel>, ApiError> {
+    let mut levels = Vec::new();
+    for it in list {
+        let name = it["datasetFieldTypeName"].as_str().unwrap_or_default();
+        let Some(field) = registry.field(name) else {
+            return Err(ApiError::bad_request(format!("Invalid dataset field type name: {name}")));
+        };
+        let flag = |name: &str| it[name].as_bool().unwrap_or(false);
+        let (required, include) = (flag("required"), flag("include"));
+        if required && !include {
+            return Err(ApiError::bad_request(format!(
+                "The input level for the dataset field type {name} cannot be required if it is not included"
+            )));
+        }
+        levels.push(InputLevel {
+            id: 0,
+            dataset_field_type_name: field.name.clone(),
+            required,
+            include,
+            display_on_create: it.get("displayOnCreate").and_then(Value::as_bool),
+        });
+    }
+    numbered(&mut levels);
+    Ok(levels)
+}
+
+/// Levels of fields bring the blocks of the fields along.
+fn include_blocks(
+    view: &mut View<'_>,
+    registry: &Registry,
+    collection: &mut Collection,
+) -> Result<(), ApiError> {
+    let mut blocks: Vec<String> = match &collection.metadata_blocks {
+        Some(own) => own.clone(),
+        None => block_names_of(view, collection)?,
+    };
+    let before = blocks.len();
+    for level in &collection.input_levels {
+        if let Some(field) = registry.field(&level.dataset_field_type_name) {
+            let name = &registry.block_of(field).name;
+            if !blocks.contains(name) {
+                blocks.push(name.clone());
+            }
+        }
+    }
+    if blocks.len() != before {
+        collection.metadata_blocks = Some(blocks);
+    }
+    Ok(())
+}
+
+/// The names of the blocks that a collection uses: its own, or those of the nearest one above that has some.
+pub(crate) fn block_names_of(view: &mut View<'_>, collection: &Collection) -> Result<Vec<String>, ApiError> {
+    let root = nearest(view, collection, |it| it.metadata_blocks.is_some())?;
+    Ok(root.metadata_blocks.unwrap_or_else(|| vec!["citation".to_owned()]))
+}
+
+/// The nearest collection from here upward of which `is_it` holds; the root when none does.
+fn nearest(
+    view: &mut View<'_>,
+    collection: &Collection,
+    is_it: impl Fn(&Collection) -> bool,
+) -> Result<Collection, ApiError> {
+    let mut at = collection.clone();
+    for _ in 0..collections::DEPTH {
+        let Some(parent) = at.parent.filter(|_| !is_it(&at)) else { break };
+        at = collections::named_by_record(view, parent)?;
+    }
+    Ok(at)
+}
+
+/// How fields are asked for in a collection.
+pub(crate) fn levels_of(collection: &Collection) -> Levels {
+    let level = |it: &InputLevel| Level {
+        is_required: it.required,
+        is_included: it.include,
+        is_on_create: it.display_on_create,
+    };
+    let all = collection.input_levels.iter();
+    Levels(all.map(|it| (it.dataset_field_type_name.clone(), level(it))).collect::<HashMap<_, _>>())
+}
+
+/// What metadata of a collection's datasets is checked against: the places of its blocks, and levels.
+pub(crate) fn rules_of(
+    view: &mut View<'_>,
+    registry: &Registry,
+    collection: &Collection,
+) -> Result<(Vec<usize>, Levels), ApiError> {
+    let names = block_names_of(view, collection)?;
+    let is_used = |it: &&Block| names.contains(&it.name);
+    let places = registry.blocks().iter().enumerate().filter(|it| is_used(&it.1)).map(|it| it.0).collect();
+    Ok((places, levels_of(collection)))
+}
+
+/// A collection that the caller may see.
+fn seen(view: &mut View<'_>, asker: &Asker, id: &str) -> Result<Collection, ApiError> {
+    let collection = collections::find(view, id)?;
+    collections::require_visible(view, asker, &collection)?;
+    Ok(collection)
+}
+
+async fn list_blocks(call: Call) -> Answer {
+    let registry = call.app.registry(call.db()).await?;
+    let (asker, id) = (call.asker.clone(), call.param("id").to_owned());
+    let with_fields = call.query.is_true("returnDatasetFieldTypes");
+    let only_on_create = call.query.is_true("onlyDisplayedOnCreate");
+    let dataset_type = call.query.filled("datasetType").map(str::to_owned);
+    let find = move |view: &mut View<'_>| -> Result<Vec<Value>, ApiError> {
+        let collection = seen(view, &asker, &id)?;
+        let mut names = block_names_of(view, &collection)?;
+        if let Some(wanted) = &dataset_type {
+            names.extend(dataset_types::named(view, wanted)?.linked_metadata_blocks);
+        }
+        let levels = levels_of(&collection);
+        let showing = Showing { with_fields, only_on_create, levels: Some(&levels) };
+        let used = registry.blocks().iter().filter(|it| names.contains(&it.name));
+        let shown =
+            used.filter(|it| !only_on_create || show_blocks::is_on_create(&registry, it, Some(&levels)));
+        Ok(shown.map(|it| show_blocks::block_json(&registry, it, showing)).collect())
+    };
+    envelope::ok(call.db().read(Weight::Point, find).await?)
+}
+
+/// Changes a collection that the caller may edit.
+async fn changed<R: Send + 'static>(
+    call: &Call,
+    mut change: impl FnMut(&mut Txn<'_>, &mut Collection) -> Result<R, ApiError> + Send + 'static,
+) -> Result<R, ApiError> {
+    let (app, asker, id) = (call.app.clone(), call.asker.clone(), call.param("id").to_owned());
+    let write = move |txn: &mut Txn<'_>| -> Result<R, ApiError> {
+        let mut collection = collections::find(txn, &id)?;
+        permissions::require(txn, &asker, collection.place(), Permission::EditDataverse)?;
+        let result = change(txn, &mut collection)?;
+        collections::put(txn, &collection)?;
+        changes::collection(txn, &app, collection.id)?;
+        Ok(result)
+    };
+    call.db().write(write).await
+}
+
+async fn set_blocks(mut call: Call) -> Answer {
+    let body = call.json().await?;
+    let registry = call.app.registry(call.db()).await?;
+    let list = body.as_array().ok_or_else(|| ApiError::bad_request("Error parsing Json: expected a list"))?;
+    let names = block_names(&registry, list)?;
+    let id = changed(&call, move |_, collection| {
+        collection.metadata_blocks = Some(names.clone());
+        Ok(collection.alias.clone())
+    });
+    envelope::message(format!("Metadata Blocks of dataverse {} updated", id.await?))
+}
+
+async fn show_is_root(call: Call) -> Answer {
+    let (asker, id) = (call.asker.clone(), call.param("id").to_owned());
+    let find =
+        move |view: &mut View<'_>| Ok::<_, ApiError>(seen(view, &asker, &id)?.metadata_blocks.is_some());
+    envelope::ok(call.db().read(Weight::Point, find).await?)
+}
+
+async fn set_is_root(mut call: Call) -> Answer {
+    let text = call.text().await?;
+    let is_root = text.eq_ignore_ascii_case("true");
+    let alias = changed(&call, move |txn, collection| {
+        collection.metadata_blocks = match (is_root, collection.metadata_blocks.take()) {
+            (false, _) => None,
+            (true, Some(own)) => Some(own),
+            (true, None) => Some(block_names_of(txn, collection)?),
+        };
+        Ok(collection.alias.clone())
+    });
+    let alias = alias.await?;
+    envelope::message(format!(
+        "Dataverse {alias} is now {}a metadata root",
+        if is_root { "" } else { "not " }
+    ))
+}
+
+/// Levels as they are sent.
+pub(crate) fn levels_json(collection: &Collection) -> Vec<Value> {
+    let level = |it: &InputLevel| {
+        let map = json!({
+            "datasetFieldTypeName": it.dataset_field_type_name,
+            "required": it.required,
+            "include": it.include,
+            "displayOnCreate": it.display_on_create,
+        });
+        Value::Object(envelope::object(map))
+    };
+    collection.input_levels.iter().map(level).collect()
+}
+
+async fn list_levels(call: Call) -> Answer {
+    let (asker, id) = (call.asker.clone(), call.param("id").to_owned());
+    let find = move |view: &mut View<'_>| Ok::<_, ApiError>(levels_json(&seen(view, &asker, &id)?));
+    envelope::ok(call.db().read(Weight::Point, find).await?)
+}
+
+async fn set_levels(mut call: Call) -> Answer {
+    let body = call.json().await?;
+    let registry = call.app.registry(call.db()).await?;
+    let list = body.as_array().cloned().unwrap_or_default();
+    if list.is_empty() {
+        return Err(ApiError::internal(
+            "Error while updating dataverse input levels: Input level list cannot be null or empty",
+        ));
+    }
+    let levels = read_levels(&registry, &list)?;
+    let json = changed(&call, move |txn, collection| {
+        collection.input_levels.clone_from(&levels);
+        include_blocks(txn, &registry, collection)?;
+        collections::show::json(txn, collection, &collections::show::Showing::default())
+    });
+    envelope::ok(json.await?)
+}
+
+/// The facets of a collection, by field name: its own, or those above.
+pub(crate) fn facets_of(view: &mut View<'_>, collection: &Collection) -> Result<Vec<String>, ApiError> {
+    Ok(nearest(view, collection, |it| it.facets.is_some())?.facets.unwrap_or_default())
+}
+
+async fn list_facets(call: Call) -> Answer {
+    let registry = call.app.registry(call.db()).await?;
+    let (asker, id) = (call.asker.clone(), call.param("id").to_owned());
+    let with_details = call.query.is_true("returnDetails");
+    let find = move |view: &mut View<'_>| -> Result<Vec<Value>, ApiError> {
+        let collection = seen(view, &asker, &id)?;
+        let names = facets_of(view, &collection)?;
+        let shown = names.iter().map(|name| match registry.field(name).filter(|_| with_details) {
+            Some(field) => json!({"id": field.id, "name": name, "displayName": registry.display_name(field)}),
+            None => json!(name),
+        });
+        Ok(shown.collect())
+    };
+    envelope::ok(call.db().read(Weight::Point, find).await?)
+}
+
+async fn set_facets(mut call: Call) -> Answer {
+    let body = call.json().await?;
+    let registry: Arc<Registry> = call.app.registry(call.db()).await?;
+    let list = body.as_array().ok_or_else(|| ApiError::bad_request("Error parsing Json: expected a list"))?;
+    let facets = facet_names(&registry, list)?;
+    let alias = changed(&call, move |_, collection| {
+        collection.facets = Some(facets.clone());
+        Ok(collection.alias.clone())
+    });
+    envelope::message(format!("Facets of dataverse {} updated", alias.await?))
+}
+
+/// Name of a collection's setting.
+const BLOCK_FACETS: &str = "metadataBlockFacets";
+
+/// Not enveloped by name: id, alias and the blocks whose fields the collection offers as facets.
+async fn list_block_facets(call: Call) -> Answer {
+    let registry = call.app.registry(call.db()).await?;
+    let (asker, id) = (call.asker.clone(), call.param("id").to_owned());
+    let find = move |view: &mut View<'_>| -> Result<Value, ApiError> {
+        let collection = seen(view, &asker, &id)?;
+        let names = collection.more.get(BLOCK_FACETS).and_then(Value::as_array).cloned().unwrap_or_default();
+        let shown = names
+            .iter()
+            .filter_map(Value::as_str)
+            .filter_map(|it| registry.block(it))
+            .map(|it| json!({"metadataBlockId": it.id, "metadataBlockName": it.name}));
+        Ok(json!({
+            "dataverseId": collection.id,
+            "dataverseAlias": collection.alias,
+            "isMetadataBlockFacetRoot": collection.more.contains_key(BLOCK_FACETS),
+            "metadataBlockFacets": shown.collect::<Vec<Value>>(),
+        }))
+    };
+    envelope::ok(call.db().read(Weight::Point, find).await?)
+}
+
+async fn set_block_facets(mut call: Call) -> Answer {
+    let body = call.json().await?;
+    let registry = call.app.registry(call.db()).await?;
+    let list = body.as_array().ok_or_else(|| ApiError::bad_request("Error parsing Json: expected a list"))?;
+    let names = block_names(&registry, list)?;
+    let alias = changed(&call, move |_, collection| {
+        collection.more.insert(BLOCK_FACETS.to_owned(), names.clone().into());
+        Ok(collection.alias.clone())
+    });
+    envelope::message(format!("Metadata block facets of dataverse {} updated", alias.await?))
+}

@@ -1,0 +1,320 @@
+//! Making datasets: `POST /api/dataverses/{id}/datasets` (section 3 of the contract).
+
+use std::sync::Arc;
+
+use pinakes_store::{Txn, View, Weight};
+use serde_json::{Map, Value, json};
+
+use crate::app::{Call, Dataverse};
+use crate::asker::Asker;
+use crate::assignments::{self, Actor, Point};
+use crate::blocks::fields::Reading;
+use crate::blocks::{Fields, Levels, Registry, validate, validation_message};
+use crate::collections::people::role_for;
+use crate::collections::{self, Collection, structure};
+use crate::datasets::{self, Dataset, Draft, Version, canonical_pid, schema, terms, version};
+use crate::error::{Answer, ApiError};
+use crate::ids::Ids;
+use crate::notifications::{self, Notice};
+use crate::permissions::{self, Permission};
+use crate::routes::Routes;
+use crate::{changes, dataset_types, envelope, roles, site_settings};
+
+/// Adds the routes.
+pub(crate) fn routes(routes: Routes) -> Routes {
+    routes
+        .post("/dataverses/{id}/datasets", create)
+        .post("/dataverses/{id}/datasets/:import", import)
+        .post("/dataverses/{id}/validateDatasetJson", validate_json)
+        .get("/dataverses/{id}/datasetSchema", show_schema)
+}
+
+/// Characters of which new identifiers are made, and how many.
+const PID_ALPHABET: &[u8; 36] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+const PID_CHARACTERS: usize = 6;
+
+/// A dataset to be made.
+#[derive(Debug, Clone)]
+pub(crate) struct New {
+    /// Metadata, read and known to be well formed.
+    pub fields: Fields,
+    /// The body's `datasetVersion`.
+    pub body: Map<String, Value>,
+    /// `dataset`, or the type that the body names.
+    pub dataset_type: Option<String>,
+    /// The language of its metadata.
+    pub metadata_language: Option<String>,
+    /// The persistent identifier to keep; none: one is made.
+    pub pid: Option<String>,
+    /// Whether missing metadata is let through.
+    pub is_incomplete_allowed: bool,
+}
+
+impl New {
+    /// From a body.
+    ///
+    /// Errors: 400 as section 3 says.
+    pub(crate) fn read(registry: &Registry, body: &Map<String, Value>) -> Result<Self, ApiError> {
+        let Some(version) = body.get("datasetVersion").and_then(Value::as_object) else {
+            return Err(ApiError::bad_request("Please provide initial version in the dataset json"));
+        };
+        let absent = Value::Null;
+        let blocks = version.get("metadataBlocks").unwrap_or(&absent);
+        let fields = Fields::read(registry, blocks, Reading::Declared)
+            .map_err(|text| ApiError::bad_request(format!("Error parsing Json: {text}")))?;
+        let text = |name: &str| body.get(name).and_then(Value::as_str).map(str::to_owned);
+        Ok(Self {
+            fields,
+            body: version.clone(),
+            dataset_type: text("datasetType"),
+            metadata_language: text("metadataLanguage"),
+            pid: None,
+            is_incomplete_allowed: false,
+        })
+    }
+}
+
+/// A new persistent identifier: `FK2/AB12CD`.
+fn new_identifier(app: &Dataverse) -> String {
+    let random: [u8; PID_CHARACTERS] = app.context.entropy().bytes();
+    let letters = random.map(|it| char::from(PID_ALPHABET[usize::from(it) % PID_ALPHABET.len()]));
+    format!("{}{}", app.settings.pid_shoulder, letters.iter().collect::<String>())
+}
+
+/// Refuses metadata that is missing or cannot be. Errors: 403 `Validation Failed: …`.
+pub(crate) fn check_fields(
+    view: &mut View<'_>,
+    registry: &Registry,
+    collection: &Collection,
+    fields: &Fields,
+) -> Result<(), ApiError> {
+    let (blocks, levels): (Vec<usize>, Levels) = structure::rules_of(view, registry, collection)?;
+    let faults = validate(registry, fields, &levels, &blocks);
+    if faults.is_empty() { Ok(()) } else { Err(ApiError::forbidden(validation_message(&faults))) }
+}
+
+/// Stores a new dataset with its first draft and its maker's role.
+pub(crate) fn insert(
+    txn: &mut Txn<'_>,
+    app: &Dataverse,
+    registry: &Registry,
+    asker: &Asker,
+    collection: &Collection,
+    new: &New,
+    mut ids: Ids,
+) -> Result<Dataset, ApiError> {
+    permissions::require(txn, asker, collection.place(), Permission::AddDataset)?;
+    let user = asker.user()?;
+    let dataset_type = dataset_types::for_new(txn, collection, new.dataset_type.as_deref())?;
+    let now = app.now();
+    let id = ids.next()?;
+    let draft = Draft { version: ids.next()?, ordinal: 1, internal: 1, last_update_time: now.clone() };
+    let mut first = Version {
+        id: draft.version,
+        dataset: id,
+        ordinal: 1,
+        internal: 1,
+        create_time: now.clone(),
+        last_update_time: now.clone(),
+        file_access_request: true,
+        version_note: new.body.get("versionNote").and_then(Value::as_str).map(str::to_owned),
+        contributors: vec![user.display_name()],
+        ..Version::default()
+    };
+    terms::read(txn, &mut first, &new.body)?;
+    dataset_types::check_license(&dataset_type, first.license)?;
+    let may_be_incomplete = new.is_incomplete_allowed && app.settings.incomplete_metadata;
+    if !may_be_incomplete {
+        check_fields(txn, registry, collection, &new.fields)?;
+    }
+    if let Value::Object(blocks) = new.fields.to_json(registry) {
+        first.metadata_blocks = blocks;
+    }
+    let (protocol, authority, identifier) = match &new.pid {
+        Some(pid) => parts_of_pid(pid)?,
+        None => (
+            app.settings.pid_protocol.clone(),
+            app.settings.pid_authority.clone(),
+            free_identifier(txn, app)?,
+        ),
+    };
+    let pid = format!("{protocol}:{authority}/{identifier}");
+    if new.pid.is_some() && datasets::by_pid(txn, &pid)?.is_some() {
+        return Err(ApiError::forbidden(format!("A dataset with the identifier {pid} already exists.")));
+    }
+    let dataset = Dataset {
+        id,
+        owner: collection.id,
+        doi: (protocol == "doi").then(|| format!("{authority}/{identifier}")),
+        storage_identifier: format!("{}://{authority}/{identifier}", app.settings.storage_driver),
+        pid,
+        protocol,
+        authority,
+        identifier,
+        creator: user.id,
+        create_time: now.clone(),
+        dataset_type: dataset_type.name,
+        metadata_language: new.metadata_language.clone(),
+        draft: Some(draft),
+        last_ordinal: 1,
+        ..Dataset::default()
+    };
+    txn.insert(&datasets::DATASET, &id.to_string(), &json!(dataset))?;
+    txn.insert(&datasets::VERSION, &first.id.to_string(), &json!(first))?;
+    let silent = Actor { who: asker.identifier(), now: now.clone(), keeps_history: false };
+    let role = collection.default_contributor_role.unwrap_or(roles::CONTRIBUTOR);
+    if let Some(role) = roles::by_id(txn, role)? {
+        assignments::assign(txn, &silent, &point(&dataset, ""), &asker.identifier(), &role, ids.next()?)?;
+    }
+    if site_settings::is_true(txn, ":SendNotificationOnDatasetCreation", false)? {
+        let notice = Notice::of("DATASETCREATED").with("datasetPersistentIdentifier", dataset.pid.as_str());
+        notifications::send(txn, ids.next()?, &now, user.id, notice)?;
+    }
+    changes::dataset(txn, app, id)?;
+    Ok(dataset)
+}
+
+/// A dataset as the object of assignments.
+pub(crate) fn point(dataset: &Dataset, title: &str) -> Point {
+    Point {
+        id: dataset.id,
+        name: title.to_owned(),
+        ty: "Dataset",
+        pid: Some(dataset.pid.clone()),
+        dataset: None,
+    }
+}
+
+/// An identifier that no dataset has.
+fn free_identifier(txn: &mut Txn<'_>, app: &Dataverse) -> Result<String, ApiError> {
+    loop {
+        let identifier = new_identifier(app);
+        let pid = format!("{}:{}/{identifier}", app.settings.pid_protocol, app.settings.pid_authority);
+        if datasets::by_pid(txn, &pid)?.is_none() {
+            return Ok(identifier);
+        }
+    }
+}
+
+/// Protocol, authority and identifier of `doi:10.5072/FK2/AB12CD`.
+fn parts_of_pid(pid: &str) -> Result<(String, String, String), ApiError> {
+    let pid = canonical_pid(pid);
+    let parts = pid.split_once(':').and_then(|(protocol, rest)| {
+        let (authority, identifier) = rest.split_once('/')?;
+        Some((protocol.to_owned(), authority.to_owned(), identifier.to_owned()))
+    });
+    let parts = parts.filter(|it| !it.2.is_empty() && ["doi", "hdl", "perma"].contains(&it.0.as_str()));
+    parts.ok_or_else(|| ApiError::bad_request(format!("Persistent identifier {pid} cannot be read.")))
+}
+
+async fn create(mut call: Call) -> Answer {
+    let registry = call.app.registry(call.db()).await?;
+    let body = call.object().await?;
+    let mut new = New::read(&registry, &body)?;
+    if new.body.contains_key("files") && !call.asker.is_superuser() {
+        return Err(ApiError::bad_request("Only a superuser may add files via this api"));
+    }
+    new.is_incomplete_allowed = call.query.is_true("doNotValidate");
+    let dataset = store(&call, registry, new).await?;
+    let location = format!("{}/api/datasets/{}", call.site_url(), dataset.id);
+    envelope::created(&location, json!({"id": dataset.id, "persistentId": dataset.pid}))
+}
+
+/// Stores a new dataset in the collection of the path.
+pub(crate) async fn store(call: &Call, registry: Arc<Registry>, new: New) -> Result<Dataset, ApiError> {
+    let ids = call.ids(5).await?;
+    let (app, asker, id) = (call.app.clone(), call.asker.clone(), call.param("id").to_owned());
+    let write = move |txn: &mut Txn<'_>| -> Result<Dataset, ApiError> {
+        let collection = collections::find(txn, &id)?;
+        insert(txn, &app, &registry, &asker, &collection, &new, ids)
+    };
+    call.db().write(write).await
+}
+
+/// `POST …/datasets/:import?pid=&release=`: keeps the persistent identifier; superusers.
+async fn import(mut call: Call) -> Answer {
+    let body = call.object().await?;
+    import_body(&call, body).await
+}
+
+/// The same for a body that was made of another format.
+pub(crate) async fn import_body(call: &Call, body: Map<String, Value>) -> Answer {
+    call.asker.superuser("Not a superuser")?;
+    let registry = call.app.registry(call.db()).await?;
+    let mut new = New::read(&registry, &body)?;
+    let text = |name: &str| body.get(name).and_then(Value::as_str);
+    let in_body = || Some(format!("{}:{}/{}", text("protocol")?, text("authority")?, text("identifier")?));
+    let pid = call.query.filled("pid").map(str::to_owned).or_else(in_body);
+    let missing = "Please provide a persistent identifier, either by including it in the JSON, or by using the pid query parameter.";
+    let pid = canonical_pid(&pid.ok_or_else(|| ApiError::bad_request(missing))?);
+    let (protocol, authority, identifier) = parts_of_pid(&pid)?;
+    let settings = &call.app.settings;
+    let is_ours = protocol == settings.pid_protocol
+        && authority == settings.pid_authority
+        && identifier.starts_with(&settings.pid_shoulder);
+    if !is_ours {
+        let message = "Cannot import a dataset that has a PID that doesn't match the server's settings";
+        return Err(ApiError::bad_request(message));
+    }
+    new.pid = Some(pid);
+    store_import(call, registry, new).await
+}
+
+/// Stores an imported dataset, and releases it when `release=yes`.
+pub(crate) async fn store_import(call: &Call, registry: Arc<Registry>, new: New) -> Answer {
+    let dataset = store(call, registry, new).await?;
+    let release = call.query.get("release").is_some_and(|it| matches!(it, "yes" | "true"));
+    let mut data = json!({"id": dataset.id, "persistentId": dataset.pid});
+    if release {
+        datasets::publish::release(call, dataset.id, datasets::publish::Release::Major).await?;
+        data["releaseCompleted"] = true.into();
+    }
+    let location = format!("{}/api/datasets/{}", call.site_url(), dataset.id);
+    envelope::created(&location, data)
+}
+
+/// Says whether a body could become a dataset here; 200 in either case.
+async fn validate_json(mut call: Call) -> Answer {
+    call.asker.user()?;
+    let text = call.bytes().await?;
+    let registry = call.app.registry(call.db()).await?;
+    let id = call.param("id").to_owned();
+    let read = move |view: &mut View<'_>| -> Result<Option<String>, ApiError> {
+        let collection = collections::find(view, &id)?;
+        let body: Map<String, Value> = match serde_json::from_slice(&text) {
+            Ok(body) => body,
+            Err(error) => return Ok(Some(error.to_string())),
+        };
+        if let Some(fault) = schema::fault(&registry, &collection, &body) {
+            return Ok(Some(fault));
+        }
+        let checked = New::read(&registry, &body)
+            .and_then(|new| check_fields(view, &registry, &collection, &new.fields));
+        Ok(checked.err().map(|it| it.message))
+    };
+    match call.db().read(Weight::Point, read).await? {
+        None => envelope::message("The Dataset JSON provided is valid for this Dataverse Collection."),
+        Some(fault) => envelope::message(format!(
+            "The Dataset JSON provided failed validation with the following error: {fault}"
+        )),
+    }
+}
+
+/// The JSON schema of datasets here; not enveloped.
+async fn show_schema(call: Call) -> Answer {
+    let registry = call.app.registry(call.db()).await?;
+    let (asker, id) = (call.asker.clone(), call.param("id").to_owned());
+    let read = move |view: &mut View<'_>| -> Result<Value, ApiError> {
+        let collection = collections::find(view, &id)?;
+        collections::require_visible(view, &asker, &collection)?;
+        schema::of(view, &registry, &collection)
+    };
+    let schema = call.db().read(Weight::Point, read).await?;
+    Ok(envelope::raw_json(http::StatusCode::OK, &schema))
+}
+
+/// The title of a version.
+pub(crate) fn title_of(version: &version::Version) -> String {
+    let blocks = Value::Object(version.metadata_blocks.clone());
+    crate::blocks::fields::Metadata(&blocks).one("title").unwrap_or_default().to_owned()
+}

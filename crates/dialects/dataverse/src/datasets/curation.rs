@@ -1,0 +1,192 @@
+//! Curation labels: words of the site's own for how far a draft is (section T3 of the contract).
+
+use pinakes_store::{Txn, View, Weight};
+use serde_json::{Map, Value, json};
+
+use crate::app::Call;
+use crate::collections;
+use crate::datasets::show::text_answer;
+use crate::datasets::{self, DATASET, Dataset, Wanted};
+use crate::error::{Answer, ApiError};
+use crate::permissions::{self, Permission};
+use crate::routes::Routes;
+use crate::{changes, envelope, site_settings, stored};
+
+/// Adds the routes.
+pub(crate) fn routes(routes: Routes) -> Routes {
+    routes
+        .get("/datasets/{id}/curationStatus", show_status)
+        .put("/datasets/{id}/curationStatus", set_status)
+        .delete("/datasets/{id}/curationStatus", delete_status)
+        .get("/datasets/{id}/curationLabelSet", show_set)
+        .put("/datasets/{id}/curationLabelSet", set_set)
+        .delete("/datasets/{id}/curationLabelSet", set_set)
+        .get("/datasets/{id}/allowedCurationLabels", allowed)
+        .get("/datasets/listCurationStates", list_states)
+}
+
+/// The status of a dataset, among its small settings: a list of what it was, newest last.
+pub(crate) const STATUS: &str = "curationStatus";
+/// The label set of a dataset or collection, among its small settings.
+const LABEL_SET: &str = "curationLabelSet";
+/// The set of a site that names none.
+const DEFAULT_SET: &str = "DEFAULT";
+
+/// The sets that the site defines, by name.
+pub(crate) fn label_sets(view: &mut View<'_>) -> Result<Map<String, Value>, ApiError> {
+    let text = site_settings::get(view, ":AllowedCurationLabels")?.unwrap_or_default();
+    Ok(serde_json::from_str(&text).unwrap_or_default())
+}
+
+/// Whether a set may be chosen.
+pub(crate) fn is_label_set(view: &mut View<'_>, name: &str) -> Result<bool, ApiError> {
+    Ok(matches!(name, DEFAULT_SET | "DISABLED") || label_sets(view)?.contains_key(name))
+}
+
+/// The set that counts for a dataset: its own, or that of the nearest collection that names one.
+fn set_of(view: &mut View<'_>, dataset: &Dataset) -> Result<String, ApiError> {
+    let named = |more: &Map<String, Value>| more.get(LABEL_SET).and_then(Value::as_str).map(str::to_owned);
+    if let Some(name) = named(&dataset.more) {
+        return Ok(name);
+    }
+    let owner = collections::named_by_record(view, dataset.owner)?;
+    let above = collections::with_owners(view, owner)?;
+    Ok(above.iter().find_map(|it| named(&it.more)).unwrap_or_else(|| DEFAULT_SET.to_owned()))
+}
+
+fn labels_of(view: &mut View<'_>, dataset: &Dataset) -> Result<Vec<String>, ApiError> {
+    let (name, sets) = (set_of(view, dataset)?, label_sets(view)?);
+    let set = match name.as_str() {
+        DEFAULT_SET => sets.values().next(),
+        _ => sets.get(&name),
+    };
+    let labels = set.and_then(Value::as_array).cloned().unwrap_or_default();
+    Ok(labels.iter().filter_map(Value::as_str).map(str::to_owned).collect())
+}
+
+fn publishable(
+    view: &mut View<'_>,
+    asker: &crate::asker::Asker,
+    wanted: &Wanted,
+) -> Result<Dataset, ApiError> {
+    let dataset = wanted.find(view)?;
+    permissions::require(view, asker, dataset.place(), Permission::PublishDataset)?;
+    Ok(dataset)
+}
+
+async fn show_status(call: Call) -> Answer {
+    let (asker, wanted) = (call.asker.clone(), Wanted::of(&call)?);
+    let with_history = call.query.is_true("includeHistory");
+    let find = move |view: &mut View<'_>| -> Result<Value, ApiError> {
+        let dataset = wanted.find(view)?;
+        permissions::require(view, &asker, dataset.place(), Permission::ViewUnpublishedDataset)?;
+        let mut all = dataset.more.get(STATUS).and_then(Value::as_array).cloned().unwrap_or_default();
+        all.reverse();
+        Ok(match with_history {
+            true => Value::Array(all),
+            false => all.into_iter().next().unwrap_or_else(|| json!({})),
+        })
+    };
+    envelope::ok(call.db().read(Weight::Point, find).await?)
+}
+
+async fn change_status(call: &Call, label: Option<String>) -> Result<(), ApiError> {
+    let (app, asker, wanted) = (call.app.clone(), call.asker.clone(), Wanted::of(call)?);
+    let write = move |txn: &mut Txn<'_>| -> Result<(), ApiError> {
+        let mut dataset = publishable(txn, &asker, &wanted)?;
+        if let Some(label) = &label
+            && !labels_of(txn, &dataset)?.contains(label)
+        {
+            return Err(ApiError::forbidden("Curation label not found or not allowed"));
+        }
+        let entry = json!({
+            "label": label.clone().unwrap_or_default(),
+            "createTime": app.now(),
+            "assigner": asker.identifier().trim_start_matches('@'),
+        });
+        if let Some(list) = dataset.more.entry(STATUS).or_insert_with(|| json!([])).as_array_mut() {
+            list.push(entry);
+        }
+        datasets::put(txn, &dataset)?;
+        changes::dataset(txn, &app, dataset.id)
+    };
+    call.db().write(write).await
+}
+
+async fn set_status(call: Call) -> Answer {
+    let label = call.query.filled("label").map(str::to_owned);
+    let label = label.ok_or_else(|| ApiError::bad_request("A label is missing"))?;
+    change_status(&call, Some(label.clone())).await?;
+    envelope::message("Curation Status updated")
+}
+
+async fn delete_status(call: Call) -> Answer {
+    change_status(&call, None).await?;
+    envelope::message("Curation Status deleted")
+}
+
+async fn show_set(call: Call) -> Answer {
+    call.asker.superuser("Superusers only.")?;
+    let wanted = Wanted::of(&call)?;
+    let find = move |view: &mut View<'_>| -> Result<String, ApiError> {
+        let dataset = wanted.find(view)?;
+        set_of(view, &dataset)
+    };
+    envelope::message(call.db().read(Weight::Point, find).await?)
+}
+
+async fn set_set(call: Call) -> Answer {
+    call.asker.superuser("Superusers only.")?;
+    let (wanted, name) = (Wanted::of(&call)?, call.query.filled("name").map(str::to_owned));
+    let shown = name.clone().unwrap_or_else(|| DEFAULT_SET.to_owned());
+    let write = move |txn: &mut Txn<'_>| -> Result<(), ApiError> {
+        let mut dataset = wanted.find(txn)?;
+        match &name {
+            Some(name) if is_label_set(txn, name)? => {
+                dataset.more.insert(LABEL_SET.into(), name.as_str().into());
+            }
+            Some(_) => return Err(ApiError::bad_request("No such Curation Label Set")),
+            None => drop(dataset.more.remove(LABEL_SET)),
+        }
+        datasets::put(txn, &dataset)
+    };
+    call.db().write(write).await?;
+    envelope::message(format!("Curation Label Set Name set to: {shown}"))
+}
+
+async fn allowed(call: Call) -> Answer {
+    let (asker, wanted) = (call.asker.clone(), Wanted::of(&call)?);
+    let find = move |view: &mut View<'_>| -> Result<Vec<String>, ApiError> {
+        let dataset = publishable(view, &asker, &wanted)?;
+        labels_of(view, &dataset)
+    };
+    let labels = call.db().read(Weight::Point, find).await?;
+    envelope::message(labels.join(","))
+}
+
+/// Drafts with their labels and who may do what with them, as CSV; superusers.
+async fn list_states(call: Call) -> Answer {
+    call.asker.superuser("Superusers only.")?;
+    let find = |view: &mut View<'_>| -> Result<String, ApiError> {
+        let query = pinakes_store::Query::filter(pinakes_store::Expr::Exists("draft".into()));
+        let mut csv = String::from(
+            "Dataset,Date Created,Last Modified Date,Curation Status,Status Set Time,Status Set By\n",
+        );
+        for dataset in stored::find::<Dataset>(view, &DATASET, &query)? {
+            let newest = dataset.more.get(STATUS).and_then(Value::as_array).and_then(|it| it.last().cloned());
+            let text =
+                |name: &str| newest.as_ref().and_then(|it| it[name].as_str()).unwrap_or_default().to_owned();
+            let changed = dataset.draft.as_ref().map(|it| it.last_update_time.clone()).unwrap_or_default();
+            csv.push_str(&format!(
+                "{},{},{changed},{},{},{}\n",
+                dataset.pid,
+                dataset.create_time,
+                text("label"),
+                text("createTime"),
+                text("assigner")
+            ));
+        }
+        Ok(csv)
+    };
+    text_answer("text/csv", call.db().read(Weight::Scan, find).await?)
+}

@@ -1,0 +1,129 @@
+//! Moving a dataset to another collection, and other changes of where it belongs (section 5.5 of the contract).
+
+use pinakes_store::{Txn, View, Weight};
+use serde_json::{Value, json};
+
+use crate::app::Call;
+use crate::datasets::{self, Wanted};
+use crate::error::{Answer, ApiError};
+use crate::permissions::{self, Permission};
+use crate::routes::Routes;
+use crate::{changes, collections, envelope, guestbooks, links};
+
+/// Adds the routes.
+pub(crate) fn routes(routes: Routes) -> Routes {
+    routes
+        .post("/datasets/{id}/move/{target}", relocate)
+        .put("/datasets/{id}/guestbook", set_guestbook)
+        .delete("/datasets/{id}/guestbook", remove_guestbook)
+        .post("/datasets/{id}/modifyRegistration", done)
+        .post("/datasets/{id}/modifyRegistrationMetadata", update_registration)
+        .get("/datasets/{id}/modifyRegistrationMetadata", update_registration)
+        .post("/datasets/modifyRegistrationAll", done)
+        .post("/datasets/modifyRegistrationPIDMetadataAll", done)
+}
+
+async fn relocate(call: Call) -> Answer {
+    let (app, asker, wanted) = (call.app.clone(), call.asker.clone(), Wanted::of(&call)?);
+    let (target, force) = (call.param("target").to_owned(), call.query.is_true("forceMove"));
+    let write = move |txn: &mut Txn<'_>| -> Result<(), ApiError> {
+        let mut dataset = wanted.find(txn)?;
+        let target = collections::find(txn, &target)
+            .map_err(|_| ApiError::bad_request("Target dataverse not found."))?;
+        permissions::require(txn, &asker, dataset.place(), Permission::PublishDataset)?;
+        permissions::require(txn, &asker, target.place(), Permission::AddDataset)?;
+        if dataset.owner == target.id {
+            return Err(ApiError::forbidden("This dataset is already in this dataverse."));
+        }
+        if dataset.last.is_some() && !target.is_released() {
+            return Err(ApiError::forbidden(format!(
+                "A published dataset may not be moved to an unpublished dataverse. You can retry the move after publishing {}.",
+                target.name
+            )));
+        }
+        let mut reasons = String::new();
+        let loses_guestbook = match dataset.guestbook {
+            Some(id) => !guestbooks::is_available(txn, id, &target)?,
+            None => false,
+        };
+        if loses_guestbook {
+            reasons.push_str("The guestbook would be removed from this dataset if you moved it because the guestbook is not in the new host dataverse. ");
+        }
+        let is_linked = links::of_collection_into(txn, dataset.id, &target)?;
+        if is_linked {
+            reasons.push_str("This dataset is linked to the new host dataverse or one of its parents. This move would remove the link to this dataset. ");
+        }
+        if !reasons.is_empty() && !force {
+            reasons.push_str("Use the query parameter forceMove=true to complete the move.");
+            return Err(ApiError::forbidden(reasons));
+        }
+        if loses_guestbook {
+            dataset.guestbook = None;
+        }
+        if is_linked {
+            links::unlink_collection_from(txn, dataset.id, &target)?;
+        }
+        dataset.owner = target.id;
+        datasets::put(txn, &dataset)?;
+        changes::dataset(txn, &app, dataset.id)
+    };
+    call.db().write(write).await?;
+    envelope::message("Dataset moved successfully.")
+}
+
+/// Body is the guestbook's number.
+async fn set_guestbook(mut call: Call) -> Answer {
+    let text = call.text().await?;
+    let refuse = |what: String| ApiError::bad_request(format!("Failed to update dataset guestbook: {what}"));
+    let id: i64 = text.trim_matches('"').parse().map_err(|_| refuse(format!("{text} is no number")))?;
+    let (asker, wanted) = (call.asker.clone(), Wanted::of(&call)?);
+    let write = move |txn: &mut Txn<'_>| -> Result<String, ApiError> {
+        let mut dataset = wanted.find(txn)?;
+        permissions::require(txn, &asker, dataset.place(), Permission::EditDataset)?;
+        let owner = collections::named_by_record(txn, dataset.owner)?;
+        if !guestbooks::is_available(txn, id, &owner)? {
+            let message = format!(
+                "Failed to update dataset guestbook: Could not find an available guestbook with id {id}"
+            );
+            return Err(ApiError::not_found(message));
+        }
+        dataset.guestbook = Some(id);
+        datasets::put(txn, &dataset)?;
+        Ok(format!("Guestbook {id} set"))
+    };
+    envelope::message(call.db().write(write).await?)
+}
+
+async fn remove_guestbook(call: Call) -> Answer {
+    let (asker, wanted) = (call.asker.clone(), Wanted::of(&call)?);
+    let write = move |txn: &mut Txn<'_>| -> Result<String, ApiError> {
+        let mut dataset = wanted.find(txn)?;
+        permissions::require(txn, &asker, dataset.place(), Permission::EditDataset)?;
+        if dataset.guestbook.take().is_none() {
+            return Ok("No Guestbook to remove".to_owned());
+        }
+        datasets::put(txn, &dataset)?;
+        Ok("Guestbook removed".to_owned())
+    };
+    envelope::message(call.db().write(write).await?)
+}
+
+/// Registrations are made when a dataset is published; there is nothing to do again.
+async fn done(call: Call) -> Answer {
+    call.asker.superuser("Forbidden. You must be a superuser.")?;
+    envelope::message("Update All Dataset target url completed.")
+}
+
+async fn update_registration(call: Call) -> Answer {
+    call.asker.superuser("Forbidden. You must be a superuser.")?;
+    let wanted = Wanted::of(&call)?;
+    let find = move |view: &mut View<'_>| -> Result<(Value, bool), ApiError> {
+        let dataset = wanted.find(view)?;
+        Ok((json!(dataset.id), dataset.was_released()))
+    };
+    let (id, is_released) = call.db().read(Weight::Point, find).await?;
+    if !is_released {
+        return Err(ApiError::forbidden("Modify Registration Metadata must be run on a published dataset."));
+    }
+    envelope::message(format!("Dataset {id} PID Metadata updated successfully."))
+}

@@ -1,0 +1,463 @@
+//! Publishing, review and deaccession (sections 5.2 to 5.4 of the contract). A publication is finished when it is answered:
+//! nobody meets a lock.
+
+use pinakes_store::{Expr, Query, Txn, View};
+use serde_json::{Map, Value, json};
+
+use crate::app::{Call, Dataverse};
+use crate::asker::Asker;
+use crate::datasets::show;
+use crate::datasets::version::{self, Withdrawn};
+use crate::datasets::{self, Dataset, Lock, Numbered, State, Version, Wanted, terms};
+use crate::error::{Answer, ApiError};
+use crate::notifications::{self, Notice};
+use crate::permissions::{self, GRANT, Permission};
+use crate::routes::Routes;
+use crate::{changes, clock, collections, envelope, files, roles, stored, tokens};
+
+/// Adds the routes.
+pub(crate) fn routes(routes: Routes) -> Routes {
+    routes
+        .post("/datasets/{id}/actions/:publish", publish)
+        .get("/datasets/{id}/actions/:publish", publish)
+        .post("/datasets/{id}/actions/:releasemigrated", release_migrated)
+        .post("/datasets/{id}/submitForReview", submit)
+        .post("/datasets/{id}/returnToAuthor", return_to_author)
+        .post("/datasets/{id}/versions/{version}/deaccession", deaccession)
+}
+
+/// What becomes of a draft.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Release {
+    /// N+1.0.
+    Major,
+    /// N.M+1.
+    Minor,
+    /// It takes the place of the newest release.
+    UpdateCurrent,
+}
+
+async fn publish(call: Call) -> Answer {
+    let kind = match call.query.get("type").map(str::to_ascii_lowercase).as_deref() {
+        None | Some("") => {
+            return Err(ApiError::bad_request(
+                "Missing 'type' parameter (either 'major','minor', or 'updatecurrent').",
+            ));
+        }
+        Some("major") => Release::Major,
+        Some("minor") => Release::Minor,
+        Some("updatecurrent") => Release::UpdateCurrent,
+        Some(_) => {
+            let given = call.query.get("type").unwrap_or_default();
+            return Err(ApiError::bad_request(format!(
+                "Illegal 'type' parameter value '{given}'. It needs to be either 'major', 'minor', or 'updatecurrent'."
+            )));
+        }
+    };
+    call.asker.user()?;
+    if kind == Release::UpdateCurrent && !call.asker.is_superuser() {
+        return Err(ApiError::forbidden("Only superusers can update the current version"));
+    }
+    let (app, asker, wanted, ids) =
+        (call.app.clone(), call.asker.clone(), Wanted::of(&call)?, call.ids(NOTICES).await?);
+    let write = move |txn: &mut Txn<'_>| -> Result<Value, ApiError> {
+        let dataset = wanted.find(txn)?;
+        let dataset = release_in(txn, &app, &asker, dataset, kind, ids)?;
+        Ok(Value::Object(show::dataset_map(txn, &app, &dataset)?))
+    };
+    let json = call.db().write(write).await?;
+    if kind == Release::UpdateCurrent {
+        let details = "The published version of your Dataset has been updated.";
+        return Ok(envelope::raw_json(
+            http::StatusCode::OK,
+            &json!({"status": "OK", "status_details": details, "data": json}),
+        ));
+    }
+    envelope::ok(json)
+}
+
+/// People who are told of one publication, at most.
+const NOTICES: i64 = 50;
+
+/// Releases a dataset's draft for the caller.
+pub(crate) async fn release(call: &Call, dataset: i64, kind: Release) -> Result<Dataset, ApiError> {
+    let (app, asker, ids) = (call.app.clone(), call.asker.clone(), call.ids(NOTICES).await?);
+    let write = move |txn: &mut Txn<'_>| -> Result<Dataset, ApiError> {
+        let dataset = Wanted::Number(dataset).find(txn)?;
+        release_in(txn, &app, &asker, dataset, kind, ids)
+    };
+    call.db().write(write).await
+}
+
+/// Releases a draft in a transaction: the rules, then the change.
+pub(crate) fn release_in(
+    txn: &mut Txn<'_>,
+    app: &Dataverse,
+    asker: &Asker,
+    mut dataset: Dataset,
+    kind: Release,
+    mut ids: crate::ids::Ids,
+) -> Result<Dataset, ApiError> {
+    permissions::require(txn, asker, dataset.place(), Permission::PublishDataset)?;
+    let owner = collections::named_by_record(txn, dataset.owner)?;
+    if !owner.is_released() {
+        return Err(ApiError::forbidden(format!(
+            "This dataset may not be published because its host dataverse ({}) has not been published.",
+            owner.alias
+        )));
+    }
+    if let Some(lock) = dataset.locks.iter().find(|it| it.lock_type != "InReview") {
+        return Err(ApiError::forbidden(format!(
+            "This dataset is locked. Reason: {}. Please try publishing later.",
+            lock.lock_type
+        )));
+    }
+    let Some(draft) = dataset.draft.clone() else {
+        return Err(ApiError::forbidden(format!(
+            "Latest version of dataset {} is already released. Only draft versions can be released.",
+            dataset.identifier
+        )));
+    };
+    let mut released = version::of_dataset(txn, &dataset, draft.version)?;
+    check_release(txn, &dataset, &released, kind)?;
+    let now = app.now();
+    let current = dataset.last.clone();
+    if kind == Release::UpdateCurrent {
+        let current = current.ok_or_else(|| ApiError::forbidden("The dataset has no released version."))?;
+        update_current(txn, &mut dataset, &mut released, &current, &now)?;
+    } else {
+        let (number, minor) = match (current, kind) {
+            (None, _) => (1, 0),
+            (Some(it), Release::Minor) => (it.number, it.minor + 1),
+            (Some(it), _) => (it.number + 1, 0),
+        };
+        (released.number, released.minor) = (Some(number), Some(minor));
+        released.release_time = Some(now.clone());
+        let numbered = Numbered { version: released.id, ordinal: released.ordinal, number, minor };
+        (dataset.released, dataset.last) = (Some(numbered.clone()), Some(numbered));
+    }
+    released.state = State::Released;
+    released.last_update_time.clone_from(&now);
+    dataset.draft = None;
+    let was_first = dataset.publication_date.is_none();
+    if was_first {
+        dataset.publication_date = Some(clock::date(app.now_ms()));
+    }
+    dataset.locks.retain(|it| it.lock_type != "InReview");
+    drop_preview(txn, &mut dataset)?;
+    dataset.more.remove(datasets::curation::STATUS);
+    version::put(txn, &released)?;
+    datasets::put(txn, &dataset)?;
+    files::published(txn, dataset.id, released.ordinal, &now)?;
+    add_subjects(txn, app, &dataset, &released)?;
+    let title = datasets::create::title_of(&released);
+    for user in notifications::editors(txn, &dataset)? {
+        let Ok(id) = ids.next() else { break };
+        let notice = Notice::of("PUBLISHEDDS")
+            .with("datasetPersistentIdentifier", dataset.pid.as_str())
+            .with("datasetDisplayName", title.as_str())
+            .with("ownerAlias", owner.alias.as_str());
+        notifications::send(txn, id, &now, user, notice)?;
+    }
+    changes::dataset(txn, app, dataset.id)?;
+    Ok(dataset)
+}
+
+/// Whether a draft may be released so.
+fn check_release(
+    view: &mut View<'_>,
+    dataset: &Dataset,
+    draft: &Version,
+    kind: Release,
+) -> Result<(), ApiError> {
+    if kind == Release::Minor && dataset.last.is_none() {
+        return Err(ApiError::forbidden("Cannot publish as minor version. Re-try as major release."));
+    }
+    if kind == Release::Minor && files::changed(view, dataset.id, draft.ordinal)? {
+        return Err(ApiError::forbidden("Cannot release as minor version. Re-try as major release."));
+    }
+    if !terms::are_valid(draft) {
+        return Err(ApiError::forbidden(
+            "Dataset must have a valid license or Custom Terms Of Use configured before it can be published.",
+        ));
+    }
+    check_access_terms(view, dataset, draft)?;
+    let owner = collections::named_by_record(view, dataset.owner)?;
+    let above = collections::with_owners(view, owner)?;
+    let requires_files = above.iter().find_map(|it| it.requires_files).unwrap_or(false);
+    if requires_files && files::n_files(view, dataset.id, draft.ordinal)? == 0 {
+        return Err(ApiError::forbidden(
+            "A dataset in this dataverse must have at least one file to be published.",
+        ));
+    }
+    Ok(())
+}
+
+/// Restricted files want a way to be asked for, or terms that say why there is none. Errors: 409.
+pub(crate) fn check_access_terms(
+    view: &mut View<'_>,
+    dataset: &Dataset,
+    draft: &Version,
+) -> Result<(), ApiError> {
+    let is_said = draft.file_access_request || draft.terms.contains_key("termsOfAccess");
+    if is_said || !files::has_restricted(view, dataset.id, draft.ordinal)? {
+        return Ok(());
+    }
+    Err(ApiError::conflict(
+        "Terms of Use and Access are invalid. You must enable request access or add terms of access in datasets with restricted files.",
+    ))
+}
+
+/// The draft takes the place and the number of the newest release.
+fn update_current(
+    txn: &mut Txn<'_>,
+    dataset: &mut Dataset,
+    draft: &mut Version,
+    current: &Numbered,
+    now: &str,
+) -> Result<(), ApiError> {
+    if files::changed(txn, dataset.id, draft.ordinal)? {
+        return Err(ApiError::forbidden("Cannot change files in the current version"));
+    }
+    let before = version::of_dataset(txn, dataset, current.version)?;
+    files::merge_draft(txn, dataset.id, current.ordinal, draft.ordinal)?;
+    version::remove(txn, draft.id)?;
+    draft.id = before.id;
+    draft.ordinal = before.ordinal;
+    (draft.number, draft.minor) = (before.number, before.minor);
+    (draft.release_time, draft.create_time) = (before.release_time, before.create_time);
+    draft.last_update_time = now.to_owned();
+    dataset.last_ordinal = current.ordinal;
+    Ok(())
+}
+
+/// A private URL ends with the publication.
+pub(crate) fn drop_preview(txn: &mut Txn<'_>, dataset: &mut Dataset) -> Result<(), ApiError> {
+    if dataset.preview_anonymized.take().is_some() {
+        tokens::remove(txn, "dataset", dataset.id)?;
+        txn.delete(&GRANT, &permissions::grant_id(dataset.id, &format!("#{}", dataset.id)))?;
+    }
+    Ok(())
+}
+
+/// Subjects of what is published become subjects of the collections above.
+fn add_subjects(
+    txn: &mut Txn<'_>,
+    app: &Dataverse,
+    dataset: &Dataset,
+    version: &Version,
+) -> Result<(), ApiError> {
+    let blocks = Value::Object(version.metadata_blocks.clone());
+    let subjects: Vec<String> =
+        crate::blocks::fields::Metadata(&blocks).many("subject").into_iter().map(str::to_owned).collect();
+    let owner = collections::named_by_record(txn, dataset.owner)?;
+    for mut collection in collections::with_owners(txn, owner)? {
+        let before = collection.subjects.len();
+        for subject in &subjects {
+            if !collection.subjects.contains(subject) {
+                collection.subjects.push(subject.clone());
+            }
+        }
+        if collection.subjects.len() != before {
+            collections::put(txn, &collection)?;
+            changes::collection(txn, app, collection.id)?;
+        }
+    }
+    Ok(())
+}
+
+/// A dataset that was published elsewhere keeps its date: body `{"datePublished": …}`.
+async fn release_migrated(mut call: Call) -> Answer {
+    call.asker.superuser("Only superusers can release migrated datasets")?;
+    let body: Map<String, Value> = call.object().await.unwrap_or_default();
+    let text = body.iter().find(|(name, _)| name.ends_with("datePublished")).map(|it| it.1.clone());
+    let date = text.and_then(|it| it.as_str().and_then(|it| it.get(..10)).map(str::to_owned));
+    let date = date.ok_or_else(|| ApiError::bad_request("Supplied date: datePublished is missing"))?;
+    let (app, asker, wanted, ids) =
+        (call.app.clone(), call.asker.clone(), Wanted::of(&call)?, call.ids(NOTICES).await?);
+    let write = move |txn: &mut Txn<'_>| -> Result<Value, ApiError> {
+        let dataset = wanted.find(txn)?;
+        let mut dataset = release_in(txn, &app, &asker, dataset, Release::Major, ids)?;
+        dataset.publication_date = Some(date.clone());
+        datasets::put(txn, &dataset)?;
+        Ok(Value::Object(show::dataset_map(txn, &app, &dataset)?))
+    };
+    envelope::ok(call.db().write(write).await?)
+}
+
+async fn submit(call: Call) -> Answer {
+    let (app, asker, wanted, ids) =
+        (call.app.clone(), call.asker.clone(), Wanted::of(&call)?, call.ids(NOTICES).await?);
+    let write = move |txn: &mut Txn<'_>| -> Result<i64, ApiError> {
+        let mut dataset = wanted.find(txn)?;
+        permissions::require(txn, &asker, dataset.place(), Permission::EditDataset)?;
+        let user = asker.user()?;
+        let Some(draft) = dataset.draft.clone() else {
+            return Err(ApiError::forbidden(
+                "Latest version of dataset is already released. Only draft versions can be submitted for review.",
+            ));
+        };
+        if dataset.locks.iter().any(|it| it.lock_type == "InReview") {
+            return Err(ApiError::forbidden(
+                "You cannot submit this dataset for review because it is already in review.",
+            ));
+        }
+        let now_ms = app.now_ms();
+        dataset.locks.push(Lock {
+            lock_type: "InReview".to_owned(),
+            date: clock::long(now_ms),
+            user: user.name.clone(),
+            message: String::new(),
+        });
+        datasets::put(txn, &dataset)?;
+        let draft = version::of_dataset(txn, &dataset, draft.version)?;
+        let mut ids = ids;
+        for curator in notifications::curators(txn, &dataset)? {
+            let Ok(id) = ids.next() else { break };
+            let notice = review_notice(txn, "SUBMITTEDDS", &dataset, &draft, Some(user))?;
+            notifications::send(txn, id, &clock::instant(now_ms), curator, notice)?;
+        }
+        changes::dataset(txn, &app, dataset.id)?;
+        Ok(dataset.id)
+    };
+    let id = call.db().write(write).await?;
+    let message = format!("Dataset id {id} has been submitted for review.");
+    envelope::ok(json!({"inReview": true, "message": message}))
+}
+
+/// What reviewers and authors are told.
+fn review_notice(
+    view: &mut View<'_>,
+    kind: &'static str,
+    dataset: &Dataset,
+    version: &Version,
+    requestor: Option<&crate::users::User>,
+) -> Result<Notice, ApiError> {
+    let owner = collections::named_by_record(view, dataset.owner)?;
+    let mut notice = Notice::of(kind)
+        .with("datasetPersistentIdentifier", dataset.pid.as_str())
+        .with("datasetDisplayName", datasets::create::title_of(version))
+        .with("ownerPersistentIdentifier", owner.alias.as_str())
+        .with("ownerAlias", owner.alias.as_str())
+        .with("ownerDisplayName", owner.name.as_str())
+        .with("dataset", dataset.id);
+    if let Some(user) = requestor {
+        notice = notice
+            .with("requestorFirstName", user.first_name.as_str())
+            .with("requestorLastName", user.last_name.as_str())
+            .with("requestorEmail", user.email.as_str());
+    }
+    Ok(notice)
+}
+
+async fn return_to_author(mut call: Call) -> Answer {
+    let body = call.object().await?;
+    let reason = body.get("reasonForReturn").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let (app, asker, wanted, ids) =
+        (call.app.clone(), call.asker.clone(), Wanted::of(&call)?, call.ids(NOTICES).await?);
+    let write = move |txn: &mut Txn<'_>| -> Result<i64, ApiError> {
+        let mut dataset = wanted.find(txn)?;
+        permissions::require(txn, &asker, dataset.place(), Permission::PublishDataset)?;
+        if reason.trim().is_empty() {
+            return Err(ApiError::bad_request(
+                "You must enter a reason for returning a dataset to its author(s).",
+            ));
+        }
+        if !dataset.locks.iter().any(|it| it.lock_type == "InReview") {
+            return Err(ApiError::forbidden(
+                "This dataset cannot be return to the author(s) because the latest version is not In Review. The author(s) needs to click Submit for Review first.",
+            ));
+        }
+        dataset.locks.retain(|it| it.lock_type != "InReview");
+        let reasons = dataset.more.entry(REASONS).or_insert_with(|| json!([]));
+        if let Some(list) = reasons.as_array_mut() {
+            list.push(json!({"message": reason, "time": app.now()}));
+        }
+        datasets::put(txn, &dataset)?;
+        let Some(draft) = dataset.draft.clone() else { return Ok(dataset.id) };
+        let draft = version::of_dataset(txn, &dataset, draft.version)?;
+        let mut ids = ids;
+        for author in notifications::editors(txn, &dataset)? {
+            let Ok(id) = ids.next() else { break };
+            let notice = review_notice(txn, "RETURNEDDS", &dataset, &draft, None)?;
+            notifications::send(txn, id, &app.now(), author, notice)?;
+        }
+        changes::dataset(txn, &app, dataset.id)?;
+        Ok(dataset.id)
+    };
+    let id = call.db().write(write).await?;
+    let message = format!("Dataset id {id} has been sent back to the author(s).");
+    envelope::ok(json!({"inReview": false, "message": message}))
+}
+
+/// Why a dataset was sent back, each time: a member of the dataset's small settings.
+pub(crate) const REASONS: &str = "returnReasons";
+
+/// Withdraws a published version: it stays, its metadata says why, its files are out of reach.
+async fn deaccession(mut call: Call) -> Answer {
+    let body = call.object().await?;
+    let text = |name: &str| body.get(name).and_then(Value::as_str).map(str::to_owned);
+    let reason = text("deaccessionReason")
+        .ok_or_else(|| ApiError::bad_request("Field 'deaccessionReason' is mandatory"))?;
+    let link = text("deaccessionForwardURL").filter(|it| !it.is_empty());
+    if let Some(link) = &link
+        && !crate::blocks::validate::is_url(link)
+    {
+        return Err(ApiError::bad_request(format!("Invalid deaccession forward URL: {link}")));
+    }
+    let spec = call.param("version").to_owned();
+    if spec == ":draft" || spec == ":latest" {
+        let message = "Only :latest-published or a specific version can be deaccessioned";
+        return Err(ApiError::bad_request(message));
+    }
+    let (app, asker, wanted) = (call.app.clone(), call.asker.clone(), Wanted::of(&call)?);
+    let write = move |txn: &mut Txn<'_>| -> Result<String, ApiError> {
+        let mut dataset = wanted.find(txn)?;
+        let mut found = version::find(txn, &asker, &dataset, &spec, Withdrawn::Hidden)?;
+        permissions::require(txn, &asker, dataset.place(), Permission::PublishDataset)?;
+        found.state = State::Deaccessioned;
+        found.deaccession_note = Some(reason.clone());
+        found.deaccession_link.clone_from(&link);
+        found.last_update_time = app.now();
+        version::put(txn, &found)?;
+        dataset.released = newest_released(txn, &dataset)?;
+        datasets::put(txn, &dataset)?;
+        changes::dataset(txn, &app, dataset.id)?;
+        Ok(format!("Dataset {} deaccessioned for version {}", dataset.pid, found.friendly_number()))
+    };
+    envelope::message(call.db().write(write).await?)
+}
+
+/// The newest version that is out and not withdrawn.
+pub(crate) fn newest_released(view: &mut View<'_>, dataset: &Dataset) -> Result<Option<Numbered>, ApiError> {
+    let all = version::newest_first(view, dataset)?;
+    let released = all.iter().find(|it| it.state == State::Released);
+    Ok(released.and_then(|it| {
+        Some(Numbered { version: it.id, ordinal: it.ordinal, number: it.number?, minor: it.minor? })
+    }))
+}
+
+/// Users who hold a role with a permission on a dataset or its collection.
+pub(crate) fn holders_of(
+    view: &mut View<'_>,
+    objects: &[i64],
+    permission: Permission,
+) -> Result<Vec<i64>, ApiError> {
+    let mut found = Vec::new();
+    for object in objects {
+        let query = Query::filter(Expr::Is("object".into(), (*object).into()));
+        for grant in stored::find::<permissions::Grant>(view, &GRANT, &query)? {
+            let mut holds = false;
+            for assigned in &grant.roles {
+                holds |= roles::permissions_of(view, assigned.role)?.contains(&permission);
+            }
+            let Some(name) = grant.assignee.strip_prefix('@').filter(|_| holds) else { continue };
+            if let Some(user) = crate::users::by_name(view, name)?
+                && !found.contains(&user.id)
+            {
+                found.push(user.id);
+            }
+        }
+    }
+    Ok(found)
+}

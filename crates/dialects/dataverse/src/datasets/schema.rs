@@ -1,0 +1,117 @@
+//! The JSON schema that a collection's datasets keep to, and what of it a body breaks.
+
+use pinakes_store::View;
+use serde_json::{Map, Value, json};
+
+use crate::blocks::Registry;
+use crate::collections::{Collection, structure};
+use crate::error::ApiError;
+
+/// The schema.
+pub(crate) fn of(
+    view: &mut View<'_>,
+    registry: &Registry,
+    collection: &Collection,
+) -> Result<Value, ApiError> {
+    let (places, levels) = structure::rules_of(view, registry, collection)?;
+    let mut blocks = Map::new();
+    let mut required_blocks: Vec<String> = Vec::new();
+    for place in places {
+        let Some(block) = registry.blocks().get(place) else { continue };
+        let top = block.fields.iter().map(|at| registry.at(*at)).filter(|it| it.parent.is_none());
+        let required = top.filter(|it| levels.is_required(it));
+        let contains: Vec<Value> = required
+            .map(|it| json!({"contains": {"properties": {"typeName": {"const": it.name}}}}))
+            .collect();
+        let mut fields = json!({"type": "array", "items": {"$ref": "#/$defs/field"}});
+        if !contains.is_empty() {
+            fields["minItems"] = contains.len().into();
+            fields["allOf"] = contains.into();
+            required_blocks.push(block.name.clone());
+        }
+        blocks.insert(
+            block.name.clone(),
+            json!({"type": "object", "properties": {"fields": fields}, "required": ["fields"]}),
+        );
+    }
+    Ok(json!({
+        "$schema": "http://json-schema.org/draft-04/schema#",
+        "$defs": {
+            "field": {
+                "type": "object",
+                "required": ["typeClass", "multiple", "typeName"],
+                "properties": {
+                    "value": {"anyOf": [{"type": "array"}, {"type": "string"}, {"$ref": "#/$defs/field"}]},
+                    "typeClass": {"type": "string"},
+                    "multiple": {"type": "boolean"},
+                    "typeName": {"type": "string"},
+                },
+            },
+        },
+        "type": "object",
+        "properties": {
+            "datasetVersion": {
+                "type": "object",
+                "properties": {
+                    "license": {
+                        "type": "object",
+                        "properties": {"name": {"type": "string"}, "uri": {"type": "string", "format": "uri"}},
+                        "required": ["name", "uri"],
+                    },
+                    "metadataBlocks": {
+                        "type": "object",
+                        "properties": blocks,
+                        "required": required_blocks,
+                    },
+                },
+                "required": ["metadataBlocks"],
+            },
+        },
+        "required": ["datasetVersion"],
+    }))
+}
+
+/// What of a body is not as the schema has it, in the words of the validator of the original; the first such thing.
+pub(crate) fn fault(
+    registry: &Registry,
+    _collection: &Collection,
+    body: &Map<String, Value>,
+) -> Option<String> {
+    let Some(version) = body.get("datasetVersion") else {
+        return Some("#: required key [datasetVersion] not found".to_owned());
+    };
+    let Some(blocks) = version.get("metadataBlocks") else {
+        return Some("#/datasetVersion: required key [metadataBlocks] not found".to_owned());
+    };
+    for (name, block) in blocks.as_object()? {
+        let at = format!("#/datasetVersion/metadataBlocks/{name}");
+        let Some(fields) = block.get("fields").and_then(Value::as_array) else {
+            return Some(format!("{at}: required key [fields] not found"));
+        };
+        for (place, field) in fields.iter().enumerate() {
+            if let Some(fault) = field_fault(registry, &format!("{at}/fields/{place}"), name, field) {
+                return Some(fault);
+            }
+        }
+    }
+    None
+}
+
+fn field_fault(registry: &Registry, at: &str, block: &str, field: &Value) -> Option<String> {
+    for key in ["typeName", "typeClass", "multiple"] {
+        if field.get(key).is_none() {
+            return Some(format!("{at}: required key [{key}] not found"));
+        }
+    }
+    let name = field["typeName"].as_str().unwrap_or_default();
+    let Some(ty) = registry.field(name) else {
+        return Some(format!("Invalid field {name} in block {block}: no such type"));
+    };
+    if field["multiple"].as_bool() != Some(ty.is_multiple) {
+        return Some(format!("incorrect multiple   for field {name}"));
+    }
+    if field["typeClass"].as_str() != Some(ty.type_class()) {
+        return Some(format!("incorrect  typeClass for field {name}, should be {}", ty.type_class()));
+    }
+    None
+}

@@ -1,0 +1,149 @@
+//! Licences and terms of versions: how they are read and written (section 4.2 of the contract).
+
+use pinakes_store::{Expr, Query, View};
+use serde_json::{Map, Value, json};
+
+use crate::datasets::Version;
+use crate::envelope;
+use crate::error::ApiError;
+use crate::licenses::{self, LICENSE, License};
+use crate::stored;
+
+/// Terms of use that stand in for a licence.
+pub(crate) const CUSTOM: [&str; 8] = [
+    "termsOfUse",
+    "confidentialityDeclaration",
+    "specialPermissions",
+    "restrictions",
+    "citationRequirements",
+    "depositorRequirements",
+    "conditions",
+    "disclaimer",
+];
+/// Terms of access to restricted files.
+pub(crate) const ACCESS: [&str; 7] = [
+    "termsOfAccess",
+    "dataAccessPlace",
+    "originalArchive",
+    "availabilityStatus",
+    "contactForAccess",
+    "sizeOfCollection",
+    "studyCompletion",
+];
+
+/// Sets what a body says of some terms; with `all`, what it does not say is taken away.
+pub(crate) fn put_texts(version: &mut Version, body: &Map<String, Value>, names: &[&str]) {
+    for name in names {
+        version.terms.remove(*name);
+        if let Some(text) = body.get(*name).and_then(Value::as_str).filter(|it| !it.is_empty()) {
+            version.terms.insert((*name).to_owned(), text.into());
+        }
+    }
+}
+
+/// Reads licence and terms of a version's body.
+///
+/// Errors: 400 for a licence that is not there or not active.
+pub(crate) fn read(
+    view: &mut View<'_>,
+    version: &mut Version,
+    body: &Map<String, Value>,
+) -> Result<(), ApiError> {
+    put_texts(version, body, &CUSTOM);
+    put_texts(version, body, &ACCESS);
+    if let Some(asked) = body.get("fileAccessRequest").and_then(Value::as_bool) {
+        version.file_access_request = asked;
+    }
+    version.license = match body.get("license") {
+        None | Some(Value::Null) if version.terms.keys().any(|it| CUSTOM.contains(&it.as_str())) => None,
+        None | Some(Value::Null) => default_license(view)?,
+        Some(value) => Some(named(view, value)?.id),
+    };
+    if version.license.is_some() {
+        for name in CUSTOM {
+            version.terms.remove(name);
+        }
+    }
+    Ok(())
+}
+
+fn default_license(view: &mut View<'_>) -> Result<Option<i64>, ApiError> {
+    let all: Vec<License> = stored::find(view, &LICENSE, &Query::filter(Expr::All))?;
+    Ok(all.into_iter().find(|it| it.is_default).map(|it| it.id))
+}
+
+/// The licence that a body names: by an object with name or URI, or by a text that is either.
+fn named(view: &mut View<'_>, value: &Value) -> Result<License, ApiError> {
+    let refuse = |text: String| Err(ApiError::bad_request(format!("Error parsing Json: {text}")));
+    let (name, uri) = match value {
+        Value::String(text) => (Some(text.as_str()), None),
+        Value::Object(map) => {
+            (map.get("name").and_then(Value::as_str), map.get("uri").and_then(Value::as_str))
+        }
+        _ => return refuse("Invalid or unsupported license section submitted.".to_owned()),
+    };
+    let found = match (name, uri) {
+        (Some(name), _) => match licenses::by_name(view, name)? {
+            Some(it) => Some(it),
+            None => licenses::by_uri(view, name)?,
+        },
+        (None, Some(uri)) => licenses::by_uri(view, uri)?,
+        (None, None) => return refuse("Invalid or unsupported license section submitted.".to_owned()),
+    };
+    let shown = name.or(uri).unwrap_or_default();
+    match found {
+        Some(license) if uri.is_some_and(|it| name.is_some() && it != license.uri) => {
+            refuse(format!("Invalid or unsupported license: {shown}"))
+        }
+        Some(license) if license.active => Ok(license),
+        Some(_) => refuse(format!("Invalid license: {shown}")),
+        None => refuse(format!("Invalid or unsupported license: {shown}")),
+    }
+}
+
+/// Licence and terms as a version has them: the licence's object or the custom terms, then the terms of access.
+pub(crate) fn put_json(
+    view: &mut View<'_>,
+    version: &Version,
+    map: &mut Map<String, Value>,
+) -> Result<(), ApiError> {
+    match version.license {
+        Some(id) => {
+            if let Some(license) = licenses::by_id(view, id)? {
+                map.insert("license".into(), license_json(&license));
+            }
+        }
+        None => {
+            for name in CUSTOM {
+                if let Some(text) = version.terms.get(name) {
+                    map.insert(name.to_owned(), text.clone());
+                }
+            }
+        }
+    }
+    for name in ACCESS {
+        if let Some(text) = version.terms.get(name) {
+            map.insert(name.to_owned(), text.clone());
+        }
+    }
+    map.insert("fileAccessRequest".into(), version.file_access_request.into());
+    Ok(())
+}
+
+/// A licence as versions have it.
+pub(crate) fn license_json(it: &License) -> Value {
+    Value::Object(envelope::object(json!({
+        "name": it.name,
+        "uri": it.uri,
+        "iconUri": it.icon_url,
+        "rightsIdentifier": it.rights_identifier,
+        "rightsIdentifierScheme": it.rights_identifier_scheme,
+        "schemeUri": it.scheme_uri,
+        "languageCode": it.language_code,
+    })))
+}
+
+/// Whether a version says how it may be used, so that it can be published.
+pub(crate) fn are_valid(version: &Version) -> bool {
+    version.license.is_some() || version.terms.contains_key("termsOfUse")
+}

@@ -1,0 +1,232 @@
+//! Notices to users: `/api/notifications`.
+
+use pinakes_store::{Column, Direction, Expr, Index, Kind, Query, Txn, Type, View, Weight};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::app::Call;
+use crate::error::{Answer, ApiError};
+use crate::routes::Routes;
+use crate::{envelope, stored};
+
+/// Notices by number: body is a [`Notification`].
+pub(crate) static NOTIFICATION: Kind = Kind {
+    columns: &[
+        Column::one("user", Type::Integer),
+        Column::one("number", Type::Integer),
+        Column::one("isRead", Type::Boolean),
+    ],
+    indexes: &[Index::on(&["user"])],
+    ..Kind::named("dataverse_notification")
+};
+
+/// A notice.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Notification {
+    /// Number.
+    pub number: i64,
+    /// Whom it is for.
+    pub user: i64,
+    /// `CREATEDV`, `SUBMITTEDDS`, …
+    #[serde(rename = "type")]
+    pub notice: String,
+    /// When it was sent.
+    pub sent: String,
+    /// Whether it was read.
+    pub is_read: bool,
+    /// What it is about, as it is sent.
+    #[serde(default)]
+    pub more: Map<String, Value>,
+}
+
+/// What a notice says.
+#[derive(Debug, Clone)]
+pub struct Notice {
+    notice: &'static str,
+    more: Map<String, Value>,
+}
+
+impl Notice {
+    /// A kind of notice about nothing in particular.
+    pub(crate) fn of(notice: &'static str) -> Self {
+        Self { notice, more: Map::new() }
+    }
+
+    /// With what it is about.
+    pub(crate) fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.more.insert(name.to_owned(), value.into());
+        self
+    }
+}
+
+/// Sends a notice to a user.
+pub(crate) fn send(
+    txn: &mut Txn<'_>,
+    number: i64,
+    now: &str,
+    user: i64,
+    notice: Notice,
+) -> Result<(), ApiError> {
+    let Notice { notice, more } = notice;
+    let notification =
+        Notification { number, user, notice: notice.to_owned(), sent: now.to_owned(), is_read: false, more };
+    stored::insert(txn, &NOTIFICATION, &number.to_string(), &notification)
+}
+
+/// Removes the notices of a user who goes away.
+pub(crate) fn remove_of_user(txn: &mut Txn<'_>, user: i64) -> Result<(), ApiError> {
+    for record in txn.find(&NOTIFICATION, &Query::filter(Expr::Is("user".into(), user.into())))? {
+        txn.delete(&NOTIFICATION, &record.id)?;
+    }
+    Ok(())
+}
+
+/// Adds the routes.
+pub(crate) fn routes(routes: Routes) -> Routes {
+    routes
+        .get("/notifications/all", list)
+        .get("/notifications/unreadCount", count_unread)
+        .put("/notifications/{id}/markAsRead", mark_read)
+        .delete("/notifications/{id}", delete)
+        .put("/notifications/mutedEmails/{kind}", mute)
+        .put("/notifications/mutedNotifications/{kind}", mute)
+        .get("/notifications/mutedEmails", muted)
+        .get("/notifications/mutedNotifications", muted)
+}
+
+impl Notification {
+    fn json(&self, in_app: bool) -> Value {
+        let mut map = Map::new();
+        map.insert("id".into(), self.number.into());
+        map.insert("type".into(), self.notice.as_str().into());
+        map.insert("displayAsRead".into(), self.is_read.into());
+        map.insert("sentTimestamp".into(), self.sent.as_str().into());
+        if !in_app {
+            map.insert("subjectText".into(), subject(&self.notice).into());
+            map.insert("messageText".into(), subject(&self.notice).into());
+        }
+        map.extend(self.more.iter().map(|(k, v)| (k.clone(), v.clone())));
+        Value::Object(map)
+    }
+}
+
+fn subject(notice: &str) -> String {
+    let text = match notice {
+        "CREATEACC" => "Your account has been created",
+        "CREATEDV" => "Your collection has been created",
+        "DATASETCREATED" => "A dataset has been created",
+        "SUBMITTEDDS" => "A dataset has been submitted for review",
+        "RETURNEDDS" => "Your dataset has been returned",
+        "PUBLISHEDDS" => "Your dataset has been published",
+        "ASSIGNROLE" => "You have been assigned a role",
+        "REVOKEROLE" => "Your role has been revoked",
+        "REQUESTFILEACCESS" => "Access has been requested for a restricted file",
+        "GRANTFILEACCESS" => "You have been granted access to a restricted file",
+        "REJECTFILEACCESS" => "Your request for access to a restricted file was rejected",
+        other => other,
+    };
+    format!("Root: {text}")
+}
+
+async fn list(call: Call) -> Answer {
+    let user = call.asker.user()?.id;
+    let only_unread = call.query.is_true("onlyUnread");
+    let in_app = call.query.is_true("inAppNotificationFormat");
+    let limit = call.query.number("limit")?.unwrap_or(1000).clamp(0, 1000);
+    let offset = call.query.number("offset")?.unwrap_or(0).max(0);
+    let find = move |view: &mut View<'_>| -> Result<(u64, Vec<Notification>), ApiError> {
+        let mut filter = Expr::Is("user".into(), user.into());
+        if only_unread {
+            filter = filter.and(Expr::Is("isRead".into(), false.into()));
+        }
+        let n_all = view.count(&NOTIFICATION, &filter)?;
+        let query = Query::filter(filter)
+            .sorted("number", Direction::Descending)
+            .window(offset.unsigned_abs(), limit.unsigned_abs());
+        Ok((n_all, stored::find(view, &NOTIFICATION, &query)?))
+    };
+    let (n_all, found) = call.db().read(Weight::Scan, find).await?;
+    envelope::page(n_all, found.iter().map(|it| it.json(in_app)).collect())
+}
+
+async fn count_unread(call: Call) -> Answer {
+    let user = call.asker.user()?.id;
+    let count = move |view: &mut View<'_>| -> Result<u64, ApiError> {
+        let filter = Expr::Is("user".into(), user.into()).and(Expr::Is("isRead".into(), false.into()));
+        Ok(view.count(&NOTIFICATION, &filter)?)
+    };
+    envelope::ok(json!({"unreadCount": call.db().read(Weight::Scan, count).await?}))
+}
+
+/// The notice of the path, if it is the caller's.
+fn own(view: &mut View<'_>, id: &str, user: i64) -> Result<Notification, ApiError> {
+    let found: Option<Notification> = stored::get(view, &NOTIFICATION, id)?;
+    let missing = || ApiError::not_found(format!("Notification {id} not found."));
+    found.filter(|it| it.user == user).ok_or_else(missing)
+}
+
+async fn mark_read(call: Call) -> Answer {
+    let (user, id) = (call.asker.user()?.id, call.param("id").to_owned());
+    let write = move |txn: &mut Txn<'_>| -> Result<(), ApiError> {
+        let mut notification = own(txn, &id, user)?;
+        notification.is_read = true;
+        stored::put(txn, &NOTIFICATION, &id, &notification)
+    };
+    call.db().write(write).await?;
+    envelope::message(format!("Notification {} marked as read.", call.param("id")))
+}
+
+async fn delete(call: Call) -> Answer {
+    let (user, id) = (call.asker.user()?.id, call.param("id").to_owned());
+    let write = move |txn: &mut Txn<'_>| -> Result<(), ApiError> {
+        own(txn, &id, user)?;
+        txn.delete(&NOTIFICATION, &id)?;
+        Ok(())
+    };
+    call.db().write(write).await?;
+    envelope::message(format!("Notification {} deleted.", call.param("id")))
+}
+
+/// No mail is sent, so that there is nothing to mute; which kinds a user does not want is not kept.
+async fn mute(call: Call) -> Answer {
+    call.asker.user()?;
+    envelope::message(format!("Notification type {} muted.", call.param("kind")))
+}
+
+async fn muted(call: Call) -> Answer {
+    call.asker.user()?;
+    let name = if call.uri.path().contains("Emails") { "mutedEmails" } else { "mutedNotifications" };
+    envelope::ok(json!({ name: [] }))
+}
+
+/// Whoever may edit a dataset by a role on it.
+pub(crate) fn editors(view: &mut View<'_>, dataset: &crate::datasets::Dataset) -> Result<Vec<i64>, ApiError> {
+    crate::datasets::publish::holders_of(view, &[dataset.id], crate::permissions::Permission::EditDataset)
+}
+
+/// Whoever may publish a dataset by a role on it or on its collection.
+pub(crate) fn curators(
+    view: &mut View<'_>,
+    dataset: &crate::datasets::Dataset,
+) -> Result<Vec<i64>, ApiError> {
+    let objects = [dataset.id, dataset.owner];
+    crate::datasets::publish::holders_of(view, &objects, crate::permissions::Permission::PublishDataset)
+}
+
+/// Tells a user that a role was assigned; groups are not told.
+pub(crate) fn role_assigned(
+    txn: &mut Txn<'_>,
+    number: i64,
+    now: &str,
+    assignee: &str,
+    role: &crate::roles::Role,
+    point: &crate::assignments::Point,
+) -> Result<(), ApiError> {
+    let Some(name) = assignee.strip_prefix('@') else { return Ok(()) };
+    let Some(user) = crate::users::by_name(txn, name)? else { return Ok(()) };
+    let notice = Notice::of("ASSIGNROLE")
+        .with("roleAssignments", json!([{"roleName": role.name, "definitionPointId": point.id}]))
+        .with("ownerDisplayName", point.name.as_str());
+    send(txn, number, now, user.id, notice)
+}

@@ -1,0 +1,71 @@
+//! The metadata blocks of a tenant: those of every installation, and tables that were loaded since.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pinakes_http::Db;
+use pinakes_store::{Direction, Expr, Kind, Query, Txn, View, Weight};
+use serde_json::json;
+
+use crate::blocks::Registry;
+use crate::error::ApiError;
+
+/// Tables that were loaded, by the number of the load: body `{"order": 11, "tsv": "…"}`.
+pub(crate) static BLOCK_SOURCE: Kind = Kind::named("dataverse_block_source");
+
+/// The registries that this process holds, by tenant, each with the change that it includes.
+#[derive(Clone, Default)]
+pub(crate) struct Registries(Arc<Mutex<HashMap<String, Kept>>>);
+
+#[derive(Clone)]
+struct Kept {
+    sequence: u64,
+    registry: Arc<Registry>,
+}
+
+impl Registries {
+    /// The registry of a tenant: one read of a number tells whether the one in memory still holds.
+    pub(crate) async fn of(&self, db: &Db) -> Result<Arc<Registry>, ApiError> {
+        let name = db.tenant().name().to_owned();
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&name).cloned();
+        let held = kept.as_ref().map(|it| it.sequence);
+        let read = move |view: &mut View<'_>| -> Result<(u64, Option<Vec<String>>), ApiError> {
+            let sequence = view.kind_sequence(&BLOCK_SOURCE)?;
+            Ok((sequence, if held == Some(sequence) { None } else { Some(sources(view)?) }))
+        };
+        match (db.read(Weight::Point, read).await?, kept) {
+            ((_, None), Some(kept)) => Ok(kept.registry),
+            ((sequence, sources), _) => {
+                let registry = Arc::new(built(&sources.unwrap_or_default()));
+                let kept = Kept { sequence, registry: Arc::clone(&registry) };
+                self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(name, kept);
+                Ok(registry)
+            }
+        }
+    }
+}
+
+fn sources(view: &mut View<'_>) -> Result<Vec<String>, ApiError> {
+    let query = Query::filter(Expr::All).sorted("order", Direction::Ascending);
+    let mut all = Vec::new();
+    for record in view.find(&BLOCK_SOURCE, &query)? {
+        all.push(record.json()?["tsv"].as_str().unwrap_or_default().to_owned());
+    }
+    Ok(all)
+}
+
+fn built(sources: &[String]) -> Registry {
+    let mut registry = Registry::shipped();
+    for tsv in sources {
+        if let Err(error) = registry.load(tsv) {
+            tracing::error!(%error, "a table of metadata blocks that was loaded cannot be read any more");
+        }
+    }
+    registry
+}
+
+/// Keeps a table that was read without faults. `number` is from the tenant's sequence.
+pub(crate) fn add(txn: &mut Txn<'_>, number: i64, tsv: &str) -> Result<(), ApiError> {
+    txn.insert(&BLOCK_SOURCE, &number.to_string(), &json!({"order": number, "tsv": tsv}))?;
+    Ok(())
+}
