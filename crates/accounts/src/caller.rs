@@ -31,7 +31,7 @@ impl Caller {
     }
 
     /// A user with all groups it has, and those that everyone has.
-    pub(crate) fn of(user: User, everyone: &[String]) -> Self {
+    pub fn of(user: User, everyone: &[String]) -> Self {
         let mut groups = user.groups.clone();
         groups.extend(user.global.then(|| GLOBAL_GROUP.to_owned()));
         groups.extend_from_slice(everyone);

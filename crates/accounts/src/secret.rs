@@ -35,6 +35,20 @@ impl Secret {
         Ok(Self(text.as_bytes().to_vec()))
     }
 
+    /// From a site's configuration that was written for another server: a short one is taken, with a warning.
+    ///
+    /// Errors: it is empty.
+    pub fn of_site(text: &str) -> Result<Self> {
+        if !text.is_empty() && text.len() < SHORTEST_BYTES {
+            tracing::warn!(
+                n_bytes = text.len(),
+                "the secret that tokens are signed with is short: whoever guesses it makes tokens of any user; use 32 bytes"
+            );
+            return Ok(Self(text.as_bytes().to_vec()));
+        }
+        Self::from_text(text)
+    }
+
     /// Reads `signing.secret` in `folder`, or makes it (mode 0600). Programs that start at the same moment
     /// end up with the same secret.
     pub fn load_or_create(folder: &Path, entropy: &Entropy) -> Result<Self> {

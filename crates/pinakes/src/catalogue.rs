@@ -48,7 +48,7 @@ impl House {
         let entropy = Entropy::System;
         let secret = match config.accounts.secret.as_str() {
             "" => secret(&catalogue, data, &entropy)?,
-            text => Secret::from_text(text).map_err(|error| Misuse(error.to_string()))?,
+            text => Secret::of_site(text).map_err(|error| Misuse(error.to_string()))?,
         };
         let everyone = config.accounts.everyone.clone();
         let settings = Settings { secret, everyone, clock: Clock::System, entropy };

@@ -404,9 +404,13 @@ impl Txn<'_> {
         Err(StoreError::Query(format!("{}: the list was discarded; write it anew", kind.name)))
     }
 
-    /// Deletes a list that no record took over.
+    /// Deletes a list that no record took over; one that a record has taken over meanwhile stays.
     pub fn discard_list(&mut self, kind: &Kind, list: ListId) -> Result<()> {
-        self.drop_list(kind, list)
+        let sql = "DELETE FROM staging WHERE kind = ?1 AND list = ?2";
+        if self.view.session.execute(sql, &[kind.name.into(), list.0.into()])? == 1 {
+            self.drop_list(kind, list)?;
+        }
+        Ok(())
     }
 
     /// Deletes every record of a kind; leaves a tombstone for each. Gives how many there were.

@@ -64,6 +64,12 @@ impl<'a> View<'a> {
         self.session.first(sql, &[id.into()], |row| record(&row, has_list))
     }
 
+    /// Lists of members that no record has taken over yet.
+    pub fn n_staged_lists(&mut self) -> Result<u64> {
+        let n = self.session.first("SELECT count(*) FROM staging", &[], |row| row.int(0))?;
+        Ok(n.unwrap_or(0).cast_unsigned())
+    }
+
     /// The records with these ids, in the order of the ids, `None` where there is none.
     pub fn get_many(&mut self, kind: &'static Kind, ids: &[String]) -> Result<Vec<Option<Record>>> {
         let sql = &self.statements(kind)?.by_ids;

@@ -129,6 +129,11 @@ impl Asker {
         Tracking::of(&self.settings, Subsystem::of(kind))
     }
 
+    /// The site's settings.
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
     /// Who asks.
     pub fn caller(&self) -> &Caller {
         self.rights.caller()

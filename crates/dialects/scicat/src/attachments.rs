@@ -18,6 +18,7 @@ use crate::app::{Asker, Path, QueryText, Scicat};
 use crate::datasets::change::{Precondition, object};
 use crate::dto::attachment as dto;
 use crate::error::{Answer, ScicatError};
+use crate::faults;
 use crate::filter::Filter;
 use crate::listing::{self, Listing};
 use crate::resource;
@@ -117,10 +118,6 @@ fn taken(aid: &str) -> ScicatError {
     ScicatError::conflict(format!("Attachment with aid {aid} already exists"))
 }
 
-fn require_user(asker: &Asker) -> Result<(), ScicatError> {
-    if asker.caller().is_anonymous() { Err(ScicatError::forbidden("Unauthorized access")) } else { Ok(()) }
-}
-
 fn filter(query: &QueryText) -> Result<Filter, ScicatError> {
     let fields = dto::V4.fields.iter().map(|it| it.name).chain(SET_BY_SERVER);
     strict::parse(query, &ATTACHMENT, &fields.collect::<Vec<_>>())
@@ -131,7 +128,6 @@ fn published() -> Expr {
 }
 
 async fn list(app: State<Scicat>, asker: Asker, query: QueryText) -> Answer {
-    require_user(&asker)?;
     let rights = asker.rights.of_keeper(&app.settings.attachment_privileged_groups);
     LISTING.list(&asker, &filter(&query)?, rights.visible()).await
 }
@@ -141,13 +137,11 @@ async fn list_public(_: State<Scicat>, asker: Asker, query: QueryText) -> Answer
 }
 
 async fn count(app: State<Scicat>, asker: Asker, query: QueryText) -> Answer {
-    require_user(&asker)?;
     let rights = asker.rights.of_keeper(&app.settings.attachment_privileged_groups);
     LISTING.count(&asker, rights.visible().and(filter(&query)?.condition)).await
 }
 
 async fn by_id(app: State<Scicat>, asker: Asker, Path(aid): Path<String>, headers: HeaderMap) -> Answer {
-    require_user(&asker)?;
     let Some((record, class)) = listing::with_class(&asker, &ATTACHMENT, &aid).await? else {
         return Err(ScicatError::not_found(format!("Attachment: {aid} not found")));
     };
@@ -188,8 +182,12 @@ async fn is_valid(app: State<Scicat>, asker: Asker, headers: HeaderMap, body: Bo
         return Err(ScicatError::forbidden_resource());
     }
     let body = app.object(&headers, body).await?;
-    let is_valid = dto::V4.check(&body, Form::Create).is_empty();
-    Ok(answer::json(StatusCode::OK, &json!({"valid": is_valid})))
+    let faults = dto::V4.check(&body, Form::Create);
+    if faults.is_empty() {
+        return Ok(answer::json(StatusCode::OK, &json!({"valid": true})));
+    }
+    let reason = faults::raw(&faults, &Value::Object(body));
+    Ok(answer::json(StatusCode::OK, &json!({"valid": false, "reason": reason})))
 }
 
 async fn patch(
@@ -229,6 +227,13 @@ async fn change(
                 return Err(ScicatError::forbidden("Unauthorized to update this attachment"));
             }
             precondition.check("Attachment", "on server", &aid, attachment)?;
+            let class = txn.class(&ATTACHMENT, record.class)?;
+            let may_give = |group: &Value| {
+                group.as_str().is_some_and(|it| rights.may_give_attachment(&settings, &class, it))
+            };
+            if !changes.get("ownerGroup").is_none_or(may_give) {
+                return Err(ScicatError::forbidden("Unauthorized to update this attachment"));
+            }
             let mut changes = changes.clone();
             if form == Form::Replace {
                 keep_identity(attachment);

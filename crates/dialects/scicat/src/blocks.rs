@@ -103,13 +103,15 @@ pub(crate) fn routes() -> Router<Scicat> {
     handlers::routes()
 }
 
-/// Writes a block with the fields that are chosen; false when nobody takes more. Files go through as they are kept
+/// Writes a block with the fields that are chosen, and `tail`, further members with a comma before them; false when nobody
+/// takes more. Files go through as they are kept
 /// unless parts of each are chosen: then a chunk of them at a time is taken apart.
 pub(crate) fn push(
     view: &mut View<'_>,
     kind: &'static Kind,
     record: &Record,
     fields: &Projection,
+    tail: &str,
     sink: &mut Sink,
 ) -> Result<bool, ScicatError> {
     let head = match fields {
@@ -121,7 +123,8 @@ pub(crate) fn push(
         }
     };
     if !fields.shows(FILES) {
-        return Ok(sink.push(&head).is_ok());
+        let begun = sink.push(&head[..head.len().saturating_sub(1)]);
+        return Ok(begun.and_then(|()| sink.push(tail.as_bytes())).and_then(|()| sink.push(b"}")).is_ok());
     }
     let begin: &[u8] = if head.len() <= 2 { b"\"dataFileList\":[" } else { b",\"dataFileList\":[" };
     let mut is_taken =
@@ -145,7 +148,12 @@ pub(crate) fn push(
     })?;
     match damage {
         Some(error) => Err(StoreError::Damaged(format!("files of {:?}: {error}", record.id)).into()),
-        None => Ok(is_taken && sink.push(b"]}").is_ok()),
+        None => Ok(is_taken
+            && sink
+                .push(b"]")
+                .and_then(|()| sink.push(tail.as_bytes()))
+                .and_then(|()| sink.push(b"}"))
+                .is_ok()),
     }
 }
 

@@ -1,5 +1,7 @@
 //! Conditions as MongoDB and LoopBack write them, turned into the store's [`Expr`] (section 4.2 of the contract).
 
+use std::cell::Cell;
+
 use pinakes_store::{End, Expr, Kind, Path, Pattern, Type, Value};
 use serde_json::{Map, Value as Json};
 
@@ -19,17 +21,62 @@ pub enum Language {
 const MAX_DEPTH: usize = 32;
 /// Most values in one list of a condition.
 const MAX_VALUES: usize = 100_000;
+/// Most comparisons in the conditions of one request.
+const MAX_CONDITIONS: usize = 500;
+/// Most regular expressions in the conditions of one request: each may take a megabyte and is tried on every record.
+const MAX_PATTERNS: usize = 32;
+
+/// What the conditions of one request may still hold.
+#[derive(Debug)]
+pub struct Budget {
+    conditions_left: Cell<usize>,
+    patterns_left: Cell<usize>,
+}
+
+impl Default for Budget {
+    /// That of a request of which nothing was read.
+    fn default() -> Self {
+        Self { conditions_left: Cell::new(MAX_CONDITIONS), patterns_left: Cell::new(MAX_PATTERNS) }
+    }
+}
+
+impl Budget {
+    /// Takes one comparison. Errors: 400 when there were too many.
+    pub(crate) fn take_condition(&self) -> Result<(), ScicatError> {
+        take(&self.conditions_left, || format!("the filter holds more than {MAX_CONDITIONS} conditions"))
+    }
+
+    fn take_pattern(&self) -> Result<(), ScicatError> {
+        take(&self.patterns_left, || format!("the filter holds more than {MAX_PATTERNS} regular expressions"))
+    }
+}
+
+fn take(left: &Cell<usize>, message: impl Fn() -> String) -> Result<(), ScicatError> {
+    left.set(left.get().checked_sub(1).ok_or_else(|| ScicatError::bad_request(message()))?);
+    Ok(())
+}
 
 /// A condition over the fields of `kind`. An empty object is all records.
 ///
-/// Errors: 400 in shape E1 that names the operator or value.
+/// Errors: 400 in shape E1 that names the operator or value, or the bound that is passed.
 pub fn parse(condition: &Map<String, Json>, kind: &Kind, language: Language) -> Result<Expr, ScicatError> {
-    Reader { kind, language }.object(condition, &[], MAX_DEPTH)
+    parse_within(condition, kind, language, &Budget::default())
+}
+
+/// As [`parse`], for a request with several conditions, which share what is left.
+pub(crate) fn parse_within(
+    condition: &Map<String, Json>,
+    kind: &Kind,
+    language: Language,
+    budget: &Budget,
+) -> Result<Expr, ScicatError> {
+    Reader { kind, language, budget }.object(condition, &[], MAX_DEPTH)
 }
 
 struct Reader<'a> {
     kind: &'a Kind,
     language: Language,
+    budget: &'a Budget,
 }
 
 impl Reader<'_> {
@@ -87,6 +134,7 @@ impl Reader<'_> {
     }
 
     fn field(&self, steps: &[String], value: &Json, depth: usize) -> Result<Expr, ScicatError> {
+        self.budget.take_condition()?;
         let path = Path::steps(steps.iter().cloned());
         match value {
             Json::Object(operators) if self.has_operators(operators) => {
@@ -109,6 +157,7 @@ impl Reader<'_> {
     ) -> Result<Expr, ScicatError> {
         let mut parts = Vec::new();
         for (name, value) in operators {
+            self.budget.take_condition()?;
             let canonical = match name.as_str() {
                 "inq" => "$in",
                 "nin" => "$nin",
@@ -128,10 +177,10 @@ impl Reader<'_> {
                     let exists = Expr::Exists(path.clone());
                     if is_truthy(value) { exists } else { not(exists) }
                 }
-                "$regex" => pattern(path, value, operators.get("$options"))?,
+                "$regex" => pattern(path, value, operators.get("$options"), self.budget)?,
                 "$options" => Expr::All,
-                "like" => pattern(path, value, operators.get("options"))?,
-                "ilike" => pattern(path, value, Some(&Json::from("i")))?,
+                "like" => pattern(path, value, operators.get("options"), self.budget)?,
+                "ilike" => pattern(path, value, Some(&Json::from("i")), self.budget)?,
                 "$not" => not(self.field_not(path, value, depth)?),
                 "$elemMatch" => self.element(path, value, depth)?,
                 "$all" => self.all_of(path, value)?,
@@ -154,7 +203,7 @@ impl Reader<'_> {
 
     fn element(&self, path: &Path, value: &Json, depth: usize) -> Result<Expr, ScicatError> {
         let Json::Object(map) = value else { return Err(wrong("$elemMatch", "an object", value)) };
-        let untyped = Reader { kind: &NO_KIND, language: self.language };
+        let untyped = Reader { kind: &NO_KIND, language: self.language, budget: self.budget };
         let inner = if self.has_operators(map) {
             untyped.operators(&Path::steps(Vec::<String>::new()), map, depth.saturating_sub(1))?
         } else {
@@ -168,7 +217,11 @@ impl Reader<'_> {
         if items.is_empty() {
             return Ok(Expr::Nothing);
         }
-        Ok(Expr::And(items.iter().map(|it| self.equal(path, it)).collect::<Result<_, _>>()?))
+        let part = |it| {
+            self.budget.take_condition()?;
+            self.equal(path, it)
+        };
+        Ok(Expr::And(items.iter().map(part).collect::<Result<_, _>>()?))
     }
 
     fn any_of(&self, name: &str, path: &Path, value: &Json) -> Result<Expr, ScicatError> {
@@ -188,7 +241,7 @@ impl Reader<'_> {
             if let Json::Object(map) = item
                 && map.contains_key("$regex")
             {
-                others.push(pattern(path, &map["$regex"], map.get("$options"))?);
+                others.push(pattern(path, &map["$regex"], map.get("$options"), self.budget)?);
             }
         }
         let any = if values.is_empty() { Expr::Nothing } else { Expr::In(path.clone(), values) };
@@ -267,7 +320,10 @@ pub fn plain(value: &Json) -> Value {
 }
 
 /// A regular expression on a path, from its text and flags.
-pub fn pattern(path: &Path, text: &Json, flags: Option<&Json>) -> Result<Expr, ScicatError> {
+///
+/// Errors: 400 for what is none, and when the request held too many before.
+pub fn pattern(path: &Path, text: &Json, flags: Option<&Json>, budget: &Budget) -> Result<Expr, ScicatError> {
+    budget.take_pattern()?;
     let (Json::String(text), flags) = (text, flags.and_then(Json::as_str).unwrap_or_default()) else {
         return Err(wrong("$regex", "a string", text));
     };

@@ -87,8 +87,8 @@ pub(crate) static DATASET: Kind = Kind {
     ..Kind::named("scicat_dataset")
 };
 
-/// The facet of metadata keys.
-pub(crate) const METADATA_KEYS: &str = "metadataKeys";
+/// The facet of metadata keys, each with its human name.
+pub(crate) const METADATA_KEYS: &str = "namedMetadataKeys";
 
 /// How datasets are searched.
 pub(crate) static SEARCH: Search =
@@ -125,7 +125,12 @@ pub(crate) fn seal(body: &mut Map<String, Value>) {
         body.shift_remove(scalar);
     }
     body.insert("__v".to_owned(), version);
+    let is_raw = body.get("type").and_then(Value::as_str) == Some("raw");
     for (scalar, list) in SCALARS {
+        // Raw datasets have no investigator beside their principal one.
+        if is_raw && scalar == "investigator" {
+            continue;
+        }
         let first = body.get(list).and_then(Value::as_array).and_then(|it| it.first());
         if let Some(first @ Value::String(_)) = first {
             let first = first.clone();

@@ -69,17 +69,21 @@ impl Fault {
         Value::Object(object)
     }
 
-    fn raw(&self, target: &Value) -> Value {
+    fn raw(&self, target: &Value, shows_target: bool, budget: &mut Budget) -> Value {
         let value = member(target, &self.property);
         let mut object = Map::new();
-        object.insert("target".to_owned(), target.clone());
-        if let Some(value) = value {
+        if shows_target {
+            object.insert("target".to_owned(), target.clone());
+        }
+        if let Some(value) = value
+            && budget.takes(1, value)
+        {
             object.insert("value".to_owned(), value.clone());
         }
         object.insert("property".to_owned(), json!(self.property));
         if !self.is_unknown_property() {
             let inside = value.unwrap_or(&Value::Null);
-            object.insert("children".to_owned(), raw(&self.children, inside));
+            object.insert("children".to_owned(), raw_within(&self.children, inside, budget));
         }
         if !self.constraints.is_empty() {
             object.insert("constraints".to_owned(), self.constraints_value());
@@ -112,8 +116,56 @@ pub fn tree(faults: &[Fault]) -> Value {
 }
 
 /// `[{"target":…,"value":…,"property":…,"children":[…],"constraints":{…}}]`, with the object around each property.
+///
+/// The original repeats that object for each fault, which grows with the square of a body of many faults. Here `target`
+/// and `value` are left out once they would take more than [`REPEATED_BYTES`].
 pub fn raw(faults: &[Fault], body: &Value) -> Value {
-    faults.iter().map(|fault| fault.raw(body)).collect()
+    raw_within(faults, body, &mut Budget { left_bytes: REPEATED_BYTES })
+}
+
+/// Most of a body that the faults of an answer repeat, in bytes.
+pub const REPEATED_BYTES: usize = 1 << 20;
+
+/// What of the body may still be repeated.
+struct Budget {
+    left_bytes: usize,
+}
+
+impl Budget {
+    /// Whether a value may be repeated `n` times; takes its bytes if so.
+    fn takes(&mut self, n: usize, value: &Value) -> bool {
+        if n == 0 || self.left_bytes == 0 {
+            return false;
+        }
+        let mut counted = Counted { left_bytes: self.left_bytes / n };
+        if serde_json::to_writer(&mut counted, value).is_err() {
+            return false;
+        }
+        self.left_bytes -= n * (self.left_bytes / n - counted.left_bytes);
+        true
+    }
+}
+
+/// Takes bytes up to a number, and keeps none.
+struct Counted {
+    left_bytes: usize,
+}
+
+impl std::io::Write for Counted {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let left_bytes = self.left_bytes.checked_sub(bytes.len());
+        self.left_bytes = left_bytes.ok_or(std::io::ErrorKind::StorageFull)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+fn raw_within(faults: &[Fault], target: &Value, budget: &mut Budget) -> Value {
+    let shows_target = budget.takes(faults.len(), target);
+    faults.iter().map(|fault| fault.raw(target, shows_target, budget)).collect()
 }
 
 /// One text per broken constraint, those of nested properties with the path before them
@@ -135,4 +187,23 @@ pub fn texts(faults: &[Fault]) -> Vec<String> {
 /// [`texts`] joined by `; `: the `error` of a v3 dataset's `isValid`.
 pub fn joined(faults: &[Fault]) -> String {
     texts(faults).join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The shape of the original where a body has few faults, and a bound where it has many.
+    #[test]
+    fn bodies_are_repeated_up_to_a_bound() {
+        let body = json!({"a": 1, "b": 2});
+        let few = raw(&[Fault::unknown_property("a"), Fault::unknown_property("b")], &body);
+        assert_eq!(few[1]["target"], body);
+        assert_eq!(few[1]["value"], 2);
+        let many: Map<String, Value> = (0..5_000).map(|it| (format!("k{it}"), json!(it))).collect();
+        let faults: Vec<Fault> = many.keys().map(|it| Fault::unknown_property(it)).collect();
+        let told = raw(&faults, &Value::Object(many));
+        assert_eq!(told.as_array().map(Vec::len), Some(5_000));
+        assert!(told.to_string().len() < 2 * REPEATED_BYTES, "{}", told.to_string().len());
+    }
 }

@@ -167,12 +167,22 @@ pub fn window(limits: Option<&Value>, kind: &Kind) -> Result<Window, ScicatError
         number(limits, "limit")?.map_or(DEFAULT_LIMIT, |it| if it == 0 { LIMIT_FOR_ZERO } else { it });
     let order = match limits.get("order") {
         None | Some(Value::Null) => Vec::new(),
+        Some(Value::String(text)) if MAX_SORT_FIELDS < text.split(',').count() => {
+            return Err(too_many_sort_fields());
+        }
         Some(Value::String(text)) => order(text, kind),
         Some(other) => {
             return Err(ScicatError::bad_request(format!("limits.order must be a string, found {other}")));
         }
     };
     Ok(Window { skip: number(limits, "skip")?.unwrap_or(0), limit, order })
+}
+
+/// A sort by more fields than that sorts nothing that fewer would not.
+pub(crate) const MAX_SORT_FIELDS: usize = 16;
+
+pub(crate) fn too_many_sort_fields() -> ScicatError {
+    ScicatError::bad_request(format!("the list is sorted by more than {MAX_SORT_FIELDS} fields"))
 }
 
 fn number(limits: &Map<String, Value>, name: &str) -> Result<Option<u64>, ScicatError> {

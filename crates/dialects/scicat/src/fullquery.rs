@@ -3,7 +3,7 @@
 use pinakes_store::{End, Expr, Kind, Path, TextQuery, Type, Value};
 use serde_json::{Map, Value as Json};
 
-use crate::condition::{self, Language, plain};
+use crate::condition::{self, Budget, Language, plain};
 use crate::dates;
 use crate::error::ScicatError;
 use crate::rights::Rights;
@@ -33,8 +33,10 @@ pub struct Found {
 /// those of own groups, or all published ones when `isPublished` is asked for.
 pub fn parse(fields: &Map<String, Json>, search: &Search, rights: &Rights) -> Result<Found, ScicatError> {
     let mut found = Found { condition: access(fields, rights), units: Vec::new() };
+    let budget = Budget::default();
     for (name, value) in fields {
-        let part = member(name, value, search, &mut found.units)?;
+        budget.take_condition()?;
+        let part = member(name, value, search, &mut found.units, &budget)?;
         found.condition = found.condition.and(part);
     }
     Ok(found)
@@ -54,15 +56,17 @@ fn member(
     value: &Json,
     search: &Search,
     units: &mut Vec<(String, String)>,
+    budget: &Budget,
 ) -> Result<Expr, ScicatError> {
     match name {
-        "text" => Ok(match value.as_str().map(str::trim) {
-            Some(text) if !text.is_empty() => Expr::Text(words(text)),
-            _ => Expr::All,
-        }),
+        "text" => match value.as_str().map(str::trim) {
+            Some(text) if !text.is_empty() => words(text).map(Expr::Text),
+            _ => Ok(Expr::All),
+        },
         "mode" => match value {
             Json::Object(map) => {
-                condition::parse(&renamed(map, search.kind), search.kind, Language::LoopBack)
+                let renamed = renamed(map, search.kind);
+                condition::parse_within(&renamed, search.kind, Language::LoopBack, budget)
             }
             Json::Null => Ok(Expr::All),
             other => Err(ScicatError::bad_request(format!("mode must be an object, found {other}"))),
@@ -83,10 +87,10 @@ fn member(
         "metadataKey" | "metadataKeys" => Ok(Expr::All),
         "sharedWith" | "ownerGroup" | "accessGroups" => match groups(value) {
             Some(values) => Ok(Expr::In(name.into(), values)),
-            None => field(name, value, search.kind),
+            None => field(name, value, search.kind, budget),
         },
-        name if name == search.quantity_key => quantities(value, search.quantities, units),
-        name => field(name, value, search.kind),
+        name if name == search.quantity_key => quantities(value, search.quantities, units, budget),
+        name => field(name, value, search.kind, budget),
     }
 }
 
@@ -106,7 +110,7 @@ fn groups(value: &Json) -> Option<Vec<Value>> {
     }
 }
 
-fn field(name: &str, value: &Json, kind: &Kind) -> Result<Expr, ScicatError> {
+fn field(name: &str, value: &Json, kind: &Kind, budget: &Budget) -> Result<Expr, ScicatError> {
     let path = Path::dotted(name);
     let ty = kind.column_of(&path).map(|column| column.ty);
     match value {
@@ -118,7 +122,7 @@ fn field(name: &str, value: &Json, kind: &Kind) -> Result<Expr, ScicatError> {
         Json::Object(map) => {
             let condition: Map<String, Json> =
                 [(name.to_owned(), Json::Object(map.clone()))].into_iter().collect();
-            condition::parse(&condition, kind, Language::LoopBack)
+            condition::parse_within(&condition, kind, Language::LoopBack, budget)
         }
         Json::String(text) if ty == Some(Type::Instant) => Ok(match dates::parse_ms(text) {
             Some(ms) => Expr::Is(path, Value::Instant(ms)),
@@ -153,8 +157,16 @@ fn range(path: &Path, lower: End, upper: End) -> Expr {
     if lower == End::Open && upper == End::Open { Expr::All } else { Expr::Range(path.clone(), lower, upper) }
 }
 
+/// Most words and phrases of a text search.
+const MAX_WORDS: usize = 100;
+
 /// `neutron "silicon wafer" -test`: words, phrases in quotes, words to be absent.
-fn words(text: &str) -> TextQuery {
+///
+/// Errors: 400 for too many of them.
+pub(crate) fn words(text: &str) -> Result<TextQuery, ScicatError> {
+    if MAX_WORDS < text.split_whitespace().count() {
+        return Err(ScicatError::bad_request(format!("text holds more than {MAX_WORDS} words")));
+    }
     let mut query = TextQuery::default();
     for (index, part) in text.split('"').enumerate() {
         let part = part.trim();
@@ -169,11 +181,16 @@ fn words(text: &str) -> TextQuery {
             }
         }
     }
-    query
+    Ok(query)
 }
 
 /// The list of conditions on quantities: `{"lhs","relation","rhs","unit"}` each, all of them to hold.
-fn quantities(value: &Json, field: &str, units: &mut Vec<(String, String)>) -> Result<Expr, ScicatError> {
+fn quantities(
+    value: &Json,
+    field: &str,
+    units: &mut Vec<(String, String)>,
+    budget: &Budget,
+) -> Result<Expr, ScicatError> {
     let Json::Array(list) = value else {
         return if value.is_null() {
             Ok(Expr::All)
@@ -183,12 +200,18 @@ fn quantities(value: &Json, field: &str, units: &mut Vec<(String, String)>) -> R
     };
     let mut all = Expr::All;
     for item in list {
-        all = all.and(quantity(item, field, units)?);
+        all = all.and(quantity(item, field, units, budget)?);
     }
     Ok(all)
 }
 
-fn quantity(item: &Json, field: &str, units: &mut Vec<(String, String)>) -> Result<Expr, ScicatError> {
+fn quantity(
+    item: &Json,
+    field: &str,
+    units: &mut Vec<(String, String)>,
+    budget: &Budget,
+) -> Result<Expr, ScicatError> {
+    budget.take_condition()?;
     let lhs = item.get("lhs").and_then(Json::as_str).unwrap_or_default();
     let relation = item.get("relation").and_then(Json::as_str).unwrap_or_default();
     let rhs = item.get("rhs").unwrap_or(&Json::Null);
@@ -199,7 +222,7 @@ fn quantity(item: &Json, field: &str, units: &mut Vec<(String, String)>) -> Resu
     let places = Places::of(field, lhs);
     match (relation, unit) {
         ("EQUAL_TO_STRING", _) => Ok(places.any(&places.bare, |path| Expr::Is(path, plain(rhs)))),
-        ("CONTAINS_STRING", _) => contains(&places, rhs),
+        ("CONTAINS_STRING", _) => contains(&places, rhs, budget),
         (
             "EQUAL_TO_NUMERIC"
             | "GREATER_THAN"
@@ -253,13 +276,13 @@ impl Places {
     }
 }
 
-fn contains(places: &Places, rhs: &Json) -> Result<Expr, ScicatError> {
+fn contains(places: &Places, rhs: &Json, budget: &Budget) -> Result<Expr, ScicatError> {
     let Some(text) = rhs.as_str() else { return Ok(Expr::Nothing) };
     let literal: String = text.chars().flat_map(escaped).collect();
     let parts: Result<Vec<Expr>, _> = places
         .bare
         .iter()
-        .map(|path| condition::pattern(path, &Json::from(literal.as_str()), Some(&Json::from("i"))))
+        .map(|path| condition::pattern(path, &Json::from(literal.as_str()), Some(&Json::from("i")), budget))
         .collect();
     Ok(Expr::Or(parts?))
 }

@@ -50,10 +50,12 @@ pub(crate) enum Subsystem {
     PublishedData,
     Policy,
     Attachment,
+    OrigDatablock,
+    Datablock,
 }
 
 impl Subsystem {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 9] = [
         Self::Dataset,
         Self::Proposal,
         Self::Sample,
@@ -61,6 +63,8 @@ impl Subsystem {
         Self::PublishedData,
         Self::Policy,
         Self::Attachment,
+        Self::OrigDatablock,
+        Self::Datablock,
     ];
 
     /// Of a kind of records, when changes of it can be tracked.
@@ -70,7 +74,7 @@ impl Subsystem {
     }
 
     /// The names of all.
-    pub(crate) fn names() -> [&'static str; 7] {
+    pub(crate) fn names() -> [&'static str; 9] {
         Self::ALL.map(Self::name)
     }
 
@@ -83,6 +87,8 @@ impl Subsystem {
             Self::PublishedData => "PublishedData",
             Self::Policy => "Policy",
             Self::Attachment => "Attachment",
+            Self::OrigDatablock => "OrigDatablock",
+            Self::Datablock => "Datablock",
         }
     }
 
@@ -96,6 +102,8 @@ impl Subsystem {
             Self::PublishedData => &settings.history_access_published_data_groups,
             Self::Policy => &settings.history_access_policies_groups,
             Self::Attachment => &settings.history_access_attachment_groups,
+            Self::OrigDatablock => &settings.history_access_origdatablock_groups,
+            Self::Datablock => &settings.history_access_datablock_groups,
         }
     }
 }

@@ -6,16 +6,18 @@ use axum::extract::State;
 use axum::routing::get;
 use http::{HeaderMap, StatusCode};
 use pinakes_http::answer;
-use pinakes_store::{Column, Expr, Identifier, Index, Kind, Text, Type};
+use pinakes_store::{Column, Counts, Expr, Facet, Identifier, Index, Kind, Text, Type};
 use serde_json::{Map, json};
 
 use crate::app::{Asker, Path, QueryText, Scicat, json_parameter};
+use crate::datasets::METADATA_KEYS;
 use crate::datasets::change::Precondition;
 use crate::dto::instrument as dto;
 use crate::error::{Answer, ScicatError};
 use crate::filter;
 use crate::listing::{self, Listing};
 use crate::resource;
+use crate::scientific;
 use crate::validate::Form;
 
 /// Instruments by pid.
@@ -28,6 +30,11 @@ pub(crate) static INSTRUMENT: Kind = Kind {
         Column::one("updatedAt", Type::Instant),
     ],
     indexes: &[Index::unique(&["uniqueName"]), Index::on(&["name"])],
+    facets: &[Facet {
+        name: METADATA_KEYS,
+        path: "customMetadata",
+        counts: Counts::Strings(scientific::add_keys),
+    }],
     text: Text::AllStrings,
     identifiers: &[Identifier { scheme: "pid", path: "pid" }],
     ..Kind::named("scicat_instrument")
@@ -115,7 +122,9 @@ async fn patch(
         resource::apply(instrument, &changes);
         Ok(())
     });
-    let stored = stored.await.map_err(|error| resource::or_taken(error, taken()))?;
+    // A create says 409 of the same, as the original does.
+    let taken = ScicatError::bad_request("Instrument with the same unique name already exists");
+    let stored = stored.await.map_err(|error| resource::or_taken(error, taken))?;
     Ok(answer::stored_json(StatusCode::OK, stored))
 }
 

@@ -3,7 +3,9 @@
 //! `rules.rs` says which jobs a site takes and from whom, `actions.rs` what then happens, and `run.rs` lets it happen.
 
 pub mod actions;
+mod details;
 pub(crate) mod forms;
+mod owners;
 mod rules;
 mod run;
 mod template;
@@ -18,12 +20,13 @@ use pinakes_store::{Column, Expr, Facet, Index, Kind, Record, Type, Value as Con
 use serde_json::{Map, Value, json};
 
 use self::actions::Action;
+use self::owners::Applicant;
 use self::run::Scene;
 use crate::app::{Asker, Path, QueryText, Scicat, json_parameter};
-use crate::datasets::change::{object, stamp};
+use crate::datasets::Api;
+use crate::datasets::change::{is_merge_patch, object, stamp};
 use crate::datasets::facets::answer_facets;
-use crate::datasets::read::{self, object_parameter};
-use crate::datasets::{Api, DATASET};
+use crate::datasets::read::object_parameter;
 use crate::dto::job as dto;
 use crate::error::{Answer, ScicatError};
 use crate::filter::{self, Filter};
@@ -31,6 +34,7 @@ use crate::fullquery::{self, Search};
 use crate::history::Tracking;
 use crate::listing::{self, Listing};
 use crate::resource;
+use crate::strict;
 use crate::validate::Form;
 
 /// Jobs by their id.
@@ -81,9 +85,12 @@ fn routes_of(base: &str, api: Api) -> Router<Scicat> {
             get(move |a, b, c, d| list(a, b, c, d, api)).post(move |a, b, c, d| create(a, b, c, d, api)),
         )
         .route(&format!("{base}/count"), get(count))
-        .route(&format!("{base}/fullquery"), get(move |a, b, c| full_query(a, b, c, api)))
+        .route(&format!("{base}/fullquery"), get(move |a, b, c, d| full_query(a, b, c, d, api)))
         .route(&format!("{base}/fullfacet"), get(full_facet))
-        .route(&format!("{base}/datasetdetails"), get(dataset_details))
+        .route(
+            &format!("{base}/datasetdetails"),
+            get(move |a, b, c, d| details::dataset_details(a, b, c, d, api)),
+        )
         .route(
             &format!("{base}/{{id}}"),
             get(move |a, b, c, d| by_id(a, b, c, d, api))
@@ -107,9 +114,13 @@ fn require_user(asker: &Asker) -> Result<(), ScicatError> {
     if asker.caller().is_anonymous() { Err(ScicatError::forbidden_resource()) } else { Ok(()) }
 }
 
-/// Who changes any job must find it first.
+/// Who creates or changes any job finds any.
 fn sees_all(app: &Scicat, asker: &Asker) -> bool {
-    asker.rights.of_keeper(&app.settings.update_job_privileged_groups).is_admin
+    let settings = &app.settings;
+    let is_in = |groups: &[String]| asker.caller().is_in_any(groups);
+    asker.rights.is_admin
+        || is_in(&settings.update_job_privileged_groups)
+        || is_in(&settings.create_job_privileged_groups)
 }
 
 /// The condition on the jobs that the caller may see: own ones, and those of own groups.
@@ -121,17 +132,26 @@ fn visible(app: &Scicat, asker: &Asker) -> Expr {
     Expr::Or(vec![own, asker.rights.in_own_groups()])
 }
 
+/// The filter of a request. v4 may sort by `limits.sort`.
 fn filter(query: &QueryText, headers: &HeaderMap) -> Result<Filter, ScicatError> {
     let value = match filter::text("filter", query, headers)? {
         None => Value::Null,
         Some(text) => forms::filter_with_v4_names(json_parameter("filter", text)?),
     };
-    filter::from_value(&value, &JOB)
+    let mut filter = filter::from_value(&value, &JOB)?;
+    if let Some(sort) = value.get("limits").and_then(|it| it.get("sort")).filter(|it| !it.is_null()) {
+        filter.window.order = strict::sort(sort)?;
+    }
+    Ok(filter)
 }
 
 async fn list(app: State<Scicat>, asker: Asker, query: QueryText, headers: HeaderMap, api: Api) -> Answer {
     require_user(&asker)?;
-    listing(api).list(&asker, &filter(&query, &headers)?, visible(&app, &asker)).await
+    let filter = filter(&query, &headers)?;
+    if filter.include.is_empty() {
+        return listing(api).list(&asker, &filter, visible(&app, &asker)).await;
+    }
+    details::list_with_datasets(&asker, &filter, visible(&app, &asker), api).await
 }
 
 async fn count(app: State<Scicat>, asker: Asker, query: QueryText, headers: HeaderMap) -> Answer {
@@ -148,8 +168,18 @@ fn searched(app: &Scicat, asker: &Asker, query: &QueryText) -> Result<Expr, Scic
     Ok(visible(app, asker).and(fullquery::parse(&fields, &SEARCH, &all)?.condition))
 }
 
-async fn full_query(app: State<Scicat>, asker: Asker, query: QueryText, api: Api) -> Answer {
+/// `GET /jobs/fullquery?fields=&limits=`, or `?filter=` as v4 has it.
+async fn full_query(
+    app: State<Scicat>,
+    asker: Asker,
+    query: QueryText,
+    headers: HeaderMap,
+    api: Api,
+) -> Answer {
     require_user(&asker)?;
+    if query.get("filter").is_some_and(|it| !it.is_empty()) {
+        return list(app, asker, query, headers, api).await;
+    }
     let limits = query.get("limits").filter(|it| !it.is_empty());
     let limits = limits.map(|it| json_parameter("limits", it)).transpose()?.unwrap_or_default();
     let named = forms::filter_with_v4_names(json!({"limits": limits}));
@@ -186,43 +216,40 @@ async fn by_id(
     listing(api).one(readable(&app, &asker, &id).await?, &headers)
 }
 
-/// `GET /jobs/datasetDetails?jobId=&datasetFields=&include=`: the job's datasets that the caller may see.
-async fn dataset_details(app: State<Scicat>, asker: Asker, query: QueryText) -> Answer {
-    let record = readable(&app, &asker, query.get("jobId").unwrap_or_default()).await?;
-    let pids = rules::pids(&object(&record)?)?;
-    let parameter = |name: &str| {
-        let text = query.get(name).filter(|it| !it.is_empty());
-        text.map(|it| json_parameter(name, it)).transpose().map(Option::unwrap_or_default)
-    };
-    let filter = filter::from_value(
-        &json!({
-            "where": {"pid": {"inq": pids}}, "limits": {"limit": pids.len()},
-            "fields": parameter("datasetFields")?, "include": parameter("include")?,
-        }),
-        &DATASET,
-    )?;
-    read::answer_list(&asker, &filter, asker.rights.visible(), Api::V3).await
-}
-
-/// Order of the checks: table 400, type 400, datasets 422, owners 400, caller 403, the type's conditions and actions.
-/// What reaches outside happens once the job is stored.
+/// Order of the checks: type 400, table 400, datasets 422, owners 403 and 422, caller 403, the type's conditions and
+/// actions. What reaches outside happens once the job is stored.
 async fn create(app: State<Scicat>, asker: Asker, headers: HeaderMap, body: Body, api: Api) -> Answer {
     let body = app.object(&headers, body).await?;
+    let name = body.get("type").and_then(Value::as_str).unwrap_or("undefined").to_owned();
+    if api == Api::V3 {
+        rules::job_type(&app.settings, &name)?;
+    }
     let table = if api == Api::V3 { &dto::V3_CREATE } else { &dto::V4_CREATE };
     resource::require_sound(&table.check(&body, Form::Create))?;
-    let name = resource::text(&body, "type").to_owned();
     let job_type = rules::job_type(&app.settings, &name)?.clone();
     let mut job = if api == Api::V3 { forms::v4_of_create(body) } else { body };
-    let pids = rules::pids(&job)?;
-    rules::require_datasets(&job_type, &job, &pids)?;
-    let (rights, wanted) = (asker.rights.clone(), job_type.clone());
+    let listed = rules::list(&job)?;
+    let pids: Vec<String> = listed.iter().map(|it| it.0.clone()).collect();
+    rules::require_datasets(&job_type, &job, &pids, api)?;
+    let applicant = Applicant::of(&app.settings, &asker, app.context.accounts().everyone());
     let scene = Scene::new(&job, pids.clone());
-    let facts = asker.db.read(Weight::Scan, move |view| rules::facts(view, &pids, &rights, &wanted)).await?;
-    rules::require_own(&app.settings, &asker, &job)?;
-    rules::may_create(&app.settings, &asker, &job_type, &facts)?;
-    facts.require_conditions()?;
+    let (wanted, asked) = (job_type.clone(), job.clone());
+    let owner = asker
+        .db
+        .read(Weight::Scan, move |view| {
+            let datasets = rules::datasets(view, &pids, &wanted)?;
+            let owner = applicant.admit(view, &wanted, &asked, &datasets, api)?;
+            owners::require_files(view, &listed)?;
+            rules::require_conditions(&wanted, &datasets)?;
+            Ok::<_, ScicatError>(owner)
+        })
+        .await?;
     let scene = judged(&asker, job_type.create_actions.clone(), scene).await?;
-    rules::own(&asker, &mut job, &facts, api);
+    for (name, value) in
+        [("ownerUser", owner.user), ("ownerGroup", owner.group), ("contactEmail", owner.email)]
+    {
+        job.insert(name.to_owned(), value.into());
+    }
     let id = app.new_uuid();
     let job = stored(&app, &asker, &id, job);
     let mut shown = job.clone();
@@ -257,7 +284,6 @@ fn stored(app: &Scicat, asker: &Asker, id: &str, mut given: Map<String, Value>) 
     job.insert("_id".to_owned(), id.into());
     job.insert("id".to_owned(), id.into());
     given.retain(|_, value| !value.is_null());
-    let email = asker.caller().user.as_deref().and_then(|it| it.email.clone());
     for (name, default) in [
         ("type", Value::Null),
         ("statusCode", app.settings.job_default_status_code.clone().into()),
@@ -266,7 +292,7 @@ fn stored(app: &Scicat, asker: &Asker, id: &str, mut given: Map<String, Value>) 
         ("ownerUser", Value::Null),
         ("ownerGroup", Value::Null),
         ("accessGroups", json!([])),
-        ("contactEmail", email.into()),
+        ("contactEmail", Value::Null),
         ("configVersion", app.settings.job_config_version.clone().into()),
         ("jobResultObject", json!({})),
     ] {
@@ -279,7 +305,7 @@ fn stored(app: &Scicat, asker: &Asker, id: &str, mut given: Map<String, Value>) 
     job
 }
 
-/// Order of the checks: anonymous 403, missing 400, table 400, caller 403, the type's actions.
+/// Order of the checks: missing 400, table 400, caller 403, the type's actions.
 async fn patch(
     app: State<Scicat>,
     asker: Asker,
@@ -288,8 +314,8 @@ async fn patch(
     body: Body,
     api: Api,
 ) -> Answer {
-    require_user(&asker)?;
     let body = app.object(&headers, body).await?;
+    let is_merge = is_merge_patch(&headers);
     let (faults, changes) = match api {
         Api::V3 => (dto::V3_UPDATE.check(&body, Form::Update), forms::v4_of_update(body)),
         Api::V4 => (dto::V4_UPDATE.check(&body, Form::Replace), body),
@@ -312,7 +338,7 @@ async fn patch(
             let record = txn.get(&JOB, &id)?.ok_or_else(invalid_id)?;
             let mut job = object(&record)?;
             rules::may_update(&rules_of, &rights, &job)?;
-            forms::apply(&mut job, &changes);
+            forms::apply(&mut job, &changes, is_merge);
             stamp(&mut job, &username, &now);
             resource::update(txn, &JOB, &record, job, Tracking::Off)
         })

@@ -209,10 +209,10 @@ fn type_of(rule: Rule) -> Option<Value> {
         Rule::Boolean => json!({"type": "boolean"}),
         Rule::Date => json!({"type": "string", "format": "date-time"}),
         Rule::Email => json!({"type": "string", "format": "email"}),
-        Rule::Url => json!({"type": "string", "format": "uri"}),
+        Rule::Url | Rule::UrlOfAnyProtocol => json!({"type": "string", "format": "uri"}),
         Rule::Object => json!({"type": "object"}),
         Rule::List => json!({"type": "array", "items": {}}),
         Rule::Enum(choices) | Rule::OneOf(choices) => json!({"type": "string", "enum": choices}),
-        Rule::NotEmpty | Rule::ListNotEmpty => return None,
+        Rule::NotEmpty | Rule::ListNotEmpty | Rule::NotNegative | Rule::Countable => return None,
     })
 }

@@ -40,6 +40,9 @@ impl Outgoing {
     pub(crate) async fn send(self, timeout: Duration) -> Result<(), OutgoingError> {
         let server = server_of(&self.url);
         let refused = |reason: String| OutgoingError::Request { server: server.clone(), reason };
+        if has_dot_segment(&self.url) {
+            return Err(refused("its path holds a segment of dots, which would lead elsewhere".to_owned()));
+        }
         let url = Url::parse(&self.url).map_err(|_| refused("its URL is none".to_owned()))?;
         let headers = headers(&self.headers).map_err(refused)?;
         let client = client().map_err(|error| refused(reason(&error).to_owned()))?;
@@ -60,7 +63,8 @@ impl Outgoing {
 fn client() -> reqwest::Result<Client> {
     // Refused, and needless, when another part of the program has chosen the provider of TLS before.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    Client::builder().build()
+    // What a redirect names nobody has configured.
+    Client::builder().redirect(reqwest::redirect::Policy::none()).build()
 }
 
 fn headers(named: &[(String, String)]) -> Result<HeaderMap, String> {
@@ -99,6 +103,16 @@ fn reason(error: &reqwest::Error) -> &'static str {
     }
 }
 
+/// Whether the path holds `.` or `..`, also encoded, which URL parsers take away together with the segment before it.
+fn has_dot_segment(url: &str) -> bool {
+    let path = url.split(['?', '#']).next().unwrap_or_default();
+    let is_dots = |segment: &str| {
+        let plain = segment.to_ascii_lowercase().replace("%2e", ".");
+        plain == "." || plain == ".."
+    };
+    path.split(['/', '\\']).any(is_dots)
+}
+
 /// `example.org:8080` of a URL.
 pub(crate) fn server_of(url: &str) -> String {
     let authority = url.parse::<http::Uri>().ok().and_then(|it| it.authority().cloned());
@@ -115,6 +129,14 @@ mod tests {
     #[test]
     fn servers_are_named_without_secrets() {
         assert_eq!(server_of("https://user:word@example.org:81/a?token=1"), "example.org:81");
+        for (url, expected) in [
+            ("http://a/b/../c", true),
+            ("http://a/b/%2E%2e", true),
+            ("http://a/b/./c?x=..", true),
+            ("http://a/b..c/d.?x=/../", false),
+        ] {
+            assert_eq!(has_dot_segment(url), expected, "{url}");
+        }
         assert_eq!(server_of("nonsense with spaces"), "a server whose URL cannot be read");
     }
 }

@@ -304,7 +304,7 @@ async fn update_where(app: State<Scicat>, asker: Asker, headers: HeaderMap, body
             Ok(())
         })
         .await?;
-    Ok(answer::json(StatusCode::CREATED, &json!({"submissionResponse": "successful policy update"})))
+    Ok(answer::json(StatusCode::OK, &json!({"submissionResponse": "successful policy update"})))
 }
 
 /// `"g1,g2"` or `["g1","g2"]`.

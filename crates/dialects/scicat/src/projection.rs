@@ -71,6 +71,19 @@ impl Projection {
         }
     }
 
+    /// What is chosen of a field, seen from inside it.
+    pub fn below(&self, field: &str) -> Self {
+        let inside = |names: &[String]| -> Vec<String> {
+            let below = names.iter().filter_map(|it| it.strip_prefix(field)?.strip_prefix('.'));
+            below.map(str::to_owned).collect()
+        };
+        match self {
+            Self::Only(names) if !inside(names).is_empty() => Self::Only(inside(names)),
+            Self::Without(names) if !inside(names).is_empty() => Self::Without(inside(names)),
+            _ => Self::Everything,
+        }
+    }
+
     /// Takes away what is not shown.
     pub fn apply(&self, document: &mut Map<String, Value>) {
         match self {

@@ -10,7 +10,7 @@ use axum::routing::{get, post};
 use http::{HeaderMap, StatusCode};
 use pinakes_http::answer;
 use pinakes_store::{
-    Column, Document, Expr, Facet, Identifier, Index, Kind, Query, Record, Text, Txn, Type,
+    Column, Counts, Document, Expr, Facet, Identifier, Index, Kind, Query, Record, Text, Txn, Type,
     Value as Condition,
 };
 use serde_json::{Map, Value, json};
@@ -18,7 +18,8 @@ use serde_json::{Map, Value, json};
 use crate::app::{Asker, Path, QueryText, Scicat};
 use crate::attachments;
 use crate::datasets::change::{Precondition, object};
-use crate::datasets::{Api, DATASET, read};
+use crate::datasets::read::object_parameter;
+use crate::datasets::{Api, DATASET, METADATA_KEYS, read};
 use crate::dto::proposal as dto;
 use crate::error::{Answer, ScicatError};
 use crate::faults::Fault;
@@ -65,6 +66,7 @@ pub(crate) static PROPOSAL: Kind = Kind {
         Facet::values("parentProposalId"),
         Facet::days("startTime"),
         Facet::days("endTime"),
+        Facet { name: METADATA_KEYS, path: "metadata", counts: Counts::Strings(scientific::add_keys) },
     ],
     class_fields: &["ownerGroup", "accessGroups", "isPublished", "sharedWith"],
     text: Text::AllStrings,
@@ -156,8 +158,15 @@ async fn find_one(app: State<Scicat>, asker: Asker, query: QueryText, headers: H
     LISTING.first(&asker, &filter, rights(&app, &asker).visible()).await
 }
 
+/// `GET /proposals/count?filters=`, or `?filter=` with the condition alone.
 async fn count(app: State<Scicat>, asker: Asker, query: QueryText, headers: HeaderMap) -> Answer {
-    let condition = filter(&query, &headers)?.condition;
+    let condition = match object_parameter(&query, "filter")? {
+        condition if condition.is_empty() => filter(&query, &headers)?.condition,
+        whole if whole.get("where").is_some_and(Value::is_object) => {
+            filter::from_value(&Value::Object(whole), &PROPOSAL)?.condition
+        }
+        condition => filter::from_value(&json!({"where": condition}), &PROPOSAL)?.condition,
+    };
     LISTING.count(&asker, rights(&app, &asker).visible().and(condition)).await
 }
 
@@ -249,12 +258,9 @@ fn faults(app: &Scicat, body: &Map<String, Value>, form: Form) -> Vec<Fault> {
     faults
 }
 
-/// Dates in one form, quantities with their SI values, an id for each stay.
+/// Dates in one form, an id for each stay. Metadata stay as they were sent, without SI values.
 fn normalise(app: &Scicat, proposal: &mut Map<String, Value>) {
     resource::normalise_dates(proposal, &DATES);
-    if let Some(Value::Object(metadata)) = proposal.get_mut("metadata") {
-        scientific::enrich(metadata);
-    }
     let periods = proposal.get_mut("MeasurementPeriodList").and_then(Value::as_array_mut);
     for period in periods.into_iter().flatten().filter_map(Value::as_object_mut) {
         resource::normalise_dates(period, &["start", "end"]);

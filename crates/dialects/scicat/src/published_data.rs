@@ -12,6 +12,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::routing::{get, post};
 use http::{HeaderMap, StatusCode};
+use pinakes_accounts::Caller;
 use pinakes_http::answer;
 use pinakes_store::{
     Column, Expr, Identifier, Index, Kind, Query, Record, Text, Type, Value as Condition, Weight,
@@ -111,20 +112,37 @@ fn require_user(asker: &Asker, api: Api) -> Result<(), ScicatError> {
     }
 }
 
-/// What may be seen without logging in: in v3 what is registered, in v4 what is no longer private.
-fn statuses_for_anyone(api: Api) -> &'static [&'static str] {
+/// What of others may be seen: without logging in v3 shows what is registered; else all that is no longer private.
+fn statuses_of_others(caller: &Caller, api: Api) -> &'static [&'static str] {
     match api {
-        Api::V3 => &[status::REGISTERED, status::AMENDED],
-        Api::V4 => &[status::PUBLIC, status::REGISTERED, status::AMENDED],
+        Api::V3 if caller.is_anonymous() => &[status::REGISTERED, status::AMENDED],
+        _ => &[status::PUBLIC, status::REGISTERED, status::AMENDED],
     }
 }
 
+/// The condition on the publications that the caller may see; [`is_visible`] says the same of one.
 fn visible(asker: &Asker, api: Api) -> Expr {
-    if !asker.caller().is_anonymous() {
+    if asker.rights.is_admin {
         return Expr::All;
     }
-    let statuses = statuses_for_anyone(api).iter().map(|it| Condition::Text((*it).to_owned()));
-    Expr::In("status".into(), statuses.collect())
+    let statuses = statuses_of_others(asker.caller(), api).iter().map(|it| Condition::Text((*it).to_owned()));
+    let of_others = Expr::In("status".into(), statuses.collect());
+    match asker.caller().username() {
+        Some(name) => {
+            Expr::Or(vec![Expr::Is("createdBy".into(), Condition::Text(name.to_owned())), of_others])
+        }
+        None => of_others,
+    }
+}
+
+fn is_visible(rights: &Rights, publication: &Map<String, Value>, api: Api) -> bool {
+    rights.is_admin
+        || is_own(rights, publication)
+        || statuses_of_others(rights.caller(), api).contains(&resource::text(publication, "status"))
+}
+
+fn is_own(rights: &Rights, publication: &Map<String, Value>) -> bool {
+    rights.caller().username().is_some_and(|name| name == resource::text(publication, "createdBy"))
 }
 
 fn absent(id: &str) -> ScicatError {
@@ -134,23 +152,21 @@ fn absent(id: &str) -> ScicatError {
 /// A publication that the caller may see.
 async fn readable(asker: &Asker, id: &str, api: Api) -> Result<Record, ScicatError> {
     let record = listing::get(asker, &PUBLISHED_DATA, id).await?.ok_or_else(|| absent(id))?;
-    if asker.caller().is_anonymous() {
-        let publication = object(&record)?;
-        if !statuses_for_anyone(api).contains(&resource::text(&publication, "status")) {
-            return Err(absent(id));
-        }
-    }
-    Ok(record)
+    if is_visible(&asker.rights, &object(&record)?, api) { Ok(record) } else { Err(absent(id)) }
 }
 
 /// Whoever made a publication changes it, and admins.
-fn require_editor(rights: &Rights, publication: &Map<String, Value>) -> Result<(), ScicatError> {
-    let is_own =
-        rights.caller().username().is_some_and(|name| name == resource::text(publication, "createdBy"));
-    if is_own || rights.is_admin {
+///
+/// Errors: 404 for what the caller may not even see, else 403.
+fn require_editor(rights: &Rights, publication: &Map<String, Value>, api: Api) -> Result<(), ScicatError> {
+    if rights.is_admin || is_own(rights, publication) {
         return Ok(());
     }
-    Err(ScicatError::forbidden("Unauthorized to update this published data"))
+    if is_visible(rights, publication, api) {
+        Err(ScicatError::forbidden("Unauthorized to update this published data"))
+    } else {
+        Err(absent(resource::text(publication, "doi")))
+    }
 }
 
 fn filter(query: &QueryText, headers: &HeaderMap, api: Api) -> Result<Filter, ScicatError> {
@@ -255,14 +271,17 @@ async fn create(app: State<Scicat>, asker: Asker, headers: HeaderMap, body: Body
         "" => format!("{}/{}", app.settings.doi_prefix.trim_end_matches('/'), app.new_uuid()),
         given => given.to_owned(),
     };
+    datacite::require_own_prefix(&app.settings, &doi)?;
     let mut publication = Map::new();
     publication.insert("doi".to_owned(), doi.clone().into());
     publication.insert("_id".to_owned(), doi.clone().into());
     let mut given = if api == Api::V3 { forms::v4_of(body) } else { body };
-    // Steps are taken on routes of their own.
-    given.retain(|name, _| name != "status" && name != "registeredTime");
+    // Steps are taken on routes of their own, but v3 takes what was registered elsewhere.
+    let is_registered = api == Api::V3 && resource::text(&given, "status") == status::REGISTERED;
+    given.retain(|name, _| name != "status" && (name != "registeredTime" || is_registered));
     resource::complete(&mut publication, given, &dto::V4);
-    publication.insert("status".to_owned(), status::PRIVATE.into());
+    let first = if is_registered { status::REGISTERED } else { status::PRIVATE };
+    publication.insert("status".to_owned(), first.into());
     resource::sign(&mut publication, &asker.username(), &app.now());
     let mut shown = publication.clone();
     let taken = ScicatError::conflict(format!("PublishedData with doi {doi} already exists"));
@@ -299,18 +318,26 @@ async fn change(
     let faults = table(api).check(&body, Form::Update);
     let changes = if api == Api::V3 { forms::v4_of(body) } else { body };
     let (rights, username, now) = (asker.rights.clone(), asker.username(), app.now());
-    let tracking = asker.tracking(&PUBLISHED_DATA);
+    let (tracking, settings) = (asker.tracking(&PUBLISHED_DATA), app.settings.clone());
     let stored = asker
         .db
         .write(move |txn| {
             let record = txn.get(&PUBLISHED_DATA, &id)?.ok_or_else(|| absent(&id))?;
             resource::require_sound(&faults)?;
             let mut publication = object(&record)?;
-            require_editor(&rights, &publication)?;
-            let is_registered = resource::text(&publication, "status") == status::REGISTERED;
-            if is_registered && api == Api::V4 && !is_resync {
-                let message = "Registered published data cannot be changed; amend it first";
+            require_editor(&rights, &publication, api)?;
+            let found = resource::text(&publication, "status").to_owned();
+            let may_change = match found.as_str() {
+                status::REGISTERED => is_resync,
+                status::PUBLIC => is_resync || rights.is_admin,
+                _ => true,
+            };
+            if !may_change {
+                let message = format!("Published data that is {found} cannot be changed; amend it first");
                 return Err(ScicatError::bad_request(message));
+            }
+            if is_resync && found == status::REGISTERED && datacite::is_configured(&settings) {
+                publication::require_own_datasets(txn, &rights, &publication)?;
             }
             forms::apply(&mut publication, &changes, api);
             stamp(&mut publication, &username, &now);
@@ -321,6 +348,9 @@ async fn change(
         let publication = parsed(&stored)?;
         if resource::text(&publication, "status") == status::REGISTERED {
             datacite::register(&app.settings, &publication).await?;
+        }
+        if api == Api::V4 {
+            return Ok(answer::stored_json(StatusCode::CREATED, stored));
         }
     }
     shown(&stored, api)
@@ -340,7 +370,7 @@ fn shown(stored: &bytes::Bytes, api: Api) -> Answer {
     Ok(answer::json(StatusCode::OK, &publication))
 }
 
-/// The groups that delete may always; whoever made a publication while it is private.
+/// What is private: the groups that delete may, and whoever made it. What others have seen stays.
 async fn delete(app: State<Scicat>, asker: Asker, Path(id): Path<String>, api: Api) -> Answer {
     require_user(&asker, api)?;
     let (rights, username, now) = (asker.rights.clone(), asker.username(), app.now());
@@ -350,10 +380,15 @@ async fn delete(app: State<Scicat>, asker: Asker, Path(id): Path<String>, api: A
         .write(move |txn| {
             let record = txn.get(&PUBLISHED_DATA, &id)?.ok_or_else(|| absent(&id))?;
             let publication = object(&record)?;
-            let is_private = resource::text(&publication, "status") == status::PRIVATE;
-            let may_withdraw = is_private && require_editor(&rights, &publication).is_ok();
-            if !rights.may_delete && !may_withdraw {
-                return Err(ScicatError::forbidden_resource());
+            if !rights.may_delete {
+                require_editor(&rights, &publication, api)?;
+            }
+            let found = resource::text(&publication, "status");
+            // In v3 the groups that delete take back what was registered, too.
+            let is_taken_back = api == Api::V3 && rights.may_delete;
+            if found != status::PRIVATE && !is_taken_back {
+                let message = format!("Published data that is {found} cannot be deleted");
+                return Err(ScicatError::bad_request(message));
             }
             tracking.note_deletion(txn, &id, record.version, &publication, &username, &now)?;
             txn.delete(&PUBLISHED_DATA, &id)?;

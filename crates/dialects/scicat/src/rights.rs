@@ -152,21 +152,33 @@ impl Rights {
         self.is_admin || owns || self.caller.is_in_any(&settings.attachment_privileged_groups)
     }
 
-    /// Whether the caller may change an attachment, or those of a record, whose class fields are `class`.
+    /// Whether the caller may change an attachment whose class fields are `class`.
     pub fn may_update_attachment(&self, settings: &Settings, class: &Json) -> bool {
-        self.is_admin || self.owns(class) && self.caller.is_in_any(&settings.attachment_groups)
+        self.is_admin || self.owns(class) && self.has_attachment_role(settings)
+    }
+
+    /// Whether the caller may give an attachment of `before` to `owner_group`.
+    pub fn may_give_attachment(&self, settings: &Settings, before: &Json, owner_group: &str) -> bool {
+        let is_same = before.get("ownerGroup").and_then(Json::as_str) == Some(owner_group);
+        is_same || self.may_create_attachment(settings, owner_group)
     }
 
     /// Whether the caller's role allows to write any sample at all.
     pub fn has_sample_role(&self, settings: &Settings) -> bool {
-        self.of_keeper(&settings.sample_privileged_groups).is_admin
-            || self.caller.is_in_any(&settings.sample_groups)
+        let has = |groups: &[String]| self.caller.is_in_any(groups);
+        self.is_admin || has(&settings.sample_privileged_groups) || has(&settings.sample_groups)
     }
 
-    /// Whether the caller may write samples of `owner_group`.
-    pub fn may_write_sample(&self, settings: &Settings, owner_group: &str) -> bool {
+    /// Whether the caller may create samples of `owner_group`, and attachments of such samples.
+    pub fn may_create_sample(&self, settings: &Settings, owner_group: &str) -> bool {
         let owns = self.caller.is_in(owner_group) && self.caller.is_in_any(&settings.sample_groups);
-        owns || self.of_keeper(&settings.sample_privileged_groups).is_admin
+        self.is_admin || owns || self.caller.is_in_any(&settings.sample_privileged_groups)
+    }
+
+    /// Whether the caller may change samples of `owner_group`: those who create samples of any group change only those
+    /// of their own.
+    pub fn may_update_sample(&self, settings: &Settings, owner_group: &str) -> bool {
+        self.is_admin || self.caller.is_in(owner_group) && self.has_sample_role(settings)
     }
 }
 

@@ -22,6 +22,11 @@ const UNIT_SI: &str = "unitSI";
 /// Deepest nesting that is searched for quantities.
 const MAX_DEPTH: usize = 64;
 
+/// Stands between a key and its human name where both are counted together.
+const NAME_MARK: char = '\u{1}';
+/// Longest human name that is kept with its key.
+const MAX_NAME_BYTES: usize = 256;
+
 /// Digits of a value that was converted for an answer.
 const N_ANSWER_DIGITS: usize = 3;
 
@@ -64,7 +69,8 @@ pub fn condition_in_si(value: f64, unit_text: &str) -> Option<(f64, String)> {
 }
 
 /// Adds the dotted keys of `metadata`, in order: quantities, lists and plain values by their key, objects by those
-/// inside (`parent.child`). Keys of the original's junk list are left out. A key that is met on two ways comes twice.
+/// inside (`parent.child`). Keys of the original's junk list are left out. A key that is met on two ways comes twice. One
+/// whose object says `human_name` is followed by [`NAME_MARK`] and that name.
 pub fn add_keys(metadata: &Map<String, Value>, keys: &mut Texts) {
     Fields::of(metadata).add_keys(keys);
 }
@@ -200,10 +206,28 @@ fn add_keys_inside(object: &Fields<'_>, path: &mut String, keys: &mut Texts, dep
                 add_keys_inside(inner, path, keys, depth - 1);
             }
             _ if is_junk(path) => {}
+            Tree::Object(inner) => {
+                if let Some(name) = human_name(inner) {
+                    path.push(NAME_MARK);
+                    path.push_str(name);
+                }
+                keys.push(path);
+            }
             _ => keys.push(path),
         }
         path.truncate(n_before);
     }
+}
+
+/// How people call what an object holds.
+fn human_name<'o>(object: &'o Fields<'_>) -> Option<&'o str> {
+    let (_, name) = object.iter().find(|(key, _)| *key == "human_name")?;
+    name.as_text().filter(|it| !it.is_empty() && it.len() <= MAX_NAME_BYTES && !it.contains(NAME_MARK))
+}
+
+/// Key and human name of what [`add_keys`] gives; the name is empty where there is none.
+pub(crate) fn key_and_name(counted: &str) -> (&str, &str) {
+    counted.split_once(NAME_MARK).unwrap_or((counted, ""))
 }
 
 fn is_leaf(object: &Fields<'_>) -> bool {

@@ -99,8 +99,12 @@ pub struct Settings {
     pub history_access_policies_groups: Vec<String>,
     /// The same of attachments (`HISTORY_ACCESS_ATTACHMENT_GROUPS`).
     pub history_access_attachment_groups: Vec<String>,
+    /// The same of origdatablocks (`HISTORY_ACCESS_ORIGDATABLOCK_GROUPS`).
+    pub history_access_origdatablock_groups: Vec<String>,
+    /// The same of datablocks (`HISTORY_ACCESS_DATABLOCK_GROUPS`).
+    pub history_access_datablock_groups: Vec<String>,
     /// Sorts of records whose changes are kept as history: `Dataset`, `Proposal`, `Sample`, `Instrument`,
-    /// `PublishedData`, `Policy`, `Attachment` (`TRACKABLES`).
+    /// `PublishedData`, `Policy`, `Attachment`, `OrigDatablock`, `Datablock` (`TRACKABLES`).
     pub trackables: Vec<String>,
     /// `document` keeps the old and new values, `delta` only what changed in them (`TRACKABLE_STRATEGY`).
     pub trackable_strategy: String,
@@ -237,6 +241,8 @@ impl Default for Settings {
             history_access_published_data_groups: Vec::new(),
             history_access_policies_groups: Vec::new(),
             history_access_attachment_groups: Vec::new(),
+            history_access_origdatablock_groups: Vec::new(),
+            history_access_datablock_groups: Vec::new(),
             trackables: Vec::new(),
             trackable_strategy: "document".to_owned(),
             metadata_keys_return_limit: 100,
@@ -424,7 +430,7 @@ impl Settings {
         ]
     }
 
-    fn lists(&mut self) -> [(&'static str, &mut Vec<String>); 23] {
+    fn lists(&mut self) -> [(&'static str, &mut Vec<String>); 25] {
         [
             ("ADMIN_GROUPS", &mut self.admin_groups),
             ("DELETE_GROUPS", &mut self.delete_groups),
@@ -448,6 +454,8 @@ impl Settings {
             ("HISTORY_ACCESS_PUBLISHED_DATA_GROUPS", &mut self.history_access_published_data_groups),
             ("HISTORY_ACCESS_POLICIES_GROUPS", &mut self.history_access_policies_groups),
             ("HISTORY_ACCESS_ATTACHMENT_GROUPS", &mut self.history_access_attachment_groups),
+            ("HISTORY_ACCESS_ORIGDATABLOCK_GROUPS", &mut self.history_access_origdatablock_groups),
+            ("HISTORY_ACCESS_DATABLOCK_GROUPS", &mut self.history_access_datablock_groups),
             ("TRACKABLES", &mut self.trackables),
         ]
     }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::app::{QueryText, json_parameter};
 use crate::condition::{self, Language};
 use crate::error::ScicatError;
-use crate::filter::{Filter, Include, Window};
+use crate::filter::{Filter, Include, MAX_SORT_FIELDS, Window, too_many_sort_fields};
 use crate::projection::Projection;
 
 /// Rows of a v4 list when nothing is said, and for `limit: 0`.
@@ -178,6 +178,9 @@ pub(crate) fn sort(wanted: &Value) -> Result<Vec<Order>, ScicatError> {
     let Value::Object(map) = wanted else {
         return Err(ScicatError::bad_request(format!("limits.sort must be an object, found {wanted}")));
     };
+    if MAX_SORT_FIELDS < map.len() {
+        return Err(too_many_sort_fields());
+    }
     let order = |(name, direction): (&String, &Value)| {
         let direction = match direction {
             Value::String(text) if text == "asc" => Direction::Ascending,

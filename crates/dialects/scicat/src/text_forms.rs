@@ -9,4 +9,4 @@ mod url;
 
 pub use email::is_email;
 pub use iso_date::is_iso_date;
-pub use url::is_url;
+pub use url::{is_url, is_url_of_any_protocol};

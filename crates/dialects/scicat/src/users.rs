@@ -9,7 +9,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::routing::{get, patch, post};
 use http::{HeaderMap, StatusCode};
-use pinakes_accounts::{Login, Password, User, user};
+use pinakes_accounts::{Caller, Login, Password, User, user};
 use pinakes_http::answer;
 use pinakes_store::{Expr, Query, Weight};
 use serde_json::{Map, Value, json};
@@ -20,6 +20,7 @@ use crate::auth::shown;
 use crate::error::{Answer, ScicatError};
 use crate::filter::DEFAULT_LIMIT;
 use crate::resource::text;
+use crate::rights::Rights;
 
 /// Seconds of a token that never ends: 100 years.
 const NEVER_S: i64 = 100 * 365 * 24 * 3600;
@@ -133,15 +134,22 @@ fn life_s(value: &Value) -> Option<i64> {
         Value::String(text) if text == "never" => return Some(NEVER_S),
         Value::String(text) => {
             let text = text.trim();
-            let n_digits = text.bytes().take_while(|it| it.is_ascii_digit() || *it == b'.').count();
+            let is_sign = |(at, it): (usize, u8)| at == 0 && it == b'-';
+            let is_number = |it: &(usize, u8)| is_sign(*it) || it.1.is_ascii_digit() || it.1 == b'.';
+            let n_digits = text.bytes().enumerate().take_while(is_number).count();
             let (number, unit) = text.split_at(n_digits);
             number.parse::<f64>().ok()? * unit_s(unit.trim())?
         }
         _ => return None,
     };
-    // The bounds make the conversion exact but for a fraction of a second.
-    #[expect(clippy::cast_possible_truncation, reason = "between 1 and 100 years of seconds")]
-    (1.0..=NEVER_S as f64).contains(&life_s).then_some(life_s as i64)
+    // The bounds make the conversion exact but for a fraction of a second. What ends before it begins is a token that
+    // is over, with which clients try what they do then.
+    #[expect(clippy::cast_possible_truncation, reason = "not beyond 100 years of seconds")]
+    (0.0 != life_s && life_s.abs() <= NEVER_S as f64).then_some(if life_s < 0.0 {
+        life_s.floor() as i64
+    } else {
+        life_s.ceil() as i64
+    })
 }
 
 fn unit_s(unit: &str) -> Option<f64> {
@@ -162,7 +170,7 @@ async fn change_own_password(app: State<Scicat>, asker: Asker, headers: HeaderMa
     let body = app.object(&headers, body).await?;
     require_current(&app, &asker, &id, &body).await?;
     set_password(&app, &asker, &id, &body).await?;
-    Ok(answer::json(StatusCode::CREATED, &json!({"message": "Password changed"})))
+    Ok(answer::json(StatusCode::OK, &json!({"message": "Password updated successfully"})))
 }
 
 /// `PATCH /users/{id}/password` `{"newPassword","confirmPassword"}`: for admins; for the user with the current one.
@@ -179,7 +187,8 @@ async fn change_password(
         require_current(&app, &asker, &id, &body).await?;
     }
     set_password(&app, &asker, &id, &body).await?;
-    Ok(answer::json(StatusCode::OK, &json!({"message": "Password changed"})))
+    let message = format!("Password updated successfully for userId: {id}");
+    Ok(answer::json(StatusCode::OK, &json!({"message": message})))
 }
 
 async fn require_current(
@@ -188,7 +197,7 @@ async fn require_current(
     id: &str,
     body: &Map<String, Value>,
 ) -> Result<(), ScicatError> {
-    let wrong = || ScicatError::forbidden("The current password is wrong");
+    let wrong = || ScicatError::bad_request("Current password is incorrect");
     let password = Password::new(text(body, "currentPassword")).map_err(|_| wrong())?;
     let user = user(app, asker, id).await?;
     match app.context.accounts().check(user, password).await? {
@@ -208,7 +217,7 @@ async fn set_password(
         return Err(ScicatError::bad_request(json!(["newPassword should not be empty"])));
     }
     if body.get("confirmPassword").is_some_and(|it| it.as_str() != Some(new)) {
-        return Err(ScicatError::bad_request("newPassword and confirmPassword do not match"));
+        return Err(ScicatError::bad_request("New password and confirmation password do not match"));
     }
     let password = Password::new(new).map_err(|error| ScicatError::bad_request(error.to_string()))?;
     app.context.accounts().set_password(asker.db.tenant(), id, password).await?;
@@ -216,9 +225,15 @@ async fn set_password(
 }
 
 /// `{"authorization":…}`: whether the user may create datasets at all.
-async fn may_create_datasets(_: State<Scicat>, asker: Asker, Path(id): Path<String>) -> Answer {
+async fn may_create_datasets(app: State<Scicat>, asker: Asker, Path(id): Path<String>) -> Answer {
     require_own(&asker, &id)?;
-    let may_create = myself(&asker)?.id == id && asker.rights.has_create_role();
+    let may_create = match user(&app, &asker, &id).await? {
+        Some(user) => {
+            let caller = Caller::of(user, app.context.accounts().everyone());
+            Rights::of(caller, &app.settings).has_create_role()
+        }
+        None => false,
+    };
     Ok(answer::json(StatusCode::OK, &json!({"authorization": may_create})))
 }
 
@@ -236,7 +251,8 @@ mod tests {
             (json!("1.5d"), Some(129_600)),
             (json!("never"), Some(NEVER_S)),
             (json!("101y"), None),
-            (json!("-1"), None),
+            (json!("-5"), Some(-5)),
+            (json!("-1h"), Some(-3_600)),
             (json!(0), None),
             (json!("soon"), None),
             (json!("."), None),

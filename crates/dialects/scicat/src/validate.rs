@@ -9,10 +9,13 @@
 use serde_json::{Map, Value};
 
 use crate::faults::Fault;
-use crate::text_forms::{is_email, is_iso_date, is_url};
+use crate::text_forms::{is_email, is_iso_date, is_url, is_url_of_any_protocol};
 
 /// Deepest nesting of objects that is checked; what lies deeper is reported as not being an object.
 const MAX_DEPTH: usize = 32;
+
+/// The greatest number up to which JavaScript tells whole numbers apart.
+const MAX_COUNT: f64 = 9_007_199_254_740_991.0;
 
 /// The rules of one resource's body.
 #[derive(Debug)]
@@ -108,6 +111,10 @@ pub enum Rule {
     Integer,
     /// `isNumber`: F must be a number conforming to the specified constraints
     Number,
+    /// `min`: F must not be less than 0. Holds for what is no number, as `Number` tells of that.
+    NotNegative,
+    /// `max`: F must not be greater than 9007199254740991, up to which JavaScript counts. Holds for what is no number.
+    Countable,
     /// `isBoolean`: F must be a boolean value
     Boolean,
     /// `isDateString`: F must be a valid ISO 8601 date string
@@ -118,6 +125,8 @@ pub enum Rule {
     EmailList,
     /// `isUrl`: F must be a URL address
     Url,
+    /// The same of any protocol: `nfs://file.server.ch`.
+    UrlOfAnyProtocol,
     /// `isObject`: F must be an object
     Object,
     /// `isArray`: F must be an array
@@ -277,18 +286,22 @@ impl Field {
 impl Rule {
     /// Whether `value` keeps the rule. A value that was left out keeps none.
     fn holds(self, value: Option<&Value>) -> bool {
-        let Some(value) = value else { return false };
+        // What is left out is told of by the rule of its type.
+        let Some(value) = value else { return matches!(self, Rule::NotNegative | Rule::Countable) };
         let text = value.as_str();
         match self {
             Rule::Text => text.is_some(),
             Rule::EachText => value.as_array().is_some_and(|items| items.iter().all(Value::is_string)),
             Rule::Integer => is_integer(value),
             Rule::Number => value.is_number(),
+            Rule::NotNegative => value.as_f64().is_none_or(|it| 0.0 <= it),
+            Rule::Countable => value.as_f64().is_none_or(|it| it <= MAX_COUNT),
             Rule::Boolean => value.is_boolean(),
             Rule::Date => text.is_some_and(is_iso_date),
             Rule::Email => text.is_some_and(is_email),
             Rule::EmailList => text.is_some_and(is_email_list),
             Rule::Url => text.is_some_and(is_url),
+            Rule::UrlOfAnyProtocol => text.is_some_and(is_url_of_any_protocol),
             Rule::Object => value.is_object(),
             Rule::List => value.is_array(),
             Rule::NotEmpty => !value.is_null() && text != Some(""),
@@ -303,11 +316,13 @@ impl Rule {
             Rule::Text | Rule::EachText => "isString",
             Rule::Integer => "isInt",
             Rule::Number => "isNumber",
+            Rule::NotNegative => "min",
+            Rule::Countable => "max",
             Rule::Boolean => "isBoolean",
             Rule::Date => "isDateString",
             Rule::Email => "isEmail",
             Rule::EmailList => "customEmailList",
-            Rule::Url => "isUrl",
+            Rule::Url | Rule::UrlOfAnyProtocol => "isUrl",
             Rule::Object => "isObject",
             Rule::List => "isArray",
             Rule::NotEmpty => "isNotEmpty",
@@ -323,13 +338,15 @@ impl Rule {
             Rule::EachText => format!("each value in {name} must be a string"),
             Rule::Integer => format!("{name} must be an integer number"),
             Rule::Number => format!("{name} must be a number conforming to the specified constraints"),
+            Rule::NotNegative => format!("{name} must not be less than 0"),
+            Rule::Countable => format!("{name} must not be greater than {MAX_COUNT}"),
             Rule::Boolean => format!("{name} must be a boolean value"),
             Rule::Date => format!("{name} must be a valid ISO 8601 date string"),
             Rule::Email => format!("{name} must be an email"),
             Rule::EmailList => {
                 format!("Expected an email or a list of semicolon separated emails, got {}", as_text(value))
             }
-            Rule::Url => format!("{name} must be a URL address"),
+            Rule::Url | Rule::UrlOfAnyProtocol => format!("{name} must be a URL address"),
             Rule::Object => format!("{name} must be an object"),
             Rule::List => format!("{name} must be an array"),
             Rule::NotEmpty | Rule::ListNotEmpty => format!("{name} should not be empty"),

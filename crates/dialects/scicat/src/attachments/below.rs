@@ -102,10 +102,28 @@ fn row(record: &Record, target: Target, id: &str) -> Result<Map<String, Value>, 
     Ok(row)
 }
 
-/// Refuses whoever may not write attachments of a thing: its owner may, if attachments are for the owner's
-/// groups to write, and those who keep such things.
-async fn require_writer(app: &Scicat, asker: &Asker, id: &str, target: Target) -> Result<(), ScicatError> {
-    let rights = target.rights(app, asker);
+/// What is to be done with attachments of a thing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Act {
+    Create,
+    Change,
+    Delete,
+}
+
+/// Refuses whoever may not do that to attachments of a thing. Its owners may, if their role lets them write such
+/// things; those who create such things for any group may add attachments to any, and change only those of their own.
+/// The groups that delete may delete.
+async fn require_writer(
+    app: &Scicat,
+    asker: &Asker,
+    id: &str,
+    target: Target,
+    act: Act,
+) -> Result<(), ScicatError> {
+    if act == Act::Delete && asker.rights.may_delete {
+        return Ok(());
+    }
+    let (rights, settings) = (target.rights(app, asker), &app.settings);
     if asker.caller().is_anonymous() {
         return Err(match target {
             Target::Sample => ScicatError::unauthenticated(),
@@ -115,11 +133,16 @@ async fn require_writer(app: &Scicat, asker: &Asker, id: &str, target: Target) -
     let Some((_, class)) = listing::with_class(asker, target.kind(), id).await? else {
         return target.readable(app, asker, id).await.map(|_| ());
     };
-    let may_write = match target {
-        Target::Dataset => rights.may_add_to(&class),
-        Target::Sample | Target::Proposal => rights.is_admin,
+    let group = class.get("ownerGroup").and_then(Value::as_str).unwrap_or_default();
+    let owns_attachments = rights.owns(&class) && rights.caller().is_in_any(&settings.attachment_groups);
+    let may_write = match (target, act) {
+        (Target::Dataset, Act::Create) => rights.may_add_to(&class) || owns_attachments,
+        (Target::Dataset, _) => rights.may_update(&class) || owns_attachments,
+        (Target::Sample, Act::Create) => rights.may_create_sample(settings, group),
+        (Target::Sample, _) => rights.may_update_sample(settings, group),
+        (Target::Proposal, _) => rights.is_admin || owns_attachments,
     };
-    if may_write || rights.may_update_attachment(&app.settings, &class) {
+    if may_write {
         return Ok(());
     }
     Err(ScicatError::forbidden(match target {
@@ -127,11 +150,6 @@ async fn require_writer(app: &Scicat, asker: &Asker, id: &str, target: Target) -
         Target::Sample => "Unauthorized to this sample",
         Target::Proposal => "Unauthorized to this proposal",
     }))
-}
-
-/// As [`require_writer`], but the groups that delete may, too.
-async fn require_deleter(app: &Scicat, asker: &Asker, id: &str, target: Target) -> Result<(), ScicatError> {
-    if asker.rights.may_delete { Ok(()) } else { require_writer(app, asker, id, target).await }
 }
 
 async fn list(app: State<Scicat>, asker: Asker, id: String, target: Target) -> Answer {
@@ -172,10 +190,16 @@ async fn create(
     body: Body,
     target: Target,
 ) -> Answer {
-    require_writer(&app, &asker, &id, target).await?;
+    require_writer(&app, &asker, &id, target, Act::Create).await?;
     let mut body = app.object(&headers, body).await?;
-    resource::require_sound(&dto::V3.check(&body, Form::Create))?;
     let parent = listing::get(&asker, target.kind(), &id).await?.ok_or_else(ScicatError::bare_not_found)?;
+    if target == Target::Sample
+        && body.get("ownerGroup").is_none_or(Value::is_null)
+        && let Some(group) = object(&parent)?.get("ownerGroup")
+    {
+        body.insert("ownerGroup".to_owned(), group.clone());
+    }
+    resource::require_sound(&dto::V3.check(&body, Form::Create))?;
     without_parents(&mut body);
     if let Some(given @ Value::String(_)) = body.shift_remove("id") {
         body.entry("aid").or_insert(given);
@@ -211,7 +235,7 @@ async fn change(
     target: Target,
     form: Form,
 ) -> Answer {
-    require_writer(&app, &asker, &id, target).await?;
+    require_writer(&app, &asker, &id, target, Act::Change).await?;
     let mut changes = app.object(&headers, body).await?;
     // Clients send back what they have read: who it is cannot be changed.
     changes.retain(|name, _| !["aid", "id", "_id"].contains(&name.as_str()));
@@ -245,7 +269,7 @@ async fn change(
 
 /// Takes an attachment off this thing; one that belongs to nothing else is deleted. Answers with what it was.
 async fn delete(app: State<Scicat>, asker: Asker, (id, aid): (String, String), target: Target) -> Answer {
-    require_deleter(&app, &asker, &id, target).await?;
+    require_writer(&app, &asker, &id, target, Act::Delete).await?;
     let record = asker
         .db
         .write(move |txn| {
@@ -262,7 +286,7 @@ async fn delete(app: State<Scicat>, asker: Asker, (id, aid): (String, String), t
 
 /// `DELETE /datasets/{pid}/attachments`: `{"count":n}`.
 async fn delete_all(app: State<Scicat>, asker: Asker, id: String, target: Target) -> Answer {
-    require_deleter(&app, &asker, &id, target).await?;
+    require_writer(&app, &asker, &id, target, Act::Delete).await?;
     let count = asker
         .db
         .write(move |txn| {

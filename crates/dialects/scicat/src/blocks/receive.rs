@@ -39,6 +39,27 @@ struct Chunk {
     bytes: Bytes,
 }
 
+/// A list that went to the store and belongs to nothing yet. It is thrown away when this is dropped, also with a request
+/// whose time is over; a list that a block has taken over stays.
+pub(super) struct Staged {
+    db: Db,
+    sort: &'static Sort,
+    list: Option<ListId>,
+}
+
+impl Drop for Staged {
+    fn drop(&mut self) {
+        let (Some(list), Ok(runtime)) = (self.list, tokio::runtime::Handle::try_current()) else { return };
+        let (db, kind) = (self.db.clone(), self.sort.kind);
+        runtime.spawn(async move {
+            let discarded = db.write(move |txn| txn.discard_list(kind, list)).await;
+            if let Err(error) = discarded {
+                tracing::warn!(%error, "files of a refused block could not be discarded; the next start does it");
+            }
+        });
+    }
+}
+
 /// The files of a block on their way.
 #[derive(Clone, Default)]
 pub(super) struct Files {
@@ -56,6 +77,8 @@ pub(super) struct Received {
     pub(super) files: Files,
     /// What is wrong, files included; empty if all is right.
     pub(super) faults: Vec<Fault>,
+    /// Until the block has taken its files over.
+    _staged: Staged,
 }
 
 /// Receives a block and checks it against `table`.
@@ -70,22 +93,9 @@ pub(super) async fn receive(
     table: &Dto,
     form: Form,
 ) -> Result<Received, ScicatError> {
-    let mut packer = Packer::new(app);
-    let received = receive_pieces(app, db, sort, headers, body, &mut packer).await;
-    let rest = match received {
-        Ok(rest) => rest,
-        Err(error) => {
-            packer.files.discard(db, sort).await;
-            return Err(error);
-        }
-    };
-    let head = match app.parse_object(&rest) {
-        Ok(head) => head,
-        Err(error) => {
-            packer.files.discard(db, sort).await;
-            return Err(error);
-        }
-    };
+    let mut packer = Packer::new(app, db, sort);
+    let rest = receive_pieces(app, headers, body, &mut packer).await?;
+    let head = app.parse_object(&rest)?;
     packer.files.is_given = head.contains_key(FILES);
     let mut faults = table.check(&head, form);
     if 0 < packer.n_seen {
@@ -96,13 +106,11 @@ pub(super) async fn receive(
         of_files.children = std::mem::take(&mut packer.faults);
         faults.push(of_files);
     }
-    Ok(Received { head, files: packer.files, faults })
+    Ok(Received { head, files: packer.files, faults, _staged: packer.staged })
 }
 
 async fn receive_pieces(
     app: &Scicat,
-    db: &Db,
-    sort: &'static Sort,
     headers: &HeaderMap,
     body: Body,
     packer: &mut Packer<'_>,
@@ -113,7 +121,7 @@ async fn receive_pieces(
     while let Some(piece) = pieces.next().await? {
         splitter.push(&piece, |element| packer.take(element))?;
         if STAGE_BYTES < packer.n_waiting_bytes {
-            packer.stage(db, sort).await?;
+            packer.stage().await?;
         }
     }
     packer.finish_chunk();
@@ -124,6 +132,7 @@ struct Packer<'a> {
     app: &'a Scicat,
     metadata: MetadataSchema,
     files: Files,
+    staged: Staged,
     chunk: BytesMut,
     n_in_chunk: u32,
     n_seen: u64,
@@ -132,11 +141,12 @@ struct Packer<'a> {
 }
 
 impl<'a> Packer<'a> {
-    fn new(app: &'a Scicat) -> Self {
+    fn new(app: &'a Scicat, db: &Db, sort: &'static Sort) -> Self {
         Self {
             app,
             metadata: MetadataSchema::of(&app.settings),
             files: Files::default(),
+            staged: Staged { db: db.clone(), sort, list: None },
             chunk: BytesMut::new(),
             n_in_chunk: 0,
             n_seen: 0,
@@ -210,25 +220,22 @@ impl<'a> Packer<'a> {
     }
 
     /// Moves what waits to the store, unless the body is refused anyway.
-    async fn stage(&mut self, db: &Db, sort: &'static Sort) -> Result<(), ScicatError> {
+    async fn stage(&mut self) -> Result<(), ScicatError> {
         self.n_waiting_bytes = 0;
         let chunks = std::mem::take(&mut self.files.chunks);
         if !self.faults.is_empty() {
             return Ok(());
         }
-        let staged = self.files.staged;
-        let list = db
-            .write(move |txn| {
-                let list = match staged {
-                    Some(list) => list,
-                    None => txn.new_list(sort.kind)?,
-                };
-                append(txn, sort, list, &chunks)?;
-                Ok::<_, StoreError>(list)
-            })
-            .await?;
+        let (db, sort) = (&self.staged.db, self.staged.sort);
+        let list = match self.files.staged {
+            Some(list) => list,
+            // Alone, so that it is known before anything is in it.
+            None => db.write(|txn| txn.new_list(sort.kind)).await?,
+        };
+        self.staged.list = Some(list);
         self.files.staged = Some(list);
-        Ok(())
+        let db = &self.staged.db;
+        Ok(db.write(move |txn| append(txn, sort, list, &chunks)).await?)
     }
 }
 
@@ -265,16 +272,6 @@ impl Files {
         };
         append(txn, sort, list, &self.chunks)?;
         Ok(document.with_list(list, self.n))
-    }
-
-    /// Throws away what went to the store already. A failure is only logged: the list belongs to nothing and is
-    /// swept at the next start.
-    pub(super) async fn discard(&self, db: &Db, sort: &'static Sort) {
-        let Some(list) = self.staged else { return };
-        let discarded = db.write(move |txn| txn.discard_list(sort.kind, list)).await;
-        if let Err(error) = discarded {
-            tracing::warn!(%error, "files of a refused block could not be discarded");
-        }
     }
 }
 

@@ -55,9 +55,7 @@ async fn patch(app: Scicat, asker: Asker, pid: String, headers: HeaderMap, body:
     }
     dto::trim_source_folder(&mut changes);
     let precondition = Precondition::of(&headers);
-    let is_merge = headers
-        .get(CONTENT_TYPE)
-        .is_some_and(|it| it.as_bytes().starts_with(b"application/merge-patch+json"));
+    let is_merge = is_merge_patch(&headers);
     if changes.contains_key("datasetlifecycle") {
         super::lifecycle::complete(&app, &mut changes);
     }
@@ -71,6 +69,7 @@ async fn patch(app: Scicat, asker: Asker, pid: String, headers: HeaderMap, body:
             let mut body = object(&record)?;
             precondition.check("Dataset", "on the server", &pid, &body)?;
             let mut changes = changes.clone();
+            require_new_owner(&rights, &body, &changes)?;
             if api == Api::V4 {
                 refuse_half_quantities(&pid, &body, &changes)?;
             }
@@ -129,6 +128,7 @@ async fn replace(app: Scicat, asker: Asker, pid: String, headers: HeaderMap, bod
             require_owner(txn, &rights, &record)?;
             let before = object(&record)?;
             precondition.check("Dataset", "on the server", &pid, &before)?;
+            require_new_owner(&rights, &before, &body)?;
             let mut after = Map::new();
             for name in ["pid", "_id", "type", "version", "classification", "createdBy", "createdAt", "__v"] {
                 if let Some(value) = before.get(name) {
@@ -146,6 +146,9 @@ async fn replace(app: Scicat, asker: Asker, pid: String, headers: HeaderMap, bod
             super::create::fill(&mut after, table, body);
             if !had_lifecycle && let Some(lifecycle) = before.get("datasetlifecycle") {
                 after.insert("datasetlifecycle".to_owned(), lifecycle.clone());
+            }
+            if let Some(updated_at) = before.get("updatedAt") {
+                after.insert("updatedAt".to_owned(), updated_at.clone());
             }
             stamp(&mut after, &username, &now);
             save(txn, &pid, &record, after, tracking)
@@ -246,10 +249,15 @@ fn only(body: &Map<String, Value>, field: &str) -> Map<String, Value> {
     body.get(field).map(|value| (field.to_owned(), value.clone())).into_iter().collect()
 }
 
-/// Who changed a record, and when.
+/// Who changed a record, and when: later than the change before, so that [`Precondition`] tells any two apart.
 pub(crate) fn stamp(body: &mut Map<String, Value>, username: &str, now: &str) {
+    let before_ms = body.get("updatedAt").and_then(Value::as_str).and_then(dates::parse_ms);
+    let at = match (before_ms, dates::parse_ms(now)) {
+        (Some(before_ms), Some(now_ms)) if now_ms <= before_ms => dates::format_ms(before_ms + 1),
+        _ => now.to_owned(),
+    };
     body.insert("updatedBy".to_owned(), username.into());
-    body.insert("updatedAt".to_owned(), now.into());
+    body.insert("updatedAt".to_owned(), at.into());
 }
 
 /// Replaces the fields that a patch names.
@@ -334,6 +342,20 @@ pub(crate) fn require_owner(txn: &mut Txn<'_>, rights: &Rights, record: &Record)
     }
 }
 
+/// A dataset is given away only to a group for which the caller may create datasets.
+fn require_new_owner(
+    rights: &Rights,
+    before: &Map<String, Value>,
+    changes: &Map<String, Value>,
+) -> Result<(), ScicatError> {
+    let Some(group) = changes.get("ownerGroup") else { return Ok(()) };
+    let is_same = before.get("ownerGroup") == Some(group);
+    if is_same || group.as_str().is_some_and(|it| rights.may_create_dataset(it, false)) {
+        return Ok(());
+    }
+    Err(ScicatError::forbidden("Unauthorized to update this dataset"))
+}
+
 /// A stored body as an object; anything else is damage.
 pub(crate) fn object(record: &Record) -> Result<Map<String, Value>, ScicatError> {
     match record.json()? {
@@ -347,14 +369,27 @@ fn shown(document: &Value, api: Api) -> axum::response::Response {
     answer::stored_json(StatusCode::OK, if api == Api::V4 { v4_bytes(&bytes) } else { bytes })
 }
 
-/// `If-Unmodified-Since`: applied only to what was not changed later. Second granularity; a date that cannot be
-/// read is ignored.
+/// `If-Unmodified-Since`: applied only to what was not changed later, to the millisecond where the date says
+/// milliseconds, as clients send them that send back `updatedAt`. An HTTP date names a whole second. A date that cannot
+/// be read is ignored.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Precondition(Option<i64>);
+pub(crate) struct Precondition(Option<Since>);
+
+#[derive(Debug, Clone, Copy)]
+struct Since {
+    ms: i64,
+    /// How long the instant is that the date names.
+    unit_ms: i64,
+}
 
 impl Precondition {
     pub(crate) fn of(headers: &HeaderMap) -> Self {
-        Self(headers.get(IF_UNMODIFIED_SINCE).and_then(|it| it.to_str().ok()).and_then(dates::parse_ms))
+        let text = headers.get(IF_UNMODIFIED_SINCE).and_then(|it| it.to_str().ok());
+        let since = |text: &str| {
+            let unit_ms = if text.contains('.') { 1 } else { 1_000 };
+            dates::parse_ms(text).map(|ms| Since { ms, unit_ms })
+        };
+        Self(text.and_then(since))
     }
 
     /// Refuses with 412 when the record changed since; `what` and `place` are the message's words.
@@ -365,12 +400,12 @@ impl Precondition {
         id: &str,
         body: &Map<String, Value>,
     ) -> Result<(), ScicatError> {
-        let Some(since_ms) = self.0 else { return Ok(()) };
+        let Some(since) = self.0 else { return Ok(()) };
         let updated_ms = body.get("updatedAt").and_then(Value::as_str).and_then(dates::parse_ms).unwrap_or(0);
-        if updated_ms.div_euclid(1000) <= since_ms.div_euclid(1000) {
+        if updated_ms.div_euclid(since.unit_ms) <= since.ms.div_euclid(since.unit_ms) {
             return Ok(());
         }
-        let since = dates::format_http(since_ms);
+        let since = dates::format_http(since.ms);
         let message = format!("{what} #{id} has been modified {place} since {since}.");
         Err(ScicatError::with(StatusCode::PRECONDITION_FAILED, message))
     }
@@ -402,8 +437,14 @@ fn refuse_half_quantities(
     Ok(())
 }
 
+/// Whether a body is a JSON merge patch (RFC 7396).
+pub(crate) fn is_merge_patch(headers: &HeaderMap) -> bool {
+    let content_type = headers.get(CONTENT_TYPE);
+    content_type.is_some_and(|it| it.as_bytes().starts_with(b"application/merge-patch+json"))
+}
+
 /// JSON merge patch (RFC 7396).
-fn merge_patch(target: &mut Value, patch: Value) {
+pub(crate) fn merge_patch(target: &mut Value, patch: Value) {
     let Value::Object(patch) = patch else {
         *target = patch;
         return;

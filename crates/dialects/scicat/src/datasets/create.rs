@@ -245,8 +245,12 @@ pub(crate) async fn is_valid_v3(app: State<Scicat>, asker: Asker, headers: Heade
         return Err(ScicatError::forbidden_resource());
     }
     let body = app.object(&headers, body).await?;
-    let faults = table_of(&app, &body, Api::V3)?.check(&body, Form::Create);
     require_creator(&asker, &body)?;
+    // A type that is none is a fault of the body as others are; what is not known here is passed over.
+    let Ok(table) = table_of(&app, &body, Api::V3) else {
+        return Ok(answer::json(StatusCode::OK, &json!({"valid": false, "error": "Invalid dataset type!"})));
+    };
+    let faults = table.check_known(&body, Form::Create);
     Ok(if faults.is_empty() {
         answer::json(StatusCode::OK, &json!({"valid": true}))
     } else {

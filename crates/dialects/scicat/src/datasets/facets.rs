@@ -15,6 +15,7 @@ use crate::app::{Asker, QueryText, Scicat, json_parameter};
 use crate::dto::dataset as dto;
 use crate::error::{Answer, ScicatError};
 use crate::fullquery;
+use crate::scientific;
 
 pub(crate) async fn full_facet(_: State<Scicat>, asker: Asker, query: QueryText) -> Answer {
     let fields = super::read::object_parameter(&query, "fields")?;
@@ -137,11 +138,20 @@ fn order_of(value: &Value) -> (Vec<u64>, String) {
     (["year", "month", "day"].into_iter().filter_map(part).collect(), value.to_string())
 }
 
+/// Most facets of one request.
+const MAX_FACETS: usize = 64;
+
 /// The facets of a request: a JSON list of names.
 fn names(query: &QueryText) -> Result<Vec<String>, ScicatError> {
     let Some(text) = query.get("facets").filter(|it| !it.is_empty()) else { return Ok(Vec::new()) };
     match json_parameter("facets", text)? {
-        Value::Array(list) => Ok(list.iter().filter_map(Value::as_str).map(str::to_owned).collect()),
+        Value::Array(list) if list.len() <= MAX_FACETS => {
+            Ok(list.iter().filter_map(Value::as_str).map(str::to_owned).collect())
+        }
+        Value::Array(list) => {
+            let n = list.len();
+            Err(ScicatError::bad_request(format!("{n} facets are asked for, at most {MAX_FACETS}")))
+        }
         other => Err(ScicatError::bad_request(format!("facets must be a list of names, found {other}"))),
     }
 }
@@ -189,9 +199,12 @@ pub(crate) async fn answer_metadata_keys(
     let counts =
         asker.db.read(Weight::Scan, move |view| view.facets(kind, &condition, &[METADATA_KEYS])).await;
     let counts = counts.map_err(|error: StoreError| ScicatError::from(error))?;
-    let mut keys: Vec<String> = counts.into_iter().flatten().map(|it| it.value).collect();
+    let key = |it: FacetCount| scientific::key_and_name(&it.value).0.to_owned();
+    let mut keys: Vec<String> = counts.into_iter().flatten().map(key).collect();
     keys.retain(|key| key.to_lowercase().contains(&wanted));
     keys.reverse();
+    // A key may come with several human names.
+    keys.dedup();
     keys.truncate(app.settings.metadata_keys_return_limit);
     Ok(answer::json(StatusCode::OK, &keys))
 }

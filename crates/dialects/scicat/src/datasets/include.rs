@@ -6,13 +6,13 @@ use serde_json::{Map, Value};
 
 use super::Api;
 use super::change::object;
+use crate::app::Asker;
 use crate::attachments::{self, ATTACHMENT};
 use crate::blocks::{self, DATABLOCK, ORIG_DATABLOCK};
 use crate::error::ScicatError;
 use crate::filter::{self, Filter, Include};
 use crate::instruments::INSTRUMENT;
 use crate::proposals::PROPOSAL;
-use crate::rights::Rights;
 use crate::samples::SAMPLE;
 use crate::strict;
 
@@ -20,10 +20,17 @@ use crate::strict;
 const RELATIONS: [&str; 6] =
     ["instruments", "proposals", "origdatablocks", "datablocks", "attachments", "samples"];
 
+/// Most relations that a filter may name, repeated ones counted.
+const MAX_INCLUDES: usize = 32;
+
 /// The relations that are asked for, `all` spelled out.
 ///
 /// Errors: 400 that names what is no relation.
 fn resolve(include: &[Include]) -> Result<Vec<Include>, ScicatError> {
+    if MAX_INCLUDES < include.len() {
+        let n = include.len();
+        return Err(ScicatError::bad_request(format!("{n} relations are included, at most {MAX_INCLUDES}")));
+    }
     let mut list: Vec<Include> = Vec::new();
     for it in include {
         let names: Vec<&str> = match it.relation.as_str() {
@@ -35,9 +42,11 @@ fn resolve(include: &[Include]) -> Result<Vec<Include>, ScicatError> {
                 )));
             }
         };
-        list.extend(
-            names.into_iter().map(|name| Include { relation: name.to_owned(), scope: it.scope.clone() }),
-        );
+        for name in names {
+            // A relation that comes again takes the place of the one before, as one field of the dataset holds it.
+            list.retain(|known| known.relation != name);
+            list.push(Include { relation: name.to_owned(), scope: it.scope.clone() });
+        }
     }
     Ok(list)
 }
@@ -48,19 +57,15 @@ pub(crate) struct Relation {
     pub(crate) name: String,
     kind: &'static Kind,
     scope: Filter,
-    /// What of the rows the caller may see; v3 shows all.
+    /// What of the rows the caller may see.
     visible: Expr,
     is_limited: bool,
 }
 
-/// The relations that a filter asks for. v4 shows only related rows that the caller may read.
+/// The relations that a filter asks for, with only those rows that the caller may read on routes of their own.
 ///
 /// Errors: 400 for what is no relation, and for a scope that cannot be read.
-pub(crate) fn relations(
-    include: &[Include],
-    api: Api,
-    rights: &Rights,
-) -> Result<Vec<Relation>, ScicatError> {
+pub(crate) fn relations(include: &[Include], api: Api, asker: &Asker) -> Result<Vec<Relation>, ScicatError> {
     let relation = |it: Include| {
         let kind = kind_of(&it.relation);
         let mut scope = filter::from_value(it.scope.as_ref().unwrap_or(&Value::Null), kind)?;
@@ -68,16 +73,26 @@ pub(crate) fn relations(
         if let (Api::V4, Some(sort)) = (api, sort.filter(|it| !it.is_null())) {
             scope.window.order = strict::sort(sort)?;
         }
-        let is_guarded = api == Api::V4 && kind.class_fields.contains(&"isPublished");
         Ok(Relation {
             kind,
             scope,
-            visible: if is_guarded { rights.visible() } else { Expr::All },
+            visible: visible(&it.relation, api, asker),
             is_limited: it.scope.as_ref().is_some_and(|it| it.get("limits").is_some()),
             name: it.relation,
         })
     };
     resolve(include)?.into_iter().map(relation).collect()
+}
+
+/// The condition on the rows of a relation that the caller may see. Below a dataset v3 shows its attachments to whoever
+/// may read it.
+fn visible(relation: &str, api: Api, asker: &Asker) -> Expr {
+    match (relation, api) {
+        ("instruments", _) | ("attachments", Api::V3) => Expr::All,
+        ("proposals", _) => asker.rights.of_keeper(&asker.settings().proposal_groups).visible(),
+        ("samples", _) => asker.rights.of_keeper(&[]).visible(),
+        _ => asker.rights.visible(),
+    }
 }
 
 impl Relation {
@@ -114,7 +129,7 @@ impl Relation {
         sink: &mut Sink,
     ) -> Result<bool, ScicatError> {
         if self.kind.members.is_some() {
-            return blocks::push(view, self.kind, record, &self.scope.fields, sink);
+            return blocks::push(view, self.kind, record, &self.scope.fields, "", sink);
         }
         let is_below = self.kind.name == ATTACHMENT.name && api == Api::V3;
         if !is_below && self.scope.fields.is_everything() {

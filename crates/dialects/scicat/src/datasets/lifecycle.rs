@@ -86,7 +86,8 @@ pub(crate) async fn patch(
     let lifecycle = asker
         .db
         .write(move |txn| {
-            let record = txn.get(&DATASET, &pid)?.ok_or_else(ScicatError::bare_not_found)?;
+            let absent = || ScicatError::not_found(format!("dataset with pid {pid} not found"));
+            let record = txn.get(&DATASET, &pid)?.ok_or_else(absent)?;
             let class = txn.class(&DATASET, record.class)?;
             if !rights.may_update_lifecycle(&class) {
                 return Err(ScicatError::forbidden("Unauthorized to update this dataset"));

@@ -27,7 +27,7 @@ pub(crate) struct Shape {
 impl Shape {
     /// As a filter asks. Errors: 400 for relations that are none.
     pub(crate) fn of(asker: &Asker, filter: &Filter, api: Api) -> Result<Self, ScicatError> {
-        let relations = include::relations(&filter.include, api, &asker.rights)?;
+        let relations = include::relations(&filter.include, api, asker)?;
         Ok(Self { api, fields: filter.fields.clone(), relations, history: None })
     }
 
@@ -64,7 +64,12 @@ impl Shape {
     }
 
     /// Writes one dataset; false when nobody takes more.
-    fn push(&self, view: &mut View<'_>, record: &Record, sink: &mut Sink) -> Result<bool, ScicatError> {
+    pub(crate) fn push(
+        &self,
+        view: &mut View<'_>,
+        record: &Record,
+        sink: &mut Sink,
+    ) -> Result<bool, ScicatError> {
         let whole = self.api.bytes(&record.body);
         let dataset: Map<String, Value> = serde_json::from_slice(&whole)
             .map_err(|error| StoreError::Damaged(format!("{:?}: {error}", record.id)))?;

@@ -5,8 +5,9 @@ use super::*;
 use crate::validate::Dto;
 
 const ARCHIVE_ID: Field = Field::required("archiveId", TEXT);
-const SIZE: Field = Field::required("size", NUMBER);
-const PACKED_SIZE: Field = Field::required("packedSize", NUMBER);
+const BYTES: &[Rule] = &[Rule::Number, Rule::NotNegative, Rule::Countable];
+const SIZE: Field = Field::required("size", BYTES);
+const PACKED_SIZE: Field = Field::required("packedSize", BYTES);
 const CHECKSUM_ALGORITHM: Field = Field::optional("chkAlg", TEXT);
 const VERSION: Field = Field::required("version", TEXT);
 const DATA_FILE_LIST: Field = Field::required("dataFileList", LIST).each(&DATA_FILE);

@@ -13,7 +13,7 @@ pub static V3_CREATE: Dto = Dto {
         Field::required("type", FILLED),
         Field::optional("emailJobInitiator", EMAIL),
         Field::optional("jobParams", OBJECT).default_to(Default::EmptyObject),
-        Field::required("datasetList", LIST).each(&JOB_DATASET),
+        Field::optional("datasetList", LIST).each(&JOB_DATASET),
         Field::optional("jobStatusMessage", TEXT),
         Field::optional("executionTime", DATE),
         Field::optional("jobResultObject", OBJECT),

@@ -3,7 +3,7 @@
 use super::*;
 use crate::validate::Dto;
 
-const SIZE: Field = Field::required("size", INTEGER);
+const SIZE: Field = Field::required("size", &[Rule::Integer, Rule::NotNegative, Rule::Countable]);
 const CHECKSUM_ALGORITHM: Field = Field::optional("chkAlg", FILLED);
 const DATA_FILE_LIST: Field =
     Field::required("dataFileList", &[Rule::ListNotEmpty, Rule::List]).each(&DATA_FILE);
@@ -12,7 +12,7 @@ const DATA_FILE_LIST: Field =
 pub static DATA_FILE: Dto = Dto {
     fields: &[
         Field::required("path", TEXT),
-        Field::required("size", NUMBER),
+        Field::required("size", &[Rule::Number, Rule::NotNegative, Rule::Countable]),
         Field::required("time", DATE),
         Field::optional("chk", TEXT),
         Field::optional("uid", TEXT),

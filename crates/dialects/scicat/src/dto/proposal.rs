@@ -34,7 +34,7 @@ pub static PROPOSAL: Dto = Dto {
         Field::optional("MeasurementPeriodList", LIST)
             .each(&MEASUREMENT_PERIOD)
             .default_to(Default::EmptyList),
-        Field::optional("metadata", OBJECT),
+        Field::optional("metadata", OBJECT).default_to(Default::EmptyObject),
         Field::optional("parentProposalId", TEXT).default_to(Default::Null),
         Field::optional("type", TEXT).default_to(Default::Text(DEFAULT_TYPE)),
         Field::optional("instrumentIds", TEXTS).default_to(Default::EmptyList),

@@ -30,13 +30,6 @@ pub enum Action {
     RabbitMq(serde::de::IgnoredAny),
 }
 
-impl Action {
-    /// Whether it holds the job's datasets against schemas.
-    pub(crate) fn judges_datasets(&self) -> bool {
-        matches!(self, Self::Validate(it) if !it.datasets.is_empty())
-    }
-}
-
 /// Paths and the JSON schemas that what they lead to must satisfy.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]

@@ -9,6 +9,7 @@
 
 use serde_json::{Map, Value};
 
+use crate::datasets::change::merge_patch;
 use crate::resource::normalise_dates;
 
 /// Fields of v3 and where v4 keeps them.
@@ -87,6 +88,9 @@ pub(super) fn show_as_v3(job: &mut Map<String, Value>) {
             job.insert(name.to_owned(), value.clone());
         }
     }
+    if let Some(owner) = stored.get("ownerUser").filter(|it| it.is_string()) {
+        params.insert("username".to_owned(), owner.clone());
+    }
     job.insert("jobParams".to_owned(), Value::Object(params));
     for (name, from) in [("jobStatusMessage", "statusCode"), ("jobResultObject", "jobResultObject")] {
         if let Some(value) = stored.shift_remove(from) {
@@ -114,6 +118,10 @@ pub(crate) fn v4_of_create(mut body: Map<String, Value>) -> Map<String, Value> {
     }
     let mut job: Map<String, Value> = body.into_iter().map(|(name, value)| (v4_name(&name), value)).collect();
     job.insert("jobParams".to_owned(), Value::Object(params));
+    // v3 has one text for what v4 tells apart.
+    if let Some(status) = job.get("statusCode").filter(|it| it.is_string()).cloned() {
+        job.insert("statusMessage".to_owned(), status);
+    }
     job
 }
 
@@ -127,10 +135,12 @@ pub(super) fn v4_of_update(mut body: Map<String, Value>) -> Map<String, Value> {
     body
 }
 
-/// Replaces the fields that an update names.
-pub(super) fn apply(job: &mut Map<String, Value>, changes: &Map<String, Value>) {
+/// Replaces the fields that an update names; a merge patch changes what its result names and leaves the rest.
+pub(super) fn apply(job: &mut Map<String, Value>, changes: &Map<String, Value>, is_merge: bool) {
     for (name, value) in changes {
-        if name != "executionTime" {
+        if is_merge && name == "jobResultObject" {
+            merge_patch(job.entry(name.clone()).or_insert(Value::Null), value.clone());
+        } else if name != "executionTime" {
             job.insert(name.clone(), value.clone());
         } else if let Some(Value::Object(params)) = job.get_mut("jobParams") {
             params.insert(name.clone(), value.clone());

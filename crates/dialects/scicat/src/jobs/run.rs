@@ -64,6 +64,10 @@ impl Scene {
         Ok(())
     }
 
+    fn url(&self, template: &str) -> Result<String, String> {
+        template::render(template, &self.context, Escape::Url)
+    }
+
     fn text(&self, template: &str) -> Result<String, String> {
         template::render(template, &self.context, Escape::No)
     }
@@ -115,6 +119,9 @@ fn require_request(validate: &Validate, scene: &Scene) -> Result<(), ScicatError
 fn require_datasets(view: &mut View<'_>, validate: &Validate, scene: &Scene) -> Result<(), ScicatError> {
     if validate.datasets.is_empty() {
         return Ok(());
+    }
+    if scene.pids.is_empty() {
+        return Err(invalid("'jobParams.datasetList' is required.".to_owned()));
     }
     for pid in &scene.pids {
         let Some(record) = view.get(&DATASET, pid)? else { continue };
@@ -271,7 +278,7 @@ async fn call(settings: &Settings, url: &Url, scene: &Scene) -> Result<(), Strin
             filled(body, scene)?.to_string()
         }
     };
-    let request = Outgoing { method: actions::method(url)?, url: scene.text(&url.url)?, headers, body };
+    let request = Outgoing { method: actions::method(url)?, url: scene.url(&url.url)?, headers, body };
     request.send(timeout(settings)).await.map_err(|error| format!("url: {error}"))
 }
 

@@ -1,6 +1,7 @@
 //! Templates of jobs' actions: Handlebars, as SciCat has them, with its helpers. What they see: `request` (the body
 //! that was sent), `job` (as stored, once it is), `datasets` (of the job) and `env` (the server's environment).
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use base64::Engine as _;
@@ -14,27 +15,36 @@ use serde_json::Value;
 /// Longest text that a template becomes, in bytes.
 const RENDERED_BYTES: usize = 1 << 20;
 
-/// Whether what is filled in is escaped for HTML.
+/// How what is filled in is escaped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Escape {
     /// For mails.
     Html,
-    /// For URLs, log lines and messages.
+    /// For URLs: percent-encoded, so that a value stays one part of a path or query. What stands in three braces, and the
+    /// server's own environment, are the site's to write and go in as they are.
+    Url,
+    /// For log lines, messages and bodies.
     No,
 }
 
 static PLAIN: LazyLock<Handlebars<'static>> = LazyLock::new(|| engine(Escape::No));
 static HTML: LazyLock<Handlebars<'static>> = LazyLock::new(|| engine(Escape::Html));
+static URL: LazyLock<Handlebars<'static>> = LazyLock::new(|| engine(Escape::Url));
 
 fn engine(escape: Escape) -> Handlebars<'static> {
     let mut engine = Handlebars::new();
-    if escape == Escape::No {
-        engine.register_escape_fn(handlebars::no_escape);
+    match escape {
+        Escape::Html => {}
+        Escape::Url => engine.register_escape_fn(encoded),
+        Escape::No => engine.register_escape_fn(handlebars::no_escape),
     }
     engine.register_helper("jsonify", Box::new(Text(|value| value.to_string())));
     engine.register_helper("unwrapJSON", Box::new(Text(unwrapped)));
     engine.register_helper("keyToWord", Box::new(Text(|value| words(&value.render()))));
-    engine.register_helper("urlencode", Box::new(Text(|value| encoded(&value.render()))));
+    // A URL encodes what is filled in anyway.
+    let encode: fn(&Value) -> String =
+        if escape == Escape::Url { |value| value.render() } else { |value| encoded(&value.render()) };
+    engine.register_helper("urlencode", Box::new(Text(encode)));
     let base64 = |value: &Value| base64::engine::general_purpose::STANDARD.encode(value.render());
     engine.register_helper("base64enc", Box::new(Text(base64)));
     engine.register_helper("job_v3", Box::new(JobV3));
@@ -43,14 +53,40 @@ fn engine(escape: Escape) -> Handlebars<'static> {
 
 /// Fills a template in. Errors: in words, without what was filled in.
 pub(crate) fn render(template: &str, context: &Value, escape: Escape) -> Result<String, String> {
-    let engine = if escape == Escape::Html { &*HTML } else { &*PLAIN };
+    let engine = match escape {
+        Escape::Html => &*HTML,
+        Escape::Url => &*URL,
+        Escape::No => &*PLAIN,
+    };
+    let written = if escape == Escape::Url { with_plain_environment(template) } else { template.into() };
     let rendered = engine
-        .render_template(template, context)
+        .render_template(&written, context)
         .map_err(|error| format!("the template {template:?} cannot be filled in: {}", error.reason()))?;
     if RENDERED_BYTES < rendered.len() {
         return Err(format!("the template {template:?} becomes longer than {RENDERED_BYTES} bytes"));
     }
     Ok(rendered)
+}
+
+/// `{{env.API}}/jobs` with `{{{env.API}}}`: the environment holds whole beginnings of URLs.
+fn with_plain_environment(template: &str) -> Cow<'_, str> {
+    let (mut written, mut rest) = (String::new(), template);
+    while let Some((before, after)) = rest.split_once("{{") {
+        let Some((inside, next)) = after.split_once("}}") else { break };
+        written.push_str(before);
+        let is_environment = !inside.starts_with('{') && inside.trim().starts_with("env.");
+        let is_plain = is_environment && !inside.trim().contains(char::is_whitespace);
+        let (open, close) = if is_plain { ("{{{", "}}}") } else { ("{{", "}}") };
+        written.push_str(open);
+        written.push_str(inside);
+        written.push_str(close);
+        rest = next;
+    }
+    if written.is_empty() {
+        return Cow::Borrowed(template);
+    }
+    written.push_str(rest);
+    Cow::Owned(written)
 }
 
 /// Refuses what is no template.
@@ -158,6 +194,17 @@ mod tests {
             assert_eq!(render(template, &context, Escape::No)?, expected, "{template}");
         }
         assert_eq!(render("{{request.ownerUser}}", &context, Escape::Html)?, "&lt;ada&gt;");
+        let context = json!({"request": {"x": "a/../b?c=d#e", "y": "é ü"}, "env": {"API": "http://a/api"}});
+        for (template, expected) in [
+            (
+                "{{env.API}}/{{request.x}}?y={{request.y}}",
+                "http://a/api/a%2F..%2Fb%3Fc%3Dd%23e?y=%C3%A9%20%C3%BC",
+            ),
+            ("{{ env.API }}/{{urlencode request.x}}", "http://a/api/a%2F..%2Fb%3Fc%3Dd%23e"),
+            ("http://a/{{{request.x}}}", "http://a/a/../b?c=d#e"),
+        ] {
+            assert_eq!(render(template, &context, Escape::Url)?, expected, "{template}");
+        }
         assert!(check("{{#if}").is_err());
         Ok(())
     }

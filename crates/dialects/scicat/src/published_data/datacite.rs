@@ -15,6 +15,8 @@ use crate::settings::Settings;
 
 /// Media type of JSON:API.
 const JSON_API: &str = "application/vnd.api+json";
+/// Longest suffix of a DOI.
+const MAX_SUFFIX_BYTES: usize = 200;
 /// Characters of a DOI that a path may hold as they are.
 const IN_PATH: &percent_encoding::AsciiSet =
     &NON_ALPHANUMERIC.remove(b'/').remove(b'.').remove(b'-').remove(b'_').remove(b'~');
@@ -34,6 +36,7 @@ pub(super) async fn register(
     if !is_configured(settings) {
         return Ok(());
     }
+    require_own_prefix(settings, text(publication, "doi"))?;
     let doi = utf8_percent_encode(text(publication, "doi"), IN_PATH);
     let credentials = format!("{}:{}", settings.doi_username, settings.doi_password.reveal());
     let credentials = base64::engine::general_purpose::STANDARD.encode(credentials);
@@ -51,6 +54,27 @@ pub(super) async fn register(
         tracing::warn!(%error, doi = text(publication, "doi"), "DOI not registered");
         ScicatError::with(StatusCode::BAD_GATEWAY, format!("The DOI could not be registered: {error}"))
     })
+}
+
+/// Refuses a DOI that is not one of the site: its prefix, one slash, and a suffix of letters, digits and `-._;()`, as
+/// DataCite recommends. Others would be registered, or changed, with the site's credentials.
+///
+/// Errors: 400 in shape E1.
+pub(super) fn require_own_prefix(settings: &Settings, doi: &str) -> Result<(), ScicatError> {
+    let prefix = settings.doi_prefix.trim_end_matches('/');
+    let suffix = doi.strip_prefix(prefix).and_then(|it| it.strip_prefix('/'));
+    let is_plain = |it: char| it.is_ascii_alphanumeric() || "-._;()".contains(it);
+    let is_suffix = |it: &str| {
+        it.chars().all(is_plain)
+            && it.contains(|it: char| it.is_ascii_alphanumeric())
+            && it.len() <= MAX_SUFFIX_BYTES
+    };
+    if suffix.is_some_and(is_suffix) {
+        return Ok(());
+    }
+    Err(ScicatError::bad_request(format!(
+        "the DOI {doi:?} is none of this site: expected {prefix}/ and a suffix of letters, digits and -._;()"
+    )))
 }
 
 /// A publication as DataCite describes one (metadata schema 4).
@@ -126,6 +150,31 @@ fn types(metadata: &Map<String, Value>) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_dois_of_the_site_are_registered() {
+        let settings = Settings { doi_prefix: "10.1234/".to_owned(), ..Settings::default() };
+        for doi in ["10.1234/a", "10.1234/01a20553-5db1-4f38-bea8-cb9fb43e8004", "10.1234/psi.2026_(1);2"] {
+            assert!(require_own_prefix(&settings, doi).is_ok(), "{doi}");
+        }
+        for doi in [
+            "10.9999/a",
+            "10.1234",
+            "10.1234/",
+            "10.1234/..",
+            "10.1234/../clients/x",
+            "../clients/x",
+            "10.1234/a/b",
+            "10.1234/a?b",
+            "10.1234/a#b",
+            "10.1234/a%2f",
+            "10.12345/a",
+            "10.1234/a b",
+            "10.1234/a\r\nX: y",
+        ] {
+            assert!(require_own_prefix(&settings, doi).is_err(), "{doi}");
+        }
+    }
 
     #[test]
     fn publications_are_described() {

@@ -6,7 +6,7 @@ use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use http::StatusCode;
 use pinakes_http::answer;
-use pinakes_store::Txn;
+use pinakes_store::{Txn, View, Weight};
 use serde_json::{Map, Value, json};
 
 use super::{PUBLISHED_DATA, absent, datacite, require_editor, require_user, schema, shown, status};
@@ -53,8 +53,10 @@ async fn register_at_datacite(app: &Scicat, asker: &Asker, id: String, api: Api)
     if datacite::is_configured(&app.settings) {
         let record = listing::get(asker, &PUBLISHED_DATA, &id).await?.ok_or_else(|| absent(&id))?;
         let publication = object(&record)?;
-        require_editor(&asker.rights, &publication)?;
+        require_editor(&asker.rights, &publication, api)?;
         step(&publication)?;
+        let (rights, of) = (asker.rights.clone(), publication.clone());
+        asker.db.read(Weight::Scan, move |view| require_own_datasets(view, &rights, &of)).await?;
         datacite::register(&app.settings, &publication).await?;
     }
     take(app, asker, id, status::REGISTERED, api, step).await
@@ -93,7 +95,7 @@ async fn take(
         .write(move |txn| {
             let record = txn.get(&PUBLISHED_DATA, &id)?.ok_or_else(|| absent(&id))?;
             let mut publication = object(&record)?;
-            require_editor(&rights, &publication)?;
+            require_editor(&rights, &publication, api)?;
             allow(&publication)?;
             publication.insert("status".to_owned(), to.into());
             if to == status::REGISTERED {
@@ -109,9 +111,35 @@ async fn take(
         })
         .await?;
     match api {
-        Api::V4 => Ok(answer::stored_json(StatusCode::OK, stored)),
+        Api::V4 => Ok(answer::stored_json(StatusCode::CREATED, stored)),
         Api::V3 => shown(&stored, api),
     }
+}
+
+/// Refuses whoever would register, with the site's credentials, a publication of no datasets or of datasets that are not
+/// the caller's to change.
+///
+/// Errors: 403 in shape E1.
+pub(super) fn require_own_datasets(
+    view: &mut View<'_>,
+    rights: &Rights,
+    publication: &Map<String, Value>,
+) -> Result<(), ScicatError> {
+    if rights.is_admin {
+        return Ok(());
+    }
+    let pids = pids(publication);
+    let mut are_own = !pids.is_empty();
+    for record in view.get_many(&DATASET, &pids)? {
+        are_own &= match record {
+            Some(record) => rights.may_update(&*view.class(&DATASET, record.class)?),
+            None => false,
+        };
+    }
+    if are_own {
+        return Ok(());
+    }
+    Err(ScicatError::forbidden("Only who may change all of its datasets registers published data"))
 }
 
 fn pids(publication: &Map<String, Value>) -> Vec<String> {

@@ -1,6 +1,8 @@
 //! `GET /api/v4/metadatakeys`: the keys of the metadata that the caller may see, counted from the records
 //! themselves, so that no table of keys can fall behind.
 
+use std::collections::{BTreeMap, HashSet};
+
 use axum::Router;
 use axum::extract::State;
 use axum::routing::get;
@@ -15,12 +17,26 @@ use crate::datasets::DATASET;
 use crate::datasets::METADATA_KEYS;
 use crate::error::{Answer, ScicatError};
 use crate::filter::Filter;
+use crate::instruments::INSTRUMENT;
+use crate::proposals::PROPOSAL;
 use crate::resource::text;
 use crate::samples::SAMPLE;
+use crate::scientific;
 use crate::strict;
 
-/// Where keys come from, as the rows name it.
-const SOURCES: [(&str, &Kind); 2] = [("Dataset", &DATASET), ("Sample", &SAMPLE)];
+/// Groups that keys are told with at most.
+const MAX_GROUPS: usize = 256;
+
+/// Where keys come from, as the rows name it, with what of it the caller may see.
+fn visible(asker: &Asker) -> [(&'static str, &'static Kind, Expr); 4] {
+    let proposals = asker.rights.of_keeper(&asker.settings().proposal_groups);
+    [
+        ("Dataset", &DATASET, asker.rights.visible()),
+        ("Proposal", &PROPOSAL, proposals.visible()),
+        ("Sample", &SAMPLE, asker.rights.of_keeper(&[]).visible()),
+        ("Instrument", &INSTRUMENT, Expr::All),
+    ]
+}
 
 /// Fields of a row.
 const FIELDS: [&str; 12] = [
@@ -80,8 +96,8 @@ fn as_count(number: u64) -> usize {
 
 /// The rows that satisfy a filter, sorted as it says.
 async fn selected(asker: &Asker, filter: &Filter) -> Result<Vec<Map<String, Value>>, ScicatError> {
-    let (visible, caller) = (asker.rights.visible(), asker.caller().clone());
-    let rows = asker.db.read(Weight::Scan, move |view| rows(view, &visible, &caller)).await;
+    let (visible, caller, is_admin) = (visible(asker), asker.caller().clone(), asker.rights.is_admin);
+    let rows = asker.db.read(Weight::Scan, move |view| rows(view, &visible, &caller, is_admin)).await;
     let mut rows = rows.map_err(|error: StoreError| ScicatError::from(error))?;
     rows.retain(|row| matches(&filter.condition, &Value::Object(row.clone())));
     sort(&mut rows, &filter.window.order);
@@ -99,7 +115,7 @@ fn sort(rows: &mut [Map<String, Value>], order: &[Order]) {
     };
     match field.as_str() {
         "usageCount" => rows.sort_by_key(|row| row.get("usageCount").and_then(Value::as_u64)),
-        "key" | "_id" | "id" | "sourceType" => {
+        "key" | "_id" | "id" | "sourceType" | "humanReadableName" => {
             rows.sort_by_cached_key(|row| text(row, field).to_owned());
         }
         _ => return,
@@ -109,19 +125,33 @@ fn sort(rows: &mut [Map<String, Value>], order: &[Order]) {
     }
 }
 
-/// A row for each key of each source.
-fn rows(view: &mut View<'_>, visible: &Expr, caller: &Caller) -> Result<Vec<Map<String, Value>>, StoreError> {
+/// A row for each key and human name of each source.
+fn rows(
+    view: &mut View<'_>,
+    visible: &[(&'static str, &'static Kind, Expr); 4],
+    caller: &Caller,
+    is_admin: bool,
+) -> Result<Vec<Map<String, Value>>, StoreError> {
     let published = Expr::Is("isPublished".into(), Condition::Boolean(true));
     let mut rows = Vec::new();
-    for (source, kind) in SOURCES {
-        let is_public: std::collections::HashSet<String> =
-            keys(view, kind, &published)?.into_iter().map(|(key, _)| key).collect();
-        for (key, n_records) in keys(view, kind, visible)? {
-            let id = format!("{source}_{key}");
+    for (source, kind, visible) in visible {
+        let has_groups = !kind.class_fields.is_empty();
+        let counts = keys(view, kind, visible)?;
+        let is_public: HashSet<String> = if has_groups {
+            keys(view, kind, &published)?.into_iter().map(|it| it.0).collect()
+        } else {
+            counts.iter().map(|it| it.0.clone()).collect()
+        };
+        let of_groups =
+            if has_groups { groups_of_keys(view, kind, visible, caller, is_admin)? } else { BTreeMap::new() };
+        for (counted, n_records) in counts {
+            let (key, name) = scientific::key_and_name(&counted);
+            let id =
+                if name.is_empty() { format!("{source}_{key}") } else { format!("{source}_{key}_{name}") };
             let row = json!({
-                "_id": id, "id": id, "key": key, "sourceType": source, "humanReadableName": "",
-                "userGroups": caller.groups.to_vec(), "isPublished": is_public.contains(&key),
-                "usageCount": n_records,
+                "_id": id, "id": id, "key": key, "sourceType": source, "humanReadableName": name,
+                "userGroups": of_groups.get(&counted).cloned().unwrap_or_default(),
+                "isPublished": is_public.contains(&counted), "usageCount": n_records,
             });
             if let Value::Object(row) = row {
                 rows.push(row);
@@ -129,6 +159,34 @@ fn rows(view: &mut View<'_>, visible: &Expr, caller: &Caller) -> Result<Vec<Map<
         }
     }
     Ok(rows)
+}
+
+/// For each key the groups in whose records it is: all of them for admins, of others' groups nothing is told.
+fn groups_of_keys(
+    view: &mut View<'_>,
+    kind: &'static Kind,
+    visible: &Expr,
+    caller: &Caller,
+    is_admin: bool,
+) -> Result<BTreeMap<String, Vec<String>>, StoreError> {
+    let groups: Vec<String> = if is_admin {
+        let owners = view.facets(kind, visible, &["ownerGroup"])?.into_iter().flatten();
+        owners.take(MAX_GROUPS).map(|it| it.value).collect()
+    } else {
+        caller.groups.to_vec()
+    };
+    let mut of_keys: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for group in groups {
+        let named = Condition::Text(group.clone());
+        let of_group = Expr::Or(vec![
+            Expr::Is("ownerGroup".into(), named.clone()),
+            Expr::Is("accessGroups".into(), named),
+        ]);
+        for (counted, _) in keys(view, kind, &visible.clone().and(of_group))? {
+            of_keys.entry(counted).or_default().push(group.clone());
+        }
+    }
+    Ok(of_keys)
 }
 
 fn keys(

@@ -1,4 +1,4 @@
-//! URLs of `http`, `https` and `ftp`; the protocol may be left out.
+//! URLs of `http`, `https` and `ftp`, or of any protocol; the protocol may be left out.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -11,6 +11,15 @@ const PROTOCOLS: [&str; 3] = ["http", "https", "ftp"];
 
 /// Whether `text` is a URL with a fully qualified host name or an address: `https://a.ch/x?y#z`, `a.ch:8080`.
 pub fn is_url(text: &str) -> bool {
+    is_url_of(text, |protocol| PROTOCOLS.iter().any(|it| it.eq_ignore_ascii_case(protocol)))
+}
+
+/// The same of any protocol: `nfs://a.ch/x`, `smb://a.ch`; validator.js with `require_valid_protocol: false`.
+pub fn is_url_of_any_protocol(text: &str) -> bool {
+    is_url_of(text, |_| true)
+}
+
+fn is_url_of(text: &str, is_allowed: impl Fn(&str) -> bool) -> bool {
     let is_refused = |it: char| it.is_whitespace() || matches!(it, '<' | '>' | '\u{feff}');
     if text.is_empty() || text.contains(is_refused) || text.starts_with("mailto:") {
         return false;
@@ -19,21 +28,20 @@ pub fn is_url(text: &str) -> bool {
         return false;
     }
     let path = text.split(['#', '?']).next().unwrap_or_default();
-    let Some(rest) = without_protocol(path) else { return false };
+    let Some(rest) = without_protocol(path, is_allowed) else { return false };
     let authority = rest.split('/').next().unwrap_or_default();
     host_and_port(authority).is_some_and(|(host, port)| port.is_none_or(is_port) && is_host(host))
 }
 
 /// What follows the protocol and its slashes; `None` if the protocol is not allowed.
-fn without_protocol(url: &str) -> Option<&str> {
+fn without_protocol(url: &str, is_allowed: impl Fn(&str) -> bool) -> Option<&str> {
     let Some((protocol, rest)) = url.split_once(':').filter(|it| is_protocol_name(it.0)) else {
         return (!url.starts_with("//")).then_some(url);
     };
     if !rest.starts_with("//") && is_user_or_port(rest) {
         return Some(url);
     }
-    let is_allowed = PROTOCOLS.iter().any(|it| it.eq_ignore_ascii_case(protocol));
-    is_allowed.then(|| rest.strip_prefix("//").unwrap_or(rest))
+    is_allowed(protocol).then(|| rest.strip_prefix("//").unwrap_or(rest))
 }
 
 fn is_protocol_name(text: &str) -> bool {

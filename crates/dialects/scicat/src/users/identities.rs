@@ -116,18 +116,44 @@ async fn find_one(app: State<Scicat>, asker: Asker, query: QueryText, headers: H
     }
     let query = Query::filter(condition).window(0, 1);
     let users = asker.db.read(Weight::Scan, move |view| user::find(view, &query)).await?;
-    Ok(match users.first() {
-        Some(user) => answer::json(StatusCode::OK, &shown(user, app.context.accounts().everyone())),
-        None => answer::empty(StatusCode::OK),
-    })
+    match users.first() {
+        Some(user) => Ok(answer::json(StatusCode::OK, &shown(user, app.context.accounts().everyone()))),
+        None if asker.rights.is_admin => Ok(answer::empty(StatusCode::OK)),
+        // Whether there is somebody else of that description is not told.
+        None => Err(super::refused()),
+    }
 }
 
-/// `GET /useridentities/isValidEmail?filter=`: whether somebody is found, as `true` or `false`.
+/// `GET /useridentities/isValidEmail?filter={"where":{"profile.email":"a@b.ch"}}`: whether somebody has that address, as
+/// `true` or `false`.
+///
+/// Errors: 400 for another condition than one whole address, which could ask for users letter by letter.
 async fn is_valid_email(_: State<Scicat>, asker: Asker, query: QueryText, headers: HeaderMap) -> Answer {
     myself(&asker)?;
-    let condition = condition(&query, &headers)?;
+    let filter =
+        filter::text("filter", &query, &headers)?.map(|it| json_parameter("filter", it)).transpose()?;
+    let address =
+        filter.as_ref().and_then(|it| it.get("where")).and_then(whole_address).ok_or_else(|| {
+            ScicatError::bad_request(
+                "filter must be {\"where\":{\"profile.email\":\"…\"}} with a whole address",
+            )
+        })?;
+    let condition = Expr::Is("email".into(), Condition::Text(address));
     let count = asker.db.read(Weight::Scan, move |view| user::count(view, &condition)).await?;
     Ok(answer::json(StatusCode::OK, &(0 < count)))
+}
+
+/// The address that a condition on identities names, when that is all it says.
+fn whole_address(condition: &Value) -> Option<String> {
+    let map = condition.as_object().filter(|it| it.len() == 1)?;
+    let (name, value) = map.iter().next()?;
+    if !["profile.email", "profile.emails.value", "profile.emails.0.value"].contains(&name.as_str()) {
+        return None;
+    }
+    value
+        .as_str()
+        .or_else(|| value.as_object().filter(|it| it.len() == 1)?.get("$eq")?.as_str())
+        .map(str::to_owned)
 }
 
 #[cfg(test)]

@@ -89,7 +89,8 @@ async fn entries_are_listed_for_those_who_may() -> Result<(), Failure> {
             own["items"],
             json!([{
                 "subsystem": "Proposal", "documentId": "p", "before": {"title": "T"}, "after": {"title": "U"},
-                "operation": "update", "user": "keeper", "timestamp": "2026-02-01T10:00:05.000Z",
+                // Later than the proposal itself, though within the same millisecond.
+                "operation": "update", "user": "keeper", "timestamp": "2026-02-01T10:00:05.001Z",
             }])
         );
         assert_eq!(server.json("user3 GET /api/v3/history/collection/dataset").await?.1["totalCount"], 0);

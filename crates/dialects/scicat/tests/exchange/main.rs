@@ -25,6 +25,7 @@ mod outgoing;
 mod roles;
 mod server;
 mod sessions;
+mod shut;
 
 use std::fmt::Write as _;
 use std::fs;

@@ -116,7 +116,7 @@ fn with_actions(create: &str, update: &str) -> Result<Settings, Failure> {
 }
 
 const JOB: &str = r#"user1 POST /api/v4/jobs
-{"type":"do","ownerUser":"user1","jobParams":{"copies":"two","datasetList":[{"pid":"PID.pfx/1","files":[]}]}}"#;
+{"type":"do","ownerUser":"user1","ownerGroup":"group1","jobParams":{"copies":"two","datasetList":[{"pid":"PID.pfx/1","files":[]}]}}"#;
 
 async fn server(settings: Settings) -> Result<Server, Failure> {
     let server = Server::start(Engine::Sqlite, settings).await?;
@@ -279,7 +279,7 @@ async fn dois_are_registered() -> Result<(), Failure> {
     let path = doi.replace('/', "%2F");
     let register = format!("admin POST /api/v4/publisheddata/{path}/register");
     assert_eq!(server.json(&register).await?.0, 400, "still private");
-    assert_eq!(server.json(&format!("admin POST /api/v4/publisheddata/{path}/publish")).await?.0, 200);
+    assert_eq!(server.json(&format!("admin POST /api/v4/publisheddata/{path}/publish")).await?.0, 201);
 
     let (status, refused) = server.json(&register).await?;
     let server_name = format!("127.0.0.1:{}", fake.port);
@@ -291,7 +291,7 @@ async fn dois_are_registered() -> Result<(), Failure> {
     assert_eq!(server.json(&format!("admin GET /api/v4/publisheddata/{path}")).await?.1["status"], "public");
 
     let (status, registered) = server.json(&register).await?;
-    assert_eq!((status, &registered["status"]), (200, &json!("registered")));
+    assert_eq!((status, &registered["status"]), (201, &json!("registered")));
     let seen = fake.next()?;
     assert!(seen.starts_with(&format!("PUT /dois/{doi} HTTP/1.1\r\n")), "{seen}");
     // SITE:hush
@@ -301,7 +301,7 @@ async fn dois_are_registered() -> Result<(), Failure> {
     assert_eq!(sent["data"]["attributes"]["titles"], json!([{"title": "T"}]));
 
     let resync = format!("admin POST /api/v4/publisheddata/{path}/resync\n{{\"title\":\"U\"}}");
-    assert_eq!(server.json(&resync).await?.0, 200);
+    assert_eq!(server.json(&resync).await?.0, 201);
     assert!(fake.next()?.contains("\"titles\":[{\"title\":\"U\"}]"));
     let (status, _) = server.json(&format!("user2 POST /api/v3/publisheddata/{path}/register")).await?;
     assert_eq!(status, 403, "nobody else registers it");

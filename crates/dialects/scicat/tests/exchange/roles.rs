@@ -67,6 +67,14 @@ impl Maker<'_> {
                 format!("admin POST /api/v3/proposals\n{{\"proposalId\":\"p{n}\",\"email\":\"a@b.ch\",\"title\":\"T\",\"ownerGroup\":\"group1\",\"accessGroups\":[\"group3\"]}}"),
                 "proposalId",
             ),
+            "publicsample" => (
+                "admin POST /api/v3/samples\n{\"sampleName\":\"s\",\"ownerGroup\":\"group1\",\"isPublished\":true}".to_owned(),
+                "sampleId",
+            ),
+            "registered" => (
+                "user1 POST /api/v3/publisheddata\n{\"creator\":[\"A\"],\"publisher\":\"P\",\"publicationYear\":2020,\"title\":\"t\",\"abstract\":\"x\",\"dataDescription\":\"d\",\"resourceType\":\"raw\",\"pidArray\":[],\"status\":\"registered\"}".to_owned(),
+                "doi",
+            ),
             "sample" => (
                 "admin POST /api/v3/samples\n{\"sampleName\":\"s\",\"ownerGroup\":\"group1\",\"accessGroups\":[\"group3\"]}".to_owned(),
                 "sampleId",

@@ -55,6 +55,7 @@ pub(crate) struct Server {
     _folder: tempfile::TempDir,
     pub(crate) mount: Mount,
     pub(crate) clock: Clock,
+    pub(crate) tenant: Tenant,
     tokens: BTreeMap<String, String>,
     ids: BTreeMap<String, String>,
 }
@@ -77,7 +78,7 @@ impl Server {
         let (tokens, ids) = users(&accounts, &tenant).await?;
         let context = Context::new(catalogue, accounts, limits, TenantChoice::default());
         let mount = pinakes_scicat::mount(context, settings, Testing::Off);
-        Ok(Self { _folder: folder, mount, clock, tokens, ids })
+        Ok(Self { _folder: folder, mount, clock, tenant, tokens, ids })
     }
 
     /// `{{…}}` replaced by what it stands for.
@@ -102,6 +103,17 @@ impl Server {
         }
         filled.push_str(rest);
         Ok(filled)
+    }
+
+    /// Lists of files that belong to no block.
+    pub(crate) async fn n_staged(&self) -> Result<u64, Failure> {
+        let counted = self.tenant.read(pinakes_store::Weight::Point, |view| view.n_staged_lists()).await;
+        counted.map_err(|error: pinakes_store::StoreError| error.into())
+    }
+
+    /// The token of a user.
+    pub(crate) fn token(&self, who: &str) -> &str {
+        self.tokens.get(who).map_or("", String::as_str)
     }
 
     /// Sends a request, writes the answer to `out` and gives its body.
