@@ -4,6 +4,8 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use pinakes_test_support::collection;
+
 /// Records of the formats crate's tests.
 fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../formats/marc/tests/data").join(name)
@@ -123,13 +125,12 @@ fn names_files_that_are_no_records() {
     assert!(stderr(&output).contains("give --to"), "{}", stderr(&output));
 }
 
-/// The folder of broken files, and what an import over HTTP makes of each.
-const BROKEN: &str = "../../../shared/data/marc/broken";
+/// What an import over HTTP makes of each broken file.
 const BROKEN_OUT: &str = "../dialects/folio/tests/data/broken.out";
 
 #[test]
 fn validate_places_every_problem_of_the_broken_files() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(BROKEN);
+    let Some(folder) = collection("marc/broken") else { return };
     let mut n_files = 0;
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -155,6 +156,7 @@ fn validate_places_every_problem_of_the_broken_files() {
 /// `pinakes import marc` does with each broken file what an upload does: the same records, the same reasons.
 #[test]
 fn import_reports_the_broken_files_as_an_upload_does() {
+    let Some(folder) = collection("marc/broken") else { return };
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let place = tempfile::tempdir().unwrap();
     let data = place.path().join("data").display().to_string();
@@ -172,7 +174,7 @@ fn import_reports_the_broken_files_as_an_upload_does() {
             continue;
         }
         n_files += 1;
-        let path = root.join(BROKEN).join(name);
+        let path = folder.join(name);
         let output = Command::new(env!("CARGO_BIN_EXE_pinakes"))
             .args(["import", "marc", "--data", &data, "--profile", profile])
             .arg(&path)

@@ -1,18 +1,20 @@
 //! OCI codes and timespans: published tables and examples, and laws.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use pinakes_citations::oci::{OciWork, Supplier, decode, encode};
 use pinakes_citations::{Omid, PartialDate, Timespan};
+use pinakes_test_support::collection;
 use proptest::prelude::*;
 
-const SHARED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../../shared/data/citations/index-csv");
 const CROSSREF: (Supplier, Supplier) = (Supplier::CROSSREF, Supplier::CROSSREF);
 
 /// Every row of the published table is reproduced, in both directions.
 #[test]
 fn published_code_table() {
-    let mut reader = csv_rows("oc-index-lookup.csv");
+    let Some(folder) = collection("citations/index-csv") else { return };
+    let mut reader = csv_rows(&folder.join("oc-index-lookup.csv"));
     let header = reader.remove(0);
     assert_eq!(header, ["c", "code"]);
     let mut met = BTreeSet::new();
@@ -36,6 +38,7 @@ fn published_code_table() {
 /// OCIs of the index software's own test data and of the samples follow from the DOIs beside them.
 #[test]
 fn published_ocis() {
+    let Some(folder) = collection("citations/index-csv") else { return };
     let mut n_checked = 0;
     for file in [
         "oc-index-citations_data.csv",
@@ -43,7 +46,7 @@ fn published_ocis() {
         "oc-sample-part3.coci.csv",
         "coronavirus.coci.csv",
     ] {
-        for row in &csv_rows(file)[1..] {
+        for row in &csv_rows(&folder.join(file))[1..] {
             let (citing, cited) = decode(&row[0]).unwrap();
             let (OciWork::Doi { supplier: one, doi: citing }, OciWork::Doi { supplier: other, doi: cited }) =
                 (citing, cited)
@@ -58,9 +61,8 @@ fn published_ocis() {
     assert_eq!(n_checked, 6 + 1913 + 1848 + 902);
 }
 
-fn csv_rows(file: &str) -> Vec<Vec<String>> {
-    let path = format!("{SHARED}/{file}");
-    let mut reader = csv::ReaderBuilder::new().has_headers(false).from_path(&path).unwrap();
+fn csv_rows(path: &Path) -> Vec<Vec<String>> {
+    let mut reader = csv::ReaderBuilder::new().has_headers(false).from_path(path).unwrap();
     reader.records().map(|row| row.unwrap().iter().map(str::to_owned).collect()).collect()
 }
 

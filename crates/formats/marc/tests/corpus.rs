@@ -61,14 +61,16 @@ fn counts_of_every_file() {
         writeln!(table, "{name}\t{format}\t{n_records}\t{n_read}\t{n_complete}\t{n_problems}\t{n_invalid}")
             .unwrap();
     }
-    golden("corpus/counts.tsv", &table);
+    if corpus().is_some() {
+        golden("corpus/counts.tsv", &table);
+    }
 }
 
 /// Numbers of records as the README files of the corpus state them.
-fn stated_counts() -> BTreeMap<String, u64> {
+fn stated_counts(corpus: &Path) -> BTreeMap<String, u64> {
     let mut counts = BTreeMap::new();
     for folder in ["authority", "bib", "broken", "holdings", "marcxml"] {
-        let readme = std::fs::read_to_string(corpus().join(folder).join("README.md")).unwrap();
+        let readme = std::fs::read_to_string(corpus.join(folder).join("README.md")).unwrap();
         let rows = readme.lines().skip_while(|line| !line.starts_with("| file | bytes"));
         for row in rows.filter(|line| line.starts_with("| ")).skip(1) {
             let cells: Vec<&str> = row.split('|').map(str::trim).collect();
@@ -98,7 +100,8 @@ fn counts_are_those_of_other_programs() {
             (cells[0], cells[1].parse().unwrap())
         })
         .collect();
-    let stated = stated_counts();
+    let Some(corpus) = corpus() else { return };
+    let stated = stated_counts(&corpus);
     assert!(200 < stated.len(), "the README files of the corpus were not understood");
     let wrong: Vec<String> = stated
         .iter()

@@ -6,7 +6,7 @@ mod common;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use common::{corpus_files, golden};
+use common::{corpus, corpus_files, golden};
 use pinakes_marc::{Encoding, Field, Format, Record, marc8, parse, records};
 use proptest::prelude::*;
 use unicode_normalization::UnicodeNormalization;
@@ -58,6 +58,9 @@ fn decodes_as_pymarc_does() {
             }
             writeln!(different, "{name} {}", parsed.number).unwrap();
         }
+    }
+    if corpus().is_none() {
+        return;
     }
     golden("marc8/different.txt", &different);
     assert!(1000 < n_same, "{n_same} records were compared");

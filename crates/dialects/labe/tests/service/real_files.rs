@@ -2,18 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Path, PathBuf};
 
+use pinakes_test_support::collection;
 use serde_json::Value;
 
 use crate::server::{Content, Failure, Server};
 
 /// Works asked for, of each direction.
 const N_ASKED: usize = 60;
-
-fn data(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../../shared/data/citations").join(name)
-}
 
 /// The rows of the excerpt as objects, the first one of each pair.
 fn rows(text: &str) -> Result<BTreeMap<(String, String), Value>, Failure> {
@@ -30,7 +26,8 @@ fn rows(text: &str) -> Result<BTreeMap<(String, String), Value>, Failure> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn rows_of_the_dump_come_back() -> Result<(), Failure> {
-    let edges = fs::read_to_string(data("index-csv/oc-sample-part1.coci.csv"))?;
+    let Some(folder) = collection("citations") else { return Ok(()) };
+    let edges = fs::read_to_string(folder.join("index-csv/oc-sample-part1.coci.csv"))?;
     let rows = rows(&edges)?;
     let server = Server::start(&Content { edges, ..Content::default() }, |_| {}).await?;
     let citing: BTreeSet<&String> = rows.keys().map(|it| &it.0).collect();
@@ -50,9 +47,10 @@ async fn rows_of_the_dump_come_back() -> Result<(), Failure> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn documents_come_back_byte_for_byte() -> Result<(), Failure> {
-    let edges = fs::read_to_string(data("index-csv/oc-sample-part1.coci.csv"))?;
+    let Some(folder) = collection("citations") else { return Ok(()) };
+    let edges = fs::read_to_string(folder.join("index-csv/oc-sample-part1.coci.csv"))?;
     let rows = rows(&edges)?;
-    let documents = fs::read_to_string(data("catalogue/lobid-resources-part1.finc-like.jsonl"))?;
+    let documents = fs::read_to_string(folder.join("catalogue/lobid-resources-part1.finc-like.jsonl"))?;
     let cited: BTreeSet<&String> = rows.keys().map(|it| &it.1).collect();
     let mut content = Content { edges, documents: documents.clone(), ..Content::default() };
     let mut held = BTreeMap::new();

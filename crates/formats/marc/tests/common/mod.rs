@@ -10,18 +10,20 @@ use pinakes_marc::{
     ControlField, DataField, Encoding, Field, Format, OutputEncoding, Record, Subfield, Writer,
 };
 use pinakes_marc::{parse, records};
+use pinakes_test_support::collection;
 use unicode_normalization::UnicodeNormalization;
 
-/// The folder of real MARC files beside the repository.
-pub(crate) fn corpus() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../../shared/data/marc")
+/// The folder of real MARC files, where there is one.
+pub(crate) fn corpus() -> Option<PathBuf> {
+    collection("marc")
 }
 
-/// Names and contents of all files of the corpus, unpacked, in the order of their names.
+/// Names and contents of all files of the corpus, unpacked, in the order of their names; none where it is missing.
 pub(crate) fn corpus_files() -> Vec<(String, Vec<u8>)> {
+    let Some(corpus) = corpus() else { return Vec::new() };
     let mut files = Vec::new();
     for folder in ["authority", "bib", "broken", "holdings", "marcxml"] {
-        let entries = fs::read_dir(corpus().join(folder)).expect("the corpus ../shared/data/marc is there");
+        let entries = fs::read_dir(corpus.join(folder)).expect("a folder of the corpus");
         for entry in entries {
             let path = entry.unwrap().path();
             let name = path.file_name().unwrap().to_str().unwrap();
