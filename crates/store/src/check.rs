@@ -1,7 +1,8 @@
 //! Whether a tenant is sound: indexes, counts and references against the bodies.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use crate::counters::{ALL_CLASSES, CHANGES, RECORDS, is_behind};
 use crate::document::Taken;
@@ -66,7 +67,7 @@ struct Totals {
     n_many: HashMap<usize, i64>,
     n_identifiers: i64,
     n_links: i64,
-    classes: HashMap<i64, String>,
+    classes: HashSet<(i64, Arc<str>)>,
 }
 
 /// A narrow row, and what its body says.
@@ -184,7 +185,7 @@ impl Totals {
         for (column, _) in &taken.many {
             *self.n_many.entry(*column).or_default() += 1;
         }
-        self.classes.entry(taken.class.0).or_insert_with(|| taken.class_text.clone());
+        self.classes.insert((taken.class.0, taken.class_text.clone()));
         for class in [ALL_CLASSES, taken.class.0] {
             *self.counts.entry((RECORDS.to_owned(), class, String::new())).or_default() += 1;
             for (facet, values) in &taken.counted {
@@ -220,7 +221,7 @@ fn check_totals(
     for (class, text) in totals.classes {
         let sql = "SELECT fields FROM class WHERE kind = ?1 AND class = ?2";
         let stored = view.session.first(sql, &[name.into(), class.into()], |row| row.text(0))?;
-        if stored.as_deref() != Some(text.as_str()) {
+        if stored.as_deref() != Some(&*text) {
             found.add(format!("class {class} is {stored:?}, the bodies say {text:?}"));
         }
     }

@@ -1,7 +1,7 @@
 //! The classes of records, kept in memory: which of them satisfy a condition on class fields.
 //!
-//! A class never changes and its number follows from its content, so what is known stays true; what is
-//! not known is read when a larger number of classes is found.
+//! A class never changes and its number follows from its content, so what is known stays true; what is not known is read
+//! when a larger number of classes is found. A number alone proves nothing: a class is known under its number and its text.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use quick_cache::sync::Cache;
 use serde_json::Value as Json;
 
+use crate::document::Taken;
 use crate::session::Session;
 use crate::view::State;
 use crate::{Class, Expr, Kind, Result, StoreError, eval};
@@ -25,9 +26,40 @@ pub(crate) struct Classes {
 /// The classes of one kind, oldest first.
 #[derive(Default)]
 struct KindClasses {
-    list: Vec<(i64, Arc<Json>)>,
+    list: Vec<Known>,
     by_number: HashMap<i64, usize>,
     last_row: i64,
+}
+
+/// A class: its number and the text and content of its fields.
+#[derive(Clone)]
+struct Known {
+    number: i64,
+    text: Arc<str>,
+    fields: Arc<Json>,
+}
+
+/// Classes that a transaction stored or found stored, and the texts their numbers stand for.
+#[derive(Default)]
+pub(crate) struct StoredClasses(HashMap<(&'static str, Class), Arc<str>>);
+
+impl StoredClasses {
+    /// Whether the class of a record is among them.
+    pub(crate) fn has(&self, kind: &Kind, taken: &Taken) -> bool {
+        self.0.get(&(kind.name, taken.class)).is_some_and(|text| *text == taken.class_text)
+    }
+
+    pub(crate) fn add(&mut self, kind: &'static Kind, taken: &Taken) {
+        self.0.insert((kind.name, taken.class), taken.class_text.clone());
+    }
+
+    pub(crate) fn extend(&mut self, others: Self) {
+        self.0.extend(others.0);
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
 }
 
 /// Which classes satisfy a condition.
@@ -59,8 +91,8 @@ impl Classes {
         {
             return Ok(set);
         }
-        let matching = classes.list.iter().filter(|(_, fields)| eval::matches(condition, fields));
-        let numbers: Vec<i64> = matching.map(|(number, _)| *number).collect();
+        let matching = classes.list.iter().filter(|it| eval::matches(condition, &it.fields));
+        let numbers: Vec<i64> = matching.map(|it| it.number).collect();
         let set = Arc::new(ClassSet { is_all: numbers.len() == classes.list.len(), numbers });
         if state == State::Committed {
             self.sets.insert(key, set.clone());
@@ -82,7 +114,7 @@ impl Classes {
         }
         let position = classes.by_number.get(&class.0);
         position
-            .map(|position| classes.list[*position].1.clone())
+            .map(|position| classes.list[*position].fields.clone())
             .ok_or_else(|| StoreError::Damaged(format!("{}: class {} is not there", kind.name, class.0)))
     }
 
@@ -116,7 +148,7 @@ impl Classes {
             let fields = serde_json::from_str(&text)
                 .map_err(|error| StoreError::Damaged(format!("{}: class {number}: {error}", kind.name)))?;
             grown.by_number.insert(number, grown.list.len());
-            grown.list.push((number, Arc::new(fields)));
+            grown.list.push(Known { number, text: text.into(), fields: Arc::new(fields) });
             grown.last_row = row;
         }
         let grown = Arc::new(grown);
@@ -135,8 +167,10 @@ impl Classes {
         self.current(session, State::Committed, kind).map(|_| ())
     }
 
-    /// Whether the class is known to be stored and committed.
-    pub(crate) fn is_committed(&self, kind: &'static Kind, class: Class) -> bool {
-        self.known(kind).by_number.contains_key(&class.0)
+    /// Whether the class of a record is known to be stored, its number standing for its text, and committed.
+    pub(crate) fn is_committed(&self, kind: &'static Kind, taken: &Taken) -> bool {
+        let known = self.known(kind);
+        let position = known.by_number.get(&taken.class.0);
+        position.is_some_and(|position| known.list[*position].text == taken.class_text)
     }
 }

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use serde_json::Value as Json;
 use serde_json::value::RawValue;
+use sha2::{Digest as _, Sha256};
 use time::OffsetDateTime;
 
 use crate::eval::{each_at, instant_ms, value_at};
@@ -217,7 +218,7 @@ fn check_id(kind: &Kind, id: &str) -> Result<()> {
 pub(crate) struct Taken {
     /// Class of the record and the object of its class fields, as JSON text.
     pub(crate) class: Class,
-    pub(crate) class_text: String,
+    pub(crate) class_text: Arc<str>,
     /// One cell for each [`Arity::One`] column, in declared order.
     pub(crate) cells: Vec<Cell>,
     /// (index of the column, value) for [`Arity::Many`] columns, without doubles.
@@ -237,7 +238,7 @@ impl Taken {
 
     /// `part` is what `body` holds only the place of.
     fn with_part(kind: &'static Kind, body: &Json, part: Option<&Part>) -> Self {
-        let class_text = class_text(kind, body);
+        let class_text: Arc<str> = class_text(kind, body).into();
         let mut taken = Self {
             class: class_of(&class_text),
             class_text,
@@ -328,20 +329,25 @@ pub(crate) fn day_text(ms: i64) -> Option<String> {
     Some(format!("{:04}-{:02}-{:02}", date.year(), u8::from(date.month()), date.day()))
 }
 
-/// The class of the object of class fields: 63 bits of its FNV-1a hash, so that every server comes to
-/// the same number without asking. 0 stands for all classes together and is never given.
+/// The class of the object of class fields: 63 bits of its SHA-256 hash, so that every server comes to the same number
+/// without asking, and nobody finds fields that have the number of somebody else's. Whoever stores a class compares its
+/// text with the one that the number stands for, so two texts never share a class. 0 stands for all classes together
+/// and is never given.
 pub(crate) fn class_of(class_text: &str) -> Class {
-    Class((fnv(class_text.as_bytes(), 0) >> 1).max(1).cast_signed())
+    let hash: [u8; 32] = Sha256::digest(class_text.as_bytes()).into();
+    let [a, b, c, d, e, f, g, h, ..] = hash;
+    Class((u64::from_be_bytes([a, b, c, d, e, f, g, h]) >> 1).max(1).cast_signed())
 }
 
-/// FNV-1a, begun with a hash of what came before (0 for nothing).
+/// FNV-1a, begun with a hash of what came before (0 for nothing). For sums that guard against accidents; nothing that
+/// somebody may want to forge rests on it.
 pub(crate) fn fnv(bytes: &[u8], before: u64) -> u64 {
     bytes.iter().fold(before ^ 0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
     })
 }
 
-fn class_text(kind: &Kind, body: &Json) -> String {
+pub(crate) fn class_text(kind: &Kind, body: &Json) -> String {
     let mut text = String::from("{");
     for field in kind.class_fields {
         let value = match body.get(field) {

@@ -45,6 +45,7 @@ mod plan;
 mod postgres;
 mod query;
 mod record;
+mod renumber;
 mod scan;
 mod schema;
 mod session;

@@ -10,6 +10,7 @@ use crate::kind::differ_in_indexes_only;
 use crate::leases;
 use crate::narrow::{Head, write_references, write_row};
 use crate::plan::many_table;
+use crate::renumber;
 use crate::session::{Flavour, Session};
 use crate::statements::KindStatements;
 use crate::txn::ensure_class;
@@ -17,8 +18,8 @@ use crate::whole_lists;
 use crate::{Arity, Index, Kind, Result, StoreError, Text, Type, Uniqueness};
 
 /// Version of the table layout; a larger one in a file was written by a newer program. 2: lists are counted as wholes,
-/// which a program that knows 1 would not add up.
-pub(crate) const FORMAT: i64 = 2;
+/// which a program that knows 1 would not add up. 3: classes are numbered by a cryptographic hash.
+pub(crate) const FORMAT: i64 = 3;
 
 const BASE: &str = "
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL, text TEXT) WITHOUT ROWID, STRICT;
@@ -34,10 +35,24 @@ CREATE TABLE IF NOT EXISTS text_mark (kind TEXT PRIMARY KEY, sequence INTEGER NO
 INSERT OR IGNORE INTO meta (name, value) VALUES ('sequence', 0), ('list', 0);
 ";
 
+/// Whether anybody else has a tenant open while its tables are brought up to date.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Users {
+    /// Nobody.
+    None,
+    /// Another process, or an instance of this one that is closing.
+    Others,
+}
+
 /// Brings a tenant's tables to what `kinds` declare. To be called in a transaction.
 ///
 /// Errors: the tables were written by a newer program.
-pub(crate) fn apply(session: &mut Session<'_>, kinds: &[&'static Kind], place: &str) -> Result<()> {
+pub(crate) fn apply(
+    session: &mut Session<'_>,
+    kinds: &[&'static Kind],
+    place: &str,
+    users: Users,
+) -> Result<()> {
     session.batch(BASE)?;
     session.batch(whole_lists::TABLE)?;
     leases::create_table(session)?;
@@ -47,7 +62,8 @@ pub(crate) fn apply(session: &mut Session<'_>, kinds: &[&'static Kind], place: &
             return Err(StoreError::Newer { place: place.to_owned(), found, known: FORMAT });
         }
         Some(FORMAT) => {}
-        Some(_) => {
+        Some(found) => {
+            renumber::migrate(session, kinds, place, found, users)?;
             session.execute("UPDATE meta SET value = ?1 WHERE name = 'format'", &[FORMAT.into()])?;
         }
         None => {

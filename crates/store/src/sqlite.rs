@@ -25,6 +25,7 @@ use self::keeper::Keeper;
 use self::queue::{Queue, Refused};
 use self::writer::Writer;
 use crate::pace::Pace;
+use crate::schema::Users;
 use crate::session::Session;
 use crate::tenant::{Job, Statistics};
 use crate::view::{Shared, State};
@@ -289,41 +290,35 @@ fn wait_for_locks(connection: &mut Connection, patience: Duration) -> Result<()>
 }
 
 /// Brings the tables up to date, sweeps lists that no record took over, makes indexes and counts that a bulk load left out.
-fn prepare(connection: &Connection, shared: &Shared, path: &Path, company: Company) -> Result<()> {
+fn prepare(connection: &Connection, shared: &Shared, path: &Path, company: Users) -> Result<()> {
     let mut session = Session::Sqlite(connection);
     session.batch("BEGIN IMMEDIATE")?;
-    let prepared = schema::apply(&mut session, shared.kinds, &path.display().to_string()).and_then(|()| {
-        for kind in shared.kinds {
-            schema::create_indexes(&mut session, kind)?;
-        }
-        match company {
-            Company::Alone => {
-                sweep(&mut session)?;
-                shared.kinds.iter().try_for_each(|kind| whole_lists::fold(&mut session, kind))?;
-                shared.kinds.iter().try_for_each(|kind| schema::recount(&mut session, kind))
+    let prepared =
+        schema::apply(&mut session, shared.kinds, &path.display().to_string(), company).and_then(|()| {
+            for kind in shared.kinds {
+                schema::create_indexes(&mut session, kind)?;
             }
-            Company::Others => Ok(()),
-        }
-    });
+            match company {
+                Users::None => {
+                    sweep(&mut session)?;
+                    shared.kinds.iter().try_for_each(|kind| whole_lists::fold(&mut session, kind))?;
+                    shared.kinds.iter().try_for_each(|kind| schema::recount(&mut session, kind))
+                }
+                Users::Others => Ok(()),
+            }
+        });
     session.batch(if prepared.is_ok() { "COMMIT" } else { "ROLLBACK" })?;
     prepared
 }
 
-/// Whether another process, or an instance that is closing, has the file open.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Company {
-    Alone,
-    Others,
-}
-
 /// Opens the file whose lock tells who has the tenant open; it is locked alone if nobody else has it.
-fn announce(path: &Path) -> Result<(File, Company)> {
+fn announce(path: &Path) -> Result<(File, Users)> {
     let path = PathBuf::from(format!("{}{PRESENCE}", path.display()));
     let failed = |source| StoreError::Io { path: path.display().to_string(), source };
     let file = File::options().create(true).truncate(false).write(true).open(&path).map_err(failed)?;
     let company = match file.try_lock() {
-        Ok(()) => Company::Alone,
-        Err(std::fs::TryLockError::WouldBlock) => Company::Others,
+        Ok(()) => Users::None,
+        Err(std::fs::TryLockError::WouldBlock) => Users::Others,
         Err(std::fs::TryLockError::Error(source)) => return Err(failed(source)),
     };
     Ok((file, company))

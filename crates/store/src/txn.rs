@@ -1,10 +1,10 @@
 //! A transaction of a tenant: making, changing and deleting records. All or nothing.
 
-use std::collections::HashSet;
 use std::ops::{Deref, DerefMut};
 
 use serde_json::Value as Json;
 
+use crate::classes::StoredClasses;
 use crate::counters::{self, Counters};
 use crate::document::Taken;
 use crate::narrow::{Head, change_row, drop_references, insert_many, shown, write_references, write_row};
@@ -41,11 +41,11 @@ pub struct Txn<'a> {
     /// Records written that the text index has to follow.
     pub(crate) n_texts: usize,
     /// Classes that this transaction stored or found stored.
-    pub(crate) classes: HashSet<(&'static str, Class)>,
+    pub(crate) classes: StoredClasses,
     /// Whether indexes were taken away or made: what the engine's count of changed rows does not tell.
     pub(crate) touched_schema: bool,
     /// Those of earlier transactions that are not committed yet but will be together with this one.
-    pub(crate) batch_classes: &'a HashSet<(&'static str, Class)>,
+    pub(crate) batch_classes: &'a StoredClasses,
 }
 
 /// What a write gives back of the record written.
@@ -470,10 +470,9 @@ impl Txn<'_> {
     }
 
     fn ensure_class(&mut self, kind: &'static Kind, taken: &Taken) -> Result<()> {
-        let at = (kind.name, taken.class);
-        if self.view.shared.classes.is_committed(kind, taken.class)
-            || self.classes.contains(&at)
-            || self.batch_classes.contains(&at)
+        if self.view.shared.classes.is_committed(kind, taken)
+            || self.classes.has(kind, taken)
+            || self.batch_classes.has(kind, taken)
         {
             return Ok(());
         }
@@ -481,7 +480,7 @@ impl Txn<'_> {
             Some(side) => side.ensure_class(&self.view.shared.classes, kind, taken)?,
             None => ensure_class(&mut self.view.session, kind, taken)?,
         }
-        self.classes.insert(at);
+        self.classes.add(kind, taken);
         Ok(())
     }
 
@@ -510,23 +509,27 @@ impl Txn<'_> {
     }
 }
 
-/// Stores the class of a record, if it is new; finds out when two classes have one number.
+/// Stores the class of a record, if it is new.
+///
+/// Errors: its number stands for other class fields.
 pub(crate) fn ensure_class(session: &mut Session<'_>, kind: &Kind, taken: &Taken) -> Result<()> {
     let sql =
         "INSERT INTO class (kind, class, fields) VALUES (?1, ?2, ?3) ON CONFLICT (kind, class) DO NOTHING";
-    let values = [kind.name.into(), taken.class.0.into(), taken.class_text.as_str().into()];
+    let values = [kind.name.into(), taken.class.0.into(), (&*taken.class_text).into()];
     if session.execute(sql, &values)? == 1 {
         return Ok(());
     }
     let sql = "SELECT fields FROM class WHERE kind = ?1 AND class = ?2";
     let stored = session.first(sql, &values[..2], |row| row.text(0))?;
-    if stored.as_deref() == Some(taken.class_text.as_str()) {
-        return Ok(());
-    }
-    Err(StoreError::Damaged(format!(
-        "{}: {} and {stored:?} have one class number",
-        kind.name, taken.class_text
-    )))
+    if stored.as_deref() == Some(&*taken.class_text) { Ok(()) } else { Err(number_taken(kind, taken)) }
+}
+
+/// Says that the number of a record's class stands for other class fields. What those are is not the caller's to know.
+pub(crate) fn number_taken(kind: &Kind, taken: &Taken) -> StoreError {
+    StoreError::Query(format!(
+        "{}: {} cannot be stored: its class number {} stands for other class fields; change one of them",
+        kind.name, taken.class_text, taken.class.0
+    ))
 }
 
 /// PostgreSQL's code for a value that a unique index refuses.

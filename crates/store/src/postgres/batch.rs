@@ -1,17 +1,17 @@
 //! One transaction for the writes of several callers.
 
-use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
 use super::session::PgSession;
+use crate::classes::StoredClasses;
 use crate::counters::Counters;
 use crate::session::Session;
 use crate::tenant::{Job, WriteTimes};
 use crate::txn::Numbers;
 use crate::view::{Shared, State};
-use crate::{Class, StoreError, Txn, View};
+use crate::{StoreError, Txn, View};
 
 /// Begins a transaction and says its number, by which its fate can be asked later.
 const BEGIN: &str = "BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT pg_current_xact_id()";
@@ -105,7 +105,7 @@ pub(super) fn run(session: &mut PgSession, shared: &Shared, writes: &mut [Write]
 #[derive(Default)]
 struct Gathered {
     counters: Counters,
-    classes: HashSet<(&'static str, Class)>,
+    classes: StoredClasses,
     n_bytes: usize,
 }
 
@@ -128,7 +128,7 @@ fn run_one(
         numbers: Numbers::default(),
         n_bytes: 0,
         n_texts: 0,
-        classes: HashSet::new(),
+        classes: StoredClasses::default(),
         touched_schema: false,
         batch_classes: &gathered.classes,
     };

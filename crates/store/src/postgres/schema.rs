@@ -8,7 +8,8 @@ use crate::counters::Counters;
 use crate::document::Document;
 use crate::kind::differ_in_indexes_only;
 use crate::leases;
-use crate::schema::{FORMAT, index_name};
+use crate::renumber;
+use crate::schema::{FORMAT, Users, index_name};
 use crate::session::Session;
 use crate::statements::one_columns;
 use crate::tenant::IndexShare;
@@ -86,6 +87,11 @@ fn apply_in(pg: &mut PgSession, kinds: &[&'static Kind], sweep: Sweep) -> Result
     let found = session.first("SELECT value FROM meta WHERE name = 'format'", &[], |row| row.int(0))?;
     if let Some(found) = found.filter(|found| FORMAT < *found) {
         return Err(StoreError::Newer { place, found, known: FORMAT });
+    }
+    if let Some(found) = found.filter(|found| *found < FORMAT) {
+        let users = if sweep == Sweep::All { Users::None } else { Users::Others };
+        renumber::migrate(&mut session, kinds, &place, found, users)?;
+        session.execute("UPDATE meta SET value = ?1 WHERE name = 'format'", &[FORMAT.into()])?;
     }
     leases::create_table(&mut session)?;
     for kind in kinds {
@@ -213,8 +219,13 @@ fn short(name: &str) -> String {
     if name.len() <= MOST {
         return name.to_owned();
     }
-    let hash = crate::document::class_of(name).0;
+    let hash = name_hash(name);
     format!("{}_{hash:016x}", name.chars().take(40).collect::<String>())
+}
+
+/// 63 bits of a name, by which a long one is told from others.
+fn name_hash(name: &str) -> i64 {
+    (crate::document::fnv(name.as_bytes(), 0) >> 1).max(1).cast_signed()
 }
 
 /// Makes the indexes that queries use; those that exist stay. Each ends in the key, which orders ties.
@@ -308,10 +319,7 @@ fn remake(session: &mut Session<'_>, kind: &'static Kind) -> Result<()> {
     for index in old.iter().filter(|it| **it != key && !it.ends_with("_id")) {
         session.batch(&format!("DROP INDEX IF EXISTS \"{index}\""))?;
     }
-    session.batch(&format!(
-        "ALTER INDEX \"{key}\" RENAME TO \"old_key_{}\"",
-        crate::document::class_of(name).0
-    ))?;
+    session.batch(&format!("ALTER INDEX \"{key}\" RENAME TO \"old_key_{}\"", name_hash(name)))?;
     for sql in [
         "DELETE FROM facet WHERE kind = ?1 AND facet <> '*'",
         "DELETE FROM identifier WHERE kind = ?1",
@@ -375,7 +383,7 @@ fn refill(session: &mut Session<'_>, kind: &'static Kind) -> Result<()> {
 fn ensure_class(session: &mut Session<'_>, kind: &Kind, document: &Document) -> Result<()> {
     session.execute(
         super::ADD_CLASS,
-        &[kind.name.into(), document.taken.class.0.into(), document.taken.class_text.as_str().into()],
+        &[kind.name.into(), document.taken.class.0.into(), (&*document.taken.class_text).into()],
     )?;
     Ok(())
 }

@@ -15,7 +15,7 @@ use super::session::PgSession;
 use crate::classes::Classes;
 use crate::document::Taken;
 use crate::session::Session;
-use crate::view::State;
+use crate::txn::number_taken;
 use crate::{Kind, Result, StoreError};
 
 /// See the module.
@@ -85,32 +85,24 @@ impl Side {
         self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Stores the class of a record, if it is new; finds out when two classes have one number.
+    /// Stores the class of a record, if it is new.
+    ///
+    /// Errors: its number stands for other class fields.
     pub(crate) fn ensure_class(&self, classes: &Classes, kind: &'static Kind, taken: &Taken) -> Result<()> {
         let mut place = self.lock();
         let session = self.alive(&mut place)?;
-        let number = taken.class;
-        if !classes.is_committed(kind, number) {
+        if !classes.is_committed(kind, taken) {
             classes.read(&mut Session::Postgres(session), kind)?;
         }
-        if !classes.is_committed(kind, number) {
+        if !classes.is_committed(kind, taken) {
             session.begin("BEGIN", None);
             session
                 .batch("SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || '/classes', 0))")?;
-            let values = [kind.name.into(), number.0.into(), taken.class_text.as_str().into()];
+            let values = [kind.name.into(), taken.class.0.into(), (&*taken.class_text).into()];
             session.commit(Some((super::ADD_CLASS, &values)))?;
             classes.read(&mut Session::Postgres(session), kind)?;
         }
-        let stored = classes.fields(&mut Session::Postgres(session), State::Committed, kind, number)?;
-        let is_same =
-            serde_json::from_str::<serde_json::Value>(&taken.class_text).is_ok_and(|own| own == *stored);
-        if is_same {
-            return Ok(());
-        }
-        Err(StoreError::Damaged(format!(
-            "{}: {} and {stored} have one class number",
-            kind.name, taken.class_text
-        )))
+        if classes.is_committed(kind, taken) { Ok(()) } else { Err(number_taken(kind, taken)) }
     }
 }
 

@@ -1,7 +1,6 @@
 //! The only thread that writes into a file: what waits goes into one transaction.
 
 use std::cell::Cell;
-use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -14,13 +13,14 @@ use rusqlite::Connection;
 use super::flush::{Committed, FLUSHER_GONE, Part};
 use super::keeper::Keeper;
 use super::queue::{Begun, Queue};
+use crate::classes::StoredClasses;
 use crate::counters::{Counters, PutOff, Settlement};
 use crate::session::Session;
 use crate::tenant::{Company, Job, Statistics, WriteTimes};
 use crate::txn::Numbers;
 use crate::view::{Shared, State};
 use crate::whole_lists::{Changed, WholeLists};
-use crate::{Class, Kind, Result, StoreError, Text, Txn, View, text};
+use crate::{Kind, Result, StoreError, Text, Txn, View, text};
 
 /// Classes that the writer remembers at most.
 const CLASSES: usize = 100_000;
@@ -47,7 +47,7 @@ pub(super) struct Writer {
     /// Batches written, so that not each looks how far the text index is behind.
     n_batches: Cell<u64>,
     /// Classes known to be stored, so that most inserts ask nothing.
-    classes: HashSet<(&'static str, Class)>,
+    classes: StoredClasses,
     put_off: PutOff,
     whole_lists: WholeLists,
 }
@@ -72,7 +72,7 @@ impl Writer {
             text_behind: Cell::new(None),
             n_texts_owed: Cell::new(0),
             n_batches: Cell::new(0),
-            classes: HashSet::new(),
+            classes: StoredClasses::default(),
             put_off: PutOff::default(),
             whole_lists: WholeLists::default(),
         }
@@ -168,7 +168,7 @@ impl Writer {
         &self,
         first: Box<dyn Job>,
         parts: &mut Vec<Part>,
-        classes: &mut HashSet<(&'static str, Class)>,
+        classes: &mut StoredClasses,
     ) -> Result<(Settlement, Changed)> {
         let is_load = first.company() == Company::Alone;
         let (mut sums, mut next) = (Sums::default(), Some(first));
@@ -223,13 +223,7 @@ impl Writer {
 
     /// Runs one closure. A refused or panicking one leaves nothing behind, or, when it wrote something without a
     /// savepoint, asks for the batch to be undone.
-    fn run_part(
-        &self,
-        part: &mut Part,
-        sums: &mut Sums,
-        known: &HashSet<(&'static str, Class)>,
-        guard: Guard,
-    ) -> Result<Ran> {
+    fn run_part(&self, part: &mut Part, sums: &mut Sums, known: &StoredClasses, guard: Guard) -> Result<Ran> {
         part.started = Instant::now();
         part.error = None;
         let n_before = self.connection.total_changes();
@@ -393,7 +387,7 @@ struct Sums {
     n_texts: usize,
     counters: Counters,
     /// Classes that the batch stored or found stored.
-    classes: HashSet<(&'static str, Class)>,
+    classes: StoredClasses,
 }
 
 /// What undoes a part of a batch alone.

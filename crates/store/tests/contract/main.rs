@@ -8,6 +8,7 @@ mod damage;
 #[path = "../support/engine.rs"]
 mod engine;
 mod engines;
+mod formats;
 mod kinds;
 mod law;
 mod leases;

@@ -1,0 +1,171 @@
+//! From format 2 to 3: the numbers of classes follow from a cryptographic hash.
+//!
+//! Before, they were 63 bits of FNV-1a, for which fields with a given number can be found, and a class whose number was
+//! known was not compared. So the file is not believed: each body is asked for its class. Where all agree with what is
+//! stored, numbers are exchanged; a kind in which one does not is made anew from its bodies.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, Visitor};
+use serde_json::Value as Json;
+
+use crate::document::{class_of, class_text};
+use crate::kind::differ_in_indexes_only;
+use crate::schema::Users;
+use crate::session::{Flavour, Session};
+use crate::{Kind, Result, StoreError};
+
+/// The first format whose classes are numbered so.
+const FORMAT: i64 = 3;
+/// Bodies looked at in one step.
+const STEP_ROWS: usize = 1_000;
+/// Old and new numbers of the kind under way.
+const NUMBERS: &str = "CREATE TABLE class_number (old bigint PRIMARY KEY, new bigint NOT NULL)";
+
+/// Brings a tenant of the format `found` to [`FORMAT`], in the transaction under way.
+///
+/// Errors: others have the tenant open, who would go on with the old numbers.
+pub(crate) fn migrate(
+    session: &mut Session<'_>,
+    kinds: &[&'static Kind],
+    place: &str,
+    found: i64,
+    users: Users,
+) -> Result<()> {
+    if FORMAT <= found {
+        return Ok(());
+    }
+    if users == Users::Others {
+        return Err(StoreError::Unavailable(format!(
+            "{place} has store format {found} and is in use; stop the servers and commands of the version before, \
+             then start one of this version, which brings it to format {FORMAT}"
+        )));
+    }
+    tracing::info!(place, from = found, to = FORMAT, "numbering the classes of records anew");
+    for name in session.all("SELECT name FROM kind ORDER BY name", &[], |row| row.text(0))? {
+        let kind = kinds.iter().find(|it| it.name == name);
+        if renumber(session, &name, kind.copied())? == Outcome::Remake {
+            // What does not agree with the declaration is made anew, now or when the kind is next declared.
+            let sql = "UPDATE kind SET declaration = '' WHERE name = ?1";
+            session.execute(sql, &[name.as_str().into()])?;
+        }
+    }
+    Ok(())
+}
+
+/// What is left to do for a kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Done,
+    /// Its tables do not say what its bodies say.
+    Remake,
+}
+
+fn renumber(session: &mut Session<'_>, name: &str, kind: Option<&'static Kind>) -> Result<Outcome> {
+    let sql = "SELECT class, fields FROM class WHERE kind = ?1 ORDER BY row";
+    let classes = session.all(sql, &[name.into()], |row| Ok((row.int(0)?, row.text(1)?)))?;
+    let texts: HashMap<i64, &str> = classes.iter().map(|(number, text)| (*number, text.as_str())).collect();
+    let sql = "SELECT declaration FROM kind WHERE name = ?1";
+    let declaration = session.first(sql, &[name.into()], |row| row.text(0))?.unwrap_or_default();
+    let is_declared = |kind: &&'static Kind| {
+        declaration == kind.declaration() || differ_in_indexes_only(&declaration, &kind.declaration())
+    };
+    let is_true = match kind.filter(is_declared) {
+        Some(kind) => {
+            let n_false = n_false(session, kind, &texts)?;
+            if 0 < n_false {
+                tracing::warn!(
+                    kind = name,
+                    n_false,
+                    "records had a class that is not theirs; the kind is made anew"
+                );
+            }
+            n_false == 0
+        }
+        // It is made anew anyway.
+        None => false,
+    };
+    if !is_true {
+        session.execute("DELETE FROM class WHERE kind = ?1", &[name.into()])?;
+        return Ok(Outcome::Remake);
+    }
+    session.batch(NUMBERS)?;
+    for (old, text) in &classes {
+        let new = class_of(text).0;
+        session
+            .execute("INSERT INTO class_number (old, new) VALUES (?1, ?2)", &[(*old).into(), new.into()])?;
+    }
+    let mut tables = vec![format!("\"k_{name}\""), "class".to_owned(), "facet".to_owned()];
+    if session.flavour() == Flavour::Sqlite {
+        tables.push("facet_list".to_owned());
+    }
+    for table in tables {
+        let of_kind = if table.starts_with('"') { "TRUE" } else { "kind = ?1" };
+        let values = [name.into()];
+        let sql = format!(
+            "UPDATE {table} SET class = (SELECT new FROM class_number WHERE old = {table}.class) \
+             WHERE {of_kind} AND class IN (SELECT old FROM class_number)"
+        );
+        session.execute(&sql, if of_kind == "TRUE" { &[] } else { &values })?;
+    }
+    session.batch("DROP TABLE class_number")?;
+    Ok(Outcome::Done)
+}
+
+/// How many records have a class whose text is not what their body says.
+fn n_false(session: &mut Session<'_>, kind: &'static Kind, texts: &HashMap<i64, &str>) -> Result<u64> {
+    let flavour = session.flavour();
+    let sql = format!(
+        "SELECT r.key, r.class, {} FROM {} WHERE ?1 < r.key ORDER BY r.key LIMIT {STEP_ROWS}",
+        flavour.body(),
+        flavour.rows_with_bodies(kind.name)
+    );
+    let (mut last, mut n_false) = (i64::MIN, 0);
+    loop {
+        let rows = session.all(&sql, &[last.into()], |row| Ok((row.int(0)?, row.int(1)?, row.bytes(2)?)))?;
+        let Some(end) = rows.last() else { return Ok(n_false) };
+        last = end.0;
+        for (key, class, body) in &rows {
+            let fields = class_fields(kind, body)
+                .map_err(|error| StoreError::Damaged(format!("{}: body of row {key}: {error}", kind.name)))?;
+            n_false += u64::from(texts.get(class).copied() != Some(class_text(kind, &fields).as_str()));
+        }
+    }
+}
+
+/// The class fields of a body, and nothing else of it.
+fn class_fields(kind: &Kind, body: &[u8]) -> serde_json::Result<Json> {
+    let mut reader = serde_json::Deserializer::from_slice(body);
+    ClassFields(kind.class_fields).deserialize(&mut reader)
+}
+
+/// Reads an object and keeps the members with these names.
+struct ClassFields(&'static [&'static str]);
+
+impl<'de> DeserializeSeed<'de> for ClassFields {
+    type Value = Json;
+    fn deserialize<D: serde::Deserializer<'de>>(self, reader: D) -> Result<Json, D::Error> {
+        reader.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for ClassFields {
+    type Value = Json;
+
+    fn expecting(&self, into: &mut fmt::Formatter<'_>) -> fmt::Result {
+        into.write_str("a record's object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Json, A::Error> {
+        let mut kept = serde_json::Map::new();
+        while let Some(name) = members.next_key::<String>()? {
+            if self.0.contains(&name.as_str()) {
+                kept.insert(name, members.next_value()?);
+            } else {
+                members.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(Json::Object(kept))
+    }
+}
