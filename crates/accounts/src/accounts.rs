@@ -164,13 +164,22 @@ impl Accounts {
     /// Errors: too many checks waiting; the store.
     pub async fn log_in(&self, tenant: &Tenant, username: &str, password: Password) -> Result<Login> {
         let user = self.by_username(tenant, username).await?;
-        self.check(user, password).await
+        self.check_as(Some(format!("{}/{username}", tenant.name())), user, password).await
     }
 
     /// The same for a user already read, e.g. by UUID; `None` is refused after the same work.
     pub async fn check(&self, user: Option<User>, password: Password) -> Result<Login> {
+        self.check_as(user.as_ref().map(|it| it.id.clone()), user, password).await
+    }
+
+    async fn check_as(
+        &self,
+        account: Option<String>,
+        user: Option<User>,
+        password: Password,
+    ) -> Result<Login> {
         let hash = user.as_ref().and_then(|it| it.password.clone());
-        let matches = self.0.checks.matches(password, hash).await?;
+        let matches = self.0.checks.matches(account, password, hash).await?;
         match user {
             Some(user) if matches && user.active => Ok(Login::Welcome(Arc::new(user))),
             _ => Ok(Login::Refused),
@@ -258,7 +267,7 @@ impl Accounts {
         };
         let mut hash = stored.password.clone();
         if let Some(password) = account.password
-            && !self.0.checks.matches(password.clone(), hash.clone()).await?
+            && !self.0.checks.matches(None, password.clone(), hash.clone()).await?
         {
             hash = Some(self.0.checks.hash(password, self.entropy().clone()).await?);
         }

@@ -26,7 +26,7 @@ pub use callers::Resolved;
 pub use clock::Clock;
 pub use entropy::Entropy;
 pub use error::{AccountsError, Result};
-pub use password::{Password, PasswordChecks, PasswordHash};
+pub use password::{Password, PasswordChecks, PasswordHash, asked_from};
 pub use secret::{SECRET_FILE, Secret};
 pub use token::{TOKEN, Token, TokenText};
 pub use user::{USER, User};

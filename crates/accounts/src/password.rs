@@ -1,12 +1,14 @@
 //! Passwords: argon2id with the parameters that its authors recommend (19 MiB, two passes, one lane).
 //!
 //! A check takes a core for some 15 to 30 ms and 19 MiB, by design. So checks run on the runtime's blocking
-//! threads, as many at once as [`Limits::password_checks`] says; a bounded number waits, more are refused.
+//! threads, as many at once as [`Limits::password_checks`] says; a bounded number waits, more are refused. Of those that
+//! wait, a part may be for one account or from one address: who guesses keeps nobody else out.
 
+use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
-use std::sync::LazyLock;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::future::Future;
+use std::net::IpAddr;
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use argon2::Argon2;
 use argon2::password_hash::phc;
@@ -85,12 +87,54 @@ static NOBODY: LazyLock<phc::PasswordHash> = LazyLock::new(|| {
     }
 });
 
+tokio::task_local! {
+    static ADDRESS: IpAddr;
+}
+
+/// Runs the work of a request that comes from this address; password checks know it then.
+pub async fn asked_from<F: Future>(address: IpAddr, work: F) -> F::Output {
+    ADDRESS.scope(address, work).await
+}
+
+/// Whose check waits: of both the number is bounded.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Claimant {
+    /// Of an account, by tenant and name or id.
+    Account(String),
+    /// From an address.
+    Address(IpAddr),
+}
+
+impl Claimant {
+    /// One network of 64 bits is one claimant: its owner has all addresses in it.
+    fn from_address(address: IpAddr) -> Self {
+        Self::Address(match address {
+            IpAddr::V4(_) => address,
+            IpAddr::V6(it) => IpAddr::V6((it.to_bits() >> 64 << 64).into()),
+        })
+    }
+}
+
 /// Runs password work aside from the async threads, so many at once.
 #[derive(Debug, Clone)]
 pub struct PasswordChecks {
     places: Arc<Semaphore>,
-    waiting: Arc<AtomicUsize>,
-    queue: usize,
+    queue: Arc<Queue>,
+}
+
+/// Checks that wait, in all and by claimant.
+#[derive(Debug)]
+struct Queue {
+    most: usize,
+    most_of_account: usize,
+    most_from_address: usize,
+    waiting: Mutex<Counts>,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    n: usize,
+    by_claimant: HashMap<Claimant, usize>,
 }
 
 impl PasswordChecks {
@@ -98,23 +142,37 @@ impl PasswordChecks {
     pub fn new(limits: &Limits) -> Self {
         Self {
             places: Arc::new(Semaphore::new(limits.password_checks.max(1))),
-            waiting: Arc::default(),
-            queue: limits.password_queue,
+            queue: Arc::new(Queue {
+                most: limits.password_queue,
+                most_of_account: limits.password_queue_account,
+                most_from_address: limits.password_queue_address,
+                waiting: Mutex::default(),
+            }),
         }
     }
 
     /// [`Password::hash_blocking`], aside.
     pub async fn hash(&self, password: Password, entropy: Entropy) -> Result<PasswordHash> {
-        self.run(move || password.hash_blocking(&entropy)).await?
+        self.run(None, move || password.hash_blocking(&entropy)).await?
     }
 
-    /// [`Password::matches_blocking`], aside.
-    pub async fn matches(&self, password: Password, hash: Option<PasswordHash>) -> Result<bool> {
-        self.run(move || password.matches_blocking(hash.as_ref())).await
+    /// [`Password::matches_blocking`], aside, for the account that this text tells from all others.
+    pub async fn matches(
+        &self,
+        account: Option<String>,
+        password: Password,
+        hash: Option<PasswordHash>,
+    ) -> Result<bool> {
+        self.run(account, move || password.matches_blocking(hash.as_ref())).await
     }
 
-    async fn run<R: Send + 'static>(&self, work: impl FnOnce() -> R + Send + 'static) -> Result<R> {
-        let waiting = Waiting::enter(&self.waiting, self.queue)?;
+    async fn run<R: Send + 'static>(
+        &self,
+        account: Option<String>,
+        work: impl FnOnce() -> R + Send + 'static,
+    ) -> Result<R> {
+        let address = ADDRESS.try_with(|it| Claimant::from_address(*it)).ok();
+        let waiting = Waiting::enter(&self.queue, account.map(Claimant::Account).into_iter().chain(address))?;
         // The semaphore is never closed; a permit of it goes with the work and outlives a caller who left.
         let place = Arc::clone(&self.places).acquire_owned().await;
         drop(waiting);
@@ -127,22 +185,57 @@ impl PasswordChecks {
 }
 
 /// One caller in the queue; leaves it when dropped, also when the request is given up.
-struct Waiting(Arc<AtomicUsize>);
+struct Waiting {
+    queue: Arc<Queue>,
+    claimants: Vec<Claimant>,
+}
 
 impl Waiting {
-    fn enter(waiting: &Arc<AtomicUsize>, limit: usize) -> Result<Self> {
-        let before = waiting.fetch_add(1, Ordering::Relaxed);
-        let entered = Self(Arc::clone(waiting));
-        if limit <= before {
-            return Err(AccountsError::Busy { waiting: before, retry_after_s: RETRY_AFTER_S });
+    fn enter(queue: &Arc<Queue>, claimants: impl Iterator<Item = Claimant>) -> Result<Self> {
+        let claimants: Vec<Claimant> = claimants.collect();
+        let mut counts = queue.lock();
+        let own = claimants.iter().map(|it| (it, counts.by_claimant.get(it).copied().unwrap_or(0)));
+        let full = own
+            .map(|(it, n)| (n, queue.most_of(it)))
+            .chain([(counts.n, queue.most)])
+            .find(|(n, most)| most <= n);
+        if let Some((waiting, _)) = full {
+            return Err(AccountsError::Busy { waiting, retry_after_s: RETRY_AFTER_S });
         }
-        Ok(entered)
+        counts.n += 1;
+        for it in &claimants {
+            *counts.by_claimant.entry(it.clone()).or_default() += 1;
+        }
+        drop(counts);
+        Ok(Self { queue: Arc::clone(queue), claimants })
+    }
+}
+
+impl Queue {
+    fn lock(&self) -> MutexGuard<'_, Counts> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn most_of(&self, claimant: &Claimant) -> usize {
+        match claimant {
+            Claimant::Account(_) => self.most_of_account,
+            Claimant::Address(_) => self.most_from_address,
+        }
     }
 }
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        let mut counts = self.queue.lock();
+        counts.n -= 1;
+        for it in &self.claimants {
+            if let Some(n) = counts.by_claimant.get_mut(it) {
+                *n -= 1;
+                if *n == 0 {
+                    counts.by_claimant.remove(it);
+                }
+            }
+        }
     }
 }
 
@@ -184,9 +277,33 @@ mod tests {
     async fn a_full_queue_refuses() -> Result<()> {
         let limits = Limits { password_checks: 1, password_queue: 0, ..Limits::default() };
         let checks = PasswordChecks::new(&limits);
-        let refused = checks.matches(Password::new("x")?, None).await;
+        let refused = checks.matches(None, Password::new("x")?, None).await;
         assert!(matches!(refused, Err(AccountsError::Busy { .. })));
-        assert_eq!(checks.waiting.load(Ordering::Relaxed), 0);
+        assert_eq!(checks.queue.lock().n, 0);
+        Ok(())
+    }
+
+    #[test]
+    fn who_guesses_fills_its_own_part_of_the_queue_only() -> Result<()> {
+        let limits = Limits {
+            password_queue: 6,
+            password_queue_account: 2,
+            password_queue_address: 3,
+            ..Limits::default()
+        };
+        let queue = PasswordChecks::new(&limits).queue;
+        let enter = |account: &str, address: &str| {
+            let address = address.parse().ok().map(Claimant::from_address);
+            Waiting::enter(&queue, std::iter::once(Claimant::Account(account.into())).chain(address))
+        };
+        let guesses = [enter("root", "10.0.0.1")?, enter("root", "10.0.0.2")?];
+        assert!(matches!(enter("root", "10.0.0.3"), Err(AccountsError::Busy { waiting: 2, .. })));
+        let more = [enter("a", "fd00::1")?, enter("b", "fd00::2")?, enter("c", "fd00::3")?];
+        assert!(enter("d", "fd00::4").is_err(), "the same network");
+        let other = enter("d", "fd00:0:0:1::4")?;
+        assert!(matches!(enter("e", "10.0.0.9"), Err(AccountsError::Busy { waiting: 6, .. })), "full");
+        drop((guesses, more, other));
+        assert!(queue.lock().n == 0 && queue.lock().by_claimant.is_empty());
         Ok(())
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
+use axum::BoxError;
 use axum::body::Body;
 use bytes::{Buf as _, Bytes, BytesMut};
 use http::HeaderMap;
@@ -16,12 +17,16 @@ use hyper::body::Incoming;
 use pinakes_store::Limits;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use tokio::time::{Sleep, sleep};
 
 use crate::refusal::Refusal;
+use crate::speed::Patience;
 use crate::stages::{self, RequestScope, Stage};
 
-/// Most bytes that are set aside on the word of a `Content-Length`.
-const TRUSTED_BYTES: u64 = 1 << 20;
+/// What a request may hold without being counted, in bytes: the number of connections bounds it.
+pub(crate) const FREE_BYTES: u64 = 16 << 10;
+/// How many times what has come is set aside for what is to come.
+const GROWTH: usize = 4;
 /// Most bytes that are read of a body that nobody wants, so that the connection can go on.
 const UNWANTED_BYTES: u64 = 1 << 20;
 /// How long its client may take to send them, in seconds.
@@ -60,7 +65,8 @@ pub enum JsonCategory {
 
 /// Receives a whole body.
 ///
-/// Bounds: `limit_bytes` (mostly [`Limits::body_bytes`]) and [`Limits::body_timeout_ms`] between two pieces.
+/// Bounds: `limit_bytes` (mostly [`Limits::body_bytes`]), [`Limits::body_timeout_ms`] between two pieces,
+/// [`Limits::least_speed_bytes_s`], and [`Limits::held_bytes`] over all requests.
 /// Errors: [`Refusal::BodyTooLarge`] before anything is read when `Content-Length` says so, else when it is
 /// seen; [`Refusal::BodyTimeout`]; [`Refusal::BodyBroken`]. After an error the rest is not read and the
 /// connection closes behind the answer.
@@ -73,15 +79,40 @@ pub async fn receive(
     let mut pieces = Pieces::new(headers, body, limit_bytes, limits)?;
     let Some(first) = pieces.next().await? else { return Ok(Bytes::new()) };
     let Some(second) = pieces.next().await? else { return Ok(first) };
-    let expected = pieces.stated_bytes.unwrap_or(0).min(TRUSTED_BYTES);
-    let expected = usize::try_from(expected).unwrap_or(0).max(first.len() + second.len());
-    let mut whole = BytesMut::with_capacity(expected);
-    whole.extend_from_slice(&first);
-    whole.extend_from_slice(&second);
+    let mut whole = Whole { bytes: BytesMut::new(), counted: FREE_BYTES, expected: pieces.stated_bytes };
+    whole.add(&first).await?;
+    whole.add(&second).await?;
     while let Some(piece) = pieces.next().await? {
-        whole.extend_from_slice(&piece);
+        whole.add(&piece).await?;
     }
-    Ok(whole.freeze())
+    Ok(whole.bytes.freeze())
+}
+
+/// A body that is being received. What is set aside for it grows with what has come: a `Content-Length` alone gets nothing.
+struct Whole {
+    bytes: BytesMut,
+    /// Bytes that are counted, or need not be.
+    counted: u64,
+    expected: Option<u64>,
+}
+
+impl Whole {
+    async fn add(&mut self, piece: &[u8]) -> Result<(), Refusal> {
+        let needed = self.bytes.len() + piece.len();
+        if self.bytes.capacity() < needed {
+            let expected = self.expected.and_then(|it| usize::try_from(it).ok()).unwrap_or(needed * 2);
+            let room = expected.clamp(needed, needed * GROWTH);
+            if let Some(scope) = RequestScope::current()
+                && self.counted < room as u64
+            {
+                scope.hold(room as u64 - self.counted).await?;
+                self.counted = room as u64;
+            }
+            self.bytes.reserve(room - self.bytes.len());
+        }
+        self.bytes.extend_from_slice(piece);
+        Ok(())
+    }
 }
 
 /// Receives a body of ordinary size and parses it; records both stages.
@@ -101,6 +132,7 @@ pub struct Pieces {
     limit_bytes: u64,
     stated_bytes: Option<u64>,
     timeout_ms: u64,
+    least_bytes_s: u64,
 }
 
 impl Pieces {
@@ -113,6 +145,7 @@ impl Pieces {
             limit_bytes,
             stated_bytes,
             timeout_ms: limits.body_timeout_ms,
+            least_bytes_s: limits.least_speed_bytes_s,
         };
         if stated_bytes.is_some_and(|it| limit_bytes < it) {
             return Err(pieces.too_large());
@@ -155,6 +188,12 @@ impl Pieces {
             Ok(None) => Ok(None),
             // Trailers carry nothing that is read here.
             Ok(Some(Ok(frame))) => Ok(Some(frame.into_data().unwrap_or_default())),
+            Ok(Some(Err(_))) if RequestScope::current().is_some_and(|it| it.is_slow()) => {
+                if started.elapsed() < Duration::from_millis(self.timeout_ms) {
+                    return Err(Refusal::BodyTooSlow { least_bytes_s: self.least_bytes_s });
+                }
+                Err(Refusal::BodyTimeout { timeout_ms: self.timeout_ms })
+            }
             Ok(Some(Err(error))) => Err(Refusal::BodyBroken(root_cause(&error))),
         }
     }
@@ -171,33 +210,54 @@ pub(crate) struct Watched {
     /// Gone once it is read to its end.
     body: Option<Incoming>,
     scope: Arc<RequestScope>,
+    patience: Patience,
+    /// Since when the client is waited for, and what ends that.
+    waiting: Option<(Instant, Pin<Box<Sleep>>)>,
 }
+
+/// The client sends its body slower than it may.
+#[derive(Debug, thiserror::Error)]
+#[error("the body came too slowly")]
+struct TooSlow;
 
 impl Watched {
     /// The body for the handler; one without bytes costs nothing.
-    pub(crate) fn wrap(body: Incoming, scope: &Arc<RequestScope>) -> Body {
+    pub(crate) fn wrap(body: Incoming, scope: &Arc<RequestScope>, limits: &Limits) -> Body {
         if body.is_end_stream() {
             return Body::empty();
         }
-        Body::new(Self { body: Some(body), scope: Arc::clone(scope) })
+        let patience = Patience::new(limits);
+        Body::new(Self { body: Some(body), scope: Arc::clone(scope), patience, waiting: None })
     }
 }
 
 impl http_body::Body for Watched {
     type Data = Bytes;
-    type Error = hyper::Error;
+    type Error = BoxError;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        let Some(body) = &mut self.body else { return Poll::Ready(None) };
-        let frame = ready!(Pin::new(body).poll_frame(context));
-        if frame.is_none() {
-            self.body = None;
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        let it = &mut *self;
+        let Some(body) = &mut it.body else { return Poll::Ready(None) };
+        let Poll::Ready(frame) = Pin::new(body).poll_frame(context) else {
+            let left = it.patience.left();
+            let (_, end) = it.waiting.get_or_insert_with(|| (Instant::now(), Box::pin(sleep(left))));
+            ready!(end.as_mut().poll(context));
+            it.scope.note_slow();
+            return Poll::Ready(Some(Err(TooSlow.into())));
+        };
+        if let Some((since, _)) = it.waiting.take() {
+            it.patience.wait(since.elapsed());
         }
-        self.scope.note_progress();
-        Poll::Ready(frame)
+        match &frame {
+            Some(Ok(frame)) => it.patience.credit(frame.data_ref().map_or(0, Bytes::len)),
+            Some(Err(_)) => {}
+            None => it.body = None,
+        }
+        it.scope.note_progress();
+        Poll::Ready(frame.map(|it| it.map_err(BoxError::from)))
     }
 
     fn is_end_stream(&self) -> bool {

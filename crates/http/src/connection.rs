@@ -10,11 +10,13 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
+use pinakes_store::Limits;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep};
 
 use crate::request_line::RequestLines;
+use crate::speed::Patience;
 
 /// How long a close waits for a client that is still sending a body nobody wants, in seconds.
 const LINGER_S: u64 = 2;
@@ -90,13 +92,13 @@ impl ConnectionState {
     }
 }
 
-/// A TCP stream with a limit on how long the client may leave an answer unread.
+/// A TCP stream with limits on how long the client may leave an answer unread, and on how slowly it may read.
 pub(crate) struct Connection {
     stream: TcpStream,
     state: Arc<ConnectionState>,
-    write_timeout: Duration,
-    /// Runs while a write waits for the client.
-    stalled: Option<Pin<Box<Sleep>>>,
+    patience: Patience,
+    /// Since when a write waits for the client, and what ends that.
+    stalled: Option<(Instant, Pin<Box<Sleep>>)>,
     closing: Option<Closing>,
     lines: RequestLines,
     /// What was read and did not fit once its request line was encoded.
@@ -110,11 +112,11 @@ struct Closing {
 }
 
 impl Connection {
-    pub(crate) fn new(stream: TcpStream, state: Arc<ConnectionState>, write_timeout: Duration) -> Self {
+    pub(crate) fn new(stream: TcpStream, state: Arc<ConnectionState>, limits: &Limits) -> Self {
         Self {
             stream,
             state,
-            write_timeout,
+            patience: Patience::new(limits),
             stalled: None,
             closing: None,
             lines: RequestLines::default(),
@@ -122,20 +124,23 @@ impl Connection {
         }
     }
 
-    /// Passes the outcome of a write on; one that waits longer than the limit is an error.
+    /// Passes the outcome of a write on; one that waits longer than there is patience with the client is an error.
     fn bounded(
         &mut self,
         context: &mut Context<'_>,
         outcome: Poll<io::Result<usize>>,
     ) -> Poll<io::Result<usize>> {
-        if outcome.is_ready() {
-            self.stalled = None;
+        if let Poll::Ready(written) = &outcome {
+            if let Some((since, _)) = self.stalled.take() {
+                self.patience.wait(since.elapsed());
+            }
+            self.patience.credit(*written.as_ref().unwrap_or(&0));
             return outcome;
         }
-        let timeout = self.write_timeout;
-        let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(timeout)));
-        ready!(stalled.as_mut().poll(context));
-        let reason = format!("the client read nothing for {} ms", timeout.as_millis());
+        let left = self.patience.left();
+        let (_, end) = self.stalled.get_or_insert_with(|| (Instant::now(), Box::pin(sleep(left))));
+        ready!(end.as_mut().poll(context));
+        let reason = "the client takes its answer too slowly, or not at all";
         Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, reason)))
     }
 
@@ -199,6 +204,7 @@ impl AsyncRead for Connection {
             if self.unread.is_empty() {
                 ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
                 let read = &buffer.filled()[begin..];
+                self.patience.begin_anew();
                 let changed = if read.is_empty() { Some(self.lines.end()) } else { self.lines.take(read) };
                 match changed {
                     // The client has closed, and nothing is held back.

@@ -1,37 +1,87 @@
 //! Bodies that come compressed: gzip, deflate, brotli or zstd, as `Content-Encoding` says.
+//!
+//! What unpacks a body keeps a window of it. That of zstd is 8 MiB at most, as RFC 9659 says for this use; the largest that
+//! may come counts to what all requests hold.
 
-use std::future::ready;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 
+use async_compression::tokio::bufread::{BrotliDecoder, GzipDecoder, ZlibDecoder, ZstdDecoder};
+use async_compression::zstd::DParameter;
 use axum::body::Body;
-use axum::response::Response;
-use http::header::CONTENT_ENCODING;
-use http::{HeaderValue, Request};
-use tower::{ServiceExt as _, service_fn};
-use tower_http::decompression::{DecompressionBody, RequestDecompression};
+use bytes::Bytes;
+use futures_util::{Stream, TryStreamExt as _};
+use http::Request;
+use http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
+use pinakes_store::{Budget, Held};
+use tokio::io::AsyncRead;
+use tokio_util::io::{ReaderStream, StreamReader};
 
 use crate::refusal::Refusal;
 
-/// Encodings that are understood.
-const KNOWN: [&str; 4] = ["gzip", "deflate", "br", "zstd"];
+/// Largest window of a zstd frame, as a power of two (RFC 9659).
+const ZSTD_WINDOW_LOG: u32 = 23;
+/// What a decoder may keep: its window, and what it needs beside it.
+const ZSTD_BYTES: u64 = 9 << 20;
+const BROTLI_BYTES: u64 = 17 << 20;
+/// Size of the pieces of what was unpacked.
+const PIECE_BYTES: usize = 16 << 10;
 
 /// The request with its body as it was before it was compressed. What bounds bodies counts those bytes.
 ///
-/// Errors: [`Refusal::Encoding`].
-pub(crate) async fn inflate(mut request: Request<Body>) -> Result<Request<Body>, Refusal> {
-    let Some(encoding) = request.headers_mut().get_mut(CONTENT_ENCODING) else { return Ok(request) };
+/// Errors: [`Refusal::Encoding`]; [`pinakes_store::StoreError::Crowded`].
+pub(crate) async fn inflate(mut request: Request<Body>, budget: &Budget) -> Result<Request<Body>, Refusal> {
+    let Some(encoding) = request.headers().get(CONTENT_ENCODING) else { return Ok(request) };
     let found = String::from_utf8_lossy(encoding.as_bytes()).to_ascii_lowercase();
-    match KNOWN.into_iter().find(|it| *it == found) {
-        // The library knows the names in this form.
-        Some(name) => *encoding = HeaderValue::from_static(name),
-        None if found.is_empty() || found == "identity" => return Ok(request),
-        None => return Err(Refusal::Encoding { found }),
+    let window_bytes = match found.as_str() {
+        "" | "identity" => return Ok(request),
+        "gzip" | "deflate" => 0,
+        "br" => BROTLI_BYTES,
+        "zstd" => ZSTD_BYTES,
+        _ => return Err(Refusal::Encoding { found }),
+    };
+    let mut held = budget.nothing();
+    if 0 < window_bytes {
+        held.grow(window_bytes).await?;
     }
-    // It inflates what it hands to a service; this one only keeps it.
-    let mut plain = None;
-    let keep = service_fn(|request: Request<DecompressionBody<Body>>| {
-        plain = Some(request.map(Body::new));
-        ready(Ok::<_, Refusal>(Response::new(Body::empty())))
-    });
-    RequestDecompression::new(keep).oneshot(request).await?;
-    plain.ok_or(Refusal::Encoding { found })
+    let body = std::mem::take(request.body_mut());
+    let packed = StreamReader::new(body.into_data_stream().map_err(io::Error::other));
+    let plain: Plain = match found.as_str() {
+        "gzip" => {
+            let mut decoder = GzipDecoder::new(packed);
+            decoder.multiple_members(true);
+            Box::pin(decoder)
+        }
+        "deflate" => Box::pin(ZlibDecoder::new(packed)),
+        "br" => Box::pin(BrotliDecoder::new(packed)),
+        _ => {
+            let window = [DParameter::window_log_max(ZSTD_WINDOW_LOG)];
+            let mut decoder = ZstdDecoder::with_params(packed, &window);
+            decoder.multiple_members(true);
+            Box::pin(decoder)
+        }
+    };
+    let pieces = ReaderStream::with_capacity(plain, PIECE_BYTES);
+    *request.body_mut() = Body::from_stream(Inflated { pieces, _held: held });
+    for name in [CONTENT_ENCODING, CONTENT_LENGTH] {
+        request.headers_mut().remove(name);
+    }
+    Ok(request)
+}
+
+type Plain = Pin<Box<dyn AsyncRead + Send>>;
+
+/// What comes out of a decoder, and what that holds.
+struct Inflated {
+    pieces: ReaderStream<Plain>,
+    _held: Held,
+}
+
+impl Stream for Inflated {
+    type Item = io::Result<Bytes>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        Pin::new(&mut self.pieces).poll_next(context)
+    }
 }

@@ -30,6 +30,7 @@ struct Inner {
     stage_seconds: [Histogram; Stage::ALL.len()],
     panics: IntCounter,
     connections: IntGauge,
+    held_bytes: IntGauge,
     open_tenants: IntGauge,
     queue_depth: IntGaugeVec,
     batches: IntGaugeVec,
@@ -77,6 +78,13 @@ impl Metrics {
                 )?,
             )?,
             connections: register(&registry, IntGauge::new("pinakes_connections", "Connections open now")?)?,
+            held_bytes: register(
+                &registry,
+                IntGauge::new(
+                    "pinakes_held_bytes",
+                    "Bytes that bodies and answers under way hold, of limits.held_bytes",
+                )?,
+            )?,
             open_tenants: register(&registry, IntGauge::new("pinakes_open_tenants", "Tenants open now")?)?,
             queue_depth: gauges(
                 &registry,
@@ -145,6 +153,7 @@ impl Metrics {
     /// The answer to `GET /metrics`, in Prometheus' text format.
     pub(crate) fn answer(&self, catalogue: &Catalogue) -> Response {
         self.look_at(&catalogue.statistics());
+        self.0.held_bytes.set(whole(catalogue.budget().held_bytes()));
         self.0.cpu_seconds.set(process::cpu_s());
         self.0.resident_bytes.set(process::resident_bytes());
         let (encoder, mut text) = (TextEncoder::new(), Vec::new());

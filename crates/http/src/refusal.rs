@@ -35,6 +35,12 @@ pub enum Refusal {
         /// The longest pause allowed.
         timeout_ms: u64,
     },
+    /// The client sends too slowly.
+    #[error("the body came too slowly; {least_bytes_s} bytes a second are expected on average")]
+    BodyTooSlow {
+        /// The least speed.
+        least_bytes_s: u64,
+    },
     /// The body ended early or its framing is wrong.
     #[error("the body could not be received: {0}")]
     BodyBroken(String),
@@ -58,6 +64,12 @@ pub enum Refusal {
     /// Two different tokens came with one request.
     #[error("the request carries two different tokens ({0}); send one")]
     TwoTokens(String),
+    /// The host is not named, or more than once.
+    #[error("a request names the host in one field Host, {n_found} were found")]
+    Host {
+        /// Fields of that name.
+        n_found: usize,
+    },
     /// No answer began in time.
     #[error("no answer after {timeout_ms} ms")]
     Timeout {
@@ -88,11 +100,13 @@ impl Refusal {
         match self {
             Self::NotFound { .. } => StatusCode::NOT_FOUND,
             Self::BodyTooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::BodyTimeout { .. } => StatusCode::REQUEST_TIMEOUT,
+            Self::BodyTimeout { .. } | Self::BodyTooSlow { .. } => StatusCode::REQUEST_TIMEOUT,
             Self::Encoding { .. } => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            Self::BodyBroken(_) | Self::Json(_) | Self::TenantHeader { .. } | Self::TwoTokens(_) => {
-                StatusCode::BAD_REQUEST
-            }
+            Self::BodyBroken(_)
+            | Self::Json(_)
+            | Self::TenantHeader { .. }
+            | Self::TwoTokens(_)
+            | Self::Host { .. } => StatusCode::BAD_REQUEST,
             Self::Timeout { .. } | Self::Draining => StatusCode::SERVICE_UNAVAILABLE,
             Self::Panic => StatusCode::INTERNAL_SERVER_ERROR,
             Self::Accounts(AccountsError::Store(error)) | Self::Store(error) => status_of_store(error),
@@ -159,6 +173,7 @@ pub fn status_of_store(error: &StoreError) -> StatusCode {
             StatusCode::BAD_REQUEST
         }
         StoreError::Busy { .. }
+        | StoreError::Crowded { .. }
         | StoreError::Closed
         | StoreError::TextBehind(_)
         | StoreError::Conflict(_)
@@ -173,7 +188,9 @@ pub fn status_of_store(error: &StoreError) -> StatusCode {
 /// Seconds after which what the store refused may work.
 pub fn retry_after_s(error: &StoreError) -> Option<u32> {
     match error {
-        StoreError::Busy { retry_after_s, .. } => Some(*retry_after_s),
+        StoreError::Busy { retry_after_s, .. } | StoreError::Crowded { retry_after_s, .. } => {
+            Some(*retry_after_s)
+        }
         StoreError::Closed
         | StoreError::TextBehind(_)
         | StoreError::Conflict(_)

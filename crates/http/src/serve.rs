@@ -135,8 +135,7 @@ async fn converse(
         tracing::debug!(%error, %peer, "no TCP_NODELAY");
     }
     let state = Arc::new(ConnectionState::new(peer));
-    let write_timeout = Duration::from_millis(shell.context.limits().body_timeout_ms);
-    let io = TokioIo::new(Connection::new(stream, Arc::clone(&state), write_timeout));
+    let io = TokioIo::new(Connection::new(stream, Arc::clone(&state), shell.context.limits()));
     let service = service_fn(|request| {
         let (shell, state) = (Arc::clone(&shell), Arc::clone(&state));
         async move { Ok::<_, Infallible>(shell.answer(request, &state).await) }

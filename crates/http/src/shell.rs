@@ -3,6 +3,7 @@
 //! request, and read more often than changed.
 
 use std::any::Any;
+use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::sync::Arc;
@@ -11,9 +12,10 @@ use std::time::{Duration, Instant};
 
 use axum::response::Response;
 use futures_util::FutureExt as _;
-use http::header::CONNECTION;
+use http::header::{CONNECTION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode};
 use hyper::body::Incoming;
+use pinakes_accounts::asked_from;
 use pinakes_store::{StoreError, Weight};
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
@@ -25,6 +27,7 @@ use crate::compress;
 use crate::connection::ConnectionState;
 use crate::context::Context;
 use crate::etag::Tagged;
+use crate::held::held;
 use crate::inflate::inflate;
 use crate::metrics::Metrics;
 use crate::mount::{Mount, MountFault, MountPoint, Mounts};
@@ -111,7 +114,8 @@ impl Shell {
         request: Request<Incoming>,
         connection: &Arc<ConnectionState>,
     ) -> Response {
-        let scope = RequestScope::new(Instant::now(), Arc::clone(connection));
+        let budget = self.context.catalogue().budget();
+        let scope = RequestScope::new(Instant::now(), Arc::clone(connection), budget);
         let request_id = self.request_ids.of(request.headers());
         let logged = self.access_log.is_on().then(|| Logged::of(&request));
         let mut response = self.routed(request, &scope, &request_id).await;
@@ -120,6 +124,7 @@ impl Shell {
         let (dialect, response_headers) = (response.dialect, response.answer.headers_mut());
         response_headers.insert(SERVER_TIMING, scope.server_timing(took));
         response_headers.insert(X_REQUEST_ID, request_id.clone());
+        guard(response_headers);
         if connection.is_to_linger() {
             response_headers.insert(CONNECTION, HeaderValue::from_static("close"));
         }
@@ -136,11 +141,17 @@ impl Shell {
         scope: &Arc<RequestScope>,
         id: &HeaderValue,
     ) -> Answered {
+        if let Some(refusal) = host_fault(&request) {
+            self.leave_unread(request, scope);
+            return Answered { dialect: OWN, answer: refusal.plain() };
+        }
         if let Some(answer) = self.own_route(&request, scope).await {
+            self.leave_unread(request, scope);
             return Answered { dialect: OWN, answer };
         }
         let Some(mount) = self.mounts.find(request.headers(), request.uri().path()) else {
             let path = request.uri().path().to_owned();
+            self.leave_unread(request, scope);
             return Answered { dialect: OWN, answer: Refusal::NotFound { path }.plain() };
         };
         let wish = compress::wish(request.headers());
@@ -148,6 +159,7 @@ impl Shell {
         if let Some(mut answer) = mount.cors.preflight(request.method(), request.headers()) {
             scope.set_route("preflight");
             mount.cors.put(request.headers(), answer.headers_mut());
+            self.leave_unread(request, scope);
             return Answered { dialect: mount.dialect, answer };
         }
         scope.set_entrance(mount.entrance);
@@ -166,6 +178,11 @@ impl Shell {
             mount.cors.put(&origin.headers, answer.headers_mut());
         }
         Answered { dialect: mount.dialect, answer }
+    }
+
+    /// Has the body of a request that nobody handles read away, so that the next request on the connection is found.
+    fn leave_unread(&self, request: Request<Incoming>, scope: &Arc<RequestScope>) {
+        drop(Watched::wrap(request.into_body(), scope, self.context.limits()));
     }
 
     /// The dialect's answer, or the dialect's way of saying that there is none.
@@ -189,13 +206,19 @@ impl Shell {
         if let Some(asked) = asked {
             request.extensions_mut().insert(AskedUri(asked));
         }
-        let request = match inflate(request.map(|body| Watched::wrap(body, scope))).await {
+        let (limits, budget) = (self.context.limits(), self.context.catalogue().budget());
+        let watched = request.map(|body| Watched::wrap(body, scope, limits));
+        let request = match inflate(watched, budget).await {
             Ok(request) => request,
             Err(refusal) => return (mount.refuse)(refusal),
         };
-        let work = Arc::clone(scope).run(mount.router.clone().oneshot(request));
+        let handled = Arc::clone(scope).run(mount.router.clone().oneshot(request));
+        let address = scope.peer().map_or(IpAddr::from([0; 4]), |it| it.ip());
+        let work = asked_from(address, handled);
         match self.in_time(AssertUnwindSafe(work).catch_unwind(), scope).await {
-            Some(Ok(Ok(answer))) => answer,
+            Some(Ok(Ok(answer))) => {
+                held(answer, budget).unwrap_or_else(|crowded| (mount.refuse)(Refusal::Store(crowded)))
+            }
             Some(Ok(Err(never))) => match never {},
             Some(Err(panic)) => {
                 self.metrics.count_panic();
@@ -203,7 +226,7 @@ impl Shell {
                 tracing::error!(request_id = ?id, route = scope.route(), reason, "a handler panicked");
                 (mount.refuse)(Refusal::Panic)
             }
-            None => (mount.refuse)(Refusal::Timeout { timeout_ms: self.context.limits().request_timeout_ms }),
+            None => (mount.refuse)(Refusal::Timeout { timeout_ms: limits.request_timeout_ms }),
         }
     }
 
@@ -291,6 +314,27 @@ impl Shell {
         Ok(())
     }
 }
+
+/// What is wrong with the naming of the host; HTTP/1.1 asks for one field (RFC 9112, section 3.2).
+fn host_fault(request: &Request<Incoming>) -> Option<Refusal> {
+    let n_found = request.headers().get_all(http::header::HOST).iter().count();
+    let is_right = n_found == 1 || (n_found == 0 && request.version() < http::Version::HTTP_11);
+    (!is_right).then_some(Refusal::Host { n_found })
+}
+
+/// Tells browsers to take an answer for nothing but what it says it is: data is neither run nor framed.
+fn guard(headers: &mut HeaderMap) {
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    let is_page = |it: &HeaderValue| it.as_bytes().starts_with(b"text/html");
+    let policy = if headers.get(CONTENT_TYPE).is_some_and(is_page) { OF_PAGES } else { OF_DATA };
+    headers.entry(CONTENT_SECURITY_POLICY).or_insert(HeaderValue::from_static(policy));
+}
+
+/// What data may do in a browser.
+const OF_DATA: &str = "default-src 'none'; frame-ancestors 'none'";
+/// What our pages may do: their own script and style, requests to this server.
+const OF_PAGES: &str = "default-src 'none'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; \
+    img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
 /// An answer and whose it is.
 struct Answered {

@@ -7,12 +7,13 @@ use std::cell::Cell;
 use std::fmt::Write as _;
 use std::future::Future;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::extract::MatchedPath;
 use http::HeaderValue;
+use pinakes_store::{Budget, Held, StoreError};
 
 use crate::connection::ConnectionState;
 use crate::entrance::Entrance;
@@ -71,6 +72,11 @@ pub struct RequestScope {
     tenant: OnceLock<Box<str>>,
     connection: Arc<ConnectionState>,
     entrance: OnceLock<Entrance>,
+    budget: Budget,
+    /// What the body holds until the request is answered.
+    held: Mutex<Held>,
+    /// The client sends its body too slowly.
+    is_slow: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -80,7 +86,7 @@ enum Route {
 }
 
 impl RequestScope {
-    pub(crate) fn new(started: Instant, connection: Arc<ConnectionState>) -> Arc<Self> {
+    pub(crate) fn new(started: Instant, connection: Arc<ConnectionState>, budget: &Budget) -> Arc<Self> {
         Arc::new(Self {
             started,
             stages_ns: Default::default(),
@@ -90,6 +96,9 @@ impl RequestScope {
             tenant: OnceLock::new(),
             connection,
             entrance: OnceLock::new(),
+            budget: budget.clone(),
+            held: Mutex::new(budget.nothing()),
+            is_slow: AtomicBool::new(false),
         })
     }
 
@@ -106,6 +115,25 @@ impl RequestScope {
     /// When the request's head had arrived.
     pub fn started(&self) -> Instant {
         self.started
+    }
+
+    /// Counts bytes that the request holds until it is answered, waiting a moment for others to give some back.
+    ///
+    /// Errors: [`StoreError::Crowded`].
+    pub(crate) async fn hold(&self, bytes: u64) -> Result<(), StoreError> {
+        let mut more = self.budget.nothing();
+        more.grow(bytes).await?;
+        self.held.lock().unwrap_or_else(PoisonError::into_inner).absorb(more);
+        Ok(())
+    }
+
+    pub(crate) fn note_slow(&self) {
+        self.is_slow.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the body was given up because its client is too slow.
+    pub(crate) fn is_slow(&self) -> bool {
+        self.is_slow.load(Ordering::Relaxed)
     }
 
     /// Adds to a stage.
@@ -248,7 +276,7 @@ mod tests {
     #[tokio::test]
     async fn stages_add_up_inside_a_request_only() {
         record(Stage::Store, Duration::from_secs(1));
-        let scope = RequestScope::new(Instant::now(), Arc::default());
+        let scope = RequestScope::new(Instant::now(), Arc::default(), &Budget::new(1 << 20));
         let inside = Arc::clone(&scope);
         inside
             .run(async {

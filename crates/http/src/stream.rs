@@ -9,7 +9,7 @@ use std::time::Duration;
 use axum::body::Body;
 use bytes::{Bytes, BytesMut};
 use futures_util::Stream;
-use pinakes_store::{Limits, StoreError, View, Weight};
+use pinakes_store::{Limits, ScanPlace, StoreError, View};
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
@@ -21,6 +21,10 @@ use crate::stages::{self, Stage};
 const PIECE_BYTES: usize = 64 << 10;
 /// Pieces that may wait for the client.
 const PIECES: usize = 8;
+/// How long a client may make an answer wait that keeps its place among the scans.
+const SOON: Duration = Duration::from_millis(10);
+/// How long it may when no more answers may wait without a place.
+const CROWDED: Duration = Duration::from_secs(1);
 
 /// The client has gone, or has stopped reading, or the read began anew after bytes were sent: stop producing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +43,7 @@ pub struct Sink {
     pieces: mpsc::Sender<Piece>,
     runtime: Handle,
     timeout: Duration,
+    place: ScanPlace,
     state: SinkState,
 }
 
@@ -83,9 +88,25 @@ impl Sink {
         if sent { Ok(()) } else { Err(Gone) }
     }
 
-    fn wait_and_send(&self, piece: Piece) -> bool {
-        let sent = async { timeout(self.timeout, self.pieces.send(piece)).await };
-        matches!(self.runtime.block_on(sent), Ok(Ok(())))
+    /// Waits for the client: a moment with the place that others wait for, then without it. A client that is slower
+    /// than its connection allows is cut off there ([`Limits::least_speed_bytes_s`]), which closes the channel.
+    fn wait_and_send(&mut self, piece: Piece) -> bool {
+        let (runtime, pieces, place, patience) =
+            (self.runtime.clone(), &self.pieces, &mut self.place, self.timeout);
+        runtime.block_on(async move {
+            let room = match timeout(SOON, pieces.reserve()).await {
+                Ok(room) => room,
+                Err(_) => {
+                    let patience = if place.leave() { patience } else { CROWDED.min(patience) };
+                    let Ok(room) = timeout(patience, pieces.reserve()).await else { return false };
+                    if room.is_ok() && place.take_again().await.is_err() {
+                        return false;
+                    }
+                    room
+                }
+            };
+            room.map(|room| room.send(piece)).is_ok()
+        })
     }
 
     /// Runs the producer once. Gives the whole answer if it is short and nothing was sent of it.
@@ -118,8 +139,8 @@ impl Db {
     /// does not take a part for the whole. A short answer gets a `Content-Length`. The producer may run again
     /// as long as nothing was sent; it stops when [`Sink::push`] says [`Gone`] (return `Ok` then).
     ///
-    /// Bounds: 8 pieces of 64 KiB; [`Limits::scans`]; [`Limits::body_timeout_ms`] for a client that stops
-    /// reading.
+    /// Bounds: 8 pieces of 64 KiB; [`Limits::scans`] for those that are not waiting for their client, and
+    /// [`Limits::slow_streams`] for those that are; [`Limits::body_timeout_ms`] for a client that stops reading.
     pub async fn stream<E>(
         &self,
         limits: &Limits,
@@ -135,13 +156,14 @@ impl Db {
             pieces,
             runtime: Handle::current(),
             timeout: Duration::from_millis(limits.body_timeout_ms),
+            place: self.tenant().scan_place().await?,
             state: SinkState::Unsent,
         };
         let tenant = self.tenant().clone();
         tokio::spawn(async move {
             let read = move |view: &mut View<'_>| sink.run(|sink| produce(view, sink));
             // Who asked may have gone; then an early outcome is for nobody.
-            match tenant.read(Weight::Scan, read).await {
+            match tenant.read_placed(read).await {
                 Ok(None) => {}
                 Ok(Some(whole)) => drop(outcome.send(Ok(whole))),
                 Err(error) => {

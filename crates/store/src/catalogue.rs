@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Semaphore;
 
+use crate::budget::Budget;
 use crate::classes::Classes;
 use crate::postgres::Cluster;
 use crate::session::Flavour;
@@ -69,6 +70,8 @@ struct Everything {
     limits: Limits,
     scans: Arc<Semaphore>,
     points: Arc<Semaphore>,
+    budget: Budget,
+    parking: Arc<Semaphore>,
     open: Mutex<HashMap<String, Arc<Slot>>>,
     clock: AtomicU64,
 }
@@ -184,6 +187,8 @@ impl Catalogue {
             kinds,
             scans: Arc::new(Semaphore::new(limits.scans)),
             points: Arc::new(Semaphore::new(limits.database_sessions)),
+            budget: Budget::new(limits.held_bytes),
+            parking: Arc::new(Semaphore::new(limits.slow_streams)),
             limits,
             open: Mutex::default(),
             clock: AtomicU64::new(0),
@@ -193,6 +198,11 @@ impl Catalogue {
     /// The bounds it was opened with.
     pub fn limits(&self) -> &Limits {
         &self.0.limits
+    }
+
+    /// What the requests of this server may hold at once.
+    pub fn budget(&self) -> &Budget {
+        &self.0.budget
     }
 
     /// A tenant by name, opened if need be.
@@ -349,6 +359,7 @@ impl Catalogue {
             classes: Classes::new(),
             side,
             limits: self.0.limits.clone(),
+            budget: self.0.budget.clone(),
         };
         let engine = match self.0.place_of(name) {
             Place::Folder(folder) => {
@@ -360,8 +371,9 @@ impl Catalogue {
             }
         };
         let (scans, points) = (self.0.scans.clone(), self.0.points.clone());
+        let parking = self.0.parking.clone();
         let read_timeout_ms = self.0.limits.read_timeout_ms;
-        Ok(Tenant(Arc::new(Inner { name: name.to_owned(), engine, scans, points, read_timeout_ms })))
+        Ok(Tenant(Arc::new(Inner { name: name.to_owned(), engine, scans, points, parking, read_timeout_ms })))
     }
 
     /// Closes idle tenants beyond the bound; those in use stay open, however many they are.

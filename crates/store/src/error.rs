@@ -29,6 +29,16 @@ pub enum StoreError {
         /// Seconds after which a retry makes sense.
         retry_after_s: u32,
     },
+    /// The requests under way hold as many bytes as they may together; try again after `retry_after_s` seconds.
+    #[error(
+        "the requests under way hold {held_bytes} bytes, as many as limits.held_bytes allows; try again in {retry_after_s} s"
+    )]
+    Crowded {
+        /// The bound, in bytes.
+        held_bytes: u64,
+        /// Seconds after which a retry makes sense.
+        retry_after_s: u32,
+    },
     /// The tenant does not exist.
     #[error("no tenant named {0:?}; `pinakes tenant list` shows those that exist")]
     UnknownTenant(String),

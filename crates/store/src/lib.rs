@@ -25,6 +25,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod budget;
 mod catalogue;
 mod check;
 mod classes;
@@ -41,6 +42,7 @@ mod limits;
 mod marks;
 mod narrow;
 mod pace;
+mod places;
 mod plan;
 mod postgres;
 mod query;
@@ -59,6 +61,7 @@ mod txn;
 mod view;
 mod whole_lists;
 
+pub use budget::{Budget, Held};
 pub use catalogue::{Catalogue, Location, TenantInfo};
 pub use copy::{Copied, CopiedKind, CopyProgress, CopyStage, copy_catalogue, copy_tenant};
 pub use document::{Document, Part};
@@ -68,6 +71,7 @@ pub use fold::fold;
 pub use kind::{Arity, Column, Counts, Facet, Identifier, Index, Kind, Link, Text, Type, Uniqueness};
 pub use leases::{Heartbeat, Lease, QueuedJob};
 pub use limits::Limits;
+pub use places::ScanPlace;
 pub use query::{Direction, End, Expr, FacetCount, Order, Path, Pattern, Query, TextQuery, Value};
 pub use record::{Change, Class, ListId, Record};
 pub use tenant::{Tenant, TenantStats, Weight, WriteTimes};

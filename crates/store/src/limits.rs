@@ -28,6 +28,17 @@ pub struct Limits {
     pub drain_timeout_ms: u64,
     /// Deepest nesting of a JSON body or filter (100 levels). Beyond: 400.
     pub json_depth: usize,
+    /// Bytes that the bodies and answers of all requests hold at once (1 GiB). Beyond: 503 with `Retry-After`. What a
+    /// request holds up to 16 KiB is not counted: `connections` bounds that.
+    pub held_bytes: u64,
+    /// How many bytes a second a client sends or takes at least, on average after `body_timeout_ms` (4 KiB). Below: 408
+    /// for a body, the end of the connection for an answer.
+    pub least_speed_bytes_s: u64,
+    /// How long a body or an answer may wait for its client altogether, in milliseconds (1 h).
+    pub transfer_timeout_ms: u64,
+    /// Streamed answers that wait for slow clients without a place among the `scans` (128). Beyond: the connection of
+    /// one that makes an answer wait for a second is ended.
+    pub slow_streams: usize,
     /// Rows that one list answer may hold (1,000,000).
     pub page_rows: u64,
     /// Bytes of bodies that a list answer collects before it is sent, in bytes (256 MiB). Beyond: an error that asks for a smaller page.
@@ -72,6 +83,11 @@ pub struct Limits {
     pub password_checks: usize,
     /// Password checks that may wait for those (256). Beyond: 503 with `Retry-After`.
     pub password_queue: usize,
+    /// Of those, how many may be for one account (8), and how many from one address (128; of IPv6 one network of 64 bits).
+    /// Beyond: 503 with `Retry-After`, for that account or address alone.
+    pub password_queue_account: usize,
+    /// See `password_queue_account`.
+    pub password_queue_address: usize,
 }
 
 impl Default for Limits {
@@ -87,6 +103,10 @@ impl Default for Limits {
             connections: 20_000,
             drain_timeout_ms: 30_000,
             json_depth: 100,
+            held_bytes: 1 << 30,
+            least_speed_bytes_s: 4 << 10,
+            transfer_timeout_ms: 3_600_000,
+            slow_streams: 128,
             page_rows: 1_000_000,
             page_bytes: 256 << 20,
             write_queue: 4_096,
@@ -107,6 +127,8 @@ impl Default for Limits {
             cached_callers: 10_000,
             password_checks: 2,
             password_queue: 256,
+            password_queue_account: 8,
+            password_queue_address: 128,
         }
     }
 }

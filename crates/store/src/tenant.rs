@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{Semaphore, oneshot};
 
+use crate::places::ScanPlace;
 use crate::postgres::{Postgres, aside};
 use crate::sqlite::Sqlite;
 
@@ -44,6 +45,8 @@ pub(crate) struct Inner {
     pub(crate) scans: Arc<Semaphore>,
     /// Point reads that a database is asked for at once.
     pub(crate) points: Arc<Semaphore>,
+    /// Answers that wait for slow clients without a place among the scans.
+    pub(crate) parking: Arc<Semaphore>,
     pub(crate) read_timeout_ms: u64,
 }
 
@@ -104,6 +107,28 @@ impl Tenant {
         let _permit = permits.acquire().await.map_err(|_| StoreError::Closed)?;
         let tenant = self.clone();
         tokio::task::spawn_blocking(move || tenant.read_for(weight, timeout, &mut closure))
+            .await
+            .unwrap_or_else(|_| Err(StoreError::Panicked.into()))
+    }
+
+    /// A place among the scans that run at once, for [`Tenant::read_placed`].
+    pub async fn scan_place(&self) -> Result<ScanPlace> {
+        ScanPlace::take(self.0.scans.clone(), self.0.parking.clone()).await
+    }
+
+    /// Runs a closure on a snapshot, on a reading thread, for as long as it takes: its caller has a place for it, which
+    /// it leaves while it waits for somebody.
+    pub async fn read_placed<R, E>(
+        &self,
+        mut closure: impl FnMut(&mut View<'_>) -> Result<R, E> + Send + 'static,
+    ) -> Result<R, E>
+    where
+        R: Send + 'static,
+        E: From<StoreError> + Send + 'static,
+    {
+        let timeout = Duration::from_millis(self.0.read_timeout_ms);
+        let tenant = self.clone();
+        tokio::task::spawn_blocking(move || tenant.read_for(Weight::Scan, timeout, &mut closure))
             .await
             .unwrap_or_else(|_| Err(StoreError::Panicked.into()))
     }

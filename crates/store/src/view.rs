@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
+use crate::budget::Budget;
 use crate::classes::Classes;
 use crate::counters::CHANGES;
 use crate::identifiers;
@@ -22,6 +23,9 @@ const STEP_RECORDS: usize = 256;
 pub(crate) const STEP_CHUNKS: u32 = 8;
 /// Keys held at once when a query asks for everything in insertion order.
 const STEP_KEYS: u64 = 16_384;
+
+/// Bytes of a list under way that are not counted yet.
+const HELD_STEP_BYTES: u64 = 256 << 10;
 
 /// Changes below this number are all visible: no transaction that may still commit has a smaller one.
 const HORIZON: &str = "pg_snapshot_xmin(pg_current_snapshot())::text::bigint";
@@ -43,6 +47,7 @@ pub(crate) struct Shared {
     /// The session that stores classes, in the engine that has one.
     pub(crate) side: Option<Side>,
     pub(crate) limits: Limits,
+    pub(crate) budget: Budget,
 }
 
 /// A snapshot: what it reads does not change while it lives.
@@ -88,16 +93,23 @@ impl<'a> View<'a> {
 
     /// The records of a query, collected.
     ///
-    /// Errors: more rows or bytes than [`Limits::page_rows`] and [`Limits::page_bytes`] allow.
+    /// Errors: more rows or bytes than [`Limits::page_rows`] and [`Limits::page_bytes`] allow, or than all requests
+    /// together may hold ([`Limits::held_bytes`]).
     pub fn find(&mut self, kind: &'static Kind, query: &Query) -> Result<Vec<Record>> {
         let limits = self.shared.limits.clone();
         let (mut list, mut n_bytes, mut is_over) = (Vec::new(), 0_u64, false);
+        let (mut held, mut n_held, mut crowded) = (self.shared.budget.nothing(), 0, Ok(()));
         self.for_each(kind, query, |record| {
             n_bytes += record.body.len() as u64;
             is_over = limits.page_bytes < n_bytes || limits.page_rows <= list.len() as u64;
             list.push(record);
-            if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            if n_held + HELD_STEP_BYTES < n_bytes {
+                n_held += HELD_STEP_BYTES;
+                crowded = held.try_grow(HELD_STEP_BYTES);
+            }
+            if is_over || crowded.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
+        crowded?;
         if is_over {
             return Err(StoreError::Query(format!(
                 "the page holds more than {} rows or {} bytes; ask for fewer with a limit",

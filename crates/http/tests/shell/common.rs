@@ -81,6 +81,23 @@ impl Server {
         Ok(Self { address, entered, release, stop, served, _folder: folder })
     }
 
+    /// Waits until a metric is as expected.
+    pub(crate) async fn until_metric(&self, name: &str, is_so: impl Fn(f64) -> bool) -> Outcome {
+        let until = tokio::time::Instant::now() + PATIENCE;
+        loop {
+            let metrics = self.get("/metrics").await?;
+            let line = metrics.lines().find_map(|it| it.strip_prefix(name)?.strip_prefix(' '));
+            let value = line.ok_or("no such metric")?.parse()?;
+            if is_so(value) {
+                return Ok(());
+            }
+            if until < tokio::time::Instant::now() {
+                return Err(format!("{name} is {value}").into());
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+
     /// Begins to drain; the outcome comes when that is done.
     pub(crate) fn stop(self) -> JoinHandle<Drained> {
         let _ = self.stop.send(());
@@ -115,6 +132,11 @@ impl Client {
             Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
             _ => Ok(()),
         }
+    }
+
+    /// Whether something to read comes within a time.
+    pub(crate) async fn has_answer(&self, within: Duration) -> bool {
+        timeout(within, self.0.readable()).await.is_ok()
     }
 
     /// Reads until the server closes.

@@ -2,4 +2,5 @@
 
 mod common;
 mod exchanges;
+mod patience;
 mod serving;

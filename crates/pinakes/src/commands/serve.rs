@@ -189,7 +189,8 @@ fn testing(wanted: bool, listen: SocketAddr) -> anyhow::Result<Testing> {
 fn runtime(config: &Config) -> anyhow::Result<Runtime> {
     let n_cores = available_parallelism().map_or(1, usize::from);
     let n_threads = if config.server.threads == 0 { n_cores } else { config.server.threads };
-    let n_blocking = config.limits.scans + config.limits.password_checks + SPARE_BLOCKING_THREADS;
+    let limits = &config.limits;
+    let n_blocking = limits.scans + limits.slow_streams + limits.password_checks + SPARE_BLOCKING_THREADS;
     let built = Builder::new_multi_thread()
         .worker_threads(n_threads)
         .max_blocking_threads(n_blocking)
