@@ -174,6 +174,9 @@ pub fn status_of_store(error: &StoreError) -> StatusCode {
         }
         StoreError::Busy { .. }
         | StoreError::Crowded { .. }
+        | StoreError::Halted(_)
+        | StoreError::NotFlushed(_)
+        | StoreError::Commit(_)
         | StoreError::Closed
         | StoreError::TextBehind(_)
         | StoreError::Conflict(_)

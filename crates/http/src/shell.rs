@@ -280,6 +280,9 @@ impl Shell {
         } else {
             let tried = async {
                 self.try_store().await.map_err(|error| format!("the store: {error}"))?;
+                if let Some(failure) = self.context.catalogue().failure() {
+                    return Err(format!("the store: {}", StoreError::Halted(failure)));
+                }
                 self.context.blobs().probe().await.map_err(|error| format!("the files: {error}"))
             };
             let timeout_ms = self.context.limits().ready_timeout_ms;

@@ -346,6 +346,12 @@ impl Catalogue {
         tenants.map(|tenant| tenant.statistics()).collect()
     }
 
+    /// Why a tenant that is open writes nothing any more, if that is so; see [`Tenant::failure`].
+    pub fn failure(&self) -> Option<String> {
+        let slots: Vec<Arc<Slot>> = self.lock().values().cloned().collect();
+        slots.iter().find_map(|slot| slot.tenant.try_lock().ok()?.as_ref()?.failure())
+    }
+
     /// Lets go of all tenants: each is closed, its queue finished, when its last user is done.
     pub fn close(&self) {
         let all: Vec<Arc<Slot>> = self.lock().drain().map(|(_, slot)| slot).collect();
@@ -385,7 +391,9 @@ impl Catalogue {
         slots.sort_unstable_by_key(|slot| slot.last_use.load(Ordering::Relaxed));
         let idle = slots.iter().filter_map(|slot| {
             let mut opened = slot.tenant.try_lock().ok()?;
-            let is_idle = opened.as_ref().is_some_and(|it| Arc::strong_count(&it.0) == 1);
+            // One that may not write any more must not come back as one that may.
+            let is_idle =
+                opened.as_ref().is_some_and(|it| Arc::strong_count(&it.0) == 1 && it.failure().is_none());
             if is_idle { opened.take() } else { None }
         });
         idle.take(n_over).for_each(drop);

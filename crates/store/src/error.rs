@@ -93,6 +93,11 @@ pub enum StoreError {
         "the disk did not take the log: {0}; whether this write is kept shows when the server is started anew, and nothing is written until then"
     )]
     NotFlushed(String),
+    /// Nothing is written any more, since the log could not be flushed: what is on disk is not known.
+    #[error(
+        "nothing is written any more, because the log could not be flushed before ({0}); start the server anew"
+    )]
+    Halted(String),
     /// The closure of a write panicked; nothing of it was kept.
     #[error("a write stopped by an internal fault; nothing of it was kept")]
     Panicked,

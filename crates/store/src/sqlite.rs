@@ -8,6 +8,8 @@
 
 mod flush;
 mod keeper;
+#[cfg(test)]
+mod power;
 mod queue;
 mod writer;
 
@@ -66,6 +68,15 @@ struct Reader {
 impl Sqlite {
     /// Opens the file, which must exist, brings its tables to the declared kinds and starts its threads.
     pub(crate) fn open(path: &Path, shared: Arc<Shared>) -> Result<Self> {
+        Self::open_with(path, shared, Flusher::open)
+    }
+
+    /// The same with a flusher of the caller's.
+    fn open_with(
+        path: &Path,
+        shared: Arc<Shared>,
+        flusher: impl FnOnce(&Path, Arc<Queue>, Arc<Statistics>) -> Result<Flusher>,
+    ) -> Result<Self> {
         let connection = connect(path, &shared.limits)?;
         let cache_kib = i64::from(shared.limits.page_cache_kib) * WRITER_CACHES;
         connection.pragma_update(None, "cache_size", -cache_kib)?;
@@ -77,7 +88,7 @@ impl Sqlite {
         connection.pragma_update(None, "synchronous", "NORMAL")?;
         let statistics = Arc::new(Statistics::default());
         let (queue, keeper) = (Arc::new(Queue::new(shared.limits.write_queue)), Arc::new(Keeper::default()));
-        let flusher = Flusher::open(path, queue.clone(), statistics.clone())?;
+        let mut flusher = flusher(path, queue.clone(), statistics.clone())?;
         let mut log_connection = connect(path, &shared.limits)?;
         let log_bytes = shared.limits.log_bytes;
         let (committed, batches) = mpsc::channel();
@@ -157,6 +168,11 @@ impl Sqlite {
         })
     }
 
+    /// Why nothing is written any more, if that is so.
+    pub(crate) fn failure(&self) -> Option<String> {
+        self.queue.failure()
+    }
+
     pub(crate) fn limits(&self) -> &Limits {
         &self.shared.limits
     }
@@ -229,6 +245,19 @@ impl Drop for Sqlite {
                 tracing::error!(path = %self.path.display(), "a thread of the store stopped by an internal fault");
             }
         }
+        if self.queue.failure().is_some() {
+            let readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
+            readers.iter().for_each(|it| keep_log(&it.connection));
+        }
+    }
+}
+
+/// Has the engine leave the log as it is when this connection is the last to close: after a flush that failed, nothing of
+/// it may be taken for kept and written back.
+fn keep_log(connection: &Connection) {
+    let kept = connection.set_db_config(rusqlite::config::DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
+    if let Err(error) = kept {
+        tracing::error!(%error, "the log may be written back although it could not be flushed");
     }
 }
 

@@ -300,6 +300,14 @@ impl Tenant {
         self.engine_statistics().queue_depth.load(Ordering::Relaxed)
     }
 
+    /// Why nothing is written any more, if that is so: a flush of the log failed. Until the process ends.
+    pub fn failure(&self) -> Option<String> {
+        match &self.0.engine {
+            Engine::Sqlite(engine) => engine.failure(),
+            Engine::Postgres(_) => None,
+        }
+    }
+
     /// Figures for monitoring.
     pub fn statistics(&self) -> TenantStats {
         let it = self.engine_statistics();

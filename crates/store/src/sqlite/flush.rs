@@ -5,6 +5,7 @@
 //! runs the next batch.
 
 use std::fs::File;
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
@@ -46,7 +47,8 @@ pub(super) struct Committed {
 
 /// The thread that has batches flushed, in their order; those that wait share a flush.
 pub(super) struct Flusher {
-    log: File,
+    /// Has what is in the log on disk when it returns.
+    sync: Box<dyn FnMut() -> io::Result<()> + Send>,
     queue: Arc<Queue>,
     statistics: Arc<Statistics>,
 }
@@ -56,18 +58,27 @@ impl Flusher {
     pub(super) fn open(path: &Path, queue: Arc<Queue>, statistics: Arc<Statistics>) -> Result<Self> {
         let log = format!("{}-wal", path.display());
         match File::options().read(true).write(true).open(&log) {
-            Ok(file) => Ok(Self { log: file, queue, statistics }),
+            Ok(file) => Ok(Self::with(move || file.sync_data(), queue, statistics)),
             Err(source) => Err(StoreError::Io { path: log, source }),
         }
     }
 
+    /// With another way to the disk.
+    pub(super) fn with(
+        sync: impl FnMut() -> io::Result<()> + Send + 'static,
+        queue: Arc<Queue>,
+        statistics: Arc<Statistics>,
+    ) -> Self {
+        Self { sync: Box::new(sync), queue, statistics }
+    }
+
     /// Works until no batch can come any more.
-    pub(super) fn run(&self, batches: &Receiver<Committed>) {
+    pub(super) fn run(&mut self, batches: &Receiver<Committed>) {
         while let Ok(first) = batches.recv() {
             let mut batches: Vec<Committed> = std::iter::once(first).chain(batches.try_iter()).collect();
             // After a flush that failed, nobody knows what of the log is on disk: a later one proves nothing.
             let failure = self.queue.failure().or_else(|| {
-                let error = self.log.sync_data().err()?;
+                let error = (self.sync)().err()?;
                 tracing::error!(%error, "the log could not be flushed; nothing is written any more");
                 Some(error.to_string())
             });
@@ -84,9 +95,9 @@ impl Flusher {
 }
 
 impl Drop for Flusher {
-    /// Nobody waits for a flusher that is gone.
+    /// Nobody waits for a flusher that is gone. One that was told to end has done all its work.
     fn drop(&mut self) {
-        self.queue.flushed(usize::MAX, Some(FLUSHER_GONE));
+        self.queue.flushed(usize::MAX, std::thread::panicking().then_some(FLUSHER_GONE));
     }
 }
 
@@ -130,7 +141,7 @@ pub(super) mod tests {
     fn answers(path: &str) -> (Vec<Option<String>>, Option<String>) {
         let queue = Arc::new(Queue::new(1));
         let log = File::options().write(true).open(path).unwrap();
-        let flusher = Flusher { log, queue: queue.clone(), statistics: Arc::default() };
+        let mut flusher = Flusher::with(move || log.sync_data(), queue.clone(), Arc::default());
         let (answer, given) = mpsc::channel();
         for _ in 0..2 {
             let (job, started) = (Box::new(Answered(answer.clone())), Instant::now());

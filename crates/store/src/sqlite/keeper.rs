@@ -6,7 +6,7 @@ use std::time::Duration;
 use rusqlite::Connection;
 
 use super::queue::Queue;
-use super::{LOCK_TIMEOUT, wait_for_locks};
+use super::{LOCK_TIMEOUT, keep_log, wait_for_locks};
 use crate::Result;
 
 /// How often the keeper looks at the log's size at most.
@@ -61,8 +61,8 @@ impl Keeper {
             } else {
                 self.changed.wait_while(state, has_nothing_to_do).unwrap_or_else(PoisonError::into_inner)
             };
-            if state.is_closing {
-                return;
+            if state.is_closing || queue.failure().is_some() {
+                break;
             }
             let is_quiet = !std::mem::take(&mut state.has_commits);
             drop(state);
@@ -78,6 +78,9 @@ impl Keeper {
             let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
             let wait = self.changed.wait_timeout_while(state, KEEPER_PAUSE, |state| !state.is_closing);
             drop(wait.unwrap_or_else(PoisonError::into_inner));
+        }
+        if queue.failure().is_some() {
+            keep_log(connection);
         }
     }
 }

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection;
 
 use super::flush::{Committed, FLUSHER_GONE, Part};
+use super::keep_log;
 use super::keeper::Keeper;
 use super::queue::{Begun, Queue};
 use crate::classes::StoredClasses;
@@ -85,10 +86,14 @@ impl Writer {
                     self.batch(first);
                     self.text_due = true;
                 }
+                Begun::Idle if self.queue.failure().is_some() => self.text_due = false,
                 Begun::Idle => self.advance_text(),
                 Begun::Closed => break,
             }
             self.queue.end();
+        }
+        if self.queue.failure().is_some() {
+            return keep_log(&self.connection);
         }
         if let Err(error) = self.end_loads() {
             tracing::warn!(%error, "counts of a bulk load could not be written; they are made at the next start");
@@ -113,8 +118,7 @@ impl Writer {
     fn batch(&mut self, first: Box<dyn Job>) {
         if let Some(failure) = self.queue.failure() {
             self.statistics.queue_depth.fetch_sub(1, Ordering::Relaxed);
-            let reason = format!("the log could not be flushed before ({failure}); start the server anew");
-            return first.finish(Some(StoreError::Commit(reason)), WriteTimes::default());
+            return first.finish(Some(StoreError::Halted(failure)), WriteTimes::default());
         }
         let mut parts = Vec::new();
         let mut classes = std::mem::take(&mut self.classes);
@@ -145,9 +149,13 @@ impl Writer {
                     }
                 }
                 self.statistics.note_batch(parts.len(), began.elapsed());
-                let failure = error.to_string();
+                tracing::error!(%error, n_writes = parts.len(), "a batch of writes could not be committed");
                 for part in parts {
-                    part.finish(Some(StoreError::Commit(failure.clone())), began.elapsed());
+                    let error = match &error {
+                        StoreError::Full(what) => StoreError::Full(what.clone()),
+                        other => StoreError::Commit(other.to_string()),
+                    };
+                    part.finish(Some(error), began.elapsed());
                 }
             }
         }
@@ -296,7 +304,7 @@ impl Writer {
     /// takes each as a segment of its own and merges them later.
     fn bound_text_lag(&self) {
         // A bulk load into an empty kind leaves this index to the time after it, as it does the others.
-        if !self.put_off.is_empty() {
+        if !self.put_off.is_empty() || self.queue.failure().is_some() {
             return;
         }
         if let Err(error) = self.try_bound_text_lag() {
