@@ -15,6 +15,7 @@ use serde_json::{Map, Value};
 use crate::asker::{self, Asker};
 use crate::blocks::Registry;
 use crate::error::ApiError;
+use crate::feedback::Feedback;
 use crate::ids::{Ids, Ranges};
 use crate::query::Query;
 use crate::registry::Registries;
@@ -30,6 +31,8 @@ pub struct Dataverse {
     pub settings: Arc<Settings>,
     ranges: Ranges,
     registries: Registries,
+    /// How often who sent feedback.
+    pub(crate) feedback: Feedback,
     /// Where passwords of new users are hashed.
     checks: PasswordChecks,
     /// Tenants that were found to hold what a new server must have.
@@ -46,6 +49,7 @@ impl Dataverse {
             settings,
             ranges: Ranges::default(),
             registries: Registries::default(),
+            feedback: Feedback::default(),
             checks,
             prepared: Arc::default(),
         }

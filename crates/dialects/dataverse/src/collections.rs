@@ -1,5 +1,6 @@
 //! Collections, which the original calls dataverses: `/api/dataverses` (section 2 of the contract).
 
+pub(crate) mod fair;
 pub(crate) mod people;
 pub(crate) mod publication;
 pub(crate) mod show;
@@ -197,6 +198,9 @@ pub(crate) fn is_visible(
     asker: &Asker,
     collection: &Collection,
 ) -> Result<bool, ApiError> {
+    if fair::is_kept_from(view, asker, collection)? {
+        return Ok(false);
+    }
     Ok(collection.is_released()
         || permissions::may(view, asker, collection.place(), Permission::ViewUnpublishedDataverse)?)
 }
@@ -207,6 +211,10 @@ pub(crate) fn require_visible(
     asker: &Asker,
     collection: &Collection,
 ) -> Result<(), ApiError> {
+    if fair::is_kept_from(view, asker, collection)? {
+        let alias = &collection.alias;
+        return Err(ApiError::not_found(format!("Can't find dataverse with identifier='{alias}'")));
+    }
     if is_visible(view, asker, collection)? { Ok(()) } else { Err(permissions::refusal(asker)) }
 }
 
@@ -219,4 +227,5 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .with(people::routes)
         .with(publication::routes)
         .with(storage::routes)
+        .with(fair::routes)
 }

@@ -39,6 +39,7 @@ pub(crate) static DATASET: Kind = Kind {
         Column::one("pid", Type::Folded),
         Column::one("owner", Type::Integer),
         Column::one("creator", Type::Integer),
+        Column::one("guestbook", Type::Integer),
         Column::one("publicationDate", Type::Text),
         Column::one("isLocked", Type::Boolean),
     ],
@@ -46,6 +47,7 @@ pub(crate) static DATASET: Kind = Kind {
         Index::unique(&["pid"]),
         Index::on(&["owner"]),
         Index::on(&["creator"]),
+        Index::on(&["guestbook"]),
         Index::on(&["isLocked"]),
     ],
     identifiers: &[Identifier { scheme: "doi", path: "doi" }],
@@ -326,4 +328,18 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .with(moving::routes)
         .with(storage::routes)
         .with(curation::routes)
+        .with(compare::routes)
+}
+
+/// Refuses a dataset of a collection that is kept from the caller, as if it were not there. Errors: 404.
+pub(crate) fn require_not_kept(
+    view: &mut View<'_>,
+    asker: &crate::asker::Asker,
+    dataset: &Dataset,
+) -> Result<(), ApiError> {
+    let owner = crate::collections::named_by_record(view, dataset.owner)?;
+    if crate::collections::fair::is_kept_from(view, asker, &owner)? {
+        return Err(ApiError::not_found(format!("Dataset with Persistent ID {} not found.", dataset.pid)));
+    }
+    Ok(())
 }

@@ -1,21 +1,374 @@
-//! Guestbooks.
+//! Guestbooks: what those who download are asked, and what they answered (section 12 of the contract).
 
-use pinakes_store::{Txn, View};
+use pinakes_store::{Column, Expr, Index, Kind, Query, Txn, Type, View, Weight};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
 
-use crate::collections::Collection;
-use crate::error::ApiError;
+use crate::app::Call;
+use crate::asker::Asker;
+use crate::collections::{self, Collection};
+use crate::datasets::show::text_answer;
+use crate::error::{Answer, ApiError};
+use crate::permissions::{self, Permission};
+use crate::routes::Routes;
+use crate::{envelope, stored};
 
-/// Removes the guestbooks of a collection that goes away.
-pub(crate) fn remove_of_collection(_txn: &mut Txn<'_>, _collection: i64) -> Result<(), ApiError> {
+/// Guestbooks by number: body is a [`Guestbook`].
+pub(crate) static GUESTBOOK: Kind = Kind {
+    columns: &[Column::one("collection", Type::Integer)],
+    indexes: &[Index::on(&["collection"])],
+    ..Kind::named("dataverse_guestbook")
+};
+
+/// Downloads and what was answered before them, by number: body is a [`Entry`].
+pub(crate) static ENTRY: Kind = Kind {
+    columns: &[
+        Column::one("guestbook", Type::Integer),
+        Column::one("user", Type::Integer),
+        Column::one("dataset", Type::Integer),
+        Column::one("file", Type::Integer),
+    ],
+    indexes: &[
+        Index::on(&["guestbook"]),
+        Index::on(&["user"]),
+        Index::on(&["dataset"]),
+        Index::on(&["file"]),
+    ],
+    ..Kind::named("dataverse_guestbook_entry")
+};
+
+/// A guestbook.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Guestbook {
+    /// Number.
+    pub id: i64,
+    /// The collection that keeps it.
+    pub collection: i64,
+    /// Name.
+    pub name: String,
+    /// Whether it may be used.
+    pub enabled: bool,
+    /// Whether a mail address must be given.
+    pub email_required: bool,
+    /// Whether a name must be given.
+    pub name_required: bool,
+    /// Whether an institution must be given.
+    pub institution_required: bool,
+    /// Whether a position must be given.
+    pub position_required: bool,
+    /// Questions of its own, as they are sent.
+    pub custom_questions: Vec<Value>,
+    /// When it was made.
+    pub create_time: String,
+}
+
+/// One download, with what was answered.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Entry {
+    /// The guestbook; none when the dataset has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub guestbook: Option<i64>,
+    /// Who it was; none for guests.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user: Option<i64>,
+    /// The dataset.
+    pub dataset: i64,
+    /// The file.
+    pub file: i64,
+    /// When.
+    pub time: String,
+    /// Name, mail address, institution, position and answers, as they were given.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    pub response: Map<String, Value>,
+}
+
+/// Enters a download.
+pub(crate) fn record(txn: &mut Txn<'_>, id: i64, entry: &Entry) -> Result<(), ApiError> {
+    stored::insert(txn, &ENTRY, &id.to_string(), entry)
+}
+
+/// Whether a user has left an entry.
+pub(crate) fn has_responses_of(view: &mut View<'_>, user: i64) -> Result<bool, ApiError> {
+    Ok(n_responses_of(view, user)? != 0)
+}
+
+/// How many entries a user has left.
+pub(crate) fn n_responses_of(view: &mut View<'_>, user: i64) -> Result<u64, ApiError> {
+    Ok(view.count(&ENTRY, &Expr::Is("user".into(), user.into()))?)
+}
+
+/// What one user answered was answered by another.
+pub(crate) fn hand_over(txn: &mut Txn<'_>, from: i64, into: i64) -> Result<(), ApiError> {
+    for record in txn.find(&ENTRY, &Query::filter(Expr::Is("user".into(), from.into())))? {
+        let mut entry: Entry = stored::parsed(&record)?;
+        entry.user = Some(into);
+        stored::put(txn, &ENTRY, &record.id, &entry)?;
+    }
     Ok(())
 }
 
-/// Whether a guestbook may be used in a collection.
-pub(crate) fn is_available(_view: &mut View<'_>, _id: i64, _at: &Collection) -> Result<bool, ApiError> {
-    Ok(false)
+/// Removes the guestbooks of a collection that goes away; entries stay with their datasets.
+pub(crate) fn remove_of_collection(txn: &mut Txn<'_>, collection: i64) -> Result<(), ApiError> {
+    for record in txn.find(&GUESTBOOK, &Query::filter(Expr::Is("collection".into(), collection.into())))? {
+        txn.delete(&GUESTBOOK, &record.id)?;
+    }
+    Ok(())
 }
 
-/// Whether a user has left an entry in a guestbook.
-pub(crate) fn has_responses_of(_view: &mut View<'_>, _user: i64) -> Result<bool, ApiError> {
-    Ok(false)
+/// The guestbook of that number.
+pub(crate) fn by_id(view: &mut View<'_>, id: i64) -> Result<Option<Guestbook>, ApiError> {
+    stored::get(view, &GUESTBOOK, &id.to_string())
+}
+
+/// Whether a guestbook may be used in a collection: it is enabled, and kept there or above.
+pub(crate) fn is_available(view: &mut View<'_>, id: i64, at: &Collection) -> Result<bool, ApiError> {
+    let Some(guestbook) = by_id(view, id)?.filter(|it| it.enabled) else { return Ok(false) };
+    let above = collections::with_owners(view, at.clone())?;
+    Ok(above.iter().any(|it| it.id == guestbook.collection))
+}
+
+/// Adds the routes.
+pub(crate) fn routes(routes: Routes) -> Routes {
+    routes
+        .get("/guestbooks/{id}", show)
+        .post("/guestbooks/{id}", create)
+        .put("/guestbooks/{id}", update)
+        .get("/guestbooks/{id}/list", list)
+        .get("/guestbooks/{id}/responses", list_responses)
+        .put("/guestbooks/{id}/{guestbook}/enabled", set_enabled)
+        .get("/dataverses/{id}/guestbookResponses", responses_csv)
+}
+
+impl Guestbook {
+    /// Takes over what a body says. Errors: 400.
+    fn read(&mut self, body: &Map<String, Value>, first_id: i64) -> Result<(), ApiError> {
+        let missing = |name: &str| {
+            ApiError::bad_request(format!("Error parsing Guestbook data. Field '{name}' is mandatory"))
+        };
+        let name = body.get("name").and_then(Value::as_str).filter(|it| !it.trim().is_empty());
+        name.ok_or_else(|| missing("name"))?.clone_into(&mut self.name);
+        let flag = |name: &str, before: bool| body.get(name).and_then(Value::as_bool).unwrap_or(before);
+        self.enabled = flag("enabled", self.enabled);
+        self.email_required = flag("emailRequired", self.email_required);
+        self.name_required = flag("nameRequired", self.name_required);
+        self.institution_required = flag("institutionRequired", self.institution_required);
+        self.position_required = flag("positionRequired", self.position_required);
+        let Some(questions) = body.get("customQuestions").and_then(Value::as_array) else { return Ok(()) };
+        let mut kept = Vec::new();
+        for (place, question) in questions.iter().enumerate() {
+            let Some(text) = question["question"].as_str() else { return Err(missing("question")) };
+            let ty = question["type"].as_str().unwrap_or("text");
+            if !["text", "textarea", "options"].contains(&ty) {
+                return Err(ApiError::bad_request(format!(
+                    "Error parsing Guestbook data. Invalid question type: {ty}"
+                )));
+            }
+            let options = question["optionValues"].as_array().cloned().unwrap_or_default();
+            if ty == "options" && options.is_empty() {
+                return Err(ApiError::bad_request(
+                    "Error parsing Guestbook data. - An Option question requires multiple options. Please complete before saving.",
+                ));
+            }
+            let place = i64::try_from(place).unwrap_or(i64::MAX);
+            let mut map = Map::new();
+            map.insert("id".into(), question["id"].as_i64().unwrap_or(first_id + place).into());
+            map.insert("question".into(), text.into());
+            map.insert("required".into(), question["required"].as_bool().unwrap_or(false).into());
+            map.insert("displayOrder".into(), question["displayOrder"].as_i64().unwrap_or(place).into());
+            map.insert("type".into(), ty.into());
+            map.insert("hidden".into(), question["hidden"].as_bool().unwrap_or(false).into());
+            if ty == "options" {
+                map.insert("optionValues".into(), options.into());
+            }
+            kept.push(Value::Object(map));
+        }
+        self.custom_questions = kept;
+        Ok(())
+    }
+
+    fn json(&self, counts: Option<(u64, u64)>) -> Value {
+        Value::Object(envelope::object(json!({
+            "id": self.id,
+            "name": self.name,
+            "enabled": self.enabled,
+            "emailRequired": self.email_required,
+            "nameRequired": self.name_required,
+            "institutionRequired": self.institution_required,
+            "positionRequired": self.position_required,
+            "usageCount": counts.map(|it| it.0),
+            "responseCount": counts.map(|it| it.1),
+            "customQuestions": self.custom_questions,
+            "createTime": self.create_time,
+            "dataverseId": self.collection,
+        })))
+    }
+}
+
+/// In how many datasets a guestbook is used, and how many entries it has.
+fn counts(view: &mut View<'_>, id: i64) -> Result<(u64, u64), ApiError> {
+    let used = view.count(&crate::datasets::DATASET, &Expr::Is("guestbook".into(), id.into()))?;
+    Ok((used, view.count(&ENTRY, &Expr::Is("guestbook".into(), id.into()))?))
+}
+
+/// The guestbook of a path, and its collection.
+fn named(view: &mut View<'_>, text: &str) -> Result<(Guestbook, Collection), ApiError> {
+    let missing = || ApiError::not_found(format!("Guestbook with ID {text} not found."));
+    let guestbook: Guestbook = stored::get(view, &GUESTBOOK, text)?.ok_or_else(missing)?;
+    let collection = collections::named_by_record(view, guestbook.collection)?;
+    Ok((guestbook, collection))
+}
+
+async fn show(call: Call) -> Answer {
+    let id = call.param("id").to_owned();
+    let find = move |view: &mut View<'_>| -> Result<Value, ApiError> {
+        let (guestbook, _) = named(view, &id)?;
+        Ok(guestbook.json(None))
+    };
+    envelope::ok(call.db().read(Weight::Point, find).await?)
+}
+
+fn editable(view: &mut View<'_>, asker: &Asker, collection: &Collection) -> Result<(), ApiError> {
+    permissions::require(view, asker, collection.place(), Permission::EditDataverse)
+}
+
+/// Most questions of a guestbook.
+const QUESTIONS: i64 = 100;
+
+async fn create(mut call: Call) -> Answer {
+    let body = call.object().await?;
+    let (asker, id, now) = (call.asker.clone(), call.param("id").to_owned(), call.app.now());
+    let ids = call.ids(QUESTIONS + 1).await?;
+    let write = move |txn: &mut Txn<'_>| -> Result<Guestbook, ApiError> {
+        let mut ids = ids;
+        let collection = collections::find(txn, &id)?;
+        editable(txn, &asker, &collection)?;
+        let id = ids.next()?;
+        let mut guestbook = Guestbook {
+            id,
+            collection: collection.id,
+            create_time: now.clone(),
+            enabled: true,
+            ..Guestbook::default()
+        };
+        guestbook.read(&body, id + 1)?;
+        stored::put(txn, &GUESTBOOK, &guestbook.id.to_string(), &guestbook)?;
+        Ok(guestbook)
+    };
+    let guestbook = call.db().write(write).await?;
+    let data = json!({"message": format!("Guestbook {} created", guestbook.id), "id": guestbook.id});
+    envelope::created(&format!("/guestbooks/{}", guestbook.id), data)
+}
+
+async fn update(mut call: Call) -> Answer {
+    let body = call.object().await?;
+    let (asker, id) = (call.asker.clone(), call.param("id").to_owned());
+    let ids = call.ids(QUESTIONS).await?;
+    let write = move |txn: &mut Txn<'_>| -> Result<Value, ApiError> {
+        let mut ids = ids;
+        let (mut guestbook, collection) = named(txn, &id)?;
+        editable(txn, &asker, &collection)?;
+        guestbook.read(&body, ids.next()?)?;
+        stored::put(txn, &GUESTBOOK, &id, &guestbook)?;
+        Ok(guestbook.json(None))
+    };
+    envelope::ok(call.db().write(write).await?)
+}
+
+async fn list(call: Call) -> Answer {
+    let (asker, id) = (call.asker.clone(), call.param("id").to_owned());
+    let with_counts = call.query.is_true("includeStats");
+    let inherited = call.query.is_true("includeInherited");
+    let find = move |view: &mut View<'_>| -> Result<Vec<Value>, ApiError> {
+        let collection = collections::find(view, &id)?;
+        editable(view, &asker, &collection)?;
+        let mut above = collections::with_owners(view, collection)?;
+        if !inherited {
+            above.truncate(1);
+        }
+        let mut items = Vec::new();
+        for collection in above {
+            for it in stored::find_by::<Guestbook>(view, &GUESTBOOK, "collection", collection.id)? {
+                let counts = if with_counts { Some(counts(view, it.id)?) } else { None };
+                items.push(it.json(counts));
+            }
+        }
+        Ok(items)
+    };
+    envelope::ok(call.db().read(Weight::Scan, find).await?)
+}
+
+async fn set_enabled(mut call: Call) -> Answer {
+    let text = call.text().await?;
+    let enabled = match text.as_str() {
+        "true" => true,
+        "false" => false,
+        _ => return Err(ApiError::bad_request(format!("Illegal value '{text}': expected true or false"))),
+    };
+    let (asker, id) = (call.asker.clone(), call.param("guestbook").to_owned());
+    let write = move |txn: &mut Txn<'_>| -> Result<String, ApiError> {
+        let (mut guestbook, collection) = named(txn, &id)?;
+        editable(txn, &asker, &collection)?;
+        guestbook.enabled = enabled;
+        stored::put(txn, &GUESTBOOK, &id, &guestbook)?;
+        let state = if enabled { "enabled" } else { "disabled" };
+        Ok(format!("Guestbook {} {state}", guestbook.id))
+    };
+    envelope::message(call.db().write(write).await?)
+}
+
+/// The entries of a guestbook, newest first.
+async fn list_responses(call: Call) -> Answer {
+    let (asker, id) = (call.asker.clone(), call.param("id").to_owned());
+    let find = move |view: &mut View<'_>| -> Result<Vec<Value>, ApiError> {
+        let (guestbook, collection) = named(view, &id)?;
+        editable(view, &asker, &collection)?;
+        let mut all: Vec<Entry> = stored::find_by(view, &ENTRY, "guestbook", guestbook.id)?;
+        all.reverse();
+        Ok(all.iter().map(|it| json!(it)).collect())
+    };
+    envelope::ok(call.db().read(Weight::Scan, find).await?)
+}
+
+/// What was answered in the guestbooks of a collection, as CSV.
+async fn responses_csv(call: Call) -> Answer {
+    let (asker, id) = (call.asker.clone(), call.param("id").to_owned());
+    let only = call.query.number("guestbookId")?;
+    let find = move |view: &mut View<'_>| -> Result<String, ApiError> {
+        let collection = collections::find(view, &id)?;
+        editable(view, &asker, &collection)?;
+        let mut csv = String::from(
+            "Guestbook, Dataset, Dataset PID, Date, Type, File Name, File Id, File PID, User Name, Email, Institution, Position, Custom Questions\n",
+        );
+        for guestbook in stored::find_by::<Guestbook>(view, &GUESTBOOK, "collection", collection.id)? {
+            if only.is_some_and(|it| it != guestbook.id) {
+                continue;
+            }
+            for entry in stored::find_by::<Entry>(view, &ENTRY, "guestbook", guestbook.id)? {
+                let pid = crate::datasets::by_id(view, entry.dataset)?.map(|it| it.pid).unwrap_or_default();
+                let text = |name: &str| entry.response.get(name).and_then(Value::as_str).unwrap_or_default();
+                let cells = [
+                    guestbook.name.as_str(),
+                    "",
+                    &pid,
+                    &entry.time,
+                    "Download",
+                    "",
+                    &entry.file.to_string(),
+                    "",
+                    text("name"),
+                    text("email"),
+                    text("institution"),
+                    text("position"),
+                ];
+                let quoted: Vec<String> =
+                    cells.iter().map(|it| format!("\"{}\"", it.replace('"', "\"\""))).collect();
+                csv.push_str(&quoted.join(","));
+                csv.push('\n');
+            }
+        }
+        Ok(csv)
+    };
+    text_answer("text/csv", call.db().read(Weight::Scan, find).await?)
 }

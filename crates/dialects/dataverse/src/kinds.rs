@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 use pinakes_store::Kind;
 
 use crate::{
-    admin, assignments, collections, dataset_types, datasets, groups, ids, licenses, links, notifications,
-    permissions, registry, roles, site_settings, tokens, users,
+    admin, assignments, collections, dataset_types, datasets, groups, guestbooks, ids, licenses, links,
+    notifications, permissions, registry, roles, site, site_settings, templates, tokens, users,
 };
 
 /// The kinds, gathered.
@@ -24,6 +24,11 @@ static KINDS: LazyLock<Vec<&'static Kind>> = LazyLock::new(|| {
         &links::LINK,
         &dataset_types::DATASET_TYPE,
         &admin::misc::BANNER,
+        &guestbooks::GUESTBOOK,
+        &guestbooks::ENTRY,
+        &templates::TEMPLATE,
+        &site::SAVED_SEARCH,
+        &site::USAGE_REPORT,
         &permissions::GRANT,
         &site_settings::SETTING,
         &licenses::LICENSE,

@@ -16,8 +16,8 @@ use crate::app::{Call, Dataverse};
 use crate::error::{Answer, ApiError, render};
 use crate::settings::Settings;
 use crate::{
-    admin, collections, dataset_types, datasets, groups, info, licenses, links, notifications, roles,
-    site_settings, users,
+    admin, collections, dataset_types, datasets, groups, guestbooks, info, licenses, links, metrics,
+    notifications, roles, site, site_settings, templates, users,
 };
 
 /// Where the API lives.
@@ -142,6 +142,10 @@ fn all() -> Routes {
         .with(collections::routes)
         .with(datasets::routes)
         .with(links::routes)
+        .with(guestbooks::routes)
+        .with(templates::routes)
+        .with(metrics::routes)
+        .with(site::routes)
 }
 
 /// Every route's method and path.
@@ -161,7 +165,7 @@ pub fn mount(context: Context, settings: Settings) -> Mount {
         openapi: Value::Null,
         cors: Cors::Anyone,
         refuse: |refusal| render(&refusal),
-        ..Mount::new("dataverse", &["/api", "/oai", "/dvn", "/confirmemail.xhtml"], router)
+        ..Mount::new("dataverse", &["/api", "/oai", "/dvn", "/confirmemail.xhtml", "/users/:me"], router)
     }
 }
 

@@ -1,1 +1,309 @@
-//! Differences of versions.
+//! Differences of versions: `compare` of two, `compareSummary` of all (section 4.3 of the contract).
+
+use std::collections::BTreeMap;
+
+use pinakes_store::{View, Weight};
+use serde_json::{Map, Value, json};
+
+use crate::app::Call;
+use crate::blocks::Registry;
+use crate::datasets::show::window;
+use crate::datasets::version::{self, Withdrawn};
+use crate::datasets::{Dataset, State, Version, Wanted};
+use crate::error::{Answer, ApiError};
+use crate::permissions::{self, Permission};
+use crate::routes::Routes;
+use crate::{envelope, files};
+
+/// Adds the routes.
+pub(crate) fn routes(routes: Routes) -> Routes {
+    routes
+        .get("/datasets/{id}/versions/{version}/compare/{other}", compare)
+        .get("/datasets/{id}/versions/compareSummary", summarize)
+}
+
+/// The values of a version's fields as texts: (block, field) to value.
+fn texts_of(version: &Version) -> BTreeMap<(String, String), Vec<String>> {
+    let mut all = BTreeMap::new();
+    for (block, body) in &version.metadata_blocks {
+        for field in body["fields"].as_array().into_iter().flatten() {
+            let name = field["typeName"].as_str().unwrap_or_default();
+            all.insert((block.clone(), name.to_owned()), texts(&field["value"]));
+        }
+    }
+    all
+}
+
+/// A value as texts: a compound value is its children's, joined.
+fn texts(value: &Value) -> Vec<String> {
+    match value {
+        Value::String(text) => vec![text.clone()],
+        Value::Array(list) => list.iter().flat_map(texts).collect(),
+        Value::Object(children) => {
+            let parts: Vec<String> = children.values().flat_map(|it| texts(&it["value"])).collect();
+            vec![parts.join("; ")]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// What is said of a version that is compared.
+fn head(version: &Version) -> Value {
+    Value::Object(envelope::object(json!({
+        "versionNumber": version.friendly_number(),
+        "versionState": version.state.name(),
+        "versionNote": version.version_note,
+        "lastUpdatedDate": version.last_update_time,
+    })))
+}
+
+/// Fields whose values differ, by the display name of their block.
+fn metadata_changes(registry: &Registry, old: &Version, new: &Version) -> Vec<Value> {
+    let (before, after) = (texts_of(old), texts_of(new));
+    let mut by_block: Vec<(String, Vec<Value>)> = Vec::new();
+    let keys: std::collections::BTreeSet<_> = before.keys().chain(after.keys()).cloned().collect();
+    for key in keys {
+        let (a, b) = (before.get(&key), after.get(&key));
+        if a == b {
+            continue;
+        }
+        let joined = |it: Option<&Vec<String>>| it.map(|it| it.join("; ")).unwrap_or_default();
+        let block = registry.block(&key.0).map_or_else(|| key.0.clone(), |it| it.display_name.clone());
+        let field = registry.field(&key.1).map_or_else(|| key.1.clone(), |it| it.title.clone());
+        let change = json!({"fieldName": field, "oldValue": joined(a), "newValue": joined(b)});
+        match by_block.iter_mut().find(|it| it.0 == block) {
+            Some((_, list)) => list.push(change),
+            None => by_block.push((block, vec![change])),
+        }
+    }
+    by_block.into_iter().map(|(block, list)| json!({"blockName": block, "changed": list})).collect()
+}
+
+/// A file as comparisons show it.
+fn file_json(file: &Value) -> Value {
+    let data = &file["dataFile"];
+    Value::Object(envelope::object(json!({
+        "fileName": file["label"],
+        "filePath": file.get("directoryLabel"),
+        "MD5": data.get("md5"),
+        "type": data.get("contentType"),
+        "fileId": data.get("id"),
+        "description": file.get("description"),
+        "isRestricted": file["restricted"].as_bool().unwrap_or(false),
+        "categories": file.get("categories"),
+        "tags": data.get("tabularTags"),
+    })))
+}
+
+/// Files that came, went, were replaced or are described otherwise.
+#[derive(Default)]
+struct FileChanges {
+    added: Vec<Value>,
+    removed: Vec<Value>,
+    replaced: Vec<Value>,
+    changed: Vec<Value>,
+}
+
+/// What of a file's description comparisons look at: name in the answer, and where it is.
+const DESCRIBED: [(&str, &str); 5] = [
+    ("FileName", "label"),
+    ("FilePath", "directoryLabel"),
+    ("Description", "description"),
+    ("IsRestricted", "restricted"),
+    ("Categories", "categories"),
+];
+
+fn file_changes(old: &[Value], new: &[Value]) -> FileChanges {
+    let id = |it: &Value| it["dataFile"]["id"].as_i64();
+    let mut changes = FileChanges::default();
+    let mut replaced_ids = Vec::new();
+    for file in new {
+        if let Some(before) = old.iter().find(|it| id(it) == id(file)) {
+            let mut changed = Map::new();
+            for (name, key) in DESCRIBED {
+                if before.get(key) != file.get(key) {
+                    let (a, b) = (before.get(key).cloned(), file.get(key).cloned());
+                    changed.insert(name.into(), json!({"oldValue": a, "newValue": b}));
+                }
+            }
+            if !changed.is_empty() {
+                changes.changed.push(json!({
+                    "fileName": file["label"], "MD5": file["dataFile"].get("md5"), "fileId": id(file),
+                    "changed": changed,
+                }));
+            }
+            continue;
+        }
+        let previous = file["dataFile"]["previousDataFileId"].as_i64();
+        match old.iter().find(|it| previous.is_some() && id(it) == previous) {
+            Some(before) => {
+                replaced_ids.push(previous);
+                changes.replaced.push(json!({"oldFile": file_json(before), "newFile": file_json(file)}));
+            }
+            None => changes.added.push(file_json(file)),
+        }
+    }
+    let is_gone = |it: &&Value| !new.iter().any(|file| id(file) == id(it)) && !replaced_ids.contains(&id(it));
+    changes.removed = old.iter().filter(is_gone).map(file_json).collect();
+    changes
+}
+
+/// Licence and terms that differ, by name.
+fn terms_changes(old: &Version, new: &Version) -> Map<String, Value> {
+    let mut changed = Map::new();
+    let names: std::collections::BTreeSet<&String> = old.terms.keys().chain(new.terms.keys()).collect();
+    for name in names {
+        let (a, b) = (old.terms.get(name), new.terms.get(name));
+        if a != b {
+            changed.insert(name.clone(), json!({"oldValue": a, "newValue": b}));
+        }
+    }
+    if old.license != new.license {
+        changed.insert("license".into(), json!({"oldValue": old.license, "newValue": new.license}));
+    }
+    if old.file_access_request != new.file_access_request {
+        let values = json!({"oldValue": old.file_access_request, "newValue": new.file_access_request});
+        changed.insert("fileAccessRequest".into(), values);
+    }
+    changed
+}
+
+async fn compare(call: Call) -> Answer {
+    let registry = call.app.registry(call.db()).await?;
+    let (asker, wanted) = (call.asker.clone(), Wanted::of(&call)?);
+    let (a, b) = (call.param("version").to_owned(), call.param("other").to_owned());
+    let withdrawn = match call.query.is_true("includeDeaccessioned") {
+        true => Withdrawn::Shown,
+        false => Withdrawn::Hidden,
+    };
+    let find = move |view: &mut View<'_>| -> Result<Value, ApiError> {
+        let dataset = wanted.find(view)?;
+        let old = version::find(view, &asker, &dataset, &a, withdrawn)?;
+        let new = version::find(view, &asker, &dataset, &b, withdrawn)?;
+        if new.ordinal < old.ordinal {
+            return Err(ApiError::bad_request(
+                "The versions are in the wrong order: the older one comes first",
+            ));
+        }
+        let mut map = Map::new();
+        map.insert("oldVersion".into(), head(&old));
+        map.insert("newVersion".into(), head(&new));
+        let mut add = |name: &str, list: Vec<Value>| {
+            if !list.is_empty() {
+                map.insert(name.into(), list.into());
+            }
+        };
+        add("metadataChanges", metadata_changes(&registry, &old, &new));
+        let old_files = files::list_json(view, dataset.id, old.ordinal)?;
+        let new_files = files::list_json(view, dataset.id, new.ordinal)?;
+        let changes = file_changes(&old_files, &new_files);
+        add("filesAdded", changes.added);
+        add("filesRemoved", changes.removed);
+        add("filesReplaced", changes.replaced);
+        add("fileChanges", changes.changed);
+        let terms = terms_changes(&old, &new);
+        if !terms.is_empty() {
+            map.insert("TermsOfAccess".into(), json!({"changed": terms}));
+        }
+        Ok(Value::Object(map))
+    };
+    envelope::ok(call.db().read(Weight::Scan, find).await?)
+}
+
+/// How many values were added, deleted and changed in each field, by block.
+fn field_counts(registry: &Registry, old: &Version, new: &Version) -> Map<String, Value> {
+    let (before, after) = (texts_of(old), texts_of(new));
+    let mut blocks = Map::new();
+    let keys: std::collections::BTreeSet<_> = before.keys().chain(after.keys()).cloned().collect();
+    for key in keys {
+        let empty = Vec::new();
+        let (a, b) = (before.get(&key).unwrap_or(&empty), after.get(&key).unwrap_or(&empty));
+        if a == b {
+            continue;
+        }
+        let n_changed = a.iter().zip(b).filter(|(a, b)| a != b).count();
+        let block = registry.block(&key.0).map_or_else(|| key.0.clone(), |it| it.display_name.clone());
+        let field = registry.field(&key.1).map_or_else(|| key.1.clone(), |it| it.title.clone());
+        let counts = json!({
+            "added": b.len().saturating_sub(a.len()),
+            "deleted": a.len().saturating_sub(b.len()),
+            "changed": n_changed,
+        });
+        if let Some(map) = blocks.entry(block).or_insert_with(|| json!({})).as_object_mut() {
+            map.insert(field, counts);
+        }
+    }
+    blocks
+}
+
+async fn summarize(call: Call) -> Answer {
+    let registry = call.app.registry(call.db()).await?;
+    let (asker, wanted) = (call.asker.clone(), Wanted::of(&call)?);
+    let (limit, offset) = window(&call)?;
+    let find = move |view: &mut View<'_>| -> Result<(u64, Vec<Value>), ApiError> {
+        let dataset = wanted.find(view)?;
+        let sees_draft = permissions::may(view, &asker, dataset.place(), Permission::ViewUnpublishedDataset)?;
+        let seen: Vec<Version> = version::newest_first(view, &dataset)?
+            .into_iter()
+            .filter(|it| sees_draft || it.state != State::Draft)
+            .collect();
+        if seen.is_empty() {
+            return Err(permissions::refusal(&asker));
+        }
+        let skip = usize::try_from(offset).unwrap_or(usize::MAX);
+        let take = limit.map_or(usize::MAX, |it| usize::try_from(it).unwrap_or(usize::MAX));
+        let mut items = Vec::new();
+        for (place, version) in seen.iter().enumerate().skip(skip).take(take) {
+            let before = seen.get(place + 1);
+            items.push(summary_json(view, &registry, &dataset, version, before)?);
+        }
+        Ok((seen.len() as u64, items))
+    };
+    let (n_all, items) = call.db().read(Weight::Scan, find).await?;
+    envelope::page(n_all, items)
+}
+
+fn summary_json(
+    view: &mut View<'_>,
+    registry: &Registry,
+    dataset: &Dataset,
+    version: &Version,
+    before: Option<&Version>,
+) -> Result<Value, ApiError> {
+    let summary = match (version.state, before) {
+        (State::Deaccessioned, _) => json!({
+            "deaccessioned": envelope::object(json!({
+                "reason": version.deaccession_note, "url": version.deaccession_link,
+            })),
+        }),
+        (State::Released, None) => json!("firstPublished"),
+        (State::Draft, None) => json!("firstDraft"),
+        (_, Some(before)) if before.state == State::Deaccessioned => json!("previousVersionDeaccessioned"),
+        (_, Some(before)) => {
+            let mut map = field_counts(registry, before, version);
+            let old = files::list_json(view, dataset.id, before.ordinal)?;
+            let new = files::list_json(view, dataset.id, version.ordinal)?;
+            let changes = file_changes(&old, &new);
+            map.insert(
+                "files".into(),
+                json!({
+                    "added": changes.added.len(),
+                    "removed": changes.removed.len(),
+                    "replaced": changes.replaced.len(),
+                    "changedFileMetaData": changes.changed.len(),
+                    "changedVariableMetadata": 0,
+                }),
+            );
+            map.insert("termsAccessChanged".into(), (!terms_changes(before, version).is_empty()).into());
+            Value::Object(map)
+        }
+    };
+    Ok(Value::Object(envelope::object(json!({
+        "id": version.id,
+        "versionNumber": version.friendly_number(),
+        "versionNote": version.version_note,
+        "contributors": version.contributors.join(", "),
+        "publishedOn": version.release_time.as_deref().unwrap_or_default(),
+        "summary": summary,
+    }))))
+}

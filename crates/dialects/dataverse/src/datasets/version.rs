@@ -182,6 +182,7 @@ pub fn find(
     withdrawn: Withdrawn,
 ) -> Result<Version, ApiError> {
     let spec = Spec::parse(text)?;
+    crate::datasets::require_not_kept(view, asker, dataset)?;
     let missing =
         || ApiError::not_found(format!("Dataset version {text} of dataset {} not found", dataset.id));
     let may_see = |view: &mut View<'_>| {

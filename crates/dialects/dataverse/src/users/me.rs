@@ -26,7 +26,6 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .get("/users/{name}/allowedCollections/{permission}", allowed_collections)
         .post("/users/{name}/changeIdentifier/{new}", change_identifier)
         .post("/users/{name}/changeIdentifier", change_identifier)
-        .post("/users/{name}/changeIdentifier/", change_identifier)
         .post("/users/{name}/mergeIntoUser/{base}", merge)
         .post("/users/register", register)
         .post("/logout", log_out)
@@ -222,6 +221,9 @@ async fn merge(call: Call) -> Answer {
         let (from, into) = (users::identified(txn, &from)?, users::identified(txn, &into)?);
         if from.id == into.id {
             return Err(ApiError::bad_request("You cannot merge a user into itself."));
+        }
+        if let Some(user) = [&from, &into].into_iter().find(|it| it.deactivated) {
+            return Err(ApiError::bad_request(format!("User {} is deactivated.", user.name)));
         }
         rename_assignee(txn, &from.identifier(), &into.identifier())?;
         traces::hand_over(txn, &from, &into)?;

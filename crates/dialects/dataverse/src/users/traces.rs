@@ -28,6 +28,10 @@ pub(crate) fn json(view: &mut View<'_>, user: &User) -> Result<Value, ApiError> 
     add("dvObjectCreator", objects);
     let groups = groups::with_member(view, &user.identifier())?;
     add("explicitGroups", groups.iter().map(|it| json!({"id": it.id, "name": it.display_name})).collect());
+    let n_entries = crate::guestbooks::n_responses_of(view, user.id)?;
+    if n_entries != 0 {
+        traces.insert("guestbookEntries".to_owned(), json!({"count": n_entries}));
+    }
     let id = json!({"id": user.id, "identifier": user.identifier(), "name": user.display_name()});
     Ok(json!({"user": id, "traces": traces}))
 }
@@ -82,6 +86,7 @@ pub(crate) fn hand_over(txn: &mut Txn<'_>, from: &User, into: &User) -> Result<(
         dataset.creator = into.id;
         datasets::put(txn, &dataset)?;
     }
+    crate::guestbooks::hand_over(txn, from.id, into.id)?;
     for mut collection in collections_of(txn, from)? {
         collection.creator = Some(into.id);
         collections::put(txn, &collection)?;

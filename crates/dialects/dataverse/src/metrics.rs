@@ -1,0 +1,367 @@
+//! How many collections, datasets, files, downloads and accounts there are: `/api/info/metrics` (section 11 of the contract).
+//!
+//! Only what is published counts. Numbers are made of the records when they are asked for.
+
+use std::collections::BTreeMap;
+
+use http::{HeaderValue, StatusCode};
+use pinakes_store::{Expr, Query, View, Weight};
+use serde_json::{Value, json};
+
+use crate::app::Call;
+use crate::blocks::fields::Metadata;
+use crate::collections::{self, COLLECTION, Collection};
+use crate::datasets::{DATASET, Dataset, version};
+use crate::error::{Answer, ApiError};
+use crate::guestbooks::{ENTRY, Entry};
+use crate::routes::Routes;
+use crate::users::{USER, User};
+use crate::{clock, envelope, files, stored};
+
+/// Adds the routes.
+pub(crate) fn routes(routes: Routes) -> Routes {
+    routes
+        .get("/info/metrics/{of}", total)
+        .get("/info/metrics/{of}/toMonth", total)
+        .get("/info/metrics/{of}/toMonth/{month}", total)
+        .get("/info/metrics/{of}/pastDays/{days}", total)
+        .get("/info/metrics/{of}/monthly", monthly)
+        .get("/info/metrics/{of}/bySubject", by_subject)
+        .get("/info/metrics/{of}/bySubject/toMonth", by_subject)
+        .get("/info/metrics/{of}/bySubject/toMonth/{month}", by_subject)
+        .get("/info/metrics/{of}/byCategory", by_category)
+        .get("/info/metrics/{of}/byType", by_type)
+        .get("/info/metrics/{of}/byType/monthly", by_type)
+        .get("/info/metrics/tree", tree)
+        .get("/info/metrics/makeDataCount/{metric}", make_data_count)
+        .get("/info/metrics/makeDataCount/{metric}/monthly", make_data_count)
+        .get("/info/metrics/makeDataCount/{metric}/toMonth/{month}", make_data_count)
+        .get("/info/metrics/uniquedownloads", unique_downloads)
+        .get("/info/metrics/uniquefiledownloads", unique_downloads)
+        .get("/info/metrics/filedownloads", unique_downloads)
+}
+
+/// What is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Counted {
+    Collections,
+    Datasets,
+    Files,
+    Downloads,
+    Accounts,
+}
+
+/// What a request asks for.
+struct Asked {
+    counted: Counted,
+    parent: Option<String>,
+    /// Months up to this one count, `2026-01`.
+    month: Option<String>,
+    /// Days from this one on count, `2026-01-31`.
+    since: Option<String>,
+    remote_only: bool,
+}
+
+impl Asked {
+    fn of(call: &Call) -> Result<Self, ApiError> {
+        let counted = match call.param("of") {
+            "dataverses" => Counted::Collections,
+            "datasets" => Counted::Datasets,
+            "files" => Counted::Files,
+            "downloads" => Counted::Downloads,
+            "accounts" => Counted::Accounts,
+            other => return Err(ApiError::not_found(format!("There are no metrics of {other}"))),
+        };
+        let location = call.query.filled("dataLocation");
+        if location.is_some() && counted != Counted::Datasets {
+            return Err(ApiError::bad_request("queryParameter dataLocation not supported for this endpoint"));
+        }
+        if !matches!(location, None | Some("local" | "remote" | "all")) {
+            return Err(ApiError::bad_request("Data location must be local, remote or all"));
+        }
+        let month = match call.param("month") {
+            "" => None,
+            text => Some(checked_month(text)?),
+        };
+        let since = match call.param("days") {
+            "" => None,
+            text => {
+                let days = text.parse::<i64>().ok().filter(|it| 0 < *it);
+                let days =
+                    days.ok_or_else(|| ApiError::bad_request("Days must be a whole number above 0"))?;
+                Some(clock::date(call.app.now_ms() - days.saturating_mul(24 * 3600 * 1000)))
+            }
+        };
+        let parent = call.query.filled("parentAlias").map(str::to_owned);
+        Ok(Self { counted, parent, month, since, remote_only: location == Some("remote") })
+    }
+
+    /// Whether something of that day counts.
+    fn takes(&self, day: &str) -> bool {
+        let month = day.get(..7).unwrap_or(day);
+        !self.remote_only
+            && self.month.as_deref().is_none_or(|it| month <= it)
+            && self.since.as_deref().is_none_or(|it| it <= day)
+    }
+
+    /// The days of all that is counted, each with how many, and the dataset.
+    fn days(&self, view: &mut View<'_>) -> Result<Vec<(String, u64, i64)>, ApiError> {
+        let below = below(view, self.parent.as_deref())?;
+        let is_below = |id: i64| below.as_ref().is_none_or(|it| it.contains(&id));
+        let mut days = Vec::new();
+        match self.counted {
+            Counted::Collections => {
+                for it in stored::find::<Collection>(view, &COLLECTION, &Query::filter(Expr::All))? {
+                    if let Some(date) = it.publication_date.filter(|_| is_below(it.id)) {
+                        days.push((date, 1, it.id));
+                    }
+                }
+            }
+            Counted::Datasets | Counted::Files => {
+                let query = Query::filter(Expr::Exists("publicationDate".into()));
+                for it in stored::find::<Dataset>(view, &DATASET, &query)? {
+                    let (Some(date), Some(released), true) =
+                        (&it.publication_date, &it.released, is_below(it.owner))
+                    else {
+                        continue;
+                    };
+                    let n = match self.counted {
+                        Counted::Files => files::n_files(view, it.id, released.ordinal)?,
+                        _ => 1,
+                    };
+                    days.push((date.clone(), n, it.id));
+                }
+            }
+            Counted::Downloads => {
+                for it in stored::find::<Entry>(view, &ENTRY, &Query::filter(Expr::All))? {
+                    days.push((it.time, 1, it.dataset));
+                }
+            }
+            Counted::Accounts => {
+                for it in stored::find::<User>(view, &USER, &Query::filter(Expr::All))? {
+                    days.push((it.created_time, 1, it.id));
+                }
+            }
+        }
+        for day in &mut days {
+            day.0.truncate(10);
+        }
+        days.retain(|it| self.takes(&it.0));
+        Ok(days)
+    }
+}
+
+fn checked_month(text: &str) -> Result<String, ApiError> {
+    let is_month = text.len() == 7
+        && text
+            .bytes()
+            .enumerate()
+            .all(|(place, it)| if place == 4 { it == b'-' } else { it.is_ascii_digit() });
+    if is_month {
+        return Ok(text.to_owned());
+    }
+    Err(ApiError::bad_request("Month must be in the form yyyy-MM"))
+}
+
+/// The collections from `alias` down; none for all.
+fn below(view: &mut View<'_>, alias: Option<&str>) -> Result<Option<Vec<i64>>, ApiError> {
+    let Some(alias) = alias else { return Ok(None) };
+    let top = collections::find(view, alias)?;
+    let (mut found, mut waiting) = (vec![top.id], vec![top.id]);
+    while let Some(id) = waiting.pop() {
+        for child in collections::publication::children(view, id)? {
+            found.push(child.id);
+            waiting.push(child.id);
+        }
+    }
+    Ok(Some(found))
+}
+
+async fn total(call: Call) -> Answer {
+    let asked = Asked::of(&call)?;
+    let find = move |view: &mut View<'_>| -> Result<u64, ApiError> {
+        Ok(asked.days(view)?.iter().map(|it| it.1).sum())
+    };
+    envelope::ok(json!({"count": call.db().read(Weight::Scan, find).await?}))
+}
+
+/// JSON, or CSV for those who ask for it.
+fn table(call: &Call, columns: [&str; 2], rows: Vec<(String, u64)>) -> Answer {
+    let wants_csv = call.header("accept").is_some_and(|it| it.contains("text/csv"));
+    if wants_csv {
+        let mut csv = format!("{},{}\n", columns[0], columns[1]);
+        for (name, n) in &rows {
+            csv.push_str(&format!("\"{}\",{n}\n", name.replace('"', "\"\"")));
+        }
+        return Ok(pinakes_http::answer::bytes(StatusCode::OK, HeaderValue::from_static("text/csv"), csv));
+    }
+    let items: Vec<Value> =
+        rows.into_iter().map(|(name, n)| json!({ columns[0]: name, columns[1]: n })).collect();
+    envelope::ok(items)
+}
+
+/// How many there were at the end of each month.
+async fn monthly(call: Call) -> Answer {
+    let asked = Asked::of(&call)?;
+    let find = move |view: &mut View<'_>| -> Result<Vec<(String, u64)>, ApiError> {
+        let mut by_month: BTreeMap<String, u64> = BTreeMap::new();
+        for (day, n, _) in asked.days(view)? {
+            *by_month.entry(day.get(..7).unwrap_or_default().to_owned()).or_default() += n;
+        }
+        let mut sum = 0;
+        Ok(by_month
+            .into_iter()
+            .map(|(month, n)| {
+                sum += n;
+                (month, sum)
+            })
+            .collect())
+    };
+    let rows = call.db().read(Weight::Scan, find).await?;
+    table(&call, ["date", "count"], rows)
+}
+
+fn sorted(counts: BTreeMap<String, u64>) -> Vec<(String, u64)> {
+    let mut rows: Vec<(String, u64)> = counts.into_iter().collect();
+    rows.sort_by_key(|it| std::cmp::Reverse(it.1));
+    rows
+}
+
+async fn by_subject(call: Call) -> Answer {
+    let asked = Asked::of(&call)?;
+    let find = move |view: &mut View<'_>| -> Result<Vec<(String, u64)>, ApiError> {
+        let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+        for (_, _, id) in asked.days(view)? {
+            let subjects: Vec<String> = match asked.counted {
+                Counted::Collections => {
+                    collections::by_id(view, id)?.map(|it| it.subjects).unwrap_or_default()
+                }
+                _ => subjects_of(view, id)?,
+            };
+            for subject in subjects {
+                *counts.entry(subject).or_default() += 1;
+            }
+        }
+        Ok(sorted(counts))
+    };
+    let rows = call.db().read(Weight::Scan, find).await?;
+    table(&call, ["subject", "count"], rows)
+}
+
+fn subjects_of(view: &mut View<'_>, dataset: i64) -> Result<Vec<String>, ApiError> {
+    let Some(dataset) = crate::datasets::by_id(view, dataset)? else { return Ok(Vec::new()) };
+    let Some(released) = &dataset.released else { return Ok(Vec::new()) };
+    let blocks = Value::Object(version::of_dataset(view, &dataset, released.version)?.metadata_blocks);
+    Ok(Metadata(&blocks).many("subject").into_iter().map(str::to_owned).collect())
+}
+
+/// Name of a type of collections for people.
+fn category(ty: &str) -> String {
+    let words: Vec<String> = ty
+        .split('_')
+        .map(|word| {
+            let lower = word.to_lowercase();
+            let mut letters = lower.chars();
+            letters.next().map_or_else(String::new, |it| it.to_uppercase().chain(letters).collect())
+        })
+        .collect();
+    words.join(" ")
+}
+
+async fn by_category(call: Call) -> Answer {
+    let asked = Asked::of(&call)?;
+    let find = move |view: &mut View<'_>| -> Result<Vec<(String, u64)>, ApiError> {
+        let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+        for (_, _, id) in asked.days(view)? {
+            let ty = collections::by_id(view, id)?.map(|it| it.dataverse_type).unwrap_or_default();
+            *counts.entry(category(&ty)).or_default() += 1;
+        }
+        Ok(sorted(counts))
+    };
+    let rows = call.db().read(Weight::Scan, find).await?;
+    table(&call, ["category", "count"], rows)
+}
+
+/// Files of released versions by content type, with their bytes.
+async fn by_type(call: Call) -> Answer {
+    let asked = Asked::of(&call)?;
+    let find = move |view: &mut View<'_>| -> Result<Vec<Value>, ApiError> {
+        let mut counts: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+        for (_, _, id) in asked.days(view)? {
+            let Some(dataset) = crate::datasets::by_id(view, id)? else { continue };
+            let Some(released) = dataset.released else { continue };
+            for file in files::list_json(view, id, released.ordinal)? {
+                let ty = file["dataFile"]["contentType"].as_str().unwrap_or("unknown").to_owned();
+                let entry = counts.entry(ty).or_default();
+                entry.0 += 1;
+                entry.1 += file["dataFile"]["filesize"].as_u64().unwrap_or(0);
+            }
+        }
+        let items =
+            counts.into_iter().map(|(ty, (n, size))| json!({"contenttype": ty, "count": n, "size": size}));
+        Ok(items.collect())
+    };
+    envelope::ok(call.db().read(Weight::Scan, find).await?)
+}
+
+/// The published collections as a tree.
+async fn tree(call: Call) -> Answer {
+    let parent = call.query.filled("parentAlias").unwrap_or(":root").to_owned();
+    let find = move |view: &mut View<'_>| -> Result<Value, ApiError> {
+        let top = collections::find(view, &parent)?;
+        branch(view, &top, 0)
+    };
+    envelope::ok(call.db().read(Weight::Scan, find).await?)
+}
+
+fn branch(view: &mut View<'_>, at: &Collection, depth: usize) -> Result<Value, ApiError> {
+    let mut children = Vec::new();
+    if depth < collections::DEPTH {
+        for child in collections::publication::children(view, at.id)? {
+            if child.is_released() {
+                children.push(branch(view, &child, depth + 1)?);
+            }
+        }
+    }
+    let mut json = json!({
+        "id": at.id, "ownerId": at.parent, "alias": at.alias, "depth": depth + 1, "name": at.name,
+    });
+    if !children.is_empty() {
+        json["children"] = children.into();
+    }
+    Ok(json)
+}
+
+/// Metrics of Make Data Count that there are.
+const MAKE_DATA_COUNT: [&str; 9] = [
+    "viewsTotal",
+    "viewsTotalRegular",
+    "viewsTotalMachine",
+    "viewsUnique",
+    "downloadsTotal",
+    "downloadsTotalRegular",
+    "downloadsTotalMachine",
+    "downloadsUnique",
+    "citations",
+];
+
+/// No usage reports are taken in, so that every count is 0.
+async fn make_data_count(call: Call) -> Answer {
+    let metric = call.param("metric");
+    let is_known = MAKE_DATA_COUNT.contains(&metric)
+        || matches!(metric, "viewCount" | "uniqueViewCount" | "downloadCount" | "uniqueDownloadCount");
+    if !is_known {
+        return Err(ApiError::bad_request(format!(
+            "MetricType must be one of these values: {}.",
+            MAKE_DATA_COUNT.join(", ")
+        )));
+    }
+    if call.uri.path().ends_with("monthly") || call.uri.path().ends_with(metric) {
+        return envelope::ok(Vec::<Value>::new());
+    }
+    envelope::ok(json!({"count": 0}))
+}
+
+async fn unique_downloads(_: Call) -> Answer {
+    envelope::ok(Vec::<Value>::new())
+}
