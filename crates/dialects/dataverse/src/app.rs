@@ -20,7 +20,7 @@ use crate::ids::{Ids, Ranges};
 use crate::query::Query;
 use crate::registry::Registries;
 use crate::settings::Settings;
-use crate::{admin, bootstrap, clock};
+use crate::{admin, bootstrap, clock, users};
 
 /// The dialect's state: cheap to clone.
 #[derive(Clone)]
@@ -136,6 +136,9 @@ impl Call {
         let (headers, method, uri) = (parts.headers, parts.method, parts.uri);
         let call = Self { app, asker, query, headers, method, uri, db, params, body: Mutex::new(body) };
         admin::gate(&call)?;
+        if call.method != Method::GET && call.method != Method::HEAD {
+            users::note_api_use(&call).await?;
+        }
         Ok(call)
     }
 

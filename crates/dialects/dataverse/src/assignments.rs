@@ -232,6 +232,20 @@ pub(crate) fn find_assignee(view: &mut View<'_>, text: &str, what: &str) -> Resu
     }
 }
 
+/// Nobody hands out more than they hold. Errors: 401.
+pub(crate) fn check_holds(
+    view: &mut View<'_>,
+    asker: &Asker,
+    place: permissions::Place,
+    role: &Role,
+) -> Result<(), ApiError> {
+    let held = permissions::held(view, asker, place)?;
+    match role.permissions.iter().all(|it| held.contains(it)) {
+        true => Ok(()),
+        false => Err(permissions::refusal(asker)),
+    }
+}
+
 /// Assignee and role of a body `{"assignee": …, "role": …}`.
 pub(crate) fn read_body(body: &Map<String, Value>) -> Result<(String, String), ApiError> {
     let text = |name: &str| {

@@ -77,24 +77,17 @@ pub(crate) fn for_new(
     name: Option<&str>,
 ) -> Result<DatasetType, ApiError> {
     let allowed = allowed_names(view, collection)?;
-    let wanted = match (name, &allowed) {
-        (Some(name), _) => named(view, name)?,
-        (None, Some(allowed)) if !allowed.iter().any(|it| it == DEFAULT) => {
-            named(view, allowed.first().map_or(DEFAULT, String::as_str))?
-        }
-        (None, _) => named(view, DEFAULT)?,
+    let wanted = match name {
+        Some(name) => named(view, name)?,
+        None if allowed.iter().any(|it| it == DEFAULT) => named(view, DEFAULT)?,
+        None => named(view, allowed.first().map_or(DEFAULT, String::as_str))?,
     };
-    match allowed {
-        Some(allowed) if !allowed.contains(&wanted.name) => {
-            let text = format!(
-                "The dataset type {} is not allowed in this collection. Allowed: {}.",
-                wanted.name,
-                allowed.join(", ")
-            );
-            Err(ApiError::bad_request(text.clone()).with("fieldErrors", json!({"datasetType": text})))
-        }
-        _ => Ok(wanted),
+    if allowed.contains(&wanted.name) {
+        return Ok(wanted);
     }
+    let (name, allowed) = (&wanted.name, allowed.join(", "));
+    let text = format!("The dataset type {name} is not allowed in this collection. Allowed: {allowed}.");
+    Err(ApiError::bad_request(text.clone()).with("fieldErrors", json!({"datasetType": text})))
 }
 
 /// Refuses a licence that the type does not offer.
@@ -104,24 +97,24 @@ pub(crate) fn check_license(ty: &DatasetType, license: Option<i64>) -> Result<()
     Ok(())
 }
 
-/// The types that a collection takes, if it, or the nearest one above, says so.
-fn allowed_names(view: &mut View<'_>, collection: &Collection) -> Result<Option<Vec<String>>, ApiError> {
+/// The types that a collection takes: what it, or the nearest one above, says; else the default type alone.
+pub(crate) fn allowed_names(view: &mut View<'_>, collection: &Collection) -> Result<Vec<String>, ApiError> {
     let own = |it: &Collection| it.more.get("allowedDatasetTypes").and_then(Value::as_array).cloned();
     let names = match own(collection) {
         Some(names) => Some(names),
         None => collections::with_owners(view, collection.clone())?.iter().find_map(own),
     };
-    Ok(names.map(|it| it.iter().filter_map(Value::as_str).map(str::to_owned).collect()))
+    let names = names.unwrap_or_else(|| vec![DEFAULT.into()]);
+    Ok(names.iter().filter_map(Value::as_str).map(str::to_owned).collect())
 }
 
 /// `allowedDatasetTypes` of a collection that says which it takes.
-pub(crate) fn allowed_json(view: &mut View<'_>, collection: &Collection) -> Result<Option<Value>, ApiError> {
-    let Some(names) = allowed_names(view, collection)? else { return Ok(None) };
+pub(crate) fn allowed_json(view: &mut View<'_>, collection: &Collection) -> Result<Value, ApiError> {
     let mut list = Vec::new();
-    for name in names {
+    for name in allowed_names(view, collection)? {
         list.extend(find(view, &name)?.map(|it| it.json()));
     }
-    Ok(Some(list.into()))
+    Ok(list.into())
 }
 
 impl DatasetType {
@@ -257,8 +250,18 @@ fn names_of(body: &Value) -> Vec<String> {
     body.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
+/// A list of names; what follows its closing bracket does not count, as in the original's parser.
+async fn read_names(call: &mut Call) -> Result<Vec<String>, ApiError> {
+    let bytes = call.bytes().await?;
+    let mut values = serde_json::Deserializer::from_slice(&bytes).into_iter::<Value>();
+    match values.next() {
+        Some(Ok(value)) if value.is_array() => Ok(names_of(&value)),
+        _ => Err(ApiError::bad_request("Error parsing Json: expected a list of names")),
+    }
+}
+
 async fn link_blocks(mut call: Call) -> Answer {
-    let names = names_of(&call.json().await?);
+    let names = read_names(&mut call).await?;
     let registry = call.app.registry(call.db()).await?;
     if let Some(unknown) = names.iter().find(|it| registry.block(it).is_none()) {
         return Err(ApiError::bad_request(format!("Metadata block not found: {unknown}")));
@@ -271,7 +274,7 @@ async fn link_blocks(mut call: Call) -> Answer {
 }
 
 async fn set_licenses(mut call: Call) -> Answer {
-    let names = names_of(&call.json().await?);
+    let names = read_names(&mut call).await?;
     let change = move |txn: &mut Txn<'_>, ty: &mut DatasetType| {
         check_licenses(txn, &names)?;
         let before = std::mem::replace(&mut ty.available_licenses, names.clone());

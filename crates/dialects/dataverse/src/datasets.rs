@@ -214,7 +214,8 @@ impl Wanted {
                     "When accessing a dataset based on Persistent ID, a persistentId query parameter must be present.",
                 )
             })?;
-            return Ok(Self::Pid(pid.to_owned()));
+            // Some scripts send the number here.
+            return Ok(pid.parse().map_or_else(|_| Self::Pid(pid.to_owned()), Self::Number));
         }
         let number =
             id.parse().map_err(|_| ApiError::bad_request(format!("Bad dataset ID number: {id}.")))?;

@@ -41,6 +41,7 @@ mod kinds;
 mod licenses;
 mod links;
 mod metrics;
+mod mydata;
 mod notifications;
 mod permissions;
 mod query;

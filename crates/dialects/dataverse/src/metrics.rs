@@ -36,6 +36,8 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .get("/info/metrics/makeDataCount/{metric}", make_data_count)
         .get("/info/metrics/makeDataCount/{metric}/monthly", make_data_count)
         .get("/info/metrics/makeDataCount/{metric}/toMonth/{month}", make_data_count)
+        .get("/metrics/makeDataCount/{metric}/monthly", make_data_count)
+        .get("/metrics/makeDataCount/{metric}", make_data_count)
         .get("/info/metrics/uniquedownloads", unique_downloads)
         .get("/info/metrics/uniquefiledownloads", unique_downloads)
         .get("/info/metrics/filedownloads", unique_downloads)

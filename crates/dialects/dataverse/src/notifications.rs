@@ -104,7 +104,7 @@ impl Notification {
         map.insert("sentTimestamp".into(), self.sent.as_str().into());
         if !in_app {
             map.insert("subjectText".into(), subject(&self.notice).into());
-            map.insert("messageText".into(), subject(&self.notice).into());
+            map.insert("messageText".into(), format!("Hello,\n\n{}", subject(&self.notice)).into());
         }
         map.extend(self.more.iter().map(|(k, v)| (k.clone(), v.clone())));
         Value::Object(map)
@@ -212,21 +212,4 @@ pub(crate) fn curators(
 ) -> Result<Vec<i64>, ApiError> {
     let objects = [dataset.id, dataset.owner];
     crate::datasets::publish::holders_of(view, &objects, crate::permissions::Permission::PublishDataset)
-}
-
-/// Tells a user that a role was assigned; groups are not told.
-pub(crate) fn role_assigned(
-    txn: &mut Txn<'_>,
-    number: i64,
-    now: &str,
-    assignee: &str,
-    role: &crate::roles::Role,
-    point: &crate::assignments::Point,
-) -> Result<(), ApiError> {
-    let Some(name) = assignee.strip_prefix('@') else { return Ok(()) };
-    let Some(user) = crate::users::by_name(txn, name)? else { return Ok(()) };
-    let notice = Notice::of("ASSIGNROLE")
-        .with("roleAssignments", json!([{"roleName": role.name, "definitionPointId": point.id}]))
-        .with("ownerDisplayName", point.name.as_str());
-    send(txn, number, now, user.id, notice)
 }

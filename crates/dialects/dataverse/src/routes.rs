@@ -145,6 +145,7 @@ fn all() -> Routes {
         .with(guestbooks::routes)
         .with(templates::routes)
         .with(metrics::routes)
+        .with(crate::mydata::routes)
         .with(site::routes)
 }
 

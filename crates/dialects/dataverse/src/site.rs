@@ -43,7 +43,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
 }
 
 /// A text without tags.
-fn plain(text: &str) -> String {
+pub(crate) fn plain(text: &str) -> String {
     let (mut out, mut in_tag) = (String::with_capacity(text.len()), false);
     for letter in text.chars() {
         match letter {
@@ -73,7 +73,7 @@ async fn send_feedback(mut call: Call) -> Answer {
     if !is_email(&from) {
         return Err(ApiError::bad_request(format!("fromEmail {from:?} is not a valid email address.")));
     }
-    limit_feedback(&call).await?;
+    limit_feedback(&call, &from).await?;
     let (target, identifier) = (body.get("targetId").and_then(Value::as_i64), text("identifier"));
     let find = move |view: &mut View<'_>| -> Result<Vec<String>, ApiError> {
         contacts(view, target, identifier.as_deref())
@@ -124,7 +124,7 @@ fn contacts(
 }
 
 /// Feedback of guests and users is limited per hour where the site says so. Errors: 429.
-async fn limit_feedback(call: &Call) -> Result<(), ApiError> {
+async fn limit_feedback(call: &Call, from: &str) -> Result<(), ApiError> {
     let name = ":RateLimitingCapacityByTierAndAction";
     let set = call.db().read(Weight::Point, move |view| site_settings::get(view, name)).await?;
     let rules: Value = set.and_then(|it| serde_json::from_str(&it).ok()).unwrap_or_default();
@@ -139,7 +139,7 @@ async fn limit_feedback(call: &Call) -> Result<(), ApiError> {
         rule["limitPerHour"].as_u64().filter(|_| is_it)
     });
     let Some(limit) = limit else { return Ok(()) };
-    let who = format!("{} {}", call.tenant(), call.asker.identifier());
+    let who = format!("{} {} {from}", call.tenant(), call.asker.identifier());
     if call.app.feedback.takes(&who, limit, call.app.now_ms()) {
         return Ok(());
     }

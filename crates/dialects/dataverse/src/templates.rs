@@ -157,7 +157,8 @@ async fn create(mut call: Call) -> Answer {
         }
         template.json(txn, &collection)
     };
-    envelope::ok(call.db().write(write).await?)
+    let json = call.db().write(write).await?;
+    envelope::created(&format!("/dataverses/{}/template", json["id"]), json)
 }
 
 async fn show(call: Call) -> Answer {

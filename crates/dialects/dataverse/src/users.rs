@@ -172,3 +172,23 @@ pub(crate) fn remove(txn: &mut Txn<'_>, user: &User) -> Result<(), ApiError> {
     txn.delete(&USER, &user.id.to_string())?;
     Ok(())
 }
+
+/// How old the noted time of a user's last use may be before it is noted anew, in milliseconds (an hour).
+const NOTED_MS: i64 = 3_600_000;
+
+/// Notes that a user changes something by an API token: at most once an hour, so that few requests write it.
+pub(crate) async fn note_api_use(call: &crate::app::Call) -> Result<(), ApiError> {
+    let Some(user) = call.asker.user.as_ref().filter(|_| call.asker.token.is_some()) else { return Ok(()) };
+    let noted_ms = user.last_api_use_time.as_deref().and_then(crate::clock::parse);
+    let now_ms = call.app.now_ms();
+    if noted_ms.is_some_and(|it| now_ms - it < NOTED_MS) {
+        return Ok(());
+    }
+    let id = user.id;
+    let write = move |txn: &mut Txn<'_>| -> Result<(), ApiError> {
+        let Some(mut user) = by_id(txn, id)? else { return Ok(()) };
+        user.last_api_use_time = Some(crate::clock::instant(now_ms));
+        put(txn, &user)
+    };
+    call.db().write(write).await
+}

@@ -340,10 +340,15 @@ async fn ask_confirmation(call: Call) -> Answer {
 /// The page that the link of a confirmation mail opens.
 async fn confirm(call: Call) -> Answer {
     let token = call.query.get("token").unwrap_or_default().to_owned();
-    let refused = || ApiError::not_found("Page Not Found. The link is broken or was used already.");
-    let id = token.split('-').next().and_then(|it| it.parse::<i64>().ok()).ok_or_else(refused)?;
-    let user = call.db().read(Weight::Point, move |view| users::by_id(view, id)).await?;
-    let user = user.filter(|it| confirmation(&call, it) == token).ok_or_else(refused)?;
+    // A page, which the original sends with 200 in either case.
+    let page = |text: &'static str| Ok(pinakes_http::answer::text(http::StatusCode::OK, text));
+    let user = match token.split('-').next().and_then(|it| it.parse::<i64>().ok()) {
+        Some(id) => call.db().read(Weight::Point, move |view| users::by_id(view, id)).await?,
+        None => None,
+    };
+    let Some(user) = user.filter(|it| confirmation(&call, it) == token) else {
+        return page("The link is broken, or was used already.");
+    };
     let now = call.app.now();
     let write = move |txn: &mut Txn<'_>| -> Result<(), ApiError> {
         let mut user = user.clone();
@@ -351,7 +356,7 @@ async fn confirm(call: Call) -> Answer {
         users::put(txn, &user)
     };
     call.db().write(write).await?;
-    Ok(pinakes_http::answer::text(http::StatusCode::OK, "Your email address is confirmed."))
+    page("Your email address is confirmed.")
 }
 
 /// Length from which on a password needs no mixture of characters.

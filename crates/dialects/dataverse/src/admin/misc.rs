@@ -248,7 +248,8 @@ async fn set_label_set(call: Call) -> Answer {
     envelope::message(format!("Curation Label Set for collection is set to: {}", name.unwrap_or_default()))
 }
 
-async fn rate_limits(_: Call) -> Answer {
+async fn rate_limits(call: Call) -> Answer {
+    call.asker.superuser("Superusers only.")?;
     Ok(pinakes_http::answer::bytes(
         StatusCode::OK,
         http::HeaderValue::from_static("text/csv"),

@@ -8,11 +8,11 @@ use crate::app::Call;
 use crate::assignments;
 use crate::collections::write::point;
 use crate::collections::{self, Collection};
+use crate::envelope;
 use crate::error::{Answer, ApiError};
 use crate::permissions::{self, Permission};
 use crate::roles::{self, Role};
 use crate::routes::Routes;
-use crate::{envelope, notifications};
 
 /// Adds the routes.
 pub(crate) fn routes(routes: Routes) -> Routes {
@@ -59,7 +59,7 @@ async fn assign(mut call: Call) -> Answer {
     let body = call.object().await?;
     let (assignee, alias) = assignments::read_body(&body)?;
     let (asker, id, actor) = (call.asker.clone(), call.param("id").to_owned(), assignments::actor(&call));
-    let ids = call.ids(2).await?;
+    let ids = call.ids(1).await?;
     let write = move |txn: &mut Txn<'_>| -> Result<Value, ApiError> {
         let mut ids = ids;
         let collection = managed(txn, &asker, &id)?;
@@ -70,9 +70,9 @@ async fn assign(mut call: Call) -> Answer {
             ApiError::bad_request(format!("Can't find role named '{alias}' in dataverse {name}"))
         };
         let role = role.ok_or_else(unknown)?;
+        assignments::check_holds(txn, &asker, collection.place(), &role)?;
         let point = point(&collection);
         let assigned = assignments::assign(txn, &actor, &point, &assignee, &role, ids.next()?)?;
-        notifications::role_assigned(txn, ids.next()?, &actor.now, &assignee, &role, &point)?;
         assignments::json(txn, &point, &assignee, &assigned)
     };
     envelope::ok(call.db().write(write).await?)

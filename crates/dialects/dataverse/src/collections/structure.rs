@@ -31,6 +31,8 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .put("/dataverses/{id}/inputLevels", set_levels)
         .get("/dataverses/{id}/facets", list_facets)
         .post("/dataverses/{id}/facets", set_facets)
+        .get("/dataverses/{id}/allowedMetadataLanguages", list_languages)
+        .put("/dataverses/{id}/allowedMetadataLanguages/{language}", set_language)
         .get("/dataverses/{id}/metadatablockfacets", list_block_facets)
         .post("/dataverses/{id}/metadatablockfacets", set_block_facets)
 }
@@ -404,4 +406,37 @@ async fn set_block_facets(mut call: Call) -> Answer {
         Ok(collection.alias.clone())
     });
     envelope::message(format!("Metadata block facets of dataverse {} updated", alias.await?))
+}
+
+/// The languages of metadata that a collection allows: its own, or those that the site lists.
+fn languages_of(view: &mut View<'_>, collection: &Collection) -> Result<Vec<Value>, ApiError> {
+    let listed = crate::site_settings::get(view, ":MetadataLanguages")?.unwrap_or_default();
+    let listed: Vec<Value> = serde_json::from_str(&listed).unwrap_or_default();
+    let own = nearest(view, collection, |it| it.metadata_language.is_some())?.metadata_language;
+    Ok(match own.filter(|it| it != "undefined") {
+        Some(own) => listed.into_iter().filter(|it| it["locale"] == own.as_str()).collect(),
+        None => listed,
+    })
+}
+
+async fn list_languages(call: Call) -> Answer {
+    let (asker, id) = (call.asker.clone(), call.param("id").to_owned());
+    let find = move |view: &mut View<'_>| -> Result<Vec<Value>, ApiError> {
+        let collection = seen(view, &asker, &id)?;
+        languages_of(view, &collection)
+    };
+    envelope::ok(call.db().read(Weight::Point, find).await?)
+}
+
+async fn set_language(call: Call) -> Answer {
+    let language = call.param("language").to_owned();
+    let languages = changed(&call, move |txn, collection| {
+        collection.metadata_language = Some(language.clone());
+        let languages = languages_of(txn, collection)?;
+        if languages.is_empty() {
+            return Err(ApiError::bad_request(format!("{language} is not one of the languages listed")));
+        }
+        Ok(languages)
+    });
+    envelope::ok(languages.await?)
 }

@@ -349,6 +349,13 @@ async fn set_attribute(call: Call) -> Answer {
                 }
                 collection.requires_files = Some(yes);
             }
+            "allowedDatasetTypes" => {
+                let names: Vec<&str> = value.split(',').map(str::trim).filter(|it| !it.is_empty()).collect();
+                for name in &names {
+                    crate::dataset_types::named(txn, name)?;
+                }
+                collection.more.insert("allowedDatasetTypes".to_owned(), names.into());
+            }
             _ => {
                 return Err(ApiError::bad_request(format!("'{name}' is not a supported attribute")));
             }

@@ -118,9 +118,9 @@ pub(crate) fn insert(
         last_update_time: now.clone(),
         file_access_request: true,
         version_note: new.body.get("versionNote").and_then(Value::as_str).map(str::to_owned),
-        contributors: vec![user.display_name()],
         ..Version::default()
     };
+    first.note_contributor(asker);
     terms::read(txn, &mut first, &new.body)?;
     dataset_types::check_license(&dataset_type, first.license)?;
     let may_be_incomplete = new.is_incomplete_allowed && app.settings.incomplete_metadata;

@@ -77,12 +77,7 @@ async fn changed<R: Send + 'static>(
         check_source_time(txn, &dataset, expected.as_deref())?;
         let mut draft = datasets::open_draft(txn, &now, &mut dataset, &mut ids)?;
         change(txn, &mut dataset, &mut draft)?;
-        if let Some(user) = &asker.user {
-            let name = user.display_name();
-            if !draft.contributors.contains(&name) {
-                draft.contributors.push(name);
-            }
-        }
+        draft.note_contributor(&asker);
         datasets::put(txn, &dataset)?;
         version::put(txn, &draft)?;
         changes::dataset(txn, &app, dataset.id)?;
@@ -245,7 +240,7 @@ async fn set_license(mut call: Call) -> Answer {
 
 fn put_custom(draft: &mut Version, custom: &Map<String, Value>) -> Result<(), ApiError> {
     if custom.get("termsOfUse").and_then(Value::as_str).unwrap_or_default().trim().is_empty() {
-        return Err(ApiError::bad_request("Custom terms of use must be provided"));
+        return Err(ApiError::bad_request("Terms of use text should be provided in custom terms."));
     }
     draft.license = None;
     terms::put_texts(draft, custom, &terms::CUSTOM);

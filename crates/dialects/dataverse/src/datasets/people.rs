@@ -13,7 +13,7 @@ use crate::error::{Answer, ApiError};
 use crate::permissions::{self, Assigned, GRANT, Permission};
 use crate::routes::Routes;
 use crate::tokens::{self, Token};
-use crate::{changes, collections, envelope, notifications, roles, stored};
+use crate::{changes, collections, envelope, roles, stored};
 
 /// Adds the routes.
 pub(crate) fn routes(routes: Routes) -> Routes {
@@ -60,7 +60,7 @@ async fn assign(mut call: Call) -> Answer {
     let body = call.object().await?;
     let (assignee, alias) = assignments::read_body(&body)?;
     let (asker, wanted, actor) = (call.asker.clone(), Wanted::of(&call)?, assignments::actor(&call));
-    let ids = call.ids(2).await?;
+    let ids = call.ids(1).await?;
     let write = move |txn: &mut Txn<'_>| -> Result<Value, ApiError> {
         let mut ids = ids;
         let dataset = managed(txn, &asker, &wanted)?;
@@ -69,9 +69,9 @@ async fn assign(mut call: Call) -> Answer {
         let unknown =
             || ApiError::bad_request(format!("Cannot find role named '{alias}' in dataverse {}", owner.name));
         let role = role_for(txn, &owner, &alias)?.ok_or_else(unknown)?;
+        assignments::check_holds(txn, &asker, dataset.place(), &role)?;
         let point = titled(txn, &dataset)?;
         let assigned = assignments::assign(txn, &actor, &point, &assignee, &role, ids.next()?)?;
-        notifications::role_assigned(txn, ids.next()?, &actor.now, &assignee, &role, &point)?;
         assignments::json(txn, &point, &assignee, &assigned)
     };
     envelope::ok(call.db().write(write).await?)

@@ -182,13 +182,21 @@ fn check_release(
         ));
     }
     check_access_terms(view, dataset, draft)?;
+    check_files(view, dataset, draft, "Published datasets should contain at least one data file.")
+}
+
+/// Where a collection asks for files, a version must have some. Errors: 403 with `refusal`.
+fn check_files(
+    view: &mut View<'_>,
+    dataset: &Dataset,
+    draft: &Version,
+    refusal: &str,
+) -> Result<(), ApiError> {
     let owner = collections::named_by_record(view, dataset.owner)?;
     let above = collections::with_owners(view, owner)?;
     let requires_files = above.iter().find_map(|it| it.requires_files).unwrap_or(false);
     if requires_files && files::n_files(view, dataset.id, draft.ordinal)? == 0 {
-        return Err(ApiError::forbidden(
-            "A dataset in this dataverse must have at least one file to be published.",
-        ));
+        return Err(ApiError::forbidden(refusal));
     }
     Ok(())
 }
@@ -310,7 +318,15 @@ async fn submit(call: Call) -> Answer {
             message: String::new(),
         });
         datasets::put(txn, &dataset)?;
-        let draft = version::of_dataset(txn, &dataset, draft.version)?;
+        let mut draft = version::of_dataset(txn, &dataset, draft.version)?;
+        check_files(
+            txn,
+            &dataset,
+            &draft,
+            "The dataset must contain at least one data file in order to be submitted for review.",
+        )?;
+        draft.note_contributor(&asker);
+        version::put(txn, &draft)?;
         let mut ids = ids;
         for curator in notifications::curators(txn, &dataset)? {
             let Ok(id) = ids.next() else { break };
@@ -375,7 +391,9 @@ async fn return_to_author(mut call: Call) -> Answer {
         }
         datasets::put(txn, &dataset)?;
         let Some(draft) = dataset.draft.clone() else { return Ok(dataset.id) };
-        let draft = version::of_dataset(txn, &dataset, draft.version)?;
+        let mut draft = version::of_dataset(txn, &dataset, draft.version)?;
+        draft.note_contributor(&asker);
+        version::put(txn, &draft)?;
         let mut ids = ids;
         for author in notifications::editors(txn, &dataset)? {
             let Ok(id) = ids.next() else { break };

@@ -45,6 +45,7 @@ pub(crate) fn of(
                     "typeClass": {"type": "string"},
                     "multiple": {"type": "boolean"},
                     "typeName": {"type": "string"},
+                    "displayOnCreate": {"type": "boolean"},
                 },
             },
         },

@@ -16,6 +16,7 @@ pub static VERSION: Kind = Kind {
         Column::one("dataset", Type::Integer),
         Column::one("ordinal", Type::Integer),
         Column::one("license", Type::Integer),
+        Column::many("contributorIds", Type::Integer),
     ],
     indexes: &[Index::unique(&["dataset", "ordinal"]), Index::on(&["license"])],
     ..Kind::named("dataverse_version")
@@ -94,6 +95,9 @@ pub struct Version {
     pub file_access_request: bool,
     /// The metadata, as the object `metadataBlocks` that is sent.
     pub metadata_blocks: Map<String, Value>,
+    /// Numbers of those who worked on it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub contributor_ids: Vec<i64>,
     /// Names of those who worked on it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub contributors: Vec<String>,
@@ -117,7 +121,17 @@ impl Version {
             deaccession_link: None,
             version_note: None,
             contributors: Vec::new(),
+            contributor_ids: Vec::new(),
             ..self.clone()
+        }
+    }
+
+    /// Notes that somebody worked on it.
+    pub(crate) fn note_contributor(&mut self, asker: &Asker) {
+        let Some(user) = &asker.user else { return };
+        if !self.contributor_ids.contains(&user.id) {
+            self.contributor_ids.push(user.id);
+            self.contributors.push(user.display_name());
         }
     }
 

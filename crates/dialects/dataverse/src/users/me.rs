@@ -222,8 +222,8 @@ async fn merge(call: Call) -> Answer {
         if from.id == into.id {
             return Err(ApiError::bad_request("You cannot merge a user into itself."));
         }
-        if let Some(user) = [&from, &into].into_iter().find(|it| it.deactivated) {
-            return Err(ApiError::bad_request(format!("User {} is deactivated.", user.name)));
+        if from.deactivated != into.deactivated {
+            return Err(ApiError::bad_request("An active user and one who is deactivated cannot be merged."));
         }
         rename_assignee(txn, &from.identifier(), &into.identifier())?;
         traces::hand_over(txn, &from, &into)?;

@@ -73,6 +73,10 @@ pub(crate) fn what_keeps(view: &mut View<'_>, user: &User) -> Result<Vec<String>
     if is_creator {
         reasons.push("the user has created Dataverse object(s)".to_owned());
     }
+    let n_versions = view.count(&datasets::VERSION, &Expr::Is("contributorIds".into(), user.id.into()))?;
+    if !is_creator && n_versions != 0 {
+        reasons.push("the user has contributed to dataset version(s)".to_owned());
+    }
     if !permissions::grants_to(view, &[user.identifier()])?.is_empty() {
         reasons.push("the user is associated with role assignment record(s)".to_owned());
     }
