@@ -15,6 +15,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::datasets::incoming::Incoming;
+use crate::datasets::metadata_schema::Schemas;
 use crate::error::ScicatError;
 use crate::history::{Subsystem, Tracking};
 use crate::json_error;
@@ -31,12 +32,14 @@ pub struct Scicat {
     pub settings: Arc<Settings>,
     /// Policies of owner groups, as they were last seen.
     pub(crate) policies: Sight,
+    /// Schemas of metadata that lie on other servers.
+    pub(crate) schemas: Schemas,
 }
 
 impl Scicat {
     /// For the parts of a server.
     pub fn new(context: Context, settings: impl Into<Arc<Settings>>) -> Self {
-        Self { context, settings: settings.into(), policies: Sight::default() }
+        Self { context, settings: settings.into(), policies: Sight::default(), schemas: Schemas::default() }
     }
 
     /// Now, as dates go out.

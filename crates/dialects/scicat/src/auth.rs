@@ -73,7 +73,11 @@ pub(crate) fn shown(user: &User) -> Map<String, Value> {
 /// The user, or nothing at all.
 async fn who_am_i(asker: Asker) -> Answer {
     Ok(match &asker.caller().user {
-        Some(user) => answer::json(StatusCode::OK, &shown(user)),
+        Some(user) => {
+            let mut shown = shown(user);
+            shown.insert("currentGroups".to_owned(), json!(asker.caller().groups.to_vec()));
+            answer::json(StatusCode::OK, &shown)
+        }
         None => answer::empty(StatusCode::OK),
     })
 }

@@ -9,6 +9,7 @@ pub(crate) mod facets;
 pub(crate) mod include;
 pub(crate) mod incoming;
 pub(crate) mod lifecycle;
+pub(crate) mod metadata_schema;
 pub(crate) mod read;
 pub(crate) mod shape;
 pub(crate) mod v4;

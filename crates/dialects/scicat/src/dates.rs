@@ -45,6 +45,15 @@ pub fn format_ms(ms: i64) -> String {
     format!("{sign}{year:06}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milli:03}Z")
 }
 
+/// The same day and time `years` later; of 29 February 1 March in a year that has none, as JavaScript counts on.
+pub fn years_later(ms: i64, years: i64) -> i64 {
+    let ms = ms.clamp(-MAX_MS, MAX_MS);
+    let (year, month, day) = civil_from_days(ms.div_euclid(MS_PER_DAY));
+    let year = year.saturating_add(years.clamp(-200_000, 200_000));
+    let days = days_from_civil(year, month, day);
+    days.saturating_mul(MS_PER_DAY).saturating_add(ms.rem_euclid(MS_PER_DAY)).clamp(-MAX_MS, MAX_MS)
+}
+
 /// `Wed, 15 Jan 2020 08:00:00 GMT`: how the precondition's message names a time, and the form of HTTP's date headers.
 pub fn format_http(ms: i64) -> String {
     let ms = ms.clamp(-MAX_MS, MAX_MS);
@@ -235,5 +244,23 @@ impl Scanner<'_> {
         self.take(':');
         let minutes = if self.rest.is_empty() { 0 } else { self.digits(2).filter(|it| *it <= 59)? };
         Some(sign * (hours * MS_PER_HOUR + minutes * MS_PER_MINUTE))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn years_are_those_of_the_calendar() {
+        for (from, years, expected) in [
+            ("2026-02-01T10:00:00.000Z", 3, "2029-02-01T10:00:00.000Z"),
+            ("2026-11-22T23:59:59.999Z", 10, "2036-11-22T23:59:59.999Z"),
+            ("2024-02-29T00:00:00.000Z", 1, "2025-03-01T00:00:00.000Z"),
+            ("2024-02-29T00:00:00.000Z", -4, "2020-02-29T00:00:00.000Z"),
+        ] {
+            let ms = parse_ms(from).unwrap_or_default();
+            assert_eq!(format_ms(years_later(ms, years)), expected, "{from} {years}");
+        }
     }
 }

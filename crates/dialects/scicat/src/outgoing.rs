@@ -60,6 +60,24 @@ impl Outgoing {
     }
 }
 
+/// What stands at a URL, up to the bound of an answer. Errors: as for sending.
+pub(crate) async fn fetch(url: &str, timeout: Duration) -> Result<Vec<u8>, OutgoingError> {
+    let server = server_of(url);
+    let refused = |reason: String| OutgoingError::Request { server: server.clone(), reason };
+    let parsed = Url::parse(url).map_err(|_| refused("its URL is none".to_owned()))?;
+    let client = client().map_err(|error| refused(reason(&error).to_owned()))?;
+    let answer = client.get(parsed).timeout(timeout).send().await.map_err(|error| {
+        OutgoingError::NoAnswer { server: server.clone(), reason: reason(&error).to_owned() }
+    })?;
+    let status = answer.status();
+    let bytes = beginning(answer).await;
+    if status.is_success() {
+        return Ok(bytes);
+    }
+    let text = String::from_utf8_lossy(&bytes).chars().take(SHOWN_CHARS).collect();
+    Err(OutgoingError::Refused { server, status, text })
+}
+
 fn client() -> reqwest::Result<Client> {
     // Refused, and needless, when another part of the program has chosen the provider of TLS before.
     let _ = rustls::crypto::ring::default_provider().install_default();

@@ -3,6 +3,7 @@
 //! private to registered, `schema.rs` checks the metadata against the site's JSON schema.
 
 mod datacite;
+mod defaults;
 pub(crate) mod forms;
 mod publication;
 pub(crate) mod schema;
@@ -30,6 +31,7 @@ use crate::listing::{self, Listing};
 use crate::proposals::PROPOSAL;
 use crate::resource;
 use crate::rights::Rights;
+use crate::settings::Settings;
 use crate::validate::Form;
 
 /// Published data by DOI.
@@ -86,7 +88,7 @@ fn routes_of(base: &str, api: Api) -> Router<Scicat> {
             get(move |a, b, c, d| list(a, b, c, d, api)).post(move |a, b, c, d| create(a, b, c, d, api)),
         )
         .route(&format!("{base}/count"), get(move |a, b, c| count(a, b, c, api)))
-        .route(&format!("{base}/formpopulate"), get(form_populate))
+        .route(&format!("{base}/formpopulate"), get(move |a, b, c| form_populate(a, b, c, api)))
         .route(
             &format!("{base}/{{id}}"),
             get(move |a, b, c, d| by_id(a, b, c, d, api))
@@ -224,7 +226,9 @@ async fn config(app: State<Scicat>, _: Asker) -> Answer {
 }
 
 /// `GET /publisheddata/formpopulate?pid=`: what the form for a publication of this dataset begins with.
-async fn form_populate(app: State<Scicat>, asker: Asker, query: QueryText) -> Answer {
+///
+/// In v4 with the metadata that the site's schema gives by itself.
+async fn form_populate(app: State<Scicat>, asker: Asker, query: QueryText, api: Api) -> Answer {
     require_user(&asker, Api::V3)?;
     let pid = query.get("pid").unwrap_or_default().to_owned();
     let dataset = object(&crate::datasets::read::readable(&app, &asker, &pid).await?)?;
@@ -259,7 +263,18 @@ async fn form_populate(app: State<Scicat>, asker: Asker, query: QueryText) -> An
             form.entry("thumbnail").or_insert_with(|| thumbnail.clone());
         }
     }
+    if api == Api::V4 {
+        let mut metadata = json!({});
+        defaults::fill(&metadata_schema(&app.settings), &mut metadata, app.context.clock().now_ms());
+        form.insert("metadata".to_owned(), metadata);
+    }
     Ok(answer::json(StatusCode::OK, &form))
+}
+
+/// The site's schema of metadata; without one everything satisfies it.
+fn metadata_schema(settings: &Settings) -> Value {
+    let config: Value = serde_json::from_str(&settings.published_data_config).unwrap_or_default();
+    config.get("metadataSchema").cloned().unwrap_or(Value::Bool(true))
 }
 
 /// Order of the checks: anonymous, table 400, duplicate 409.

@@ -7,6 +7,7 @@ use serde::Deserialize;
 
 use crate::history::Subsystem;
 use crate::jobs::actions::{self, Action};
+use crate::published_data::schema::Schema;
 
 /// Settings of the dialect. Lists are of exact group names; `#all` stands for every user who logged in.
 #[derive(Debug, Clone, Deserialize)]
@@ -122,6 +123,9 @@ pub struct Settings {
     pub frontend_theme: String,
     /// Schema of published data's metadata (`PUBLISHED_DATA_CONFIG_FILE`, as JSON text).
     pub published_data_config: String,
+    /// Hosts from which a dataset's `scientificMetadataSchema` is fetched (`SCIENTIFIC_METADATA_SCHEMA_HOSTS`):
+    /// `schemas.example.org`, `localhost:8080`. Of other hosts none is, and the metadata count as not valid.
+    pub scientific_metadata_schema_hosts: Vec<String>,
     /// JSON schema of the metadata of files in blocks, as JSON text (`DATAFILES_METADATA_SCHEMA`, the text or the name of
     /// a file with it). Empty: such metadata is refused.
     pub datafiles_metadata_schema: String,
@@ -252,6 +256,7 @@ impl Default for Settings {
             frontend_config: "{}".to_owned(),
             frontend_theme: "{}".to_owned(),
             published_data_config: r#"{"metadataSchema":{},"uiSchema":{}}"#.to_owned(),
+            scientific_metadata_schema_hosts: Vec::new(),
             datafiles_metadata_schema: String::new(),
         }
     }
@@ -286,6 +291,17 @@ pub enum SettingsError {
     /// The schema of files' metadata is no JSON object.
     #[error("datafiles_metadata_schema: expected a JSON object: {0}")]
     Schema(String),
+    /// The schema of published data's metadata cannot be used.
+    #[error("published_data_config: expected {{\"metadataSchema\":{{…}},\"uiSchema\":{{…}}}}: {0}")]
+    PublishedData(String),
+    /// What the frontend is configured with is no JSON object.
+    #[error("{name}: expected a JSON object: {reason}")]
+    Frontend {
+        /// The setting.
+        name: &'static str,
+        /// Why not.
+        reason: String,
+    },
     /// An action of a type of jobs cannot be taken.
     #[error("job type {name}: {reason}")]
     Action {
@@ -400,7 +416,15 @@ impl Settings {
         let schema = self.datafiles_metadata_schema.trim();
         if !schema.is_empty() {
             let parsed = serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(schema);
-            parsed.map_err(|error| SettingsError::Schema(error.to_string()))?;
+            let parsed = parsed.map_err(|error| SettingsError::Schema(error.to_string()))?;
+            Schema::compile(&serde_json::Value::Object(parsed)).map_err(SettingsError::Schema)?;
+        }
+        self.check_published_data_config().map_err(SettingsError::PublishedData)?;
+        for (name, text) in
+            [("frontend_config", &self.frontend_config), ("frontend_theme", &self.frontend_theme)]
+        {
+            let parsed = serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(text);
+            parsed.map_err(|error| SettingsError::Frontend { name, reason: error.to_string() })?;
         }
         let known = Subsystem::names();
         if let Some(found) = self.trackables.iter().find(|it| !known.contains(&it.as_str())) {
@@ -411,6 +435,14 @@ impl Settings {
             pattern.map_err(|error| SettingsError::Pattern(error.to_string()))?;
         }
         Ok(self)
+    }
+
+    /// A configuration that cannot be read would let any metadata pass.
+    fn check_published_data_config(&self) -> Result<(), String> {
+        let config: serde_json::Map<String, serde_json::Value> =
+            serde_json::from_str(&self.published_data_config).map_err(|error| error.to_string())?;
+        let schema = config.get("metadataSchema").ok_or("it has no metadataSchema")?;
+        Schema::compile(schema).map(|_| ()).map_err(|error| format!("metadataSchema: {error}"))
     }
 
     fn texts(&mut self) -> [(&'static str, &mut String); 12] {
@@ -430,7 +462,7 @@ impl Settings {
         ]
     }
 
-    fn lists(&mut self) -> [(&'static str, &mut Vec<String>); 25] {
+    fn lists(&mut self) -> [(&'static str, &mut Vec<String>); 26] {
         [
             ("ADMIN_GROUPS", &mut self.admin_groups),
             ("DELETE_GROUPS", &mut self.delete_groups),
@@ -456,6 +488,7 @@ impl Settings {
             ("HISTORY_ACCESS_ATTACHMENT_GROUPS", &mut self.history_access_attachment_groups),
             ("HISTORY_ACCESS_ORIGDATABLOCK_GROUPS", &mut self.history_access_origdatablock_groups),
             ("HISTORY_ACCESS_DATABLOCK_GROUPS", &mut self.history_access_datablock_groups),
+            ("SCIENTIFIC_METADATA_SCHEMA_HOSTS", &mut self.scientific_metadata_schema_hosts),
             ("TRACKABLES", &mut self.trackables),
         ]
     }
@@ -469,6 +502,43 @@ impl Settings {
     }
 }
 
+/// Variables of a SciCat site that mean nothing here, or something else, with what to do.
+const NOT_HONOURED: [(&str, &str); 20] = [
+    ("OIDC_", "logins by OpenID Connect are not taken; import the accounts (`pinakes user import`)"),
+    ("LDAP_", "directories are not asked; import the accounts (`pinakes user import`)"),
+    ("ACCESS_GROUPS_OIDCPAYLOAD_", "groups come from the accounts kept here"),
+    ("ACCESS_GROUPS_GRAPHQL_", "groups come from the accounts kept here"),
+    ("ACCESS_GROUP_SERVICE_", "groups come from the accounts kept here"),
+    ("FUNCTIONAL_ACCOUNTS_FILE", "accounts are read once: `pinakes user import FILE`"),
+    ("RABBITMQ_", "no message broker is spoken to; let an action of type url call a program that publishes"),
+    ("OPENSEARCH_", "text search is built in"),
+    ("ELASTICSEARCH_", "text search is built in"),
+    ("ES_", "text search is built in"),
+    ("LOGBOOK_", "logbooks are not asked"),
+    ("METRICS_", "metrics are at /metrics"),
+    ("MONGODB_URI", "records are kept in the folder or the database of `pinakes serve`"),
+    ("MS365_", "mail goes by SMTP alone"),
+    ("EMAIL_TYPE", "mail goes by SMTP alone"),
+    ("SMTP_USERNAME", "mail is sent without a login"),
+    ("REGISTER_DOI_URI_V3", "DOIs of v3 are registered by DataCite's REST API too (REGISTER_DOI_URI)"),
+    ("REGISTER_METADATA_URI", "DataCite's older MDS API is not spoken"),
+    ("MAX_FILE_UPLOAD_SIZE", "the bound of a body is `limits.body_bytes`"),
+    ("LOGGERS_CONFIG_FILE", "logging is configured by `server.log`"),
+];
+
+/// Which of the variables that are set mean nothing here, each with what to do. `names` are those of the environment.
+pub fn not_honoured(names: impl Iterator<Item = String>) -> Vec<(String, &'static str)> {
+    let advice = |name: &String| {
+        let fits =
+            |it: &&(&str, &str)| if it.0.ends_with('_') { name.starts_with(it.0) } else { name == it.0 };
+        NOT_HONOURED.iter().find(fits).map(|it| it.1)
+    };
+    let mut found: Vec<_> =
+        names.filter_map(|name| Some((advice(&name)?, name))).map(|(a, b)| (b, a)).collect();
+    found.sort();
+    found
+}
+
 /// The values of a JSON object in a file: `{"Custom":"custom"}`.
 fn values_of_file(name: &'static str, path: &str) -> Result<Vec<String>, SettingsError> {
     let map: std::collections::BTreeMap<String, String> = json_file(name, path)?;
@@ -479,4 +549,33 @@ fn json_file<T: serde::de::DeserializeOwned>(name: &'static str, path: &str) -> 
     let failed = |reason: String| SettingsError::File { name, path: path.to_owned(), reason };
     let text = std::fs::read(path).map_err(|error| failed(error.to_string()))?;
     serde_json::from_slice(&text).map_err(|error| failed(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_means_nothing_here_is_told() {
+        let names = ["PATH", "LDAP_URL", "OIDC_ISSUER", "PID_PREFIX", "MONGODB_URI", "REGISTER_DOI_URI"];
+        let told = not_honoured(names.into_iter().map(str::to_owned));
+        let told: Vec<&str> = told.iter().map(|it| it.0.as_str()).collect();
+        assert_eq!(told, ["LDAP_URL", "MONGODB_URI", "OIDC_ISSUER"]);
+    }
+
+    #[test]
+    fn a_mistyped_schema_of_published_data_is_refused() {
+        for (config, expected) in [
+            (r#"{"metadataSchema":{"type":"object"},"uiSchema":{}}"#, None),
+            (r#"{"metadataSchema":{"type":"objekt"}}"#, Some("metadataSchema")),
+            (r#"{"metadataschema":{}}"#, Some("no metadataSchema")),
+            (r#"{"metadataSchema":"#, Some("published_data_config")),
+        ] {
+            let settings = Settings { published_data_config: config.to_owned(), ..Settings::default() };
+            let refused = settings.checked().err().map(|error| error.to_string());
+            assert_eq!(refused.is_some(), expected.is_some(), "{config}: {refused:?}");
+            let (refused, expected) = (refused.unwrap_or_default(), expected.unwrap_or_default());
+            assert!(refused.contains(expected), "{config}: {refused}");
+        }
+    }
 }

@@ -64,6 +64,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     let testing = testing(args.testing, config.server.listen)?;
     begin_log(&config.server)?;
+    for (variable, advice) in
+        pinakes_scicat::settings::not_honoured(std::env::vars_os().filter_map(|it| it.0.into_string().ok()))
+    {
+        tracing::warn!(variable, advice, "a variable of the environment is set and not honoured");
+    }
     serve(open(config, Missing::Begin)?, testing, &[])
 }
 

@@ -1,10 +1,11 @@
 //! The files of blocks as rows of their own: `fullquery/files`, `fullfacet` and v4's `files`.
 
+use std::cmp::Ordering;
 use std::ops::ControlFlow;
 
 use http::StatusCode;
 use pinakes_http::answer;
-use pinakes_store::{Expr, Query, StoreError, View, Weight, matches};
+use pinakes_store::{Direction, Expr, Order, Query, StoreError, View, Weight, matches};
 use serde_json::{Map, Value, json};
 
 use super::handlers::{Public, filter_v4, visible_v4};
@@ -15,7 +16,7 @@ use crate::datasets::DATASET;
 use crate::datasets::change::object;
 use crate::datasets::read::object_parameter;
 use crate::error::{Answer, ScicatError};
-use crate::filter;
+use crate::filter::{self, Window};
 use crate::fullquery;
 
 /// `dataFileList.path` and its like.
@@ -128,19 +129,34 @@ pub(super) async fn full_query(asker: Asker, query: QueryText, sort: &'static So
     let limits =
         query.get("limits").filter(|it| !it.is_empty()).map(|it| json_parameter("limits", it)).transpose()?;
     let window = filter::window(limits.as_ref(), sort.kind)?;
-    let mut blocks = Query::filter(found.condition);
-    blocks.order =
-        window.order.into_iter().filter(|it| !it.path.as_steps().iter().any(|step| step == FILES)).collect();
-    answer_files(&asker, blocks, condition(&of_file)?, window.skip, window.limit, sort).await
+    let rows = Rows::of(Query::filter(found.condition), condition(&of_file)?, window);
+    answer_files(&asker, rows, sort).await
+}
+
+/// Which files a page shows: of which blocks, in which order.
+struct Rows {
+    blocks: Query,
+    of_file: Expr,
+    /// A sort by what stands in the files; empty: as the blocks come.
+    of_files: Vec<Order>,
+    skip: u64,
+    limit: u64,
+}
+
+impl Rows {
+    fn of(mut blocks: Query, of_file: Expr, window: Window) -> Self {
+        let is_of_files = |it: &Order| it.path.as_steps().first().is_some_and(|step| step == FILES);
+        let (of_files, of_blocks) = window.order.into_iter().partition(is_of_files);
+        blocks.order = of_blocks;
+        Self { blocks, of_file, of_files, skip: window.skip, limit: window.limit }
+    }
 }
 
 pub(super) async fn list_v4(asker: Asker, query: QueryText, sort: &'static Sort, public: Public) -> Answer {
     let visible = visible_v4(&asker, public)?;
     let (of_block, of_file) = split_filter(&query, sort)?;
     let filter = filter_v4(&query, sort)?;
-    let mut blocks = Query::filter(visible.and(of_block));
-    blocks.order = filter.window.order;
-    answer_files(&asker, blocks, of_file, filter.window.skip, filter.window.limit, sort).await
+    answer_files(&asker, Rows::of(Query::filter(visible.and(of_block)), of_file, filter.window), sort).await
 }
 
 /// The `where` of a v4 filter, apart for blocks and files.
@@ -152,19 +168,74 @@ fn split_filter(query: &QueryText, sort: &'static Sort) -> Result<(Expr, Expr), 
     Ok((condition::parse(&of_block, sort.kind, Language::Mongo)?, condition(&of_file)?))
 }
 
-async fn answer_files(
-    asker: &Asker,
-    blocks: Query,
-    of_file: Expr,
-    skip: u64,
-    limit: u64,
-    sort: &'static Sort,
-) -> Answer {
+async fn answer_files(asker: &Asker, wanted: Rows, sort: &'static Sort) -> Answer {
     let rows = asker
         .db
-        .read(Weight::Scan, move |view| window_of_files(view, sort, &blocks, &of_file, skip, limit))
+        .read(Weight::Scan, move |view| match wanted.of_files.as_slice() {
+            [] => {
+                let Rows { blocks, of_file, skip, limit, .. } = &wanted;
+                window_of_files(view, sort, blocks, of_file, *skip, *limit)
+            }
+            _ => sorted_files(view, sort, &wanted),
+        })
         .await?;
     Ok(answer::json(StatusCode::OK, &rows))
+}
+
+/// Rows that a sort keeps beyond those of its page before it drops the last ones.
+const SPARE_ROWS: usize = 4_096;
+
+/// A page of all files, sorted by what stands in them: no more than the rows up to its end are kept at a time.
+fn sorted_files(view: &mut View<'_>, sort: &'static Sort, wanted: &Rows) -> Result<Vec<Value>, ScicatError> {
+    let n_kept = usize::try_from(wanted.skip.saturating_add(wanted.limit)).unwrap_or(usize::MAX);
+    let mut kept: Vec<(Vec<Value>, Value)> = Vec::new();
+    let by_keys =
+        |a: &(Vec<Value>, Value), b: &(Vec<Value>, Value)| compare_keys(&a.0, &b.0, &wanted.of_files);
+    for record in view.find(sort.kind, &wanted.blocks)? {
+        let block = object(&record)?;
+        let pid = block.get("datasetId").and_then(Value::as_str).unwrap_or_default();
+        let has_dataset = view.has(&DATASET, pid)?;
+        let flow = each_file(view, sort, &record, 0, &wanted.of_file, &mut |mut file| {
+            let key =
+                |it: &Order| it.path.as_steps().iter().fold(&file, |at, step| &at[step.as_str()]).clone();
+            let keys = wanted.of_files.iter().map(key).collect();
+            let mut row = block.clone();
+            row.insert(FILES.to_owned(), file[FILES].take());
+            row.insert("datasetExist".to_owned(), has_dataset.into());
+            kept.push((keys, Value::Object(row)));
+            if n_kept.saturating_add(SPARE_ROWS) < kept.len() {
+                kept.sort_by(by_keys);
+                kept.truncate(n_kept);
+            }
+            ControlFlow::Continue(())
+        })?;
+        debug_assert!(flow.is_continue(), "nothing stops the sort");
+    }
+    kept.sort_by(by_keys);
+    let skip = usize::try_from(wanted.skip).unwrap_or(usize::MAX);
+    let limit = usize::try_from(wanted.limit).unwrap_or(usize::MAX);
+    Ok(kept.into_iter().skip(skip).take(limit).map(|it| it.1).collect())
+}
+
+/// Compares what files are sorted by: what is absent, numbers, texts.
+fn compare_keys(a: &[Value], b: &[Value], order: &[Order]) -> Ordering {
+    let rank = |it: &Value| match it {
+        Value::Null => 0,
+        Value::Number(_) => 1,
+        _ => 2,
+    };
+    let one = |a: &Value, b: &Value| match (a, b) {
+        (Value::Number(a), Value::Number(b)) => {
+            a.as_f64().unwrap_or(0.0).total_cmp(&b.as_f64().unwrap_or(0.0))
+        }
+        (Value::String(a), Value::String(b)) => a.cmp(b),
+        _ => rank(a).cmp(&rank(b)),
+    };
+    let compared = a.iter().zip(b).zip(order).map(|((a, b), order)| match order.direction {
+        Direction::Ascending => one(a, b),
+        Direction::Descending => one(b, a),
+    });
+    compared.fold(Ordering::Equal, Ordering::then)
 }
 
 /// One row a file: the block's fields with `dataFileList` that file. Whole blocks before the window are passed

@@ -4,18 +4,20 @@ use serde_json::{Map, Value};
 
 use super::FILES;
 use crate::faults::Fault;
-use crate::published_data::schema;
+use crate::published_data::schema::Schema;
 use crate::settings::Settings;
 
 const METADATA: &str = "metadata";
 const CONSTRAINT: &str = "metadataSchema";
 
 /// The schema of the site, if it has one.
-pub(super) struct MetadataSchema(Option<Value>);
+pub(super) struct MetadataSchema(Option<Schema>);
 
 impl MetadataSchema {
     pub(super) fn of(settings: &Settings) -> Self {
-        Self(serde_json::from_str(&settings.datafiles_metadata_schema).ok())
+        let source = serde_json::from_str(&settings.datafiles_metadata_schema).ok();
+        // The settings were checked: what is there is a schema.
+        Self(source.and_then(|it: Value| Schema::compile(&it).ok()))
     }
 
     /// What is wrong with the metadata of a file that is right otherwise.
@@ -25,7 +27,7 @@ impl MetadataSchema {
             let text = "metadata must be left out: the site has no schema for the metadata of files";
             return Some(Fault::with_constraint(METADATA, CONSTRAINT, text.to_owned()));
         };
-        let texts: Vec<String> = schema::check(wanted, metadata).iter().map(text).collect();
+        let texts: Vec<String> = wanted.faults(metadata).iter().map(text).collect();
         (!texts.is_empty()).then(|| Fault::with_constraint(METADATA, CONSTRAINT, texts.join(", ")))
     }
 

@@ -9,6 +9,7 @@ use pinakes_store::{Expr, Query, Record, Txn, Value as Condition, Weight};
 use serde_json::{Map, Value, json};
 
 use super::create::{normalise, refused};
+use super::metadata_schema;
 use super::{Api, DATASET, scalars_to_lists, seal, v4_bytes};
 use crate::app::{Asker, Path, QueryText, Scicat, json_parameter};
 use crate::attachments::ATTACHMENT;
@@ -47,8 +48,8 @@ async fn patch(app: Scicat, asker: Asker, pid: String, headers: HeaderMap, body:
         return Err(ScicatError::forbidden_resource());
     }
     let mut changes = app.object(&headers, body).await?;
-    let stored = stored_type(&asker, &pid).await?;
-    let table = if api == Api::V4 { dto::v4() } else { dto::v3(&stored) };
+    let stored = stored_dataset(&asker, &pid).await?;
+    let table = if api == Api::V4 { dto::v4() } else { dto::v3(type_of(&stored)) };
     let faults = table.check(&changes, Form::Update);
     if !faults.is_empty() {
         return Err(refused(&faults, api));
@@ -56,6 +57,7 @@ async fn patch(app: Scicat, asker: Asker, pid: String, headers: HeaderMap, body:
     dto::trim_source_folder(&mut changes);
     let precondition = Precondition::of(&headers);
     let is_merge = is_merge_patch(&headers);
+    metadata_schema::judge_changes(&app, &mut changes, &stored, is_merge).await;
     if changes.contains_key("datasetlifecycle") {
         super::lifecycle::complete(&app, &mut changes);
     }
@@ -110,13 +112,15 @@ async fn replace(app: Scicat, asker: Asker, pid: String, headers: HeaderMap, bod
     if !asker.rights.has_update_role() {
         return Err(ScicatError::forbidden_resource());
     }
-    let body = app.object(&headers, body).await?;
-    let kind = stored_type(&asker, &pid).await?;
-    let table = if api == Api::V4 { dto::v4() } else { dto::v3(&kind) };
+    let mut body = app.object(&headers, body).await?;
+    let before = stored_dataset(&asker, &pid).await?;
+    let table = if api == Api::V4 { dto::v4() } else { dto::v3(type_of(&before)) };
     let faults = table.check(&body, Form::Replace);
     if !faults.is_empty() {
         return Err(refused(&faults, api));
     }
+    let metadata = body.get("scientificMetadata").cloned().unwrap_or_else(|| json!({}));
+    metadata_schema::judge(&app, &mut body, &metadata).await;
     let precondition = Precondition::of(&headers);
     let (rights, username, now) = (asker.rights.clone(), asker.username(), app.now());
     let tracking = asker.tracking(&DATASET);
@@ -326,11 +330,15 @@ fn blocks_of(
     Ok(txn.find(kind, &of_dataset)?)
 }
 
-async fn stored_type(asker: &Asker, pid: &str) -> Result<String, ScicatError> {
+async fn stored_dataset(asker: &Asker, pid: &str) -> Result<Value, ScicatError> {
     let id = pid.to_owned();
     let record = asker.db.read(Weight::Point, move |view| view.get(&DATASET, &id)).await?;
     let record = record.ok_or_else(ScicatError::bare_not_found)?;
-    Ok(record.json()?.get("type").and_then(Value::as_str).unwrap_or_default().to_owned())
+    Ok(record.json()?)
+}
+
+fn type_of(dataset: &Value) -> &str {
+    dataset.get("type").and_then(Value::as_str).unwrap_or_default()
 }
 
 pub(crate) fn require_owner(txn: &mut Txn<'_>, rights: &Rights, record: &Record) -> Result<(), ScicatError> {

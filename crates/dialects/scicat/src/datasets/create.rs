@@ -11,6 +11,7 @@ use pinakes_store::{Document, StoreError, Txn};
 use serde_json::{Map, Value, json};
 
 use super::incoming::{self, METADATA};
+use super::metadata_schema;
 use super::{Api, scalars_to_lists, seal, v4_bytes};
 use crate::app::{Asker, Scicat};
 use crate::dates;
@@ -40,7 +41,12 @@ async fn create(app: Scicat, asker: Asker, headers: &HeaderMap, body: Body, api:
     }
     let bytes = app.received(headers, body).await?;
     let incoming = stages::timed(Stage::Parse, || app.parse_dataset(&bytes))?;
-    let dataset = stages::timed(Stage::Parse, || checked(&app, &asker, incoming.rest, api))?;
+    let mut dataset = stages::timed(Stage::Parse, || checked(&app, &asker, incoming.rest, api))?;
+    if dataset.contains_key("scientificMetadataSchema") {
+        let metadata = incoming.metadata.as_ref().map(serde_json::to_value).transpose();
+        let metadata = metadata.ok().flatten().unwrap_or_else(|| json!({}));
+        metadata_schema::judge(&app, &mut dataset, &metadata).await;
+    }
     let owner_group = text(&dataset, "ownerGroup");
     let mut seen = app.policies.of(&asker, &owner_group).await?;
     let (owner_email, wished) = (text(&dataset, "ownerEmail"), text(&dataset, "classification"));

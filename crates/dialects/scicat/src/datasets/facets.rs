@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use axum::extract::State;
 use http::StatusCode;
 use pinakes_http::answer;
-use pinakes_store::{Counts, Expr, FacetCount, Kind, Query, StoreError, Type, View, Weight};
+use pinakes_store::{Arity, Counts, Expr, FacetCount, Kind, Query, StoreError, Type, View, Weight};
 use serde_json::{Map, Value, json};
 
 use super::create::DATES;
@@ -48,7 +48,12 @@ pub(crate) async fn answer_facets(
         })
         .await?;
     let declared = asked.iter().zip(&counts).map(|(facet, counts)| {
-        let buckets = counts.iter().map(|it| bucket(kind, facet, it)).collect();
+        let mut buckets: Vec<Value> = counts.iter().map(|it| bucket(kind, facet, it)).collect();
+        // Records that have a field with one value, or none.
+        let n_without = n_all.saturating_sub(counts.iter().map(|it| it.n_records).sum());
+        if 0 < n_without && has_one_value(kind, facet) {
+            buckets.push(json!({"_id": null, "count": n_without}));
+        }
         (facet, Value::Array(buckets))
     });
     let mut found: Vec<(&String, Value)> = declared.chain(others.iter().zip(of_others)).collect();
@@ -58,6 +63,14 @@ pub(crate) async fn answer_facets(
     let all = if n_all == 0 { json!([]) } else { json!([{"totalSets": n_all}]) };
     row.insert("all".to_owned(), all);
     Ok(answer::json(StatusCode::OK, &json!([row])))
+}
+
+/// Whether a facet counts a field that holds one value at most, and no date. Of lists and dates it is not told how many
+/// records have none.
+fn has_one_value(kind: &Kind, facet: &str) -> bool {
+    let path = kind.facet_named(facet).map(|it| it.path);
+    path.and_then(|it| kind.column_of(&it.into()))
+        .is_some_and(|it| it.arity == Arity::One && it.ty != Type::Instant)
 }
 
 /// Whether a name is a field of the kind's records.
@@ -86,7 +99,11 @@ fn count_in_bodies(
             for (field, counts) in fields.iter().zip(&mut counts) {
                 let is_date = kind.column_of(&field.as_str().into()).is_some_and(|it| it.ty == Type::Instant)
                     || DATES.contains(&field.as_str());
-                for value in values(&body, field, is_date) {
+                let values = values(&body, field, is_date);
+                if values.is_empty() && !is_date {
+                    *counts.entry("null".to_owned()).or_default() += 1;
+                }
+                for value in values {
                     *counts.entry(value).or_default() += 1;
                 }
             }
@@ -124,7 +141,10 @@ fn values(body: &Value, field: &str, is_date: bool) -> Vec<String> {
 fn buckets(counts: HashMap<String, u64>) -> Value {
     let mut list: Vec<(Value, u64)> =
         counts.into_iter().map(|(text, n)| (serde_json::from_str(&text).unwrap_or_default(), n)).collect();
-    list.sort_by(|(a, _), (b, _)| match (a.as_f64(), b.as_f64(), a.as_str(), b.as_str()) {
+    // What has no value comes last.
+    list.sort_by_key(|(value, _)| value.is_null());
+    let n_with_value = list.iter().filter(|(value, _)| !value.is_null()).count();
+    list[..n_with_value].sort_by(|(a, _), (b, _)| match (a.as_f64(), b.as_f64(), a.as_str(), b.as_str()) {
         (Some(a), Some(b), _, _) => b.total_cmp(&a),
         (_, _, Some(a), Some(b)) => b.cmp(a),
         _ => order_of(b).cmp(&order_of(a)),

@@ -13,8 +13,6 @@ use crate::dto::lifecycle::LIFECYCLE;
 use crate::error::{Answer, ScicatError};
 use crate::validate::Form;
 
-/// Milliseconds in a year of 365.25 days.
-const YEAR_MS: i64 = 31_557_600_000;
 /// Dates of a lifecycle.
 const DATES: [&str; 4] = ["dateOfDiskPurging", "archiveRetentionTime", "dateOfPublishing", "publishedOn"];
 
@@ -25,8 +23,7 @@ pub(crate) fn complete(app: &Scicat, dataset: &mut Map<String, Value>) {
         _ => Map::new(),
     };
     let now_ms = app.context.clock().now_ms();
-    let later =
-        |years: i64| Value::from(dates::format_ms(now_ms.saturating_add(years.saturating_mul(YEAR_MS))));
+    let later = |years: i64| Value::from(dates::format_ms(dates::years_later(now_ms, years)));
     let mut lifecycle = Map::with_capacity(given.len() + 12);
     for (name, value) in [
         ("archivable", Value::Bool(true)),

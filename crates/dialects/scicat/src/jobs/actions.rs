@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::template::{self, Escape};
+use crate::published_data::schema::Schema;
 use crate::settings::JobType;
 
 /// An action.
@@ -25,7 +26,7 @@ pub enum Action {
     Url(Url),
     /// Sends a mail.
     Email(Email),
-    /// Would publish to a message broker.
+    /// Would publish to a message broker; passed over.
     #[serde(alias = "rabbitmq")]
     RabbitMq(serde::de::IgnoredAny),
 }
@@ -101,7 +102,7 @@ pub struct Log {
     /// Before a job is stored.
     pub validate: Option<String>,
     /// After it.
-    #[serde(rename = "performJob")]
+    #[serde(rename = "performJob", alias = "perform")]
     pub perform_job: Option<String>,
 }
 
@@ -145,6 +146,10 @@ pub struct Email {
     #[serde(default)]
     pub ignore_errors: bool,
 }
+
+/// What a mail says whose template is not there.
+const PLAIN_MAIL: &str =
+    "<p>Job {{job.id}} of type {{job.type}}: {{job.statusCode}}, {{job.statusMessage}}</p>";
 
 /// SciCat's job configuration file.
 #[derive(Debug, Deserialize)]
@@ -194,11 +199,18 @@ pub fn read_file(text: &str) -> Result<(Option<String>, Vec<JobType>), String> {
 pub(crate) fn prepare(actions: &mut [Action]) -> Result<(), String> {
     for action in actions {
         match action {
-            Action::Validate(_) => {}
+            Action::Validate(validate) => {
+                for (path, schema) in validate.request.iter().chain(&validate.datasets) {
+                    Schema::compile(schema).map_err(|error| format!("validate {path:?}: {error}"))?;
+                }
+            }
             Action::Switch(switch) => {
                 for case in &mut switch.cases {
                     if let Some(expression) = &case.regex {
                         pattern(expression)?;
+                    }
+                    if let Some(schema) = &case.schema {
+                        Schema::compile(schema).map_err(|error| format!("switch: {error}"))?;
                     }
                     prepare(&mut case.actions)?;
                 }
@@ -217,25 +229,37 @@ pub(crate) fn prepare(actions: &mut [Action]) -> Result<(), String> {
             Action::Url(url) => {
                 template::check(&url.url)?;
                 url.headers.values().try_for_each(|it| template::check(it))?;
+                url.body.iter().try_for_each(check_body)?;
                 method(url)?;
             }
             Action::Email(email) => {
                 let path = &email.body_template_file;
-                email.body = std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;
+                email.body = std::fs::read_to_string(path).unwrap_or_else(|error| {
+                    tracing::warn!(path, %error, "job action: the template of a mail cannot be read; a plain one is sent");
+                    PLAIN_MAIL.to_owned()
+                });
                 [&email.to, &email.subject, &email.body]
                     .into_iter()
+                    .chain(&email.from)
                     .try_for_each(|it| template::check(it))?;
             }
-            Action::RabbitMq(_) => {
-                return Err(
-                    "actionType rabbitmq: there is no message broker here; let an action of type url call a \
-                            program that publishes, or take it out"
-                        .to_owned(),
-                );
-            }
+            Action::RabbitMq(_) => tracing::warn!(
+                "job action: rabbitmq is passed over, no message broker is spoken to; let an action of type url call a \
+                 program that publishes"
+            ),
         }
     }
     Ok(())
+}
+
+/// Refuses a body with a text that is no template.
+fn check_body(body: &Value) -> Result<(), String> {
+    match body {
+        Value::String(text) => template::check(text),
+        Value::Array(list) => list.iter().try_for_each(check_body),
+        Value::Object(map) => map.values().try_for_each(check_body),
+        _ => Ok(()),
+    }
 }
 
 /// The method of a request.
@@ -292,13 +316,53 @@ jobs:
         prepare(&mut archive.create_actions)
     }
 
+    /// What a site writes beside what the test above has: aliases, defaults, actions that are passed over, mails whose
+    /// template lies elsewhere, a `log` without words.
+    #[test]
+    fn a_file_of_many_actions_loads() -> Result<(), String> {
+        const FILE: &str = r##"
+jobs:
+  - jobType: demo
+    create:
+      auth: admin
+      actions:
+        - actionType: log
+        - &mail
+          actionType: email
+          ignoreErrors: true
+          to: "{{{ job.contactEmail }}}"
+          subject: '[site] {{ default job.jobParams.subject "Job has been updated"}}'
+          bodyTemplateFile: no/such/template.html
+        - actionType: rabbitmq
+          exchange: e
+          queue: q
+          key: k
+    update:
+      auth: "#jobOwnerUser"
+      actions:
+        - actionType: switch
+          phase: perform
+          property: job.statusCode
+          cases:
+            - regex: "/^finished/"
+              actions: [*mail]
+            - actions:
+                - actionType: log
+                  perform: "(Job {{job.id}}: nothing for {{job.statusCode}})"
+"##;
+        let (_, mut types) = read_file(FILE)?;
+        let [demo] = types.as_mut_slice() else { return Err(format!("{types:?}")) };
+        prepare(&mut demo.create_actions)?;
+        prepare(&mut demo.update_actions)
+    }
+
     #[test]
     fn what_cannot_be_done_is_refused_at_start() {
         for (action, expected) in [
-            ("{actionType: rabbitmq, exchange: x, queue: q, key: k}", "no message broker"),
             ("{actionType: log, validate: '{{#if}'}", "template"),
             ("{actionType: url, url: 'http://x', method: 'G T'}", "no method"),
-            ("{actionType: email, to: a, subject: b, bodyTemplateFile: no/such.html}", "no/such.html"),
+            ("{actionType: log, validate: '{{shout request.type}}'}", "shout"),
+            ("{actionType: url, url: 'http://x/{{#with (shout job)}}{{/with}}'}", "shout"),
             ("{actionType: url, url: 'http://x', colour: red}", "colour"),
             ("{actionType: paint}", "paint"),
         ] {

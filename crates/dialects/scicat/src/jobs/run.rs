@@ -17,7 +17,7 @@ use super::template::{self, Escape};
 use crate::datasets::DATASET;
 use crate::error::ScicatError;
 use crate::outgoing::Outgoing;
-use crate::published_data::schema;
+use crate::published_data::schema::{self, Schema};
 use crate::settings::Settings;
 
 /// Datasets that templates and switches see at most.
@@ -123,12 +123,15 @@ fn require_datasets(view: &mut View<'_>, validate: &Validate, scene: &Scene) -> 
     if scene.pids.is_empty() {
         return Err(invalid("'jobParams.datasetList' is required.".to_owned()));
     }
+    let schemas: Result<Vec<(&String, Schema)>, String> =
+        validate.datasets.iter().map(|(path, wanted)| Ok((path, Schema::compile(wanted)?))).collect();
+    let schemas = schemas.map_err(invalid)?;
     for pid in &scene.pids {
         let Some(record) = view.get(&DATASET, pid)? else { continue };
         let dataset = record.json()?;
-        for (path, wanted) in &validate.datasets {
+        for (path, wanted) in &schemas {
             let found = values_at(&dataset, path);
-            if found.is_empty() || found.iter().any(|it| !schema::check(wanted, it).is_empty()) {
+            if found.is_empty() || found.iter().any(|it| !wanted.faults(it).is_empty()) {
                 return Err(invalid(format!("Invalid request. Invalid value for '{path}'")));
             }
         }

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use base64::Engine as _;
+use handlebars::template::{HelperTemplate, Parameter, TemplateElement};
 use handlebars::{
     Context, Handlebars, Helper, HelperDef, JsonRender as _, RenderContext, RenderError, RenderErrorReason,
     ScopedJson,
@@ -48,6 +49,10 @@ fn engine(escape: Escape) -> Handlebars<'static> {
     let base64 = |value: &Value| base64::engine::general_purpose::STANDARD.encode(value.render());
     engine.register_helper("base64enc", Box::new(Text(base64)));
     engine.register_helper("job_v3", Box::new(JobV3));
+    engine.register_helper("default", Box::new(OrElse));
+    for (name, test) in OTHER_TESTS {
+        engine.register_helper(name, Box::new(Test(test)));
+    }
     engine
 }
 
@@ -89,11 +94,111 @@ fn with_plain_environment(template: &str) -> Cow<'_, str> {
     Cow::Owned(written)
 }
 
-/// Refuses what is no template.
+/// Refuses what is no template, and what names a helper that there is not.
 pub(crate) fn check(template: &str) -> Result<(), String> {
-    handlebars::Template::compile(template)
-        .map(|_| ())
-        .map_err(|error| format!("{template:?} is no template: {}", error.reason()))
+    let compiled = handlebars::Template::compile(template)
+        .map_err(|error| format!("{template:?} is no template: {}", error.reason()))?;
+    match unknown_helper(&compiled.elements) {
+        Some(name) => Err(format!("{template:?} names a helper that there is not: {name}")),
+        None => Ok(()),
+    }
+}
+
+/// The first helper that is named and not there. An expression without arguments is a value.
+fn unknown_helper(elements: &[TemplateElement]) -> Option<String> {
+    elements.iter().find_map(|element| match element {
+        TemplateElement::Expression(it) | TemplateElement::HtmlExpression(it) => {
+            let has_arguments = !it.params.is_empty() || !it.hash.is_empty();
+            of_template(it, has_arguments)
+        }
+        TemplateElement::HelperBlock(it) => of_template(it, true),
+        _ => None,
+    })
+}
+
+fn of_template(helper: &HelperTemplate, is_helper: bool) -> Option<String> {
+    let unknown = is_helper
+        .then(|| helper.name.as_name())
+        .flatten()
+        .filter(|name| !HELPERS.contains(name))
+        .map(str::to_owned);
+    unknown
+        .or_else(|| helper.params.iter().chain(helper.hash.values()).find_map(of_parameter))
+        .or_else(|| helper.template.iter().find_map(|it| unknown_helper(&it.elements)))
+        .or_else(|| helper.inverse.iter().find_map(|it| unknown_helper(&it.elements)))
+}
+
+fn of_parameter(parameter: &Parameter) -> Option<String> {
+    match parameter {
+        Parameter::Subexpression(it) => unknown_helper(std::slice::from_ref(it.as_element())),
+        _ => None,
+    }
+}
+
+/// The helpers that there are: those of the language, and SciCat's.
+const HELPERS: [&str; 25] = [
+    "if",
+    "unless",
+    "each",
+    "with",
+    "lookup",
+    "raw",
+    "log",
+    "eq",
+    "ne",
+    "gt",
+    "gte",
+    "lt",
+    "lte",
+    "and",
+    "or",
+    "not",
+    "len",
+    "jsonify",
+    "unwrapJSON",
+    "keyToWord",
+    "urlencode",
+    "base64enc",
+    "job_v3",
+    "default",
+    "includes",
+];
+
+/// Tests that SciCat's templates may use beside those of the language itself.
+const OTHER_TESTS: [(&str, fn(&Value, &Value) -> bool); 1] =
+    [("includes", |list, item| list.as_array().is_some_and(|it| it.contains(item)))];
+
+/// A helper that compares its two arguments.
+struct Test(fn(&Value, &Value) -> bool);
+
+impl HelperDef for Test {
+    fn call_inner<'reg: 'rc, 'rc>(
+        &self,
+        helper: &Helper<'rc>,
+        _: &'reg Handlebars<'reg>,
+        _: &'rc Context,
+        _: &mut RenderContext<'reg, 'rc>,
+    ) -> Result<ScopedJson<'rc>, RenderError> {
+        let second = helper.param(1).map(handlebars::PathAndJson::value).unwrap_or(&Value::Null);
+        Ok(ScopedJson::Derived((self.0)(argument(helper)?, second).into()))
+    }
+}
+
+/// `{{default job.jobParams.subject "Job has been updated"}}`: the first argument that says something.
+struct OrElse;
+
+impl HelperDef for OrElse {
+    fn call_inner<'reg: 'rc, 'rc>(
+        &self,
+        helper: &Helper<'rc>,
+        _: &'reg Handlebars<'reg>,
+        _: &'rc Context,
+        _: &mut RenderContext<'reg, 'rc>,
+    ) -> Result<ScopedJson<'rc>, RenderError> {
+        let says = |it: &&Value| !it.is_null() && it.as_str() != Some("");
+        let said = helper.params().iter().map(handlebars::PathAndJson::value).find(says);
+        Ok(ScopedJson::Derived(said.cloned().unwrap_or_default()))
+    }
 }
 
 /// A helper that makes a text of its first argument.

@@ -90,10 +90,8 @@ fn body(settings: &Settings, publication: &Map<String, Value>) -> Value {
         ("titles", json!([{"title": text(publication, "title")}])),
         ("descriptions", descriptions(publication, metadata)),
         ("creators", people(metadata.get("creators"))),
-        (
-            "publisher",
-            metadata.get("publisher").map(|it| it.get("name").unwrap_or(it).clone()).unwrap_or_default(),
-        ),
+        // As it was given: DataCite takes a name, or a name with its identifier and language.
+        ("publisher", metadata.get("publisher").cloned().unwrap_or_default()),
         ("publicationYear", metadata.get("publicationYear").cloned().unwrap_or_default()),
         ("types", types(metadata)),
     ] {
@@ -103,11 +101,28 @@ fn body(settings: &Settings, publication: &Map<String, Value>) -> Value {
         attributes.insert("contributors".to_owned(), people(Some(contributors)));
     }
     // What a site's own form has collected under DataCite's names goes along as it is.
-    for name in
-        ["subjects", "dates", "language", "relatedIdentifiers", "rightsList", "fundingReferences", "version"]
-    {
-        if let Some(value) = metadata.get(name) {
-            attributes.insert(name.to_owned(), value.clone());
+    for name in [
+        "subjects",
+        "dates",
+        "language",
+        "relatedIdentifiers",
+        "relatedItems",
+        "rightsList",
+        "fundingReferences",
+        "version",
+        "sizes",
+        "formats",
+        "geoLocations",
+        "alternateIdentifiers",
+        "titles",
+    ] {
+        let Some(value) = metadata.get(name) else { continue };
+        match (attributes.get_mut(name), value) {
+            // The publication's own title comes first.
+            (Some(Value::Array(own)), Value::Array(more)) => own.extend(more.iter().cloned()),
+            _ => {
+                attributes.insert(name.to_owned(), value.clone());
+            }
         }
     }
     json!({"data": {"id": doi, "type": "dois", "attributes": attributes}})
@@ -123,6 +138,7 @@ fn landing_page(settings: &Settings, doi: &str, metadata: &Map<String, Value>) -
 
 fn descriptions(publication: &Map<String, Value>, metadata: &Map<String, Value>) -> Value {
     let mut list = vec![json!({"description": text(publication, "abstract"), "descriptionType": "Abstract"})];
+    list.extend(metadata.get("descriptions").and_then(Value::as_array).into_iter().flatten().cloned());
     let of_data = text(metadata, "dataDescription");
     if !of_data.is_empty() {
         list.push(json!({"description": of_data, "descriptionType": "TechnicalInfo"}));
@@ -197,7 +213,7 @@ mod tests {
                     {"description": "A", "descriptionType": "Abstract"},
                     {"description": "D", "descriptionType": "TechnicalInfo"},
                 ],
-                "creators": [{"name": "N"}, {"name": "M"}], "publisher": "P", "publicationYear": 2026,
+                "creators": [{"name": "N"}, {"name": "M"}], "publisher": {"name": "P"}, "publicationYear": 2026,
                 "types": {"resourceTypeGeneral": "Dataset", "resourceType": "raw"},
                 "subjects": [{"subject": "s"}],
             }}})

@@ -9,7 +9,10 @@ use pinakes_http::answer;
 use pinakes_store::{Txn, View, Weight};
 use serde_json::{Map, Value, json};
 
-use super::{PUBLISHED_DATA, absent, datacite, require_editor, require_user, schema, shown, status};
+use super::{
+    PUBLISHED_DATA, absent, datacite, defaults, metadata_schema, require_editor, require_user, schema, shown,
+    status,
+};
 use crate::app::{Asker, Path, Scicat};
 use crate::datasets::change::{self, object, stamp};
 use crate::datasets::{Api, DATASET};
@@ -23,12 +26,12 @@ use crate::rights::Rights;
 /// 400 with the list of what does not.
 pub(super) async fn publish(app: State<Scicat>, asker: Asker, Path(id): Path<String>) -> Answer {
     asker.require_user()?;
-    let config: Value = serde_json::from_str(&app.settings.published_data_config).unwrap_or_default();
-    let wanted = config.get("metadataSchema").cloned().unwrap_or(Value::Bool(true));
-    let step = move |publication: &Map<String, Value>| {
+    let (wanted, now_ms) = (metadata_schema(&app.settings), app.context.clock().now_ms());
+    let step = move |publication: &mut Map<String, Value>| {
         require_status(publication, &[status::PRIVATE], "published")?;
-        let metadata = publication.get("metadata").cloned().unwrap_or_else(|| json!({}));
-        let faults = schema::check(&wanted, &metadata);
+        let metadata = publication.entry("metadata").or_insert_with(|| json!({}));
+        defaults::fill(&wanted, metadata, now_ms);
+        let faults = schema::check(&wanted, metadata);
         if faults.is_empty() {
             return Ok(());
         }
@@ -46,15 +49,15 @@ pub(super) async fn register(app: State<Scicat>, asker: Asker, Path(id): Path<St
 
 async fn register_at_datacite(app: &Scicat, asker: &Asker, id: String, api: Api) -> Answer {
     require_user(asker, api)?;
-    let step = move |publication: &Map<String, Value>| match api {
+    let step = move |publication: &mut Map<String, Value>| match api {
         Api::V3 => Ok(()),
         Api::V4 => require_status(publication, &[status::PUBLIC, status::AMENDED], "registered"),
     };
     if datacite::is_configured(&app.settings) {
         let record = listing::get(asker, &PUBLISHED_DATA, &id).await?.ok_or_else(|| absent(&id))?;
-        let publication = object(&record)?;
+        let mut publication = object(&record)?;
         require_editor(&asker.rights, &publication, api)?;
-        step(&publication)?;
+        step(&mut publication)?;
         let (rights, of) = (asker.rights.clone(), publication.clone());
         asker.db.read(Weight::Scan, move |view| require_own_datasets(view, &rights, &of)).await?;
         datacite::register(&app.settings, &publication).await?;
@@ -66,7 +69,7 @@ async fn register_at_datacite(app: &Scicat, asker: &Asker, id: String, api: Api)
 pub(super) async fn amend(app: State<Scicat>, asker: Asker, Path(id): Path<String>) -> Answer {
     asker.require_user()?;
     let step =
-        |publication: &Map<String, Value>| require_status(publication, &[status::REGISTERED], "amended");
+        |publication: &mut Map<String, Value>| require_status(publication, &[status::REGISTERED], "amended");
     take(&app, &asker, id, status::AMENDED, Api::V4, step).await
 }
 
@@ -86,7 +89,7 @@ async fn take(
     id: String,
     to: &'static str,
     api: Api,
-    allow: impl Fn(&Map<String, Value>) -> Result<(), ScicatError> + Send + 'static,
+    allow: impl Fn(&mut Map<String, Value>) -> Result<(), ScicatError> + Send + 'static,
 ) -> Answer {
     let (rights, username, now) = (asker.rights.clone(), asker.username(), app.now());
     let (tracking, of_datasets) = (asker.tracking(&PUBLISHED_DATA), asker.tracking(&DATASET));
@@ -96,7 +99,7 @@ async fn take(
             let record = txn.get(&PUBLISHED_DATA, &id)?.ok_or_else(|| absent(&id))?;
             let mut publication = object(&record)?;
             require_editor(&rights, &publication, api)?;
-            allow(&publication)?;
+            allow(&mut publication)?;
             publication.insert("status".to_owned(), to.into());
             if to == status::REGISTERED {
                 publication.insert("registeredTime".to_owned(), now.as_str().into());

@@ -1,289 +1,200 @@
-//! A checker for the part of JSON Schema that schemas of metadata use, with faults in the shape of ajv 8, which
-//! the frontend shows beside the fields of its form.
+//! JSON schemas of a site: of the metadata of publications, of files and of datasets, and in the conditions of jobs.
+//! `jsonschema` checks; faults come in the shape of ajv 8, which the frontend shows beside the fields of its form.
 //!
-//! Known keywords: `type enum const required properties additionalProperties items minItems maxItems uniqueItems
-//! minLength maxLength pattern minimum maximum exclusiveMinimum exclusiveMaximum allOf anyOf oneOf not $ref` (within
-//! the schema). Others are passed over, as ajv passes over annotations. Source: JSON Schema draft 7, sections 6 and 9.
+//! Schemas without `$schema` are of draft 7, as ajv takes them; formats are checked, unknown keywords and formats are passed
+//! over. No schema is fetched from anywhere.
 
-use std::cell::Cell;
+use jsonschema::error::ValidationErrorKind as Kind;
+use jsonschema::{Draft, PatternOptions, ValidationError, Validator};
+use serde_json::{Value, json};
 
-use pinakes_store::Pattern;
-use serde_json::{Map, Value, json};
-
-/// Deepest nesting of schema and value together; a schema that refers to itself ends there.
-const MAX_DEPTH: usize = 64;
 /// Most faults that are told.
 const MAX_FAULTS: usize = 100;
-/// Most schemas that are held against a value: choices within choices multiply.
-const MAX_STEPS: u32 = 100_000;
+/// Steps back that a pattern of a schema may take.
+const BACKTRACKS: usize = 100_000;
+/// Largest compiled size of a pattern in a schema, in bytes.
+const PATTERN_BYTES: usize = 1 << 20;
 
-/// What of `value` does not satisfy `schema`; empty when all of it does.
-pub(crate) fn check(schema: &Value, value: &Value) -> Vec<Value> {
-    let steps_left = Cell::new(MAX_STEPS);
-    let mut checker = Checker { root: schema, faults: Vec::new(), steps_left: &steps_left };
-    checker.check(schema, value, &At { instance: String::new(), schema: "#".to_owned() }, MAX_DEPTH);
-    checker.faults.truncate(MAX_FAULTS);
-    checker.faults
+/// A schema, ready to be held against values.
+#[derive(Debug)]
+pub(crate) struct Schema {
+    validator: Validator,
+    source: Value,
 }
 
-struct Checker<'a> {
-    root: &'a Value,
-    faults: Vec<Value>,
-    steps_left: &'a Cell<u32>,
-}
-
-/// Where the checker is, as JSON pointers.
-struct At {
-    instance: String,
-    schema: String,
-}
-
-impl At {
-    fn in_schema(&self, step: &str) -> At {
-        At { instance: self.instance.clone(), schema: format!("{}/{step}", self.schema) }
+impl Schema {
+    /// Errors: in words, what is no schema in it.
+    pub(crate) fn compile(source: &Value) -> Result<Self, String> {
+        let patterns = PatternOptions::fancy_regex()
+            .backtrack_limit(BACKTRACKS)
+            .size_limit(PATTERN_BYTES)
+            .dfa_size_limit(PATTERN_BYTES);
+        let mut options = jsonschema::options()
+            .offline()
+            .should_validate_formats(true)
+            .should_ignore_unknown_formats(true)
+            .with_pattern_options(patterns);
+        if source.get("$schema").is_none() {
+            options = options.with_draft(Draft::Draft7);
+        }
+        if refers_in_a_circle(source) {
+            return Err("a $ref leads back to itself without going into the value".to_owned());
+        }
+        match options.build(source) {
+            Ok(validator) => Ok(Self { validator, source: source.clone() }),
+            Err(error) => Err(format!("at {:?}: {error}", error.instance_path().to_string())),
+        }
     }
 
-    fn at_item(&self, instance: &str, schema: &str) -> At {
-        let escaped = instance.replace('~', "~0").replace('/', "~1");
-        At { instance: format!("{}/{escaped}", self.instance), schema: format!("{}/{schema}", self.schema) }
-    }
-}
-
-impl Checker<'_> {
-    fn fault(&mut self, at: &At, keyword: &str, params: Value, message: String) {
-        self.faults.push(json!({
-            "instancePath": at.instance, "schemaPath": format!("{}/{keyword}", at.schema), "keyword": keyword,
-            "params": params, "message": message,
-        }));
+    /// What of `value` does not satisfy it; empty when all of it does.
+    pub(crate) fn faults(&self, value: &Value) -> Vec<Value> {
+        let mut faults: Vec<Value> =
+            self.validator.iter_errors(value).take(MAX_FAULTS).flat_map(|it| self.of_ajv(&it)).collect();
+        faults.truncate(MAX_FAULTS);
+        faults
     }
 
-    fn check(&mut self, schema: &Value, value: &Value, at: &At, depth: usize) {
-        let rules = match schema {
-            Value::Bool(false) => {
-                return self.fault(at, "false schema", json!({}), "boolean schema is false".to_owned());
-            }
-            Value::Object(rules) => rules,
-            _ => return,
+    fn of_ajv(&self, error: &ValidationError<'_>) -> Vec<Value> {
+        let schema_path = error.schema_path().to_string();
+        let stated = self.source.pointer(&schema_path).cloned().unwrap_or_default();
+        let fault = |keyword: &str, params: Value, message: String| {
+            json!({
+                "instancePath": error.instance_path().to_string(), "schemaPath": format!("#{schema_path}"),
+                "keyword": keyword, "params": params, "message": message,
+            })
         };
-        let steps_left = self.steps_left.get();
-        if depth == 0 || steps_left == 0 || MAX_FAULTS <= self.faults.len() {
-            return;
-        }
-        self.steps_left.set(steps_left - 1);
-        if let Some(Value::String(reference)) = rules.get("$ref")
-            && let Some(target) = reference.strip_prefix('#').and_then(|it| self.root.pointer(it)).cloned()
-        {
-            self.check(&target, value, at, depth - 1);
-        }
-        self.check_type(rules, value, at);
-        self.check_choice(rules, value, at);
-        match value {
-            Value::Object(object) => self.check_object(rules, object, at, depth - 1),
-            Value::Array(items) => self.check_list(rules, items, at, depth - 1),
-            Value::String(text) => self.check_text(rules, text, at),
-            Value::Number(number) => self.check_number(rules, number.as_f64().unwrap_or(f64::NAN), at),
-            _ => {}
-        }
-        self.check_combined(rules, value, at, depth - 1);
-    }
-
-    fn check_type(&mut self, rules: &Map<String, Value>, value: &Value, at: &At) {
-        let names: Vec<&str> = match rules.get("type") {
-            Some(Value::String(name)) => vec![name.as_str()],
-            Some(Value::Array(list)) => list.iter().filter_map(Value::as_str).collect(),
-            _ => return,
+        let one = |params: Value, message: String| vec![fault(error.kind().keyword(), params, message)];
+        let limited = |limit: &dyn std::fmt::Display, comparison: &str| {
+            one(json!({"comparison": comparison, "limit": stated}), format!("must be {comparison} {limit}"))
         };
-        if !names.iter().any(|name| is_of_type(value, name)) {
-            let names = names.join(",");
-            self.fault(at, "type", json!({"type": names}), format!("must be {names}"));
-        }
-    }
-
-    fn check_choice(&mut self, rules: &Map<String, Value>, value: &Value, at: &At) {
-        if let Some(Value::Array(choices)) = rules.get("enum")
-            && !choices.contains(value)
-        {
-            let message = "must be equal to one of the allowed values".to_owned();
-            self.fault(at, "enum", json!({"allowedValues": choices}), message);
-        }
-        if let Some(constant) = rules.get("const")
-            && constant != value
-        {
-            self.fault(
-                at,
-                "const",
-                json!({"allowedValue": constant}),
-                "must be equal to constant".to_owned(),
-            );
-        }
-    }
-
-    fn check_object(
-        &mut self,
-        rules: &Map<String, Value>,
-        object: &Map<String, Value>,
-        at: &At,
-        depth: usize,
-    ) {
-        for name in rules.get("required").and_then(Value::as_array).into_iter().flatten() {
-            if let Some(name) = name.as_str().filter(|it| !object.contains_key(*it)) {
-                let message = format!("must have required property '{name}'");
-                self.fault(at, "required", json!({"missingProperty": name}), message);
+        let counted = |limit: u64, what: &str, than: &str| {
+            one(json!({"limit": limit}), format!("must NOT have {than} than {limit} {what}"))
+        };
+        match error.kind() {
+            Kind::Required { property } => {
+                let name = property.as_str().unwrap_or_default();
+                one(json!({"missingProperty": name}), format!("must have required property '{name}'"))
             }
-        }
-        let properties = rules.get("properties").and_then(Value::as_object);
-        for (name, value) in object {
-            match properties.and_then(|it| it.get(name)) {
-                Some(schema) => {
-                    self.check(schema, value, &at.at_item(name, &format!("properties/{name}")), depth);
-                }
-                None => self.check_additional(rules, name, value, at, depth),
+            Kind::AdditionalProperties { unexpected } => {
+                let told = |it: &String| {
+                    let message = "must NOT have additional properties".to_owned();
+                    fault("additionalProperties", json!({"additionalProperty": it}), message)
+                };
+                unexpected.iter().map(told).collect()
             }
-        }
-    }
-
-    fn check_additional(
-        &mut self,
-        rules: &Map<String, Value>,
-        name: &str,
-        value: &Value,
-        at: &At,
-        depth: usize,
-    ) {
-        match rules.get("additionalProperties") {
-            Some(Value::Bool(false)) => self.fault(
-                at,
-                "additionalProperties",
-                json!({"additionalProperty": name}),
-                "must NOT have additional properties".to_owned(),
+            Kind::Type { .. } => {
+                let names = match &stated {
+                    Value::Array(list) => list.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(","),
+                    other => other.as_str().unwrap_or_default().to_owned(),
+                };
+                one(json!({"type": names}), format!("must be {names}"))
+            }
+            Kind::Enum { options } => one(
+                json!({"allowedValues": **options}),
+                "must be equal to one of the allowed values".to_owned(),
             ),
-            Some(schema) => self.check(schema, value, &at.at_item(name, "additionalProperties"), depth),
-            None => {}
-        }
-    }
-
-    fn check_list(&mut self, rules: &Map<String, Value>, items: &[Value], at: &At, depth: usize) {
-        let n_items = items.len() as u64;
-        if let Some(limit) = rules.get("minItems").and_then(Value::as_u64).filter(|it| n_items < *it) {
-            let message = format!("must NOT have fewer than {limit} items");
-            self.fault(at, "minItems", json!({"limit": limit}), message);
-        }
-        if let Some(limit) = rules.get("maxItems").and_then(Value::as_u64).filter(|it| *it < n_items) {
-            let message = format!("must NOT have more than {limit} items");
-            self.fault(at, "maxItems", json!({"limit": limit}), message);
-        }
-        if rules.get("uniqueItems") == Some(&Value::Bool(true)) {
-            self.check_unique(items, at);
-        }
-        match rules.get("items") {
-            Some(Value::Array(schemas)) => {
-                for (index, (schema, item)) in schemas.iter().zip(items).enumerate() {
-                    let index = index.to_string();
-                    self.check(schema, item, &at.at_item(&index, &format!("items/{index}")), depth);
-                }
+            Kind::Constant { expected_value } => {
+                one(json!({"allowedValue": **expected_value}), "must be equal to constant".to_owned())
             }
-            Some(schema) => {
-                for (index, item) in items.iter().enumerate() {
-                    self.check(schema, item, &at.at_item(&index.to_string(), "items"), depth);
-                }
+            Kind::Minimum { limit } => limited(limit, ">="),
+            Kind::Maximum { limit } => limited(limit, "<="),
+            Kind::ExclusiveMinimum { limit } => limited(limit, ">"),
+            Kind::ExclusiveMaximum { limit } => limited(limit, "<"),
+            Kind::MinItems { limit } => counted(*limit, "items", "fewer"),
+            Kind::MaxItems { limit } => counted(*limit, "items", "more"),
+            Kind::MinLength { limit } => counted(*limit, "characters", "fewer"),
+            Kind::MaxLength { limit } => counted(*limit, "characters", "more"),
+            Kind::MinProperties { limit } => counted(*limit, "properties", "fewer"),
+            Kind::MaxProperties { limit } => counted(*limit, "properties", "more"),
+            Kind::Pattern { pattern } => {
+                one(json!({"pattern": pattern}), format!("must match pattern \"{pattern}\""))
             }
-            None => {}
-        }
-    }
-
-    fn check_unique(&mut self, items: &[Value], at: &At) {
-        let mut seen = std::collections::HashMap::new();
-        for (index, item) in items.iter().enumerate() {
-            if let Some(first) = seen.insert(item.to_string(), index) {
-                let message =
-                    format!("must NOT have duplicate items (items ## {first} and {index} are identical)");
-                return self.fault(at, "uniqueItems", json!({"i": index, "j": first}), message);
+            Kind::Format { format } => {
+                one(json!({"format": format}), format!("must match format \"{format}\""))
             }
-        }
-    }
-
-    fn check_text(&mut self, rules: &Map<String, Value>, text: &str, at: &At) {
-        let n_chars = text.chars().count() as u64;
-        if let Some(limit) = rules.get("minLength").and_then(Value::as_u64).filter(|it| n_chars < *it) {
-            let message = format!("must NOT have fewer than {limit} characters");
-            self.fault(at, "minLength", json!({"limit": limit}), message);
-        }
-        if let Some(limit) = rules.get("maxLength").and_then(Value::as_u64).filter(|it| *it < n_chars) {
-            let message = format!("must NOT have more than {limit} characters");
-            self.fault(at, "maxLength", json!({"limit": limit}), message);
-        }
-        if let Some(Value::String(pattern)) = rules.get("pattern")
-            && Pattern::new(pattern, "").is_ok_and(|it| !it.is_match(text))
-        {
-            let message = format!("must match pattern \"{pattern}\"");
-            self.fault(at, "pattern", json!({"pattern": pattern}), message);
-        }
-    }
-
-    fn check_number(&mut self, rules: &Map<String, Value>, number: f64, at: &At) {
-        type Holds = fn(f64, f64) -> bool;
-        let limits: [(&str, &str, Holds); 4] = [
-            ("minimum", ">=", |number, limit| limit <= number),
-            ("maximum", "<=", |number, limit| number <= limit),
-            ("exclusiveMinimum", ">", |number, limit| limit < number),
-            ("exclusiveMaximum", "<", |number, limit| number < limit),
-        ];
-        for (keyword, comparison, holds) in limits {
-            if let Some(stated) = rules.get(keyword)
-                && let Some(limit) = stated.as_f64()
-                && !holds(number, limit)
-            {
-                let params = json!({"comparison": comparison, "limit": stated});
-                self.fault(at, keyword, params, format!("must be {comparison} {stated}"));
+            Kind::MultipleOf { multiple_of } => {
+                one(json!({"multipleOf": multiple_of}), format!("must be multiple of {multiple_of}"))
             }
-        }
-    }
-
-    fn check_combined(&mut self, rules: &Map<String, Value>, value: &Value, at: &At, depth: usize) {
-        for (index, schema) in schemas(rules, "allOf").iter().enumerate() {
-            self.check(schema, value, &at.in_schema(&format!("allOf/{index}")), depth);
-        }
-        for keyword in ["anyOf", "oneOf"] {
-            let choices = schemas(rules, keyword);
-            if choices.is_empty() {
-                continue;
+            Kind::UniqueItems => one(json!({}), "must NOT have duplicate items".to_owned()),
+            Kind::AnyOf { .. } => one(json!({}), "must match a schema in anyOf".to_owned()),
+            Kind::OneOfMultipleValid { .. } | Kind::OneOfNotValid { .. } => {
+                one(json!({}), "must match exactly one schema in oneOf".to_owned())
             }
-            let n_satisfied = choices.iter().filter(|it| self.is_satisfied(it, value, depth)).count();
-            if keyword == "anyOf" && n_satisfied == 0 {
-                self.fault(at, keyword, json!({}), "must match a schema in anyOf".to_owned());
-            } else if keyword == "oneOf" && n_satisfied != 1 {
-                self.fault(at, keyword, json!({}), "must match exactly one schema in oneOf".to_owned());
-            }
+            Kind::Not { .. } => one(json!({}), "must NOT be valid".to_owned()),
+            Kind::FalseSchema => vec![fault("false schema", json!({}), "boolean schema is false".to_owned())],
+            _ => one(json!({}), error.to_string()),
         }
-        if let Some(schema) = rules.get("not")
-            && self.is_satisfied(schema, value, depth)
-        {
-            self.fault(at, "not", json!({}), "must NOT be valid".to_owned());
-        }
-    }
-
-    fn is_satisfied(&self, schema: &Value, value: &Value, depth: usize) -> bool {
-        let mut inner = Checker { root: self.root, faults: Vec::new(), steps_left: self.steps_left };
-        inner.check(schema, value, &At { instance: String::new(), schema: String::new() }, depth);
-        inner.faults.is_empty()
     }
 }
 
-fn schemas<'a>(rules: &'a Map<String, Value>, keyword: &str) -> &'a [Value] {
-    rules.get(keyword).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+/// What of `value` does not satisfy `schema`; empty when all of it does. A schema that is none is satisfied by nothing.
+pub(crate) fn check(schema: &Value, value: &Value) -> Vec<Value> {
+    match Schema::compile(schema) {
+        Ok(schema) => schema.faults(value),
+        Err(reason) => vec![json!({
+            "instancePath": "", "schemaPath": "#", "keyword": "$schema", "params": {}, "message": reason,
+        })],
+    }
 }
 
-fn is_of_type(value: &Value, name: &str) -> bool {
-    match name {
-        "null" => value.is_null(),
-        "boolean" => value.is_boolean(),
-        "string" => value.is_string(),
-        "number" => value.is_number(),
-        "integer" => value.as_f64().is_some_and(|it| it.fract() == 0.0),
-        "array" => value.is_array(),
-        "object" => value.is_object(),
-        _ => true,
+/// Keywords whose schemas are held against the same value.
+const IN_PLACE: [&str; 8] = ["allOf", "anyOf", "oneOf", "not", "if", "then", "else", "$ref"];
+
+/// Whether a schema refers to itself without going into the value, which would never end.
+fn refers_in_a_circle(root: &Value) -> bool {
+    let mut all = Vec::new();
+    each_schema(root, &mut all);
+    let mut ended: Vec<*const Value> = Vec::new();
+    all.into_iter().any(|it| leads_back(root, it, &mut Vec::new(), &mut ended))
+}
+
+/// Every value inside that may be a schema.
+fn each_schema<'a>(value: &'a Value, all: &mut Vec<&'a Value>) {
+    match value {
+        Value::Object(map) => {
+            all.push(value);
+            map.values().for_each(|it| each_schema(it, all));
+        }
+        Value::Array(list) => list.iter().for_each(|it| each_schema(it, all)),
+        _ => {}
     }
+}
+
+fn leads_back<'a>(
+    root: &'a Value,
+    at: &'a Value,
+    way: &mut Vec<*const Value>,
+    ended: &mut Vec<*const Value>,
+) -> bool {
+    let here = std::ptr::from_ref(at);
+    if way.contains(&here) {
+        return true;
+    }
+    let Value::Object(map) = at else { return false };
+    if ended.contains(&here) {
+        return false;
+    }
+    way.push(here);
+    for (keyword, inside) in map.iter().filter(|it| IN_PLACE.contains(&it.0.as_str())) {
+        let next: Vec<&Value> = match inside {
+            Value::String(reference) if keyword == "$ref" => referred(root, reference).into_iter().collect(),
+            Value::Array(list) => list.iter().collect(),
+            other => vec![other],
+        };
+        if next.into_iter().any(|it| leads_back(root, it, way, ended)) {
+            return true;
+        }
+    }
+    way.pop();
+    ended.push(here);
+    false
+}
+
+/// What a reference within the schema leads to; named ones may lead to the whole of it.
+fn referred<'a>(root: &'a Value, reference: &str) -> Option<&'a Value> {
+    let pointer = reference.strip_prefix('#')?;
+    let decoded = percent_encoding::percent_decode_str(pointer).decode_utf8_lossy();
+    root.pointer(&decoded)
 }
 
 #[cfg(test)]
@@ -345,9 +256,48 @@ mod tests {
 
     #[test]
     fn a_schema_that_refers_to_itself_ends() {
-        assert!(messages(json!({"$ref": "#"}), json!({})).is_empty());
-        let twice = json!({"anyOf": [{"$ref": "#"}, {"$ref": "#"}]});
-        assert!(messages(twice, json!({})).len() <= MAX_FAULTS);
+        let circle = [": a $ref leads back to itself without going into the value"];
+        assert_eq!(messages(json!({"$ref": "#"}), json!({})), circle);
+        assert_eq!(messages(json!({"anyOf": [{"$ref": "#"}, {"$ref": "#"}]}), json!({})), circle);
+        let two = json!({"definitions": {"a": {"$ref": "#/definitions/b"}, "b": {"allOf": [{"$ref": "#/definitions/a"}]}}});
+        assert_eq!(messages(two, json!({})), circle);
+        let tree = json!({"type": "object", "properties": {"left": {"$ref": "#"}}});
+        assert_eq!(messages(tree, json!({"left": {"left": 1}})), ["/left/left: must be object"]);
+    }
+
+    #[test]
+    fn keywords_that_ajv_knows_are_kept() {
+        let schema = json!({
+            "properties": {
+                "mail": {"format": "email"}, "page": {"format": "uri"}, "day": {"format": "date"},
+                "other": {"format": "colour"}, "n": {"multipleOf": 5},
+            },
+            "if": {"required": ["n"]}, "then": {"required": ["mail"]}, "else": {"required": ["day"]},
+            "dependencies": {"page": ["mail"]}, "propertyNames": {"maxLength": 5}, "$dataciteRequired": true,
+        });
+        assert!(messages(schema.clone(), json!({"n": 10, "mail": "a@b.ch", "other": "x"})).is_empty());
+        let faults = messages(schema, json!({"n": 3, "page": "no page", "day": "today"}));
+        for expected in [
+            "/n: must be multiple of 5",
+            "/page: must match format \"uri\"",
+            "/day: must match format \"date\"",
+            ": must have required property 'mail'",
+        ] {
+            assert!(faults.iter().any(|it| it == expected), "{expected} in {faults:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_schema_is_told() {
+        for (schema, expected) in [
+            (json!({"type": "colour"}), "/type"),
+            (json!({"properties": {"a": {"minimum": "1"}}}), "minimum"),
+            (json!({"$ref": "https://example.org/schema"}), "example.org"),
+            (json!({"pattern": "("}), "pattern"),
+        ] {
+            let error = Schema::compile(&schema).map(|_| ()).expect_err("no schema");
+            assert!(error.contains(expected), "{schema}: {error}");
+        }
     }
 
     fn any_json() -> impl Strategy<Value = Value> {

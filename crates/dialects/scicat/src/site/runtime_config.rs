@@ -37,15 +37,26 @@ fn unknown(cid: &str) -> ScicatError {
     ScicatError::not_found(format!("Config '{cid}' not found"))
 }
 
+/// The frontend's configuration and theme of a site that has none of its own: an empty one leaves the frontend blank.
+const BUILT_IN_CONFIG: &str = include_str!("../../data/frontend_config.json");
+const BUILT_IN_THEME: &str = include_str!("../../data/frontend_theme.json");
+
 /// A configuration that the settings bring; `None` for another name.
 fn of_settings(app: &Scicat, cid: &str) -> Option<Value> {
-    let text = match cid {
-        CONFIG => &app.settings.frontend_config,
-        THEME => &app.settings.frontend_theme,
+    let (text, built_in) = match cid {
+        CONFIG => (&app.settings.frontend_config, BUILT_IN_CONFIG),
+        THEME => (&app.settings.frontend_theme, BUILT_IN_THEME),
         _ => return None,
     };
-    // Settings that are no JSON are shown as what they are: nothing.
-    Some(serde_json::from_str(text).unwrap_or_default())
+    let own: Map<String, Value> = serde_json::from_str(text).unwrap_or_default();
+    if !own.is_empty() {
+        return Some(own.into());
+    }
+    let mut data: Value = serde_json::from_str(built_in).unwrap_or_default();
+    if cid == CONFIG {
+        data["facility"] = app.settings.site.as_str().into();
+    }
+    Some(data)
 }
 
 /// A configuration before anybody changed it; its times are those of the beginning.
@@ -120,4 +131,19 @@ async fn put(
         })
         .await?;
     Ok(answer::json(StatusCode::OK, &config))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_built_in_can_be_read() -> serde_json::Result<()> {
+        let config: Value = serde_json::from_str(BUILT_IN_CONFIG)?;
+        let theme: Value = serde_json::from_str(BUILT_IN_THEME)?;
+        assert!(
+            config["facility"].is_string() && theme["name"].is_string() && theme["properties"].is_object()
+        );
+        Ok(())
+    }
 }

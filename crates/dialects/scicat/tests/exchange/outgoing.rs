@@ -307,3 +307,51 @@ async fn dois_are_registered() -> Result<(), Failure> {
     assert_eq!(status, 403, "nobody else registers it");
     Ok(())
 }
+
+/// A schema is fetched from the hosts that the site allows, and once for many datasets; elsewhere nothing is asked for.
+#[tokio::test]
+async fn metadata_are_held_against_schemas_of_allowed_hosts() -> Result<(), Failure> {
+    let fake =
+        Fake::http(vec![r#"200 {"type":"object","properties":{"title":{"type":"string"}}}"#, "404 none"])?;
+    let host = format!("127.0.0.1:{}", fake.port);
+    let settings = Settings { scientific_metadata_schema_hosts: vec![host.clone()], ..site() };
+    let server = Server::start(Engine::Sqlite, settings).await?;
+    let url = format!("http://{host}/schema.json");
+    let dataset = |schema: &str, metadata: Value| {
+        let mut body: Value = serde_json::from_str(DATASET).unwrap_or_default();
+        body["scientificMetadataSchema"] = schema.into();
+        body["scientificMetadata"] = metadata;
+        body["pid"] = Value::Null;
+        format!("ingestor POST /api/v3/datasets\n{body}")
+    };
+    for (schema, metadata, expected) in [
+        (url.as_str(), json!({"title": "T"}), true),
+        (url.as_str(), json!({"title": false}), false),
+        ("http://127.0.0.1:1/schema.json", json!({"title": "T"}), false),
+        ("https://elsewhere.example.org/schema.json", json!({"title": "T"}), false),
+    ] {
+        let (status, made) = server.json(&dataset(schema, metadata.clone())).await?;
+        assert_eq!(
+            (status, &made["scientificMetadataValid"]),
+            (201, &json!(expected)),
+            "{schema} {metadata}"
+        );
+    }
+    assert!(fake.next()?.starts_with("GET /schema.json HTTP/1.1\r\n"));
+    let (_, made) = server.json(&dataset(&url, json!({"title": "T"}))).await?;
+    let pid = made["pid"].as_str().ok_or("no pid")?.replace('/', "%2F");
+    for (changes, expected) in [
+        (r#"{"description":"d"}"#, true),
+        (r#"{"scientificMetadata":{"title":1}}"#, false),
+        (r#"{"scientificMetadata":{"title":"U"}}"#, true),
+        (r#"{"scientificMetadataSchema":"http://127.0.0.1:1/x.json"}"#, false),
+    ] {
+        let (status, changed) =
+            server.json(&format!("admin PATCH /api/v3/datasets/{pid}\n{changes}")).await?;
+        assert_eq!((status, &changed["scientificMetadataValid"]), (200, &json!(expected)), "{changes}");
+    }
+    let missing = format!("http://{host}/none.json");
+    let (_, made) = server.json(&dataset(&missing, json!({}))).await?;
+    assert_eq!(made["scientificMetadataValid"], false);
+    Ok(())
+}

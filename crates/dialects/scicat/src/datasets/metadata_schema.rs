@@ -1,0 +1,101 @@
+//! `scientificMetadataSchema`: a JSON schema on another server, which the metadata of a dataset satisfies or not. It is
+//! fetched only from hosts that the site allows: clients would else choose what this server asks for.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use quick_cache::sync::Cache;
+use serde_json::{Map, Value};
+
+use super::change::merge_patch;
+use super::incoming::METADATA;
+use crate::app::Scicat;
+use crate::outgoing;
+use crate::published_data::schema::Schema;
+
+/// The field with the URL.
+const SCHEMA: &str = "scientificMetadataSchema";
+/// The field that says whether the metadata satisfy it.
+const VALID: &str = "scientificMetadataValid";
+/// Schemas that are remembered.
+const KNOWN_SCHEMAS: usize = 256;
+/// How long a schema, or that there is none, is remembered, in milliseconds.
+const REMEMBERED_MS: i64 = 600_000;
+
+/// Schemas that were fetched lately, by URL.
+#[derive(Clone)]
+pub(crate) struct Schemas(Arc<Cache<String, Fetched>>);
+
+#[derive(Clone)]
+struct Fetched {
+    at_ms: i64,
+    /// `None` when there is no schema at that URL.
+    schema: Option<Arc<Schema>>,
+}
+
+impl Default for Schemas {
+    fn default() -> Self {
+        Self(Arc::new(Cache::new(KNOWN_SCHEMAS)))
+    }
+}
+
+/// Notes in a body that is to be stored whether `metadata` satisfy the schema that it names; nothing when it names none.
+pub(crate) async fn judge(app: &Scicat, body: &mut Map<String, Value>, metadata: &Value) {
+    let Some(url) = body.get(SCHEMA).and_then(Value::as_str).map(str::to_owned) else { return };
+    let is_valid = holds(app, &url, metadata).await;
+    body.insert(VALID.to_owned(), is_valid.into());
+}
+
+/// The same for the changes of a stored dataset, when they name the schema or the metadata.
+pub(crate) async fn judge_changes(
+    app: &Scicat,
+    changes: &mut Map<String, Value>,
+    stored: &Value,
+    is_merge: bool,
+) {
+    if !changes.contains_key(SCHEMA) && !changes.contains_key(METADATA) {
+        return;
+    }
+    let Some(url) = changes.get(SCHEMA).or_else(|| stored.get(SCHEMA)).and_then(Value::as_str) else {
+        return;
+    };
+    let before = stored.get(METADATA).cloned().unwrap_or_else(|| Value::Object(Map::new()));
+    let metadata = match changes.get(METADATA) {
+        None => before,
+        Some(patch) if is_merge => {
+            let mut merged = before;
+            merge_patch(&mut merged, patch.clone());
+            merged
+        }
+        Some(whole) => whole.clone(),
+    };
+    let is_valid = holds(app, url, &metadata).await;
+    changes.insert(VALID.to_owned(), is_valid.into());
+}
+
+/// Whether metadata satisfy the schema at a URL. None do when it cannot be had.
+async fn holds(app: &Scicat, url: &str, metadata: &Value) -> bool {
+    let schema = schema(app, url).await;
+    schema.is_some_and(|it| it.faults(metadata).is_empty())
+}
+
+async fn schema(app: &Scicat, url: &str) -> Option<Arc<Schema>> {
+    let now_ms = app.context.clock().now_ms();
+    let allowed = &app.settings.scientific_metadata_schema_hosts;
+    if !allowed.iter().any(|it| *it == outgoing::server_of(url)) {
+        return None;
+    }
+    if let Some(known) = app.schemas.0.get(url).filter(|it| now_ms - it.at_ms < REMEMBERED_MS) {
+        return known.schema;
+    }
+    let timeout = Duration::from_millis(app.settings.outgoing_timeout_ms);
+    let fetched = outgoing::fetch(url, timeout).await.map_err(|error| error.to_string());
+    let parsed = fetched.and_then(|it| serde_json::from_slice(&it).map_err(|error| error.to_string()));
+    let compiled = parsed.and_then(|it: Value| Schema::compile(&it));
+    let schema = compiled
+        .inspect_err(|error| tracing::warn!(error, "scientificMetadataSchema: no schema can be had there"))
+        .ok()
+        .map(Arc::new);
+    app.schemas.0.insert(url.to_owned(), Fetched { at_ms: now_ms, schema: schema.clone() });
+    schema
+}
