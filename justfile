@@ -20,6 +20,14 @@ clients *arguments:
 demo:
     cargo run --release -- demo --listen 127.0.0.1:0
 
+# Every parser on made-up input: `just fuzz` for a minute each, `just fuzz 3600 cql` for an hour of one.
+fuzz *arguments:
+    tests/fuzz/run {{arguments}}
+
+# Power failures: `just power 5000` tries so many moments; PINAKES_POWER_SEED begins another series.
+power cuts="5000":
+    PINAKES_POWER_CUTS={{cuts}} cargo test --release --package pinakes-store --lib -- power
+
 # Rewrites the answers of golden tests; read the diff.
 bless package:
     BLESS=1 cargo test --package {{package}}

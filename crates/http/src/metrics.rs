@@ -37,6 +37,11 @@ struct Inner {
     writes: IntGaugeVec,
     commit_seconds: prometheus::GaugeVec,
     idle_readers: IntGaugeVec,
+    log_bytes: IntGaugeVec,
+    log_left_bytes: IntGaugeVec,
+    oldest_read_seconds: prometheus::GaugeVec,
+    open_descriptors: IntGauge,
+    most_descriptors: IntGauge,
     cpu_seconds: Gauge,
     resident_bytes: Gauge,
 }
@@ -112,6 +117,36 @@ impl Metrics {
                 "Reading connections that wait for work",
                 tenant,
             )?,
+            log_bytes: gauges(
+                &registry,
+                "pinakes_log_bytes",
+                "Size of the tenant's write-ahead log",
+                tenant,
+            )?,
+            log_left_bytes: gauges(
+                &registry,
+                "pinakes_log_left_bytes",
+                "What of the log is not written back, mostly because a long read needs it",
+                tenant,
+            )?,
+            oldest_read_seconds: register(
+                &registry,
+                prometheus::GaugeVec::new(
+                    Opts::new(
+                        "pinakes_oldest_read_seconds",
+                        "For how long the oldest read under way has been",
+                    ),
+                    tenant,
+                )?,
+            )?,
+            open_descriptors: register(
+                &registry,
+                IntGauge::new("process_open_fds", "File descriptors in use")?,
+            )?,
+            most_descriptors: register(
+                &registry,
+                IntGauge::new("process_max_fds", "File descriptors that may be")?,
+            )?,
             cpu_seconds: register(
                 &registry,
                 Gauge::new("process_cpu_seconds_total", "Processor time, user and system, in seconds")?,
@@ -151,11 +186,20 @@ impl Metrics {
     }
 
     /// The answer to `GET /metrics`, in Prometheus' text format.
-    pub(crate) fn answer(&self, catalogue: &Catalogue) -> Response {
-        self.look_at(&catalogue.statistics());
+    pub(crate) fn answer(&self, catalogue: &Catalogue, names: Names) -> Response {
+        let tenants = catalogue.statistics();
+        self.0.open_tenants.set(whole(tenants.len() as u64));
+        match names {
+            Names::Told => self.look_at(&tenants),
+            Names::Hidden => self.look_at(&[together(&tenants)]),
+        }
         self.0.held_bytes.set(whole(catalogue.budget().held_bytes()));
         self.0.cpu_seconds.set(process::cpu_s());
         self.0.resident_bytes.set(process::resident_bytes());
+        if let Some(descriptors) = process::descriptors() {
+            self.0.open_descriptors.set(whole(descriptors.n_open));
+            self.0.most_descriptors.set(whole(descriptors.most));
+        }
         let (encoder, mut text) = (TextEncoder::new(), Vec::new());
         if let Err(error) = encoder.encode(&self.0.registry.gather(), &mut text) {
             tracing::error!(%error, "metrics could not be written");
@@ -172,19 +216,49 @@ impl Metrics {
     fn look_at(&self, tenants: &[TenantStats]) {
         let it = &*self.0;
         // Closed tenants drop out.
-        for gauges in [&it.queue_depth, &it.batches, &it.writes, &it.idle_readers] {
+        for gauges in
+            [&it.queue_depth, &it.batches, &it.writes, &it.idle_readers, &it.log_bytes, &it.log_left_bytes]
+        {
             gauges.reset();
         }
         it.commit_seconds.reset();
-        it.open_tenants.set(whole(tenants.len() as u64));
+        it.oldest_read_seconds.reset();
         for tenant in tenants {
             let label = &[tenant.name.as_str()];
             it.queue_depth.with_label_values(label).set(whole(tenant.queue_depth));
             it.batches.with_label_values(label).set(whole(tenant.n_batches));
             it.writes.with_label_values(label).set(whole(tenant.n_writes));
             it.idle_readers.with_label_values(label).set(whole(tenant.n_idle_readers as u64));
+            it.log_bytes.with_label_values(label).set(whole(tenant.log_bytes));
+            it.log_left_bytes.with_label_values(label).set(whole(tenant.log_left_bytes));
+            it.oldest_read_seconds.with_label_values(label).set(tenant.oldest_read_ms as f64 / 1e3);
             it.commit_seconds.with_label_values(label).set(tenant.commit_us as f64 / 1e6);
         }
+    }
+}
+
+/// Whether whoever asks may know which tenants there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Names {
+    /// Each tenant has its own figures.
+    Told,
+    /// One set of figures for all of them, under the name `*`.
+    Hidden,
+}
+
+fn together(tenants: &[TenantStats]) -> TenantStats {
+    let sum = |of: fn(&TenantStats) -> u64| tenants.iter().map(of).sum();
+    TenantStats {
+        name: "*".to_owned(),
+        queue_depth: sum(|it| it.queue_depth),
+        n_batches: sum(|it| it.n_batches),
+        n_writes: sum(|it| it.n_writes),
+        n_requested: sum(|it| it.n_requested),
+        commit_us: sum(|it| it.commit_us),
+        n_idle_readers: tenants.iter().map(|it| it.n_idle_readers).sum(),
+        log_bytes: sum(|it| it.log_bytes),
+        log_left_bytes: sum(|it| it.log_left_bytes),
+        oldest_read_ms: tenants.iter().map(|it| it.oldest_read_ms).max().unwrap_or(0),
     }
 }
 
@@ -216,4 +290,27 @@ fn histograms(
     labels: &[&str],
 ) -> Result<HistogramVec, prometheus::Error> {
     register(registry, HistogramVec::new(HistogramOpts::new(name, help).buckets(TIMES_S.to_vec()), labels)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tenants_together_are_their_sum() {
+        let one = TenantStats {
+            name: "secret".to_owned(),
+            queue_depth: 1,
+            n_batches: 2,
+            n_writes: 3,
+            n_requested: 4,
+            commit_us: 5,
+            n_idle_readers: 6,
+            log_bytes: 7,
+            log_left_bytes: 8,
+            oldest_read_ms: 9,
+        };
+        let both = together(&[one.clone(), one]);
+        assert_eq!((both.name.as_str(), both.n_writes, both.log_bytes, both.oldest_read_ms), ("*", 6, 14, 9));
+    }
 }

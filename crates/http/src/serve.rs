@@ -5,9 +5,9 @@ use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -24,6 +24,8 @@ use crate::shell::Shell;
 const BACKLOG: u32 = 4096;
 /// How long accepting rests when the system has no more file descriptors, in milliseconds.
 const ACCEPT_REST_MS: u64 = 100;
+/// Pause between two lines of the log that say so.
+const COMPLAINT_PAUSE: Duration = Duration::from_secs(10);
 /// Largest buffer for reading or writing on one connection, in bytes, beyond the head's limit.
 const BUFFER_BYTES: usize = 256 << 10;
 /// Most connections a semaphore can count.
@@ -108,10 +110,20 @@ async fn accept(
         Ok((stream, peer)) => Some((stream, peer, place)),
         Err(error) if is_of_the_client(&error) => None,
         Err(error) => {
-            tracing::error!(%error, "no connection could be accepted; raise the limit on open files (ulimit -n)");
+            complain(&error);
             sleep(Duration::from_millis(ACCEPT_REST_MS)).await;
             None
         }
+    }
+}
+
+/// Says that no connection could be accepted, once in a while: a flood fails ten times a second.
+fn complain(error: &io::Error) {
+    static SAID_AT: Mutex<Option<Instant>> = Mutex::new(None);
+    let mut said_at = SAID_AT.lock().unwrap_or_else(PoisonError::into_inner);
+    if said_at.is_none_or(|it| COMPLAINT_PAUSE < it.elapsed()) {
+        *said_at = Some(Instant::now());
+        tracing::error!(%error, "no connection could be accepted; raise the limit on open files (ulimit -n)");
     }
 }
 

@@ -29,10 +29,11 @@ use crate::context::Context;
 use crate::etag::Tagged;
 use crate::held::held;
 use crate::inflate::inflate;
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, Names};
 use crate::mount::{Mount, MountFault, MountPoint, Mounts};
 use crate::openapi;
 use crate::path::{self, AskedUri};
+use crate::process;
 use crate::public_url::{MountedAt, relocate};
 use crate::refusal::Refusal;
 use crate::request_id::{RequestIds, X_REQUEST_ID};
@@ -265,7 +266,7 @@ impl Shell {
             ));
         }
         Some(match route {
-            "/metrics" => self.metrics.answer(self.context.catalogue()),
+            "/metrics" => self.metrics.answer(self.context.catalogue(), names_for(request, scope)),
             "/health/live" => answer::json(StatusCode::OK, &json!({"status": "live"})),
             "/health/ready" => self.ready().await,
             _ => answer::json(StatusCode::OK, &self.openapi),
@@ -279,6 +280,12 @@ impl Shell {
             Some("the server is shutting down".to_owned())
         } else {
             let tried = async {
+                if cfg!(target_os = "linux") && !has_descriptors() {
+                    return Err(
+                        "hardly a file descriptor is left; raise the limit on open files (ulimit -n)"
+                            .to_owned(),
+                    );
+                }
                 self.try_store().await.map_err(|error| format!("the store: {error}"))?;
                 if let Some(failure) = self.context.catalogue().failure() {
                     return Err(format!("the store: {}", StoreError::Halted(failure)));
@@ -323,6 +330,23 @@ fn host_fault(request: &Request<Incoming>) -> Option<Refusal> {
     let n_found = request.headers().get_all(http::header::HOST).iter().count();
     let is_right = n_found == 1 || (n_found == 0 && request.version() < http::Version::HTTP_11);
     (!is_right).then_some(Refusal::Host { n_found })
+}
+
+/// Who asks from this machine, and for nobody else, is told the names of tenants.
+fn names_for(request: &Request<Incoming>, scope: &RequestScope) -> Names {
+    let is_local = scope.peer().is_some_and(|it| it.ip().to_canonical().is_loopback());
+    let is_passed_on = FORWARDED.iter().any(|it| request.headers().contains_key(*it));
+    if is_local && !is_passed_on { Names::Told } else { Names::Hidden }
+}
+
+/// What a proxy says of whom it asks for.
+const FORWARDED: [&str; 5] = ["forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip"];
+
+/// Descriptors that a server with less left cannot answer well.
+const SPARE_DESCRIPTORS: u64 = 32;
+
+fn has_descriptors() -> bool {
+    process::descriptors().is_some_and(|it| it.n_open + SPARE_DESCRIPTORS <= it.most)
 }
 
 /// Tells browsers to take an answer for nothing but what it says it is: data is neither run nor framed.

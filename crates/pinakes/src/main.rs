@@ -25,6 +25,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let cli = cli::Cli::parse();
+    // Records, hashes and secrets are for the owner of the process alone, whatever folder they lie in.
+    rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
     match commands::run(cli.command) {
         Ok(code) => code,
         Err(error) if terminal::is_closed_output(&error) => ExitCode::SUCCESS,

@@ -20,6 +20,8 @@ pub(crate) struct Pace {
     born: Instant,
     /// When the read must be done, in milliseconds since `born`.
     deadline_ms: Arc<AtomicU64>,
+    /// When the read began, in the same way.
+    began_ms: Arc<AtomicU64>,
     /// How many looks the statement has left.
     looks: Arc<AtomicU64>,
 }
@@ -28,7 +30,7 @@ impl Pace {
     /// Begins to look after a connection.
     pub(crate) fn of(connection: &mut Connection) -> Result<Self> {
         let never = || Arc::new(AtomicU64::new(NEVER));
-        let pace = Self { born: Instant::now(), deadline_ms: never(), looks: never() };
+        let pace = Self { born: Instant::now(), deadline_ms: never(), began_ms: never(), looks: never() };
         let own = pace.clone();
         connection.progress_handler(LOOK_STEPS.cast_signed(), Some(move || own.is_over()))?;
         Ok(pace)
@@ -37,12 +39,26 @@ impl Pace {
     /// The read that begins may take so long.
     pub(crate) fn allow(&self, timeout: Duration) {
         let deadline = self.born.elapsed().saturating_add(timeout);
+        let began = u64::try_from(self.born.elapsed().as_millis()).unwrap_or(NEVER);
+        self.began_ms.store(began, Ordering::Relaxed);
         self.deadline_ms.store(u64::try_from(deadline.as_millis()).unwrap_or(NEVER), Ordering::Relaxed);
     }
 
     /// No read is under way.
     pub(crate) fn rest(&self) {
         self.deadline_ms.store(NEVER, Ordering::Relaxed);
+        self.began_ms.store(NEVER, Ordering::Relaxed);
+    }
+
+    /// For how long the read under way has been; `None` when there is none.
+    pub(crate) fn elapsed(&self) -> Option<Duration> {
+        let began = self.began_ms.load(Ordering::Relaxed);
+        (began != NEVER).then(|| self.born.elapsed().saturating_sub(Duration::from_millis(began)))
+    }
+
+    /// Whether the connection that it looks after is still there.
+    pub(crate) fn is_used(&self) -> bool {
+        2 < Arc::strong_count(&self.began_ms)
     }
 
     /// Runs a statement for about so many instructions at most, one look at least; `None` when they did not do.

@@ -13,7 +13,8 @@ mod power;
 mod queue;
 mod writer;
 
-use std::fs::File;
+use std::fs::{File, Permissions};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
@@ -51,6 +52,8 @@ pub(crate) struct Sqlite {
     path: PathBuf,
     shared: Arc<Shared>,
     readers: Mutex<Vec<Reader>>,
+    /// When each read under way began, and none where none is.
+    paces: Mutex<Vec<Pace>>,
     queue: Arc<Queue>,
     statistics: Arc<Statistics>,
     threads: Vec<JoinHandle<()>>,
@@ -77,6 +80,7 @@ impl Sqlite {
         shared: Arc<Shared>,
         flusher: impl FnOnce(&Path, Arc<Queue>, Arc<Statistics>) -> Result<Flusher>,
     ) -> Result<Self> {
+        keep_private(path);
         let connection = connect(path, &shared.limits)?;
         let cache_kib = i64::from(shared.limits.page_cache_kib) * WRITER_CACHES;
         connection.pragma_update(None, "cache_size", -cache_kib)?;
@@ -100,16 +104,19 @@ impl Sqlite {
             keeper.clone(),
             committed,
         );
-        let (log_keeper, log_queue) = (keeper.clone(), queue.clone());
+        let (log_keeper, log_queue, log_statistics) = (keeper.clone(), queue.clone(), statistics.clone());
         let threads = vec![
             spawn("store-writer", move || writer.run())?,
             spawn("store-flush", move || flusher.run(&batches))?,
-            spawn("store-log", move || log_keeper.run(&mut log_connection, &log_queue, log_bytes))?,
+            spawn("store-log", move || {
+                log_keeper.run(&mut log_connection, &log_queue, log_bytes, &log_statistics);
+            })?,
         ];
         Ok(Self {
             path: path.into(),
             shared,
             readers: Mutex::default(),
+            paces: Mutex::default(),
             queue,
             statistics,
             threads,
@@ -173,6 +180,12 @@ impl Sqlite {
         self.queue.failure()
     }
 
+    /// For how long the oldest read under way has been.
+    pub(crate) fn oldest_read(&self) -> Duration {
+        let paces = self.paces.lock().unwrap_or_else(PoisonError::into_inner);
+        paces.iter().filter_map(Pace::elapsed).max().unwrap_or_default()
+    }
+
     pub(crate) fn limits(&self) -> &Limits {
         &self.shared.limits
     }
@@ -188,7 +201,7 @@ impl Sqlite {
     /// Copies the last committed state into a new file, while reads and writes go on.
     pub(crate) fn backup(&self, to: &Path) -> Result<()> {
         let failed = |source| StoreError::Io { path: to.display().to_string(), source };
-        File::create_new(to).map_err(failed)?;
+        File::options().write(true).create_new(true).mode(PRIVATE).open(to).map_err(failed)?;
         let copied = self.copy_to(to).and_then(|()| sync_folder(to));
         if copied.is_err() {
             std::fs::remove_file(to).map_err(failed)?;
@@ -219,6 +232,9 @@ impl Sqlite {
         let mut connection = connect(&self.path, &self.shared.limits)?;
         connection.pragma_update(None, "query_only", true)?;
         let pace = Pace::of(&mut connection)?;
+        let mut paces = self.paces.lock().unwrap_or_else(PoisonError::into_inner);
+        paces.retain(Pace::is_used);
+        paces.push(pace.clone());
         Ok(Reader { connection, pace })
     }
 
@@ -270,11 +286,30 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<
 
 /// Makes an empty tenant's file.
 pub(crate) fn create(path: &Path) -> Result<()> {
+    let shown = || path.display().to_string();
+    let made = File::options().write(true).create(true).truncate(false).mode(PRIVATE).open(path);
+    made.map_err(|source| StoreError::Io { path: shown(), source })?;
     let connection = Connection::open(path)?;
     connection.pragma_update(None, "page_size", PAGE_BYTES)?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     drop(connection);
     sync_folder(path)
+}
+
+/// Who may read and write a tenant's files: their owner alone, whatever folder they lie in. The engine gives the log and what
+/// else it makes the permissions of the file.
+const PRIVATE: u32 = 0o600;
+
+/// Takes the files from all others, where a program of a former version left them open. One that belongs to somebody else
+/// is left to them.
+fn keep_private(path: &Path) {
+    for end in ["", "-wal", "-shm", PRESENCE] {
+        let file = PathBuf::from(format!("{}{end}", path.display()));
+        let is_open = std::fs::metadata(&file).is_ok_and(|it| it.permissions().mode() & 0o077 != 0);
+        if is_open && let Err(error) = std::fs::set_permissions(&file, Permissions::from_mode(PRIVATE)) {
+            tracing::warn!(%error, file = %file.display(), "others may read this file");
+        }
+    }
 }
 
 /// Makes the name of a new file durable.
@@ -344,7 +379,8 @@ fn prepare(connection: &Connection, shared: &Shared, path: &Path, company: Users
 fn announce(path: &Path) -> Result<(File, Users)> {
     let path = PathBuf::from(format!("{}{PRESENCE}", path.display()));
     let failed = |source| StoreError::Io { path: path.display().to_string(), source };
-    let file = File::options().create(true).truncate(false).write(true).open(&path).map_err(failed)?;
+    let file =
+        File::options().create(true).truncate(false).write(true).mode(PRIVATE).open(&path).map_err(failed)?;
     let company = match file.try_lock() {
         Ok(()) => Users::None,
         Err(std::fs::TryLockError::WouldBlock) => Users::Others,

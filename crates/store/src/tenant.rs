@@ -323,6 +323,12 @@ impl Tenant {
             n_requested: it.requested.load(Ordering::Relaxed),
             commit_us: it.commit_us.load(Ordering::Relaxed),
             n_idle_readers,
+            log_bytes: it.log_bytes.load(Ordering::Relaxed),
+            log_left_bytes: it.log_left_bytes.load(Ordering::Relaxed),
+            oldest_read_ms: match &self.0.engine {
+                Engine::Sqlite(engine) => u64::try_from(engine.oldest_read().as_millis()).unwrap_or(u64::MAX),
+                Engine::Postgres(_) => 0,
+            },
         }
     }
 
@@ -356,6 +362,12 @@ pub struct TenantStats {
     pub commit_us: u64,
     /// Reading connections that wait for work.
     pub n_idle_readers: usize,
+    /// Size of the write-ahead log when it was last looked at, in bytes; 0 in a database.
+    pub log_bytes: u64,
+    /// What of it is not written back, because a read that began before needs it.
+    pub log_left_bytes: u64,
+    /// For how long the oldest read under way has been, in milliseconds; 0 in a database.
+    pub oldest_read_ms: u64,
 }
 
 /// What the writer counts.
@@ -366,6 +378,9 @@ pub(crate) struct Statistics {
     pub(crate) writes: AtomicU64,
     pub(crate) requested: AtomicU64,
     pub(crate) commit_us: AtomicU64,
+    /// Of the write-ahead log when its keeper last looked, and what of them is not written back.
+    pub(crate) log_bytes: AtomicU64,
+    pub(crate) log_left_bytes: AtomicU64,
 }
 
 impl Statistics {

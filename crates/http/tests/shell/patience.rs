@@ -113,6 +113,21 @@ async fn slow_readers_leave_their_places_to_others() -> Outcome {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_names_of_tenants_are_for_this_machine() -> Outcome {
+    let server = Server::start(Limits::default()).await?;
+    let local = server.get("/metrics").await?;
+    assert!(local.contains("pinakes_writer_writes{tenant=\"default\"}"), "{local}");
+    let passed_on =
+        b"GET /metrics HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: 9.9.9.9\r\nConnection: close\r\n\r\n";
+    let remote = String::from_utf8(server.exchange(passed_on).await?)?;
+    assert!(
+        remote.contains("pinakes_writer_writes{tenant=\"*\"}") && !remote.contains("default"),
+        "{remote}"
+    );
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_body_for_the_servers_own_routes_loses_no_request() -> Outcome {
     let server = Server::start(Limits::default()).await?;
     for head in ["PUT /metrics", "POST /nowhere", "OPTIONS /toy/list"] {

@@ -9,6 +9,7 @@ use anyhow::Context as _;
 use pinakes_blobs::Blobs;
 use pinakes_http::{Drained, MountPoint, Shell};
 use pinakes_scicat::testing::Testing;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -69,6 +70,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     {
         tracing::warn!(variable, advice, "a variable of the environment is set and not honoured");
     }
+    fit_descriptors(&mut config);
     serve(open(config, Missing::Begin)?, testing, &[])
 }
 
@@ -190,6 +192,43 @@ fn testing(wanted: bool, listen: SocketAddr) -> anyhow::Result<Testing> {
     }
 }
 
+/// File descriptors that an open tenant takes: its files, locks, and some connections that read.
+const OF_TENANT: u64 = 20;
+/// Those that the process needs beside tenants and connections.
+const OF_PROCESS: u64 = 128;
+
+/// Raises the limit on open files as far as the system lets us, and lowers those on connections and tenants to what fits.
+fn fit_descriptors(config: &mut Config) {
+    let found = getrlimit(Resource::Nofile);
+    if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: found.maximum, maximum: found.maximum })
+    {
+        warn(format!("the limit on open files stays as it is: {error}"));
+    }
+    // No limit is no bound.
+    let most = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    let limits = &mut config.limits;
+    let (connections, tenants) = fitted(most, limits.connections, limits.open_tenants);
+    if (connections, tenants) != (limits.connections, limits.open_tenants) {
+        warn(format!(
+            "{most} files may be open (ulimit -n): limits.connections is {connections} instead of {}, \
+             limits.open_tenants {tenants} instead of {}",
+            limits.connections, limits.open_tenants
+        ));
+        (limits.connections, limits.open_tenants) = (connections, tenants);
+    }
+}
+
+/// Connections and tenants that fit into so many descriptors: half of them each, or what the other leaves.
+fn fitted(most: u64, connections: usize, tenants: usize) -> (usize, usize) {
+    let whole = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+    let left = most.saturating_sub(OF_PROCESS);
+    let of_tenants = (tenants as u64).saturating_mul(OF_TENANT);
+    let for_connections = left.saturating_sub(of_tenants).max(left / 2);
+    let connections = connections.min(whole(for_connections)).max(1);
+    let for_tenants = left.saturating_sub(connections as u64) / OF_TENANT;
+    (connections, tenants.min(whole(for_tenants)).max(1))
+}
+
 /// As many threads as cores for requests; blocking threads for what the limits let run at once.
 fn runtime(config: &Config) -> anyhow::Result<Runtime> {
     let n_cores = available_parallelism().map_or(1, usize::from);
@@ -221,6 +260,15 @@ pub(crate) fn begin_log(server: &Server) -> anyhow::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn connections_and_tenants_fit_into_the_descriptors() {
+        assert_eq!(fitted(u64::MAX, 20_000, 256), (20_000, 256));
+        assert_eq!(fitted(1_048_576, 20_000, 256), (20_000, 256));
+        assert_eq!(fitted(1_024, 20_000, 256), (448, 22));
+        assert_eq!(fitted(1_024, 100, 256), (100, 39));
+        assert_eq!(fitted(64, 20_000, 256), (1, 1));
+    }
 
     #[test]
     fn testing_is_for_loopback_alone() -> Result<(), Box<dyn std::error::Error>> {

@@ -1,13 +1,15 @@
 //! Who writes the log back into the file, beside the writer.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Condvar, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
 use super::queue::Queue;
 use super::{LOCK_TIMEOUT, keep_log, wait_for_locks};
 use crate::Result;
+use crate::tenant::Statistics;
 
 /// How often the keeper looks at the log's size at most.
 const KEEPER_PAUSE: Duration = Duration::from_millis(200);
@@ -19,8 +21,12 @@ const RESTART_PAUSE: Duration = Duration::from_millis(5);
 const RESTART_BYTES: u64 = 2 << 20;
 /// How many times its bound the log may hold before it begins anew whatever is left.
 const RESTART_TIMES: u64 = 4;
-/// How many times its bound the log may hold before writers are kept waiting for long reads.
+/// How many times its bound the log may hold before writers are kept waiting a little for reads that end soon.
 const LOG_TIMES: u64 = 16;
+/// How long they are kept waiting then. A read that takes longer is not waited out: the log grows until it ends.
+const LONG_PAUSE: Duration = Duration::from_millis(100);
+/// How long no writer is kept waiting after that was in vain.
+const IN_VAIN: Duration = Duration::from_secs(10);
 
 /// Wakes the thread that writes the log back.
 #[derive(Default)]
@@ -49,9 +55,16 @@ impl Keeper {
         self.changed.notify_one();
     }
 
-    pub(super) fn run(&self, connection: &mut Connection, queue: &Queue, log_bytes: u64) {
+    pub(super) fn run(
+        &self,
+        connection: &mut Connection,
+        queue: &Queue,
+        log_bytes: u64,
+        statistics: &Statistics,
+    ) {
         // Whether the log may hold what the file does not.
         let mut is_behind = false;
+        let mut in_vain_until = None;
         loop {
             let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
             let has_nothing_to_do = |state: &mut KeeperState| !state.has_commits && !state.is_closing;
@@ -69,7 +82,7 @@ impl Keeper {
             let written = if is_quiet {
                 write_all(connection)
             } else {
-                write_back(connection, queue, log_bytes).map(|()| true)
+                write_back(connection, queue, log_bytes, statistics, &mut in_vain_until).map(|()| true)
             };
             is_behind = written.unwrap_or_else(|error| {
                 tracing::warn!(%error, "the write-ahead log could not be written back");
@@ -94,7 +107,13 @@ fn write_all(connection: &Connection) -> Result<bool> {
 
 /// Writes the log back once it is large: first beside the writer, then, for the little that came meanwhile,
 /// holding it, so that the log begins anew.
-fn write_back(connection: &mut Connection, queue: &Queue, log_bytes: u64) -> Result<()> {
+fn write_back(
+    connection: &mut Connection,
+    queue: &Queue,
+    log_bytes: u64,
+    statistics: &Statistics,
+    in_vain_until: &mut Option<Instant>,
+) -> Result<()> {
     let page_bytes: i64 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
     // Bytes of the log, and of them what is not written back.
     let look = |connection: &Connection, mode: &str| -> Result<(u64, u64)> {
@@ -103,7 +122,10 @@ fn write_back(connection: &mut Connection, queue: &Queue, log_bytes: u64) -> Res
         let bytes = |pages: i64| (pages.max(0) * page_bytes).cast_unsigned();
         Ok((bytes(log), bytes(log - done)))
     };
-    if look(connection, "NOOP")?.1 < log_bytes {
+    let (log, left) = look(connection, "NOOP")?;
+    statistics.log_bytes.store(log, Ordering::Relaxed);
+    statistics.log_left_bytes.store(left, Ordering::Relaxed);
+    if left < log_bytes {
         return Ok(());
     }
     // What comes meanwhile is written beside the writer too, as long as each round leaves less than the one before.
@@ -120,12 +142,17 @@ fn write_back(connection: &mut Connection, queue: &Queue, log_bytes: u64) -> Res
     if RESTART_BYTES < left && log < RESTART_TIMES * log_bytes {
         return Ok(());
     }
-    let patience = if left < LOG_TIMES * log_bytes { RESTART_PAUSE } else { LOCK_TIMEOUT };
+    let is_in_vain = in_vain_until.is_some_and(|until| Instant::now() < until);
+    let patience = if left < LOG_TIMES * log_bytes || is_in_vain { RESTART_PAUSE } else { LONG_PAUSE };
     // Not by the engine's own lock: a writer that is hardly ever without it is hardly ever met without it.
     let held = queue.hold();
     wait_for_locks(connection, patience)?;
     let restarted = look(connection, "RESTART");
     drop(held);
+    if patience == LONG_PAUSE {
+        let is_left = restarted.as_ref().map_or(true, |(_, left)| 0 < *left);
+        *in_vain_until = is_left.then(|| Instant::now() + IN_VAIN);
+    }
     restarted?;
     wait_for_locks(connection, LOCK_TIMEOUT)
 }

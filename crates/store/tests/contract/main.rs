@@ -14,6 +14,7 @@ mod law;
 mod leases;
 mod members;
 mod outages;
+mod patience;
 mod queries;
 mod records;
 mod redeclare;
