@@ -1,0 +1,130 @@
+//! The formats by name, and reading from and writing to any of them.
+
+use std::io::{self, Write};
+
+use crate::error::{Error, Place};
+use crate::iri;
+use crate::model::{TopicId, TopicMap};
+use crate::session::{Options, Reading, Session};
+use crate::{ctm, cxtm, dmoz, jtm, ltm, skos, xtm};
+
+/// A format that topic maps are read from or written to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// XTM: 1.0, 2.0 and 2.1 are read, 2.1 is written.
+    Xtm,
+    /// JTM: 1.0 and 1.1 are read, 1.1 is written.
+    Jtm,
+    /// LTM 1.3; read.
+    Ltm,
+    /// CTM, the compact syntax (draft of ISO/IEC 13250-6 of 2010-03-31); read.
+    Ctm,
+    /// CXTM, the canonical form; written.
+    Cxtm,
+    /// SKOS in RDF/XML; read.
+    Skos,
+    /// The categories of the Open Directory; read.
+    DmozStructure,
+    /// The links of the Open Directory; read.
+    DmozContent,
+}
+
+impl Format {
+    /// Every format, with its name.
+    pub const ALL: [(&'static str, Format); 8] = [
+        ("xtm", Format::Xtm),
+        ("jtm", Format::Jtm),
+        ("ltm", Format::Ltm),
+        ("ctm", Format::Ctm),
+        ("cxtm", Format::Cxtm),
+        ("skos", Format::Skos),
+        ("dmoz-structure", Format::DmozStructure),
+        ("dmoz-content", Format::DmozContent),
+    ];
+
+    /// The format of this name. Names of versions mean the format: they are told apart when reading.
+    pub fn named(name: &str) -> Option<Format> {
+        let name = match name {
+            "xtm1" | "xtm10" | "xtm2" | "xtm20" | "xtm21" => "xtm",
+            "jtm1" | "jtm10" | "jtm11" => "jtm",
+            name => name,
+        };
+        Self::ALL.into_iter().find(|it| it.0 == name).map(|it| it.1)
+    }
+
+    /// The format that a file's name ends with.
+    pub fn of_file(name: &str) -> Option<Format> {
+        let name = name.strip_suffix(".gz").unwrap_or(name);
+        if name.ends_with("structure.rdf.u8") || name.contains("structure") && name.ends_with(".u8") {
+            return Some(Format::DmozStructure);
+        }
+        if name.ends_with(".u8") {
+            return Some(Format::DmozContent);
+        }
+        match name.rsplit('.').next()? {
+            "rdf" | "skos" => Some(Format::Skos),
+            extension => Format::named(extension),
+        }
+    }
+
+    /// Media type in which the format is sent (ISO/IEC 13250 names none; these are in use).
+    pub fn media_type(self) -> &'static str {
+        match self {
+            Format::Xtm => "application/xtm+xml",
+            Format::Jtm => "application/x-tm+jtm",
+            Format::Ltm => "application/x-tm+ltm",
+            Format::Ctm => "application/x-tm+ctm",
+            Format::Cxtm => "application/x-tm+cxtm",
+            Format::Skos | Format::DmozStructure | Format::DmozContent => "application/rdf+xml",
+        }
+    }
+
+    pub(crate) fn read_into(
+        self,
+        bytes: &[u8],
+        base: &str,
+        themes: &[TopicId],
+        session: &mut Session<'_>,
+    ) -> Result<(), Error> {
+        match self {
+            Format::Xtm => xtm::read(bytes, base, themes, session),
+            Format::Jtm => jtm::read(bytes, base, session),
+            Format::Ltm => ltm::read(bytes, base, session),
+            Format::Ctm => ctm::read(bytes, base, session),
+            Format::Skos => skos::read(bytes, base, session),
+            Format::DmozStructure => dmoz::read_structure(bytes, base, session),
+            Format::DmozContent => dmoz::read_content(bytes, base, session),
+            Format::Cxtm => Err(Place::new(base, 0).fault("CXTM is written for comparing, and not read")),
+        }
+    }
+}
+
+/// Reads one document, with those it brings along.
+pub fn read(format: Format, bytes: &[u8], options: Options<'_>) -> Result<Reading, Error> {
+    let base = options.base.clone();
+    if iri::scheme(&base).is_none() {
+        return Err(Place::new(&base, 0).fault("the base is no absolute IRI"));
+    }
+    let mut session = Session::new(options);
+    session.count_bytes(bytes.len(), &Place::new(&base, 0))?;
+    format.read_into(bytes, &base, &[], &mut session)?;
+    if session.has_read_xtm_1 {
+        xtm::finish(&mut session);
+    }
+    let Session { builder, warnings, .. } = session;
+    let map = builder.finish().map_err(|conflict| Place::new(&base, 0).fault(conflict.to_string()))?;
+    Ok(Reading { map, warnings })
+}
+
+/// Writes a map. `base` names what lies beside it, in CXTM only.
+pub fn write(format: Format, map: &TopicMap, base: &str, out: &mut dyn Write) -> io::Result<()> {
+    match format {
+        Format::Xtm => xtm::write(map, out),
+        Format::Jtm => jtm::write(map, out),
+        Format::Cxtm => cxtm::write(map, base, out),
+        _ => Err(io::Error::new(
+            io::ErrorKind::Unsupported,
+            "this format is read, not written; write xtm, jtm or cxtm",
+        )),
+    }
+}
