@@ -280,6 +280,34 @@ impl<'a> View<'a> {
         self.session.all(sql, &values, |row| Ok((row.text(0)?, row.text(1)?)))
     }
 
+    /// Links of one relation whose targets lie from `low` to below `high`, by target and id, those after (target, id)
+    /// `after`: at most `limit` of (target, id). For kinds whose links are composed of several values: what begins with
+    /// the same ones is a range.
+    pub fn links_within(
+        &mut self,
+        kind: &Kind,
+        relation: &str,
+        (low, high): (&str, &str),
+        after: (&str, &str),
+        limit: u32,
+    ) -> Result<Vec<(String, String)>> {
+        let sql = "SELECT target, id FROM link WHERE to_kind = ?1 AND target >= ?2 AND target < ?3 \
+                   AND (target, relation, kind, id) > (?4, ?5, ?1, ?6) AND relation = ?5 AND kind = ?1 \
+                   ORDER BY target, relation, kind, id LIMIT ?7";
+        // What was passed already need not be passed again.
+        let low = low.max(after.0);
+        let values = [
+            kind.name.into(),
+            low.into(),
+            high.into(),
+            after.0.into(),
+            relation.into(),
+            after.1.into(),
+            u64::from(limit).into(),
+        ];
+        self.session.all(sql, &values, |row| Ok((row.text(0)?, row.text(1)?)))
+    }
+
     /// A number such that [`View::changes`] after it gives what comes after this snapshot.
     pub fn sequence(&mut self) -> Result<u64> {
         if self.session.flavour() == Flavour::Postgres {
