@@ -46,6 +46,15 @@ pub struct Published {
     pub single_ms: Option<Range>,
 }
 
+/// Conclave's page of one hot topic among 780,000, concurrency 8 to 8192, eight threads.
+pub fn conclave_pages() -> Published {
+    Published {
+        conditions: "one hot topic of 780,000, concurrency 8 to 8192, no random topics".to_owned(),
+        rate_per_s: Some(Range::between(3_600.0, 7_600.0)),
+        ..Published::default()
+    }
+}
+
 /// SciCat, reads by PID and by fullquery, 1,000 to 1,000,000 datasets at 1,000 requests per second. The
 /// range of p99 is over all numbers of datasets.
 pub fn scicat_reads(rate_per_s: f64) -> Option<Published> {

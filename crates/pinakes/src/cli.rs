@@ -2,7 +2,7 @@
 
 use crate::commands::{
     backup, bench, check, citations, config, demo, export, import, marc, moving, restore, serve, tenant,
-    token, user,
+    token, topics, user,
 };
 
 /// One server for the records of a research institution.
@@ -29,6 +29,7 @@ pub(crate) enum Command {
     Config(config::Args),
     Marc(marc::Args),
     Citations(citations::Args),
+    Topics(topics::Args),
     /// Measures a server, this one or another: load generator, scenarios, reports
     Bench(Box<bench::BenchArgs>),
 }

@@ -14,6 +14,7 @@ pub(crate) mod restore;
 pub(crate) mod serve;
 pub(crate) mod tenant;
 pub(crate) mod token;
+pub(crate) mod topics;
 pub(crate) mod user;
 
 use std::process::ExitCode;
@@ -37,6 +38,7 @@ pub(crate) fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Config(args) => config::run(&args),
         Command::Marc(args) => marc::run(args).map(|()| ExitCode::SUCCESS),
         Command::Citations(args) => citations::run(args).map(|()| ExitCode::SUCCESS),
+        Command::Topics(args) => topics::run(args),
         Command::Bench(args) => bench::run(&args),
     }
 }

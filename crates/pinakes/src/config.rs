@@ -49,6 +49,8 @@ pub(crate) struct Config {
     pub(crate) folio: pinakes_folio::Settings,
     /// The Dataverse dialect.
     pub(crate) dataverse: pinakes_dataverse::Settings,
+    /// The Conclave dialect.
+    pub(crate) conclave: pinakes_conclave::Settings,
 }
 
 impl Default for Config {
@@ -66,6 +68,7 @@ impl Default for Config {
             labe: pinakes_labe::Settings::default(),
             folio: pinakes_folio::Settings::default(),
             dataverse: pinakes_dataverse::Settings::default(),
+            conclave: pinakes_conclave::Settings::default(),
         }
     }
 }
@@ -216,7 +219,8 @@ mod tests {
                 "scicat",
                 "labe",
                 "folio",
-                "dataverse"
+                "dataverse",
+                "conclave"
             ]
         );
         // The keys of `[databases]` are names of tenants, those of `[mounts]` of dialects; `dialects` is a list.

@@ -18,11 +18,12 @@ struct Dialect {
 }
 
 /// Every dialect. What is added here is served, can be configured and is known to every command.
-const DIALECTS: [Dialect; 4] = [
+const DIALECTS: [Dialect; 5] = [
     Dialect { name: "scicat", kinds: || pinakes_scicat::KINDS, mount: scicat },
     Dialect { name: "labe", kinds: || pinakes_labe::KINDS, mount: labe },
     Dialect { name: "folio", kinds: pinakes_folio::kinds, mount: folio },
     Dialect { name: "dataverse", kinds: pinakes_dataverse::kinds, mount: dataverse },
+    Dialect { name: "conclave", kinds: || pinakes_conclave::KINDS, mount: conclave },
 ];
 
 /// What dialects are made of.
@@ -61,6 +62,11 @@ fn folio(parts: &mut Parts) -> anyhow::Result<Mount> {
 fn dataverse(parts: &mut Parts) -> anyhow::Result<Mount> {
     let settings = std::mem::take(&mut parts.config.dataverse);
     Ok(pinakes_dataverse::mount(parts.context.clone(), settings))
+}
+
+fn conclave(parts: &mut Parts) -> anyhow::Result<Mount> {
+    let settings = std::mem::take(&mut parts.config.conclave);
+    Ok(pinakes_conclave::mount(parts.context.clone(), settings)?)
 }
 
 /// Names of all dialects.

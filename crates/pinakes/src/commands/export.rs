@@ -1,8 +1,10 @@
 //! `pinakes export`: records as NDJSON.
 
+mod topics;
+
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
@@ -30,7 +32,10 @@ Examples:
   pinakes export --output everything.ndjson.zst
   pinakes export --kind dataset | jq -r .pid
   pinakes export --kind proposal --kind sample --tenant library")]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Option<Command>,
     #[command(flatten)]
     place: TenantPlace,
     /// Sort of record to write; may be given again [default: all]
@@ -41,7 +46,16 @@ pub(crate) struct Args {
     output: Option<PathBuf>,
 }
 
+/// What is no record of SciCat.
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    Topics(topics::TopicsArgs),
+}
+
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    if let Some(Command::Topics(args)) = &args.command {
+        return topics::run(args);
+    }
     let (_house, tenant) = args.place.open(Missing::Refuse)?;
     let sorts = if args.sorts.is_empty() { &Sort::ALL[..] } else { &args.sorts };
     let bar = progress(None);
@@ -53,7 +67,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             bar.set_message(counted(n_records, "record"));
         }
     };
-    let mut output = Output::open(args)?;
+    let mut output = Output::open(args.output.as_deref())?;
     let counts = export(&tenant, sorts, &mut output, note)?;
     output.finish()?;
     bar.finish_and_clear();
@@ -71,8 +85,8 @@ enum Output {
 }
 
 impl Output {
-    fn open(args: &Args) -> anyhow::Result<Self> {
-        let Some(path) = &args.output else {
+    fn open(path: Option<&Path>) -> anyhow::Result<Self> {
+        let Some(path) = path else {
             return Ok(Self::Plain(Box::new(BufWriter::with_capacity(BUFFER_BYTES, io::stdout()))));
         };
         let created = File::create(path).with_context(|| format!("{} cannot be written", path.display()))?;

@@ -7,6 +7,7 @@ mod documents;
 mod marc;
 mod pipeline;
 mod split;
+mod topics;
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write as _};
@@ -38,6 +39,7 @@ enum Command {
     Scicat(ScicatArgs),
     Documents(documents::DocumentsArgs),
     Marc(marc::MarcArgs),
+    Topics(topics::TopicsArgs),
 }
 
 /// Loads SciCat's records: datasets, origdatablocks, datablocks, attachments, samples, proposals, instruments,
@@ -83,6 +85,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         Command::Scicat(args) => import_scicat(&args),
         Command::Documents(args) => documents::run(&args),
         Command::Marc(args) => marc::run(&args),
+        Command::Topics(args) => topics::run(&args),
     }
 }
 

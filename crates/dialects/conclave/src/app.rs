@@ -1,0 +1,242 @@
+//! What every handler starts from: the server's parts, the tenant, who asks and what they may.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::FromRequestParts;
+use bytes::Bytes;
+use http::header::COOKIE;
+use http::request::Parts;
+use http::{HeaderMap, Method};
+use pinakes_accounts::Caller;
+use pinakes_http::{Context, Db, body};
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use crate::edit::{Author, Found};
+use crate::error::{ConclaveError, Result};
+use crate::pages::Pages;
+use crate::settings::Settings;
+use crate::text::Fields;
+
+/// The cookie of a sign-in.
+pub(crate) const COOKIE_NAME: &str = "ConclaveCookie";
+/// Header in which programs repeat the token of their session, where a cookie says who they are.
+const CSRF_HEADER: &str = "x-csrf-token";
+
+/// The dialect's state: cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Conclave {
+    /// The server's shared parts.
+    pub(crate) context: Context,
+    /// The site's settings.
+    pub(crate) settings: Arc<Settings>,
+    /// Templates.
+    pub(crate) pages: Arc<Pages>,
+}
+
+impl Conclave {
+    /// Milliseconds since 1970.
+    pub(crate) fn now_ms(&self) -> i64 {
+        self.context.clock().now_ms()
+    }
+
+    /// A new UUID, greater than those made before.
+    pub(crate) fn new_uuid(&self) -> String {
+        self.context.entropy().uuid_at(self.now_ms()).to_string()
+    }
+
+    /// The body of a request, within the ordinary bound.
+    pub(crate) async fn received(&self, headers: &HeaderMap, body: Body) -> Result<Bytes> {
+        let limits = self.context.limits();
+        Ok(body::receive(headers, body, limits.body_bytes, limits).await?)
+    }
+
+    /// The same as JSON. Errors: 400 that says where it stops being JSON.
+    pub(crate) async fn json(&self, headers: &HeaderMap, body: Body) -> Result<Value> {
+        let bytes = self.received(headers, body).await?;
+        body::parse_json(&bytes, self.context.limits())
+            .map_err(|fault| ConclaveError::bad_request(format!("the body is no JSON: {fault}")))
+    }
+}
+
+/// Who asks, and for which tenant: taken by every handler, so that none forgets to ask.
+#[derive(Clone)]
+pub(crate) struct Asker {
+    /// The tenant's data.
+    pub(crate) db: Db,
+    /// The caller; nobody where nobody is signed in.
+    pub(crate) caller: Caller,
+    /// The token of the cookie, where a cookie says who asks.
+    session: Option<String>,
+    settings: Arc<Settings>,
+    is_csrf_checked: bool,
+}
+
+impl Asker {
+    /// Lets a reader in.
+    pub(crate) fn may_read(&self) -> Result<()> {
+        if self.settings.public || !self.caller.is_anonymous() {
+            return Ok(());
+        }
+        Err(ConclaveError::unauthenticated())
+    }
+
+    /// Lets an editor in, whose request is proven to be their own.
+    pub(crate) fn may_edit(&self) -> Result<()> {
+        if self.caller.is_anonymous() {
+            return Err(ConclaveError::unauthenticated());
+        }
+        if !self.is_editor() {
+            return Err(ConclaveError::forbidden("editing needs one of the groups of editors"));
+        }
+        self.proven()
+    }
+
+    /// Lets an administrator in, likewise.
+    pub(crate) fn may_administer(&self) -> Result<()> {
+        if self.caller.is_anonymous() {
+            return Err(ConclaveError::unauthenticated());
+        }
+        if !self.caller.is_in_any(&self.settings.admin_groups) {
+            return Err(ConclaveError::forbidden("this needs one of the groups of administrators"));
+        }
+        self.proven()
+    }
+
+    /// Whether the caller may edit.
+    pub(crate) fn is_editor(&self) -> bool {
+        let groups = &self.settings.editor_groups;
+        !self.caller.is_anonymous()
+            && (groups.is_empty()
+                || self.caller.is_in_any(groups)
+                || self.caller.is_in_any(&self.settings.admin_groups))
+    }
+
+    /// A browser sends a cookie along with whatever a foreign page makes it send: such a request must repeat the
+    /// session's token, which no foreign page can know.
+    fn proven(&self) -> Result<()> {
+        if self.session.is_some() && !self.is_csrf_checked {
+            return Err(ConclaveError::forbidden(
+                "the request carries a cookie but not the token of the session (field _csrf or header x-csrf-token)",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Takes the token of a form.
+    pub(crate) fn with_form(mut self, form: &Fields) -> Self {
+        self.is_csrf_checked |= self.csrf().is_some_and(|it| it == form.text("_csrf"));
+        self
+    }
+
+    /// The token that forms of this session repeat.
+    pub(crate) fn csrf(&self) -> Option<String> {
+        self.session.as_deref().map(csrf_of)
+    }
+
+    /// Whether a reader may see what lies in a scope.
+    pub(crate) fn sees(&self, scope: &str) -> bool {
+        let group = self.settings.scopes.get(scope);
+        group.is_none_or(|it| self.caller.is_in(it) || self.caller.is_in_any(&self.settings.admin_groups))
+    }
+
+    /// Leaves out what the reader may not see.
+    pub(crate) fn filtered(&self, mut found: Found) -> Found {
+        if !self.settings.scopes.is_empty() {
+            found.topic.retain(|it| self.sees(it));
+            found.topic.label = found.topic.label_in(crate::model::DEFAULT_SCOPE).to_owned();
+        }
+        found
+    }
+
+    /// What of the reader decides what is seen, for validators.
+    pub(crate) fn sight(&self) -> String {
+        let seen = self.settings.scopes.keys().map(|it| if self.sees(it) { '1' } else { '0' });
+        seen.collect()
+    }
+
+    /// Who makes a change.
+    pub(crate) fn author(&self, now_ms: i64) -> Author {
+        Author { name: self.caller.username().unwrap_or("anonymous").to_owned(), now_ms }
+    }
+}
+
+/// The token of a session's forms: it follows from the cookie, and the cookie does not follow from it.
+fn csrf_of(session: &str) -> String {
+    let digest = Sha256::digest(format!("conclave form {session}"));
+    digest.iter().take(16).map(|it| format!("{it:02x}")).collect()
+}
+
+impl FromRequestParts<Conclave> for Asker {
+    type Rejection = ConclaveError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Conclave) -> Result<Self> {
+        let db = app.context.db(&parts.headers)?;
+        let session = session_of(&parts.headers).map(str::to_owned);
+        // A token in a header is meant; a cookie comes along.
+        let has_header = parts.headers.contains_key(http::header::AUTHORIZATION);
+        let (asking, session) = match session.filter(|_| !has_header) {
+            Some(token) => (app.context.asking_with(&db, &token).await?, Some(token)),
+            None => (app.context.asking(&db, parts).await?, None),
+        };
+        let caller = asking.or_anonymous();
+        let session = session.filter(|_| !caller.is_anonymous());
+        let repeated = parts.headers.get(CSRF_HEADER).and_then(|it| it.to_str().ok());
+        let is_csrf_checked = session.as_deref().is_some_and(|it| Some(csrf_of(it).as_str()) == repeated);
+        let is_reading = parts.method == Method::GET || parts.method == Method::HEAD;
+        let db = if caller.is_anonymous() && is_reading { db.lagging() } else { db };
+        Ok(Self { db, caller, session, settings: Arc::clone(&app.settings), is_csrf_checked })
+    }
+}
+
+fn session_of(headers: &HeaderMap) -> Option<&str> {
+    let pairs = headers.get_all(COOKIE).iter().filter_map(|it| it.to_str().ok()).flat_map(|it| it.split(';'));
+    let mut named = pairs.filter_map(|pair| pair.trim().split_once('='));
+    named.find(|(name, value)| *name == COOKIE_NAME && !value.is_empty()).map(|(_, value)| value)
+}
+
+/// The parameters behind `?`.
+pub(crate) struct Params(pub(crate) Fields);
+
+impl<S: Send + Sync> FromRequestParts<S> for Params {
+    type Rejection = std::convert::Infallible;
+
+    async fn from_request_parts(
+        parts: &mut Parts,
+        _state: &S,
+    ) -> std::result::Result<Self, std::convert::Infallible> {
+        Ok(Self(Fields::parse(parts.uri.query().unwrap_or_default())))
+    }
+}
+
+impl Params {
+    /// A parameter that must be there.
+    pub(crate) fn required(&self, name: &str) -> Result<&str> {
+        self.0.get(name).ok_or_else(|| ConclaveError::bad_request(format!("the parameter {name} is missing")))
+    }
+
+    /// How many items a list may have: 1 to 1,000, else 100.
+    pub(crate) fn limit(&self) -> Result<u32> {
+        match self.0.get("limit") {
+            None => Ok(100),
+            Some(text) => {
+                let number = text.parse().ok().filter(|it| (1..=1000).contains(it));
+                number.ok_or_else(|| {
+                    ConclaveError::bad_request(format!("limit is {text:?}; expected a number from 1 to 1000"))
+                })
+            }
+        }
+    }
+}
+
+/// The name of a map in a path, checked.
+pub(crate) fn map_name(name: &str) -> Result<&str> {
+    let is_plain = |it: u8| it.is_ascii_lowercase() || it.is_ascii_digit() || it == b'-' || it == b'_';
+    if name.is_empty() || name.len() > 64 || !name.bytes().all(is_plain) {
+        return Err(ConclaveError::bad_request(format!(
+            "{name:?} names no map: 1 to 64 of a-z, 0-9, - and _"
+        )));
+    }
+    Ok(name)
+}

@@ -1,0 +1,501 @@
+//! The operations on topics and their members (sections 3 and 4 of the contract), in one transaction.
+//!
+//! An [`Edit`] reads each topic it touches once and writes each changed one once, at its end.
+
+use std::collections::BTreeMap;
+
+use pinakes_store::{Txn, View};
+use serde_json::json;
+
+use crate::error::{ConclaveError, Result};
+use crate::kinds::{ARC, POINTS, REVISION, TOPIC, UNIT};
+use crate::model::{Arc, DEFAULT_SCOPE, LABEL, Metadata, Occurrence, Topic, key, set, target};
+
+/// Arcs whose labels follow the label of the topic they point at, in the same transaction; those beyond follow by
+/// [`update_labels`].
+const FOLLOWING_LABELS_MAX: u32 = 200;
+/// Revisions of a topic that are kept.
+const REVISIONS_MAX: usize = 50;
+
+/// A topic as it was read: with the numbers of its record.
+#[derive(Debug, Clone)]
+pub(crate) struct Found {
+    /// The topic.
+    pub(crate) topic: Topic,
+    /// Version of the record.
+    pub(crate) version: u64,
+    /// Number of its last change.
+    pub(crate) sequence: u64,
+}
+
+/// Reads a topic.
+pub(crate) fn find(view: &mut View<'_>, map: &str, id: &str) -> Result<Option<Found>> {
+    let Some(record) = view.get(&TOPIC, &key(map, id))? else { return Ok(None) };
+    let topic = Topic::stored(&record.body)?;
+    Ok(Some(Found { topic, version: record.version, sequence: record.sequence }))
+}
+
+/// The topic that owns an arc.
+pub(crate) fn owner_of_arc(view: &mut View<'_>, map: &str, arc: &str) -> Result<Option<String>> {
+    let named = view.by_identifier(ARC, &format!("{map}/{arc}"))?;
+    if let Some((_, id)) = named.into_iter().find(|it| it.0 == TOPIC.name) {
+        return Ok(id.split_once('/').map(|it| it.1.to_owned()));
+    }
+    let Some((own, _)) = arc.rsplit_once('~') else { return Ok(None) };
+    let is_there = find(view, map, own)?.is_some_and(|it| it.topic.arcs.iter().any(|it| it.id == arc));
+    Ok(is_there.then(|| own.to_owned()))
+}
+
+/// Ids of topics with arcs at a topic, in order, after `after`.
+pub(crate) fn pointing_topics(
+    view: &mut View<'_>,
+    map: &str,
+    reference: &str,
+    after: &str,
+    limit: u32,
+) -> Result<Vec<String>> {
+    let mut out: Vec<String> = Vec::new();
+    let all = target(map, reference, &[""]);
+    let (low, high) = range(&all);
+    let mut cursor = (low.clone(), String::new());
+    loop {
+        let links = view.links_within(&TOPIC, POINTS, (&low, &high), (&cursor.0, &cursor.1), 1_000)?;
+        let Some(last) = links.last() else { break };
+        cursor = last.clone();
+        out.extend(links.into_iter().filter_map(|(_, id)| Some(id.split_once('/')?.1.to_owned())));
+        // Links lie by type and role: ids are in order only once all are known.
+        if out.len() > 2_000_000 {
+            return Err(ConclaveError::rule("more than 2,000,000 associations point there"));
+        }
+    }
+    out.sort_unstable();
+    out.dedup();
+    Ok(out.into_iter().filter(|it| it.as_str() > after).take(limit as usize).collect())
+}
+
+/// The range of what begins with `prefix`, which ends with a separator.
+pub(crate) fn range(prefix: &str) -> (String, String) {
+    let stem = prefix.strip_suffix(UNIT).unwrap_or(prefix);
+    (prefix.to_owned(), format!("{stem} "))
+}
+
+/// Who makes a change, and when.
+#[derive(Debug, Clone)]
+pub(crate) struct Author {
+    /// Name of the user.
+    pub(crate) name: String,
+    /// Milliseconds since 1970.
+    pub(crate) now_ms: i64,
+}
+
+/// What is kept of the state before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum History {
+    /// A revision of each topic that is changed.
+    Kept,
+    /// Nothing: imports and bulk loads.
+    None,
+}
+
+/// A topic on the desk.
+struct Sheet {
+    /// What is to be; none: there is no such topic, or no more.
+    now: Option<Topic>,
+    before: Option<Found>,
+    is_changed: bool,
+}
+
+/// Changes to a map, in one transaction.
+pub(crate) struct Edit<'t, 'v> {
+    txn: &'t mut Txn<'v>,
+    map: &'t str,
+    author: &'t Author,
+    history: History,
+    sheets: BTreeMap<String, Sheet>,
+}
+
+/// What an edit did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Done {
+    /// Topics written.
+    pub(crate) n_written: usize,
+    /// Topics removed.
+    pub(crate) n_removed: usize,
+    /// Labels of arcs that followed.
+    pub(crate) n_labels: usize,
+    /// Labels that did not: too many arcs point at a topic whose label changed.
+    pub(crate) has_stale_labels: bool,
+}
+
+impl<'t, 'v> Edit<'t, 'v> {
+    /// Begins.
+    pub(crate) fn new(txn: &'t mut Txn<'v>, map: &'t str, author: &'t Author, history: History) -> Self {
+        Self { txn, map, author, history, sheets: BTreeMap::new() }
+    }
+
+    fn sheet(&mut self, id: &str) -> Result<&mut Sheet> {
+        if !self.sheets.contains_key(id) {
+            let before = find(self.txn, self.map, id)?;
+            let now = before.as_ref().map(|it| it.topic.clone());
+            self.sheets.insert(id.to_owned(), Sheet { now, before, is_changed: false });
+        }
+        self.sheets.get_mut(id).ok_or_else(|| ConclaveError::not_found(id))
+    }
+
+    /// The topic as it is by now.
+    pub(crate) fn get(&mut self, id: &str) -> Result<Option<&Topic>> {
+        Ok(self.sheet(id)?.now.as_ref())
+    }
+
+    /// Version of a topic before this edit; 0 where there was none.
+    pub(crate) fn version(&mut self, id: &str) -> Result<u64> {
+        Ok(self.sheet(id)?.before.as_ref().map_or(0, |it| it.version))
+    }
+
+    /// The topic, to be changed.
+    ///
+    /// Errors: 422, as members belong to topics that exist.
+    pub(crate) fn topic(&mut self, id: &str) -> Result<&mut Topic> {
+        let sheet = self.sheet(id)?;
+        sheet.is_changed = true;
+        sheet.now.as_mut().ok_or_else(|| ConclaveError::rule(format!("there is no topic {id:?}")))
+    }
+
+    /// Makes a topic. Errors: 409 if it exists.
+    pub(crate) fn create(&mut self, topic: Topic) -> Result<()> {
+        if self.get(&topic.id)?.is_some() {
+            return Err(ConclaveError::exists(format!("the topic {:?} exists", topic.id)));
+        }
+        self.put(topic)
+    }
+
+    /// Makes a topic or replaces it with all its members.
+    pub(crate) fn put(&mut self, topic: Topic) -> Result<()> {
+        self.claim(&topic.id, &topic.arcs)?;
+        let sheet = self.sheet(&topic.id)?;
+        sheet.is_changed = true;
+        sheet.now = Some(topic);
+        Ok(())
+    }
+
+    /// Removes a topic with all it owns; arcs of others that point there stay. Tells whether it was there.
+    pub(crate) fn remove(&mut self, id: &str) -> Result<bool> {
+        let sheet = self.sheet(id)?;
+        sheet.is_changed = true;
+        Ok(sheet.now.take().is_some())
+    }
+
+    /// An arc has one owner: arcs of these ids are taken from other topics.
+    fn claim(&mut self, owner: &str, arcs: &[Arc]) -> Result<()> {
+        let own = format!("{owner}~");
+        for arc in arcs.iter().filter(|it| !it.id.starts_with(&own)) {
+            if let Some(other) = self.owner(&arc.id)?.filter(|it| it != owner) {
+                self.topic(&other)?.arcs.retain(|it| it.id != arc.id);
+            }
+        }
+        Ok(())
+    }
+
+    /// The topic that owns an arc, by now.
+    pub(crate) fn owner(&mut self, arc: &str) -> Result<Option<String>> {
+        let has = |it: &Topic| it.arcs.iter().any(|it| it.id == arc);
+        let changed = self.sheets.iter().find(|(_, it)| it.now.as_ref().is_some_and(has));
+        if let Some((id, _)) = changed {
+            return Ok(Some(id.clone()));
+        }
+        let stored = owner_of_arc(self.txn, self.map, arc)?;
+        // On the desk it may be gone already.
+        Ok(stored.filter(|it| !self.sheets.contains_key(it)))
+    }
+
+    /// The metadata of a topic or an arc.
+    fn metadata_of(&mut self, parent: &str) -> Result<&mut Vec<Metadata>> {
+        if self.get(parent)?.is_some() {
+            return Ok(&mut self.topic(parent)?.metadata);
+        }
+        let none = || ConclaveError::rule(format!("there is neither a topic nor an association {parent:?}"));
+        let owner = self.owner(parent)?.ok_or_else(none)?;
+        let arc = self.topic(&owner)?.arcs.iter_mut().find(|it| it.id == parent);
+        arc.map(|it| &mut it.metadata).ok_or_else(none)
+    }
+
+    /// Sets a metadata by scope and name.
+    pub(crate) fn put_metadata(&mut self, parent: &str, it: Metadata) -> Result<()> {
+        set(self.metadata_of(parent)?, &it.scope, &it.name, it.value);
+        Ok(())
+    }
+
+    /// Removes one metadata, those of a scope, or all; tells how many.
+    pub(crate) fn remove_metadata(
+        &mut self,
+        parent: &str,
+        (scope, name): (Option<&str>, Option<&str>),
+    ) -> Result<usize> {
+        let list = self.metadata_of(parent)?;
+        let n_before = list.len();
+        list.retain(|it| {
+            scope.is_some_and(|scope| scope != it.scope) || name.is_some_and(|name| name != it.name)
+        });
+        Ok(n_before - list.len())
+    }
+
+    /// Sets an occurrence by its key; without data an equal one keeps its own.
+    pub(crate) fn put_occurrence(&mut self, topic: &str, mut it: Occurrence, has_data: bool) -> Result<()> {
+        let list = &mut self.topic(topic)?.occurrences;
+        if let Some(at) = list.iter().position(|other| other.has_key_of(&it)) {
+            let old = list.remove(at);
+            if !has_data {
+                (it.data, it.base64) = (old.data, old.base64);
+            }
+        }
+        list.push(it);
+        Ok(())
+    }
+
+    /// Removes the occurrences that `is_meant`; tells how many.
+    pub(crate) fn remove_occurrences(
+        &mut self,
+        topic: &str,
+        is_meant: impl Fn(&Occurrence) -> bool,
+    ) -> Result<usize> {
+        let list = &mut self.topic(topic)?.occurrences;
+        let n_before = list.len();
+        list.retain(|it| !is_meant(it));
+        Ok(n_before - list.len())
+    }
+
+    /// Gives an occurrence another key. Errors: 404, or 409 if the new key is taken.
+    pub(crate) fn rename_occurrence(&mut self, topic: &str, from: &Occurrence, to: Occurrence) -> Result<()> {
+        let list = &mut self.topic(topic)?.occurrences;
+        let at = list.iter().position(|it| it.has_key_of(from));
+        let at = at.ok_or_else(|| ConclaveError::not_found("the topic has no such occurrence"))?;
+        if !to.has_key_of(from) && list.iter().any(|it| it.has_key_of(&to)) {
+            return Err(ConclaveError::exists("the topic has an occurrence of the new key"));
+        }
+        let old = list.remove(at);
+        list.push(Occurrence { data: old.data, base64: old.base64, ..to });
+        Ok(())
+    }
+
+    /// Makes an arc or replaces it, whoever owned it. An arc without label gets that of the topic it points at.
+    pub(crate) fn put_arc(&mut self, topic: &str, mut arc: Arc) -> Result<()> {
+        self.topic(topic)?;
+        self.claim(topic, std::slice::from_ref(&arc))?;
+        if !arc.metadata.iter().any(|it| it.name == LABEL) {
+            let label = self.get(&arc.reference)?.map(|it| it.label_in(DEFAULT_SCOPE).to_owned());
+            if let Some(label) = label.filter(|it| *it != arc.reference) {
+                set(&mut arc.metadata, DEFAULT_SCOPE, LABEL, label);
+            }
+        }
+        let list = &mut self.topic(topic)?.arcs;
+        list.retain(|it| it.id != arc.id);
+        list.push(arc);
+        Ok(())
+    }
+
+    /// Removes an arc; tells whether it was there.
+    pub(crate) fn remove_arc(&mut self, id: &str) -> Result<bool> {
+        let Some(owner) = self.owner(id)? else { return Ok(false) };
+        self.topic(&owner)?.arcs.retain(|it| it.id != id);
+        Ok(true)
+    }
+
+    /// Removes every arc that points at a topic; tells how many.
+    pub(crate) fn remove_pointing(&mut self, reference: &str) -> Result<usize> {
+        let mut n_removed = 0;
+        for owner in pointing_topics(self.txn, self.map, reference, "", u32::MAX)? {
+            let Some(topic) = self.get(&owner)?.is_some().then(|| self.topic(&owner)).transpose()? else {
+                continue;
+            };
+            let n_before = topic.arcs.len();
+            topic.arcs.retain(|it| it.reference != reference);
+            n_removed += n_before - topic.arcs.len();
+        }
+        Ok(n_removed)
+    }
+
+    /// Makes one topic of two: what `from` owns goes to `into`, arcs at `from` point at `into`.
+    pub(crate) fn merge(&mut self, from: &str, into: &str) -> Result<()> {
+        if from == into {
+            return Err(ConclaveError::bad_request("a topic cannot be merged with itself"));
+        }
+        let gone = self.get(from)?.cloned();
+        let gone = gone.ok_or_else(|| ConclaveError::not_found(format!("there is no topic {from:?}")))?;
+        for owner in pointing_topics(self.txn, self.map, from, "", u32::MAX)? {
+            if owner != from && self.get(&owner)?.is_some() {
+                for arc in self.topic(&owner)?.arcs.iter_mut().filter(|it| it.reference == from) {
+                    into.clone_into(&mut arc.reference);
+                }
+            }
+        }
+        self.remove(from)?;
+        let kept = self.topic(into)?;
+        for it in gone.metadata {
+            // A second label is kept under the id that it came from.
+            if kept.get(&it.scope, &it.name).is_none() {
+                kept.metadata.push(it);
+            } else if kept.get(&it.scope, &it.name) != Some(it.value.as_str()) {
+                let name = format!("{}-{from}", it.name);
+                kept.set(&it.scope, &name, it.value);
+            }
+        }
+        for mut arc in gone.arcs {
+            if arc.reference == from {
+                into.clone_into(&mut arc.reference);
+            }
+            if let Some(rest) = arc.id.strip_prefix(&format!("{from}~")) {
+                arc.id = format!("{into}~{from}~{rest}");
+            }
+            let is_double = |it: &Arc| {
+                (&it.ty, &it.role, &it.scope, &it.reference)
+                    == (&arc.ty, &arc.role, &arc.scope, &arc.reference)
+            };
+            if !kept.arcs.iter().any(is_double) {
+                kept.arcs.push(arc);
+            }
+        }
+        for it in gone.occurrences {
+            if !kept.occurrences.iter().any(|other| other.has_key_of(&it)) {
+                kept.occurrences.push(it);
+            }
+        }
+        kept.subject_identifiers.extend(gone.subject_identifiers);
+        kept.subject_locators.extend(gone.subject_locators);
+        kept.item_identifiers.extend(gone.item_identifiers);
+        Ok(())
+    }
+
+    /// How many topics would be written and removed.
+    pub(crate) fn tally(&self) -> Done {
+        let is_written =
+            |it: &&Sheet| it.is_changed && it.now != it.before.as_ref().map(|it| it.topic.clone());
+        let changed = self.sheets.values().filter(is_written);
+        let n_removed = changed.clone().filter(|it| it.now.is_none()).count();
+        Done { n_written: changed.count() - n_removed, n_removed, ..Done::default() }
+    }
+
+    /// Writes what was changed. Labels of arcs follow a changed label.
+    pub(crate) fn finish(mut self) -> Result<Done> {
+        let (n_labels, has_stale_labels) = self.follow_labels()?;
+        let mut done = Done { n_labels, has_stale_labels, ..Done::default() };
+        // What goes, goes first, and so do arcs that change their owner: their ids are free then.
+        let ids: Vec<String> = self.sheets.keys().cloned().collect();
+        for id in &ids {
+            let Some(sheet) = self.sheets.get_mut(id).filter(|it| it.is_changed) else { continue };
+            match (&mut sheet.now, &sheet.before) {
+                (None, None) => {}
+                (None, Some(before)) => {
+                    self.txn.delete(&TOPIC, &key(self.map, id))?;
+                    keep_revision(self.txn, before, self.author, self.history)?;
+                    done.n_removed += 1;
+                }
+                (Some(topic), before) => {
+                    topic.put_in_order();
+                    if before.as_ref().is_some_and(|it| it.topic == *topic) {
+                        continue;
+                    }
+                    topic.modified_ms = self.author.now_ms;
+                    let body = topic.body()?;
+                    match before {
+                        Some(before) => {
+                            self.txn.update(&TOPIC, &topic.key, &body)?;
+                            keep_revision(self.txn, before, self.author, self.history)?;
+                        }
+                        None => {
+                            self.txn.insert(&TOPIC, &topic.key, &body)?;
+                        }
+                    }
+                    done.n_written += 1;
+                }
+            }
+        }
+        Ok(done)
+    }
+
+    /// Arcs that were labelled as their target was are labelled as it is now: up to a bound, past which the answer is
+    /// that some are stale.
+    fn follow_labels(&mut self) -> Result<(usize, bool)> {
+        let mut renamed = Vec::new();
+        for (id, sheet) in &self.sheets {
+            if let (true, Some(now), Some(before)) = (sheet.is_changed, &sheet.now, &sheet.before) {
+                let (new, old) = (now.label_in(DEFAULT_SCOPE), before.topic.label_in(DEFAULT_SCOPE));
+                if new != old {
+                    renamed.push((id.clone(), old.to_owned(), new.to_owned()));
+                }
+            }
+        }
+        let (mut n_labels, mut has_stale_labels) = (0, false);
+        for (id, old, new) in renamed {
+            let (low, high) = range(&target(self.map, &id, &[""]));
+            let most = FOLLOWING_LABELS_MAX + 1;
+            let links = self.txn.links_within(&TOPIC, POINTS, (&low, &high), (&low, ""), most)?;
+            if links.len() > FOLLOWING_LABELS_MAX as usize {
+                has_stale_labels = true;
+                continue;
+            }
+            for (_, key) in links {
+                let Some((_, owner)) = key.split_once('/') else { continue };
+                if self.get(owner)?.is_none() {
+                    continue;
+                }
+                for arc in self.topic(owner)?.arcs.iter_mut().filter(|it| it.reference == id) {
+                    if arc.label(DEFAULT_SCOPE) == old {
+                        set(&mut arc.metadata, DEFAULT_SCOPE, LABEL, new.clone());
+                        n_labels += 1;
+                    }
+                }
+            }
+        }
+        Ok((n_labels, has_stale_labels))
+    }
+}
+
+/// Keeps what a topic was; of many revisions the oldest go.
+fn keep_revision(txn: &mut Txn<'_>, before: &Found, author: &Author, history: History) -> Result<()> {
+    if history == History::None {
+        return Ok(());
+    }
+    let topic = &before.topic;
+    let revision = revision_key(&topic.key, before.version, before.sequence);
+    let body = json!({
+        "key": revision, "topic": topic.key, "version": before.version, "by": author.name, "at": author.now_ms,
+        "was": topic,
+    });
+    txn.put(&REVISION, &revision, &body)?;
+    let filter = pinakes_store::Expr::Is("topic".into(), topic.key.as_str().into());
+    let query = pinakes_store::Query::filter(filter)
+        .sorted("key", pinakes_store::Direction::Ascending)
+        .window(0, REVISIONS_MAX as u64 + 10);
+    let kept = txn.find(&REVISION, &query)?;
+    for old in kept.iter().take(kept.len().saturating_sub(REVISIONS_MAX)) {
+        txn.delete(&REVISION, &old.id)?;
+    }
+    Ok(())
+}
+
+/// Id of a revision: those of a topic lie in the order in which they were made.
+pub(crate) fn revision_key(topic: &str, version: u64, sequence: u64) -> String {
+    format!("{topic}{UNIT}{sequence:016}-{version}")
+}
+
+/// Sets a metadata on arcs at a topic, of as many owners as `owners` says; tells how many arcs.
+pub(crate) fn update_labels(
+    edit: &mut Edit<'_, '_>,
+    owners: &[String],
+    (reference, ty, role): (&str, &str, &str),
+    it: &Metadata,
+) -> Result<usize> {
+    let mut n_updated = 0;
+    for owner in owners {
+        if edit.get(owner)?.is_none() {
+            continue;
+        }
+        for arc in &mut edit.topic(owner)?.arcs {
+            if (arc.reference.as_str(), arc.ty.as_str(), arc.role.as_str()) == (reference, ty, role) {
+                set(&mut arc.metadata, &it.scope, &it.name, it.value.clone());
+                n_updated += 1;
+            }
+        }
+    }
+    Ok(n_updated)
+}

@@ -1,0 +1,125 @@
+//! What the dialect refuses, as `application/problem+json` (RFC 9457; section 10 of the contract).
+
+use axum::response::{IntoResponse, Response};
+use http::{HeaderValue, StatusCode};
+use pinakes_accounts::AccountsError;
+use pinakes_http::Refusal;
+use pinakes_store::StoreError;
+use serde_json::json;
+
+/// What functions give.
+pub type Result<T> = std::result::Result<T, ConclaveError>;
+
+/// Why a request was refused.
+#[derive(Debug, thiserror::Error)]
+pub enum ConclaveError {
+    /// What the dialect itself refuses.
+    #[error("{detail}")]
+    Refused {
+        /// Status of the answer.
+        status: StatusCode,
+        /// What is wrong, with what, and what was expected.
+        detail: String,
+    },
+    /// What the shell's helpers or the store refuse.
+    #[error(transparent)]
+    Shell(#[from] Refusal),
+}
+
+impl ConclaveError {
+    fn new(status: StatusCode, detail: impl Into<String>) -> Self {
+        Self::Refused { status, detail: detail.into() }
+    }
+
+    /// 400: the request cannot be understood.
+    pub fn bad_request(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, detail)
+    }
+
+    /// 401: nobody is signed in.
+    pub fn unauthenticated() -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, "sign in to do this")
+    }
+
+    /// 403: the caller may not.
+    pub fn forbidden(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::FORBIDDEN, detail)
+    }
+
+    /// 404.
+    pub fn not_found(what: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, what)
+    }
+
+    /// 409: it is there already.
+    pub fn exists(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::CONFLICT, detail)
+    }
+
+    /// 412: it was changed meanwhile.
+    pub fn precondition(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::PRECONDITION_FAILED, detail)
+    }
+
+    /// 422: a rule of the model forbids it.
+    pub fn rule(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, detail)
+    }
+
+    /// 500: what is stored cannot be read.
+    pub(crate) fn damaged(reason: String) -> Self {
+        Self::Shell(Refusal::Store(StoreError::Damaged(reason)))
+    }
+
+    /// Status of the answer.
+    pub fn status(&self) -> StatusCode {
+        match self {
+            Self::Refused { status, .. } => *status,
+            Self::Shell(refusal) => refusal.status(),
+        }
+    }
+
+    /// What a client is told.
+    pub fn detail(&self) -> String {
+        match self {
+            Self::Refused { detail, .. } => detail.clone(),
+            Self::Shell(refusal) => refusal.message(),
+        }
+    }
+}
+
+impl From<StoreError> for ConclaveError {
+    fn from(error: StoreError) -> Self {
+        Self::Shell(error.into())
+    }
+}
+
+impl From<AccountsError> for ConclaveError {
+    fn from(error: AccountsError) -> Self {
+        Self::Shell(error.into())
+    }
+}
+
+impl From<pinakes_topicmap::Error> for ConclaveError {
+    fn from(error: pinakes_topicmap::Error) -> Self {
+        Self::rule(error.to_string())
+    }
+}
+
+impl IntoResponse for ConclaveError {
+    fn into_response(self) -> Response {
+        let problem = HeaderValue::from_static("application/problem+json");
+        let status = self.status();
+        let title = status.canonical_reason().unwrap_or("Error");
+        let body = json!({"status": status.as_u16(), "title": title, "detail": self.detail()}).to_string();
+        match self {
+            Self::Shell(refusal) => refusal.with_body(problem, body),
+            Self::Refused { .. } => pinakes_http::answer::bytes(status, problem, body),
+        }
+    }
+}
+
+/// How the shell's own refusals look here.
+pub(crate) fn render(refusal: Refusal) -> Response {
+    ConclaveError::Shell(refusal).into_response()
+}

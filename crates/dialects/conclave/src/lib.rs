@@ -1,0 +1,54 @@
+//! The Conclave dialect: topic maps as pages and over HTTP, and their exchange in the formats of ISO/IEC 13250.
+//!
+//! A topic with all it owns is one record ([`TOPIC`]), so that a page is one read; its arcs are links of the store, so
+//! that who points at it is a range of an index. What is covered, and where it differs on purpose, stands in
+//! `docs/dialects/conclave.md`.
+//!
+//! | file | what |
+//! |---|---|
+//! | `model.rs`, `document.rs` | a topic as it is stored, and as clients see it |
+//! | `edit.rs` | the operations, in one transaction |
+//! | `api/` | the HTTP API below `/topics/v1` |
+//! | `pages/`, `templates/` | the pages |
+//! | `markup/` | what texts are shown as |
+//! | `projection.rs`, `import.rs` | to and from topic maps; filling a map |
+
+mod api;
+mod app;
+mod document;
+mod edit;
+mod error;
+pub mod import;
+mod kinds;
+mod markup;
+mod model;
+mod pages;
+pub mod projection;
+mod settings;
+mod subjects;
+mod text;
+
+use std::sync::Arc;
+
+use axum::Router;
+use pinakes_http::{Context, Mount};
+
+pub use error::{ConclaveError, Result};
+pub use kinds::{KINDS, REVISION, TOPIC};
+pub use model::{Arc as TopicArc, DEFAULT_SCOPE, LABEL, Metadata, Occurrence, SELF, Topic, key};
+pub use pages::TemplateError;
+pub use settings::Settings;
+
+/// Where the dialect lives.
+const BASE_PATHS: [&str; 4] = ["/topics", "/t", "/conclave", "/conclave.cms"];
+
+/// The dialect as the shell serves it.
+///
+/// # Errors
+/// A template of the site cannot be read, or is none.
+pub fn mount(context: Context, settings: Settings) -> std::result::Result<Mount, TemplateError> {
+    let pages = Arc::new(pages::Pages::read(&settings)?);
+    let app = app::Conclave { context, settings: Arc::new(settings), pages };
+    let router = Router::new().merge(api::routes()).merge(pages::routes()).with_state(app);
+    Ok(Mount { refuse: error::render, ..Mount::new("conclave", &BASE_PATHS, router) })
+}

@@ -1,0 +1,144 @@
+//! What occurrences are shown as: behaviours turn data or a reference into HTML (section 8 of the contract).
+//!
+//! Raw HTML in a text is shown as text, in every behaviour: nothing that an editor writes becomes an element or a
+//! script of the page. Links lead only where [`safe_link`] allows.
+
+mod markdown;
+mod wiki;
+
+use crate::model::{Occurrence, SELF};
+use crate::text::{escape, topic_href};
+
+/// Longest text that is made into HTML, in bytes; longer ones are shown as text.
+const TEXT_LEN_MAX_BYTES: usize = 4 << 20;
+
+/// Turns occurrences into HTML.
+pub(crate) struct Resolver<'r> {
+    /// What a link to a topic begins with: `/t/{map}/`.
+    pub(crate) link_base: &'r str,
+}
+
+impl Resolver<'_> {
+    /// The HTML of an occurrence; `None` for a behaviour that is not known, or without anything to show.
+    pub(crate) fn html(&self, it: &Occurrence) -> Option<String> {
+        let is_own = it.reference == SELF;
+        match it.behaviour.as_str() {
+            "url" => Some(self.link(&it.reference, &it.reference)),
+            "image" => match safe_link(&it.reference) {
+                true => {
+                    Some(format!("<img src=\"{0}\" alt=\"{0}\" loading=\"lazy\">", escape(&it.reference)))
+                }
+                false => None,
+            },
+            "topic" => {
+                let href = topic_href(self.link_base, &it.reference);
+                Some(format!("<a href=\"{href}\">{}</a>", escape(&it.reference)))
+            }
+            _ if it.base64.is_some() || it.data.is_empty() && is_own => None,
+            behaviour => self.render(behaviour, &it.data),
+        }
+    }
+
+    /// The HTML of a text.
+    pub(crate) fn render(&self, behaviour: &str, text: &str) -> Option<String> {
+        match behaviour {
+            _ if text.len() > TEXT_LEN_MAX_BYTES => Some(format!("<pre>{}</pre>", escape(text))),
+            "markdown" => Some(markdown::html(text, self.link_base)),
+            "wiki" => Some(wiki::html(text, self.link_base)),
+            "text" | "html" => Some(format!("<pre>{}</pre>", escape(text))),
+            _ => None,
+        }
+    }
+
+    fn link(&self, href: &str, label: &str) -> String {
+        match safe_link(href) {
+            true => format!("<a href=\"{}\" rel=\"nofollow noopener\">{}</a>", escape(href), escape(label)),
+            false => escape(label),
+        }
+    }
+}
+
+/// Whether a link may lead there: to the web, to a mail, or within this site. `javascript:` and `data:` may not.
+pub(crate) fn safe_link(href: &str) -> bool {
+    // Browsers drop control characters and white space, so that `java\nscript:` would be a scheme.
+    if href.contains(|it: char| it.is_control()) {
+        return false;
+    }
+    let href = href.trim();
+    match href.find([':', '/', '?', '#']) {
+        Some(at) if href.as_bytes()[at] == b':' => {
+            ["http", "https", "ftp", "mailto"].iter().any(|it| href[..at].eq_ignore_ascii_case(it))
+        }
+        _ => !href.starts_with('\\'),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Nothing that is written here becomes a script, an element of its own or a link to a script.
+    #[test]
+    fn no_script_survives() {
+        let resolver = Resolver { link_base: "/t/default/" };
+        for text in [
+            "<script>alert(1)</script>",
+            "a <img src=x onerror=alert(1)> b",
+            "[x](javascript:alert(1)) [y](JaVa\tScript:alert(1)) ![z](data:text/html,x) <javascript:alert(1)>",
+            "[x][r]\n\n[r]: javascript:alert(1) \"<script>\"",
+            "```\"><script>alert(1)</script>\nx\n```",
+            "# h {#\"onload=alert(1)}",
+            "[javascript:alert(1)] [a|javascript:alert(1)] [\"onclick=alert(1)|http://x/\"onclick=\"alert(1)]",
+            "=====<script>=====",
+            "^<b>^ *<i>* `<u>` <<\"><script>>>",
+            "| a |\n|---|\n| <script>alert(1)</script> |",
+            "x[^1]\n\n[^1]: <script>",
+        ] {
+            for behaviour in ["markdown", "wiki", "text", "html"] {
+                let html = resolver.render(behaviour, text).unwrap_or_default();
+                assert_harmless(&html, &format!("{behaviour}: {text}"));
+            }
+        }
+    }
+
+    fn assert_harmless(html: &str, what: &str) {
+        let lower = html.to_lowercase();
+        assert!(!lower.contains("<script") && !lower.contains("<img src=x"), "{what}\n{html}");
+        for tag in lower.split('<').skip(1).map(|it| it.split('>').next().unwrap_or_default()) {
+            // What stands outside of quotes in a tag is its names.
+            let names: String = tag.split('"').step_by(2).collect();
+            assert!(
+                !names.contains("onerror") && !names.contains("onclick") && !names.contains("onload"),
+                "{what}\n{html}"
+            );
+            for attribute in ["href=\"", "src=\""] {
+                if let Some(at) = tag.find(attribute) {
+                    let value: String =
+                        tag[at + attribute.len()..].chars().filter(|it| !it.is_whitespace()).collect();
+                    assert!(
+                        !value.starts_with("javascript") && !value.starts_with("data:"),
+                        "{what}\n{html}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn links_to_topics_lead_to_their_pages() {
+        let resolver = Resolver { link_base: "/t/default/" };
+        let html = resolver
+            .render("markdown", "See [arts](#Top/Arts) and `#Top/Arts`, [up](#).")
+            .unwrap_or_default();
+        assert_eq!(
+            html,
+            "<p>See <a href=\"/t/default/Top/Arts\">arts</a> and <code>#Top/Arts</code>, <a href=\"#\">up</a>.</p>\n"
+        );
+        let html = resolver.render("wiki", "See [Top/Arts] and [music|Top/Arts/Music].").unwrap_or_default();
+        assert_eq!(
+            html,
+            "<p>See <a href=\"/t/default/Top/Arts\">Top/Arts</a> and \
+             <a href=\"/t/default/Top/Arts/Music\">music</a>.</p>\n"
+        );
+    }
+}

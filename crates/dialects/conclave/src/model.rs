@@ -1,0 +1,332 @@
+//! A topic and what it owns: metadata, arcs, occurrences (section 1 of the contract), and the form they are stored in.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::error::{ConclaveError, Result};
+use crate::kinds::UNIT;
+use crate::subjects;
+
+/// The scope of everything that states none.
+pub const DEFAULT_SCOPE: &str = "default";
+/// The metadata that a label is.
+pub const LABEL: &str = "label";
+/// A reference that means: the data of the occurrence itself.
+pub const SELF: &str = "self";
+/// Longest id, scope, type, role or name, in bytes.
+const NAME_LEN_MAX_BYTES: usize = 2_000;
+/// Most members of one topic: metadata, arcs and occurrences together.
+const MEMBERS_MAX: usize = 1_000_000;
+
+/// A topic with all it owns.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Topic {
+    /// `{map}/{id}`, the id of the record.
+    pub key: String,
+    /// The map it belongs to.
+    pub map: String,
+    /// Its id in the map.
+    pub id: String,
+    /// Its label, from the metadata; the id where there is none.
+    pub label: String,
+    /// When it was last changed, in milliseconds since 1970.
+    #[serde(rename = "at")]
+    pub modified_ms: i64,
+    /// Its metadata.
+    pub metadata: Vec<Metadata>,
+    /// Its arcs.
+    pub arcs: Vec<Arc>,
+    /// Its occurrences.
+    pub occurrences: Vec<Occurrence>,
+    /// Subject identifiers.
+    pub subject_identifiers: Vec<String>,
+    /// Subject locators.
+    pub subject_locators: Vec<String>,
+    /// Item identifiers.
+    pub item_identifiers: Vec<String>,
+}
+
+/// A value of a topic or an arc; scope and name are its key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Metadata {
+    /// Scope.
+    pub scope: String,
+    /// Name.
+    pub name: String,
+    /// Value.
+    pub value: String,
+}
+
+/// A directed association: its topic points at another.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Arc {
+    /// Id, unique in the map.
+    pub id: String,
+    /// Type.
+    pub ty: String,
+    /// Scope.
+    pub scope: String,
+    /// Id of the topic pointed at, which need not exist.
+    #[serde(rename = "ref")]
+    pub reference: String,
+    /// What the topic pointed at is in this.
+    pub role: String,
+    /// Metadata, the label first of all.
+    pub metadata: Vec<Metadata>,
+}
+
+/// A text or resource of a topic; all but the data is its key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Occurrence {
+    /// Scope.
+    pub scope: String,
+    /// Role.
+    pub role: String,
+    /// Behaviour: how it is shown.
+    pub behaviour: String,
+    /// Where it is; `self` for the data.
+    pub reference: String,
+    /// Text; data that is none is in `base64` instead.
+    #[serde(default)]
+    pub data: String,
+    /// Data that is no UTF-8, in base 64.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base64: Option<String>,
+}
+
+impl Occurrence {
+    /// The data as bytes.
+    pub fn bytes(&self) -> Vec<u8> {
+        match &self.base64 {
+            Some(text) => STANDARD.decode(text).unwrap_or_default(),
+            None => self.data.clone().into_bytes(),
+        }
+    }
+
+    /// Sets the data: as text if it is UTF-8.
+    pub fn set_bytes(&mut self, bytes: Vec<u8>) {
+        match String::from_utf8(bytes) {
+            Ok(text) => (self.data, self.base64) = (text, None),
+            Err(error) => (self.data, self.base64) = (String::new(), Some(STANDARD.encode(error.as_bytes()))),
+        }
+    }
+
+    /// Whether both are one occurrence.
+    pub fn has_key_of(&self, other: &Occurrence) -> bool {
+        (&self.scope, &self.role, &self.behaviour, &self.reference)
+            == (&other.scope, &other.role, &other.behaviour, &other.reference)
+    }
+
+    /// Whether there is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        self.data.is_empty() && self.base64.is_none()
+    }
+}
+
+impl Arc {
+    /// The label for a reader of `scope`: that of the scope, the default one, or the reference.
+    pub fn label(&self, scope: &str) -> &str {
+        label_of(&self.metadata, scope).unwrap_or(&self.reference)
+    }
+
+    /// What the link is that this arc makes.
+    fn target(&self, map: &str) -> String {
+        target(map, &self.reference, &[&self.ty, &self.role, &self.scope])
+    }
+}
+
+/// Beginning of the links at a topic, with as many of type, role and scope as are given.
+pub(crate) fn target(map: &str, reference: &str, parts: &[&str]) -> String {
+    let mut out = format!("{map}/{reference}");
+    for part in parts {
+        out.push(UNIT);
+        out.push_str(part);
+    }
+    out
+}
+
+/// The label among some metadata.
+pub(crate) fn label_of<'m>(metadata: &'m [Metadata], scope: &str) -> Option<&'m str> {
+    let mut labels = metadata.iter().filter(|it| it.name == LABEL);
+    let first = labels.clone().find(|it| it.scope == scope);
+    let first =
+        first.or_else(|| labels.clone().find(|it| it.scope == DEFAULT_SCOPE)).or_else(|| labels.next());
+    first.map(|it| it.value.as_str())
+}
+
+impl Topic {
+    /// An empty topic.
+    pub fn new(map: &str, id: &str) -> Topic {
+        Topic {
+            key: key(map, id),
+            map: map.to_owned(),
+            id: id.to_owned(),
+            label: id.to_owned(),
+            ..Topic::default()
+        }
+    }
+
+    /// From the body of its record.
+    pub fn stored(body: &[u8]) -> Result<Topic> {
+        serde_json::from_slice(body).map_err(|error| ConclaveError::damaged(error.to_string()))
+    }
+
+    /// Sets a value of its metadata.
+    pub fn set(&mut self, scope: &str, name: &str, value: impl Into<String>) {
+        set(&mut self.metadata, scope, name, value.into());
+    }
+
+    /// A value of its metadata.
+    pub fn get(&self, scope: &str, name: &str) -> Option<&str> {
+        self.metadata.iter().find(|it| it.scope == scope && it.name == name).map(|it| it.value.as_str())
+    }
+
+    /// The label for a reader of `scope`.
+    pub fn label_in(&self, scope: &str) -> &str {
+        label_of(&self.metadata, scope).unwrap_or(&self.id)
+    }
+
+    /// Puts the members in their stable order, finds the label, and gives the body to be stored.
+    ///
+    /// Errors: a name is too long or holds a control character; there are too many members.
+    pub fn body(&mut self) -> Result<Value> {
+        self.put_in_order();
+        self.check()?;
+        let mut body =
+            serde_json::to_value(&*self).map_err(|error| ConclaveError::damaged(error.to_string()))?;
+        let own = format!("{}~", self.id);
+        let mut points: Vec<String> = self.arcs.iter().map(|it| it.target(&self.map)).collect();
+        points.sort_unstable();
+        points.dedup();
+        let arc_ids: Vec<String> = self
+            .arcs
+            .iter()
+            .filter(|it| !it.id.starts_with(&own))
+            .map(|it| format!("{}/{}", self.map, it.id))
+            .collect();
+        let within =
+            |list: &[String]| -> Vec<String> { list.iter().map(|it| identity(&self.map, it)).collect() };
+        let subjects = subjects::by_scheme(self);
+        if let Value::Object(body) = &mut body {
+            body.insert("points".to_owned(), json!(points));
+            body.insert("arc_ids".to_owned(), json!(arc_ids));
+            body.insert("si".to_owned(), json!(within(&self.subject_identifiers)));
+            body.insert("sl".to_owned(), json!(within(&self.subject_locators)));
+            body.insert("ii".to_owned(), json!(within(&self.item_identifiers)));
+            body.insert("subjects".to_owned(), subjects);
+        }
+        Ok(body)
+    }
+
+    /// Metadata by scope and name; arcs by type, role, label and id; occurrences by role, scope, behaviour, reference.
+    pub fn put_in_order(&mut self) {
+        let by_name =
+            |it: &Metadata, other: &Metadata| (&it.scope, &it.name).cmp(&(&other.scope, &other.name));
+        self.metadata.sort_by(by_name);
+        self.metadata.dedup_by(|it, kept| it.scope == kept.scope && it.name == kept.name);
+        for arc in &mut self.arcs {
+            arc.metadata.sort_by(by_name);
+        }
+        self.arcs.sort_by(|it, other| {
+            let names = (&it.ty, &it.role).cmp(&(&other.ty, &other.role));
+            names
+                .then_with(|| it.label(DEFAULT_SCOPE).cmp(other.label(DEFAULT_SCOPE)))
+                .then_with(|| it.id.cmp(&other.id))
+        });
+        self.occurrences.sort_by(|it, other| {
+            (&it.role, &it.scope, &it.behaviour, &it.reference).cmp(&(
+                &other.role,
+                &other.scope,
+                &other.behaviour,
+                &other.reference,
+            ))
+        });
+        for list in [&mut self.subject_identifiers, &mut self.subject_locators, &mut self.item_identifiers] {
+            list.sort();
+            list.dedup();
+        }
+        self.label = self.label_in(DEFAULT_SCOPE).to_owned();
+    }
+
+    fn check(&self) -> Result<()> {
+        let n_members = self.metadata.len() + self.arcs.len() + self.occurrences.len();
+        if n_members > MEMBERS_MAX {
+            return Err(ConclaveError::rule(format!(
+                "the topic {:?} would have {n_members} members; at most {MEMBERS_MAX} are kept in one",
+                self.id
+            )));
+        }
+        check_name("the id of a topic", &self.id)?;
+        for it in &self.metadata {
+            check_name("a scope", &it.scope)?;
+            check_name("the name of a metadata", &it.name)?;
+        }
+        for it in &self.arcs {
+            let parts = [&it.id, &it.ty, &it.scope, &it.reference, &it.role];
+            let names = ["the id of an association", "its type", "its scope", "its reference", "its role"];
+            for (name, part) in names.into_iter().zip(parts) {
+                check_name(name, part)?;
+            }
+        }
+        for it in &self.occurrences {
+            check_name("the role of an occurrence", &it.role)?;
+            check_name("its behaviour", &it.behaviour)?;
+            check_name("its scope", &it.scope)?;
+        }
+        Ok(())
+    }
+
+    /// The same with the members of one scope alone.
+    pub fn within(mut self, scope: Option<&str>) -> Topic {
+        let Some(scope) = scope else { return self };
+        self.retain(|it| it == scope);
+        self
+    }
+
+    /// Keeps the members whose scope a reader may see.
+    pub fn retain(&mut self, may_see: impl Fn(&str) -> bool) {
+        self.metadata.retain(|it| may_see(&it.scope));
+        self.arcs.retain_mut(|it| {
+            it.metadata.retain(|it| may_see(&it.scope));
+            may_see(&it.scope)
+        });
+        self.occurrences.retain(|it| may_see(&it.scope));
+    }
+}
+
+/// Sets a value in a list of metadata.
+pub(crate) fn set(list: &mut Vec<Metadata>, scope: &str, name: &str, value: String) {
+    match list.iter_mut().find(|it| it.scope == scope && it.name == name) {
+        Some(it) => it.value = value,
+        None => list.push(Metadata { scope: scope.to_owned(), name: name.to_owned(), value }),
+    }
+}
+
+/// Id of a topic's record.
+pub fn key(map: &str, id: &str) -> String {
+    format!("{map}/{id}")
+}
+
+/// An identity as the store's identifiers keep it: maps do not share them.
+pub(crate) fn identity(map: &str, iri: &str) -> String {
+    format!("{map} {iri}")
+}
+
+fn check_name(what: &str, name: &str) -> Result<()> {
+    if name.is_empty() {
+        return Err(ConclaveError::bad_request(format!("{what} is empty")));
+    }
+    if name.len() > NAME_LEN_MAX_BYTES {
+        let len = name.len();
+        return Err(ConclaveError::bad_request(format!(
+            "{what} has {len} bytes; at most {NAME_LEN_MAX_BYTES}"
+        )));
+    }
+    if name.contains(|it: char| it.is_control()) {
+        return Err(ConclaveError::bad_request(format!("{what} holds a control character: {name:?}")));
+    }
+    Ok(())
+}

@@ -1,0 +1,106 @@
+//! Text on its way into pages and addresses.
+
+use std::borrow::Cow;
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+
+/// Everything but the unreserved characters and `/` (section 7 of the contract).
+const IN_PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
+
+/// Text as HTML, in elements and in attributes between double quotes.
+pub(crate) fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 8);
+    push_escaped(&mut out, text);
+    out
+}
+
+/// Appends text as HTML.
+pub(crate) fn push_escaped(out: &mut String, text: &str) {
+    let mut from = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        let entity = match byte {
+            b'&' => "&amp;",
+            b'<' => "&lt;",
+            b'>' => "&gt;",
+            b'"' => "&quot;",
+            b'\'' => "&#39;",
+            _ => continue,
+        };
+        out.push_str(&text[from..at]);
+        out.push_str(entity);
+        from = at + 1;
+    }
+    out.push_str(&text[from..]);
+}
+
+/// Address of a topic's page: `base` and the id, encoded. Safe in an attribute.
+pub(crate) fn topic_href(base: &str, id: &str) -> String {
+    escape(&topic_href_raw(base, id))
+}
+
+/// The same, not yet escaped for HTML. Dots that would be taken for steps in a path are encoded.
+pub(crate) fn topic_href_raw(base: &str, id: &str) -> String {
+    let mut out = String::with_capacity(base.len() + id.len() + 8);
+    out.push_str(base);
+    push_encoded(&mut out, id);
+    out
+}
+
+/// Appends an id, encoded for a path.
+pub(crate) fn push_encoded(out: &mut String, id: &str) {
+    let is_step = |part: &str| part == "." || part == "..";
+    if id.contains("//") || id.starts_with('/') || id.ends_with('/') || id.split('/').any(is_step) {
+        // Such an id travels whole, with its slashes and dots encoded.
+        for it in id.bytes() {
+            match it {
+                b'/' => out.push_str("%2F"),
+                b'.' => out.push_str("%2E"),
+                it if it.is_ascii_alphanumeric() || matches!(it, b'-' | b'_' | b'~') => {
+                    out.push(char::from(it))
+                }
+                it => out.push_str(&format!("%{it:02X}")),
+            }
+        }
+        return;
+    }
+    out.extend(utf8_percent_encode(id, IN_PATH));
+}
+
+/// The parameters of a query or form: names and decoded values, in order.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Fields(pub(crate) Vec<(String, String)>);
+
+impl Fields {
+    /// From the text behind `?`, or the body of a form.
+    pub(crate) fn parse(text: &str) -> Fields {
+        let decode = |text: &str| {
+            let text: Cow<'_, str> =
+                if text.contains('+') { text.replace('+', " ").into() } else { text.into() };
+            percent_decode_str(&text).decode_utf8_lossy().into_owned()
+        };
+        let pairs = text.split('&').filter(|it| !it.is_empty());
+        Fields(
+            pairs
+                .map(|pair| match pair.split_once('=') {
+                    Some((name, value)) => (decode(name), decode(value)),
+                    None => (decode(pair), String::new()),
+                })
+                .collect(),
+        )
+    }
+
+    /// The first value of a name, if it is not empty.
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|it| it.0 == name).map(|it| it.1.as_str()).filter(|it| !it.is_empty())
+    }
+
+    /// The same, empty where there is none.
+    pub(crate) fn text(&self, name: &str) -> &str {
+        self.get(name).unwrap_or_default()
+    }
+
+    /// Whether a flag is set: the name stands there, with `1`, `true` or no value.
+    pub(crate) fn is_set(&self, name: &str) -> bool {
+        self.0.iter().any(|it| it.0 == name && matches!(it.1.as_str(), "" | "1" | "true" | "yes"))
+    }
+}

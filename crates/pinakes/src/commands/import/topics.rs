@@ -1,0 +1,98 @@
+//! `pinakes import topics`: topics of the Conclave dialect, from topic maps and dumps.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use pinakes_conclave::import::{Dmoz, Existing, Load, load_content, load_structure};
+use pinakes_conclave::projection::from_map;
+use pinakes_topicmap::Format;
+
+use super::Source;
+use crate::commands::topics::{Document, format};
+use crate::config::Misuse;
+use crate::place::{Missing, TenantPlace};
+use crate::terminal::{counted, progress, say, thousands};
+
+/// Loads topics: from XTM, JTM, LTM, CTM, SKOS, or the dumps of the Open Directory.
+///
+/// A topic map is read whole and checked before anything is written. A dump is written while it is read, in batches: one
+/// that is cut off is told of with its line, and what came before is kept; loading it again adds nothing twice. Topics that
+/// are there already get what is new, or are replaced with --replace.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  pinakes import topics opera.xtm
+  pinakes import topics --map music --lenient TapsasConcerts.xtm
+  pinakes import topics structure.rdf.u8.gz content.rdf.u8.gz --max-links 10")]
+pub(super) struct TopicsArgs {
+    #[command(flatten)]
+    place: TenantPlace,
+    /// Files to read, plain or gzip
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Format of the files [default: told by the name of each]
+    #[arg(long, value_name = "FORMAT", value_parser = format)]
+    from: Option<Format>,
+    /// Map that the topics go to: a-z, 0-9, - and _
+    #[arg(long, value_name = "NAME", default_value = "default")]
+    map: String,
+    /// Replace topics that are there already
+    #[arg(long)]
+    replace: bool,
+    /// Take what the standards do not allow for what is meant, with a warning, where that is possible
+    #[arg(long)]
+    lenient: bool,
+    /// Links kept for each category of a dump; 0 for all
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    max_links: usize,
+    /// Read dumps as the original loader did, which cut texts at 50 characters
+    #[arg(long)]
+    seed_profile: bool,
+}
+
+pub(super) fn run(args: &TopicsArgs) -> anyhow::Result<ExitCode> {
+    let is_plain = |it: u8| it.is_ascii_lowercase() || it.is_ascii_digit() || it == b'-' || it == b'_';
+    if args.map.is_empty() || args.map.len() > 64 || !args.map.bytes().all(is_plain) {
+        return Err(Misuse(format!("--map {:?} names no map: 1 to 64 of a-z, 0-9, - and _", args.map)).into());
+    }
+    let (_house, tenant) = args.place.open(Missing::Begin)?;
+    let begun = Instant::now();
+    let existing = if args.replace { Existing::Replace } else { Existing::Merge };
+    let how = Dmoz { is_seed: args.seed_profile, n_links_max: args.max_links };
+    let mut load = Load::begin(&tenant, existing)?;
+    let read = args.files.iter().try_for_each(|path| read(args, path, how, &mut load));
+    // What was read before a fault is kept, and the indexes are made in any case.
+    let loaded = load.finish()?;
+    let n_topics = loaded.n_made + loaded.n_changed;
+    let took_s = begun.elapsed().as_secs_f64();
+    let rate = thousands((n_topics as f64 / took_s) as u64);
+    say(format!(
+        "{} in {took_s:.1} s, {rate}/s; {} new",
+        counted(n_topics, "topic"),
+        thousands(loaded.n_made)
+    ))?;
+    read?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn read(args: &TopicsArgs, path: &std::path::Path, how: Dmoz, load: &mut Load<'_>) -> anyhow::Result<()> {
+    let name = path.display().to_string();
+    let format = args.from.or_else(|| Format::of_file(&name));
+    if let Some(format @ (Format::DmozStructure | Format::DmozContent)) = format {
+        let bar = progress(std::fs::metadata(path).ok().map(|it| it.len()));
+        let source = Source::open(path)?.with_progress(&bar);
+        match format {
+            Format::DmozStructure => load_structure(source.input, &name, &args.map, how, load)?,
+            _ => load_content(source.input, &name, &args.map, how, load)?,
+        }
+        bar.finish_and_clear();
+        return Ok(());
+    }
+    let document = Document::open(path, format, None)?;
+    let map = document.read(args.lenient)?;
+    for topic in from_map(&map, &args.map, &document.base) {
+        load.add(topic)?;
+    }
+    Ok(())
+}
