@@ -17,6 +17,8 @@ use crate::{envelope, json_text};
 
 /// Longest line taken, in bytes (16 MiB).
 pub const LINE_LEN_MAX_BYTES: usize = 16 << 20;
+/// What may stand before the first line.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// Records written in one transaction at most.
 const BATCH_RECORDS: usize = 1_000;
 /// Bytes written in one transaction, about (8 MiB).
@@ -229,7 +231,11 @@ impl<R: BufRead> Reader<R> {
                 break;
             }
         }
-        let line = self.line.as_slice();
+        let mut line = self.line.as_slice();
+        // Programs on Windows begin files so.
+        if self.n_lines == 1 {
+            line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
+        }
         Ok(Some((self.n_lines, Some(line.strip_suffix(b"\r").unwrap_or(line)))))
     }
 

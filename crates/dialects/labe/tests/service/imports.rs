@@ -23,7 +23,7 @@ async fn lines_and_tables_plain_and_packed() -> Result<(), Failure> {
     assert_eq!(loaded, Loaded { n_made: 1, n_bad: 4, ..Loaded::default() });
     assert_eq!(told.iter().map(|it| &it[..2]).collect::<Vec<_>>(), ["3:", "4:", "5:", "6:"]);
     let path = server.folder.path().join("table.tsv");
-    fs::write(&path, table)?;
+    fs::write(&path, format!("\u{feff}{table}"))?;
     let (loaded, told) = load(&server.catalogue, &path)?;
     assert_eq!((loaded.n_made, loaded.n_bad, told.len()), (1, 2, 2));
     let answer = server.get("/doi/10.1/A").await?;

@@ -6,6 +6,7 @@ mod imports;
 mod model;
 mod public_kinds;
 mod real_files;
+mod recorded;
 mod server;
 mod shelf;
 mod swap;
