@@ -22,8 +22,12 @@ use crate::speed::Patience;
 const LINGER_S: u64 = 2;
 /// How many bytes of such a body are read and thrown away.
 const LINGER_BYTES: usize = 64 << 20;
-/// The name as HTTP libraries write it, and as some clients look for it.
-const ETAG: (&[u8], &[u8]) = (b"\r\netag:", b"\r\nETag:");
+/// Names as HTTP libraries write them, and as some clients look for them.
+const SPELLINGS: [(&[u8], &[u8]); 3] = [
+    (b"\r\netag:", b"\r\nETag:"),
+    (b"\r\nlocation:", b"\r\nLocation:"),
+    (b"\r\nset-cookie:", b"\r\nSet-Cookie:"),
+];
 
 /// Heads that hyper does not take, and answers itself without a body.
 const NOT_TAKEN: [(&str, u16, &str); 3] = [
@@ -62,7 +66,7 @@ fn is_end_of_date(rest: &[u8]) -> bool {
 pub(crate) struct ConnectionState {
     peer: Option<SocketAddr>,
     linger: AtomicBool,
-    spell_etag: AtomicBool,
+    respell: AtomicBool,
 }
 
 impl ConnectionState {
@@ -86,9 +90,9 @@ impl ConnectionState {
         self.linger.load(Ordering::Relaxed)
     }
 
-    /// The next answer spells `ETag` so.
-    pub(crate) fn spell_etag(&self) {
-        self.spell_etag.store(true, Ordering::Relaxed);
+    /// The next answer spells `ETag`, `Location` and `Set-Cookie` so.
+    pub(crate) fn respell(&self) {
+        self.respell.store(true, Ordering::Relaxed);
     }
 }
 
@@ -144,18 +148,20 @@ impl Connection {
         Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, reason)))
     }
 
-    /// Writes the beginning of an answer with `etag` respelled, if it is in `head`.
+    /// Writes the beginning of an answer with the names of [`SPELLINGS`] respelled.
     fn write_respelled(&mut self, context: &mut Context<'_>, head: &[u8]) -> Poll<io::Result<usize>> {
         let end = memchr::memmem::find(head, b"\r\n\r\n").unwrap_or(head.len());
         let mut copy = head.to_vec();
-        if let Some(at) = memchr::memmem::find(&head[..end], ETAG.0) {
-            copy[at..at + ETAG.1.len()].copy_from_slice(ETAG.1);
+        for (plain, spelled) in SPELLINGS {
+            for at in memchr::memmem::find_iter(&head[..end], plain) {
+                copy[at..at + spelled.len()].copy_from_slice(spelled);
+            }
         }
         let outcome = Pin::new(&mut self.stream).poll_write(context, &copy);
         if let Poll::Ready(Ok(written)) = outcome
             && end <= written
         {
-            self.state.spell_etag.store(false, Ordering::Relaxed);
+            self.state.respell.store(false, Ordering::Relaxed);
         }
         outcome
     }
@@ -227,7 +233,7 @@ impl AsyncWrite for Connection {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let outcome = if self.state.spell_etag.load(Ordering::Relaxed) {
+        let outcome = if self.state.respell.load(Ordering::Relaxed) {
             self.write_respelled(context, bytes)
         } else if let Some(answer) = explained(bytes) {
             self.write_instead(context, bytes, &answer)
@@ -243,7 +249,7 @@ impl AsyncWrite for Connection {
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let first = slices.iter().find(|it| !it.is_empty()).map_or(&[][..], |it| it);
-        if self.state.spell_etag.load(Ordering::Relaxed) || explained(first).is_some() {
+        if self.state.respell.load(Ordering::Relaxed) || explained(first).is_some() {
             return self.poll_write(context, first);
         }
         let outcome = Pin::new(&mut self.stream).poll_write_vectored(context, slices);

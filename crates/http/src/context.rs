@@ -125,6 +125,24 @@ impl Context {
         self.0.tenants.choose(headers, self::entrance().tenant_headers)
     }
 
+    /// Whether the request itself says which tenant it is for: by a header of the dialect's [`Entrance`], or by a host
+    /// that stands for one.
+    pub fn is_tenant_named(&self, headers: &HeaderMap) -> bool {
+        self::entrance().tenant_headers.iter().any(|it| headers.contains_key(*it))
+            || self.0.tenants.is_of_host(headers)
+    }
+
+    /// The data of a tenant that the request names in another way.
+    ///
+    /// Errors: an unknown tenant.
+    pub fn db_of(&self, name: &str) -> Result<Db, Refusal> {
+        let tenant = self.0.catalogue.tenant(name);
+        if let Some(scope) = RequestScope::current() {
+            scope.set_tenant(name);
+        }
+        Ok(Db::new(tenant?))
+    }
+
     /// Who asks: the token of the request, where the dialect's [`Entrance`] says it is, resolved in the tenant. Records
     /// the stage `auth` and the user's name for the access log.
     ///

@@ -21,8 +21,9 @@ pub enum Cors {
     Off,
     /// Every page, without cookies: `Access-Control-Allow-Origin: *`.
     Anyone,
-    /// Every page, with cookies: the origin is repeated.
-    AnyoneWithCookies,
+    /// Pages of these origins (`https://folio.example.org`), with cookies: the origin is repeated. Every other page
+    /// without.
+    Listed(Vec<String>),
 }
 
 impl Cors {
@@ -33,15 +34,17 @@ impl Cors {
             Self::Anyone => {
                 answer.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
             }
-            Self::AnyoneWithCookies => {
+            Self::Listed(origins) => {
                 let Some(origin) = request.get(ORIGIN) else { return };
-                answer.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
-                answer.insert(ACCESS_CONTROL_ALLOW_CREDENTIALS, HeaderValue::from_static("true"));
+                answer.insert(ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
                 answer.append(VARY, HeaderValue::from_static("origin"));
+                if origins.iter().any(|it| it.as_bytes() == origin.as_bytes()) {
+                    answer.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
+                    answer.insert(ACCESS_CONTROL_ALLOW_CREDENTIALS, HeaderValue::from_static("true"));
+                } else {
+                    answer.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+                }
             }
-        }
-        if request.contains_key(ORIGIN) && *self == Self::AnyoneWithCookies {
-            answer.insert(ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
         }
     }
 

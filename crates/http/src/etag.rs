@@ -114,11 +114,11 @@ fn matches_weakly(given: &str, ours: &str) -> bool {
     given == "*" || opaque(given) == opaque(ours)
 }
 
-/// Has the answer to the current request spell the header `ETag`, as clients expect that compare names by
-/// their case (FOLIO's upload tests). HTTP libraries write `etag`.
-pub fn spell_as_etag() {
+/// Has the answer to the current request spell the headers `ETag`, `Location` and `Set-Cookie` so, as clients expect
+/// that compare names by their case (FOLIO's tests). HTTP libraries write lower case.
+pub fn spell_headers() {
     if let Some(scope) = RequestScope::current() {
-        scope.connection().spell_etag();
+        scope.connection().respell();
     }
 }
 

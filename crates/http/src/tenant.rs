@@ -43,6 +43,11 @@ impl TenantChoice {
         Ok(self.by_host(headers).unwrap_or(&self.default))
     }
 
+    /// Whether the host name stands for a tenant.
+    pub fn is_of_host(&self, headers: &HeaderMap) -> bool {
+        self.by_host(headers).is_some()
+    }
+
     fn by_host(&self, headers: &HeaderMap) -> Option<&str> {
         if self.hosts.is_empty() {
             return None;

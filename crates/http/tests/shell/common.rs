@@ -314,7 +314,7 @@ async fn echo(State(toy): State<Toy>, request: Request) -> Result<Response, ToyE
 }
 
 async fn spelled_etag() -> Response {
-    etag::spell_as_etag();
+    etag::spell_headers();
     let mut answer = Response::new(Body::from("part"));
     Tag::of_bytes(b"part").put(answer.headers_mut());
     answer
