@@ -1,0 +1,45 @@
+"""compare.py OUT KNOWN: holds karate's reports against the list of known failures.
+
+A line of KNOWN is `MODULE FEATURE:LINE`, then whatever helps a reader; `#` begins a comment. Ends with `N passed, N failed`, where
+failed are those that are not in the list; exit status 1 when there is one, or when nothing ran.
+"""
+import json
+import pathlib
+import sys
+
+
+def results(out):
+    """(name, whether it passed, what it is called) of each scenario."""
+    for path in sorted(out.glob("reports/*/*/karate-reports/*.karate-json.txt")):
+        module = path.relative_to(out / "reports").parts[0]
+        feature = path.name.replace(".karate-json.txt", "").split("features.")[-1]
+        for scenario in json.loads(path.read_text(encoding="utf8"))["scenarioResults"]:
+            yield f"{module} {feature}:{scenario['line']}", not scenario["failed"], scenario["name"].strip()
+
+
+def main():
+    out, known = pathlib.Path(sys.argv[1]), set()
+    for line in pathlib.Path(sys.argv[2]).read_text(encoding="utf8").splitlines():
+        if line.strip() and not line.startswith("#"):
+            known.add(" ".join(line.split()[:2]))
+    passed, failed, unexpected = 0, 0, []
+    for name, is_passed, title in results(out):
+        if is_passed:
+            passed += 1
+            if name in known:
+                print(f"passes now, take it out of the list: {name} {title}")
+        elif name in known:
+            failed += 1
+        else:
+            unexpected.append(f"{name} {title}")
+    for line in unexpected:
+        print(f"FAILED {line}")
+    print(f"{failed} known failures; {len(known)} in the list")
+    is_empty = passed + failed + len(unexpected) == 0
+    if is_empty:
+        print("no scenario ran")
+    print(f"{passed} passed, {len(unexpected) + is_empty} failed")
+    sys.exit(1 if unexpected or is_empty else 0)
+
+
+main()
