@@ -13,13 +13,14 @@ use http::{HeaderMap, Method, StatusCode, Uri};
 use percent_encoding::percent_decode_str;
 use pinakes_accounts::{Caller, User};
 use pinakes_http::{Asking, Context, Db, Stage, answer, body, stages};
+use pinakes_store::View;
 use serde_json::{Map, Value};
 
 use crate::error::{Fault, FolioError};
 use crate::import::Imports;
 use crate::permissions::{self, Access};
 use crate::settings::Settings;
-use crate::{json, reference};
+use crate::{coerce, json, reference};
 
 /// The dialect's state: cheap to clone.
 #[derive(Clone)]
@@ -63,8 +64,11 @@ impl Folio {
             return Ok(());
         }
         let now_ms = self.now_ms();
-        if !db.read(pinakes_store::Weight::Point, reference::is_loaded).await? {
-            db.write(move |txn| reference::load(txn, now_ms)).await?;
+        let settings = Arc::clone(&self.settings);
+        let is_loaded = move |view: &mut View<'_>| reference::is_loaded(view, &settings);
+        if !db.read(pinakes_store::Weight::Point, is_loaded).await? {
+            let settings = Arc::clone(&self.settings);
+            db.write(move |txn| reference::load(txn, &settings, now_ms)).await?;
         }
         self.seen().insert(name.to_owned());
         Ok(())
@@ -140,9 +144,9 @@ impl Call {
         access: &Access,
     ) -> Result<Self, FolioError> {
         let db = app.context.db(&parts.headers)?;
-        let caller = match access {
-            Access::Anybody => Caller::anonymous(),
-            _ => caller(&app, &db, &parts).await?,
+        let (db, caller) = match access {
+            Access::Anybody => (db, Caller::anonymous()),
+            _ => caller(&app, db, &parts).await?,
         };
         stages::timed(Stage::Auth, || {
             permissions::check(
@@ -195,8 +199,10 @@ impl Call {
     pub async fn json(&mut self) -> Result<Value, FolioError> {
         let bytes = self.bytes().await?;
         let limits = self.app.context.limits();
-        stages::timed(Stage::Parse, || body::parse_json(&bytes, limits))
-            .map_err(|fault| FolioError::bad_request(format!("Json content error: {fault}")))
+        let mut value = stages::timed(Stage::Parse, || body::parse_json(&bytes, limits))
+            .map_err(|fault| FolioError::bad_request(format!("Json content error: {fault}")))?;
+        coerce::texts(&mut value);
+        Ok(value)
     }
 
     /// The body as a JSON object.
@@ -208,10 +214,18 @@ impl Call {
     }
 }
 
-/// The caller, proven by a token of this tenant.
-async fn caller(app: &Folio, db: &Db, parts: &Parts) -> Result<Caller, FolioError> {
-    match app.context.asking(db, parts).await? {
-        Asking::Caller(caller) if !caller.is_anonymous() => Ok(caller),
+/// The caller, proven by a token of this tenant; where the request names none, of the tenant that the token names.
+async fn caller(app: &Folio, db: Db, parts: &Parts) -> Result<(Db, Caller), FolioError> {
+    let mut db = db;
+    let mut asking = app.context.asking(&db, parts).await?;
+    if let Asking::OtherTenant(name) = &asking
+        && !app.context.is_tenant_named(&parts.headers)
+    {
+        db = app.context.db_of(name)?;
+        asking = app.context.asking(&db, parts).await?;
+    }
+    match asking {
+        Asking::Caller(caller) if !caller.is_anonymous() => Ok((db, caller)),
         Asking::Caller(_) => {
             Err(FolioError::text(StatusCode::UNAUTHORIZED, "Token missing, access requires a login"))
         }

@@ -434,6 +434,9 @@ fn store_chunk(
     job.set_work("received", received);
     if chunk.is_last {
         job.set_work("last", true);
+        job.set_work("heardAt", Value::Null);
+    } else {
+        job.set_work("heardAt", now_ms);
     }
     if accepts_instance_id {
         job.set_work("acceptInstanceId", true);

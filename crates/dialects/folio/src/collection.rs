@@ -7,14 +7,16 @@
 mod batch;
 mod check;
 mod handlers;
+mod manner;
 mod write;
 
 pub use batch::batch_routes;
 pub(crate) use batch::write_all;
 pub use handlers::{
-    Page, answer_list, by_id, create, created, expr_of, page_of, parsed, remove, remove_by_query, replace,
-    routes,
+    Page, answer_list, by_id, condition_of, create, created, expr_of, page_of, parsed, remove,
+    remove_by_query, replace, routes,
 };
+pub use manner::Manner;
 pub use write::{Lock, Missing, Stored, Writer, delete, insert, made, put};
 
 use http::StatusCode;
@@ -50,16 +52,29 @@ pub struct Collection {
     pub locking: Locking,
     /// `metadata` and the form of its dates.
     pub metadata: Metadata,
+    /// Records that lists leave out unless a parameter asks for them.
+    pub unless_asked: Option<UnlessAsked>,
     /// What its human-readable ids are numbered as.
     pub numbered: Option<Numbered>,
     /// How the module says that a record is not there: what it calls a record, and the exception. Most say nothing.
     pub missing: Option<(&'static str, &'static str)>,
+    /// How the module that FOLIO has for it refuses.
+    pub manner: Manner,
     /// Rules of its own.
     pub hooks: Hooks,
     /// Records of a new tenant: a JSON array, or empty.
     pub reference_data: &'static str,
     /// Whether the handlers of this module serve it; otherwise a module of its own does.
     pub is_served: bool,
+}
+
+/// Records that lists leave out unless they are asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct UnlessAsked {
+    /// Parameters any of which asks for them.
+    pub parameters: &'static [&'static str],
+    /// The boolean property that they have.
+    pub hidden: &'static str,
 }
 
 /// What a record must look like.
@@ -154,7 +169,12 @@ pub struct Hooks {
     pub stored: fn(&mut Txn<'_>, &Writer, &Value, Option<&Value>) -> Result<(), FolioError>,
     /// Refuses that a record goes, or does what else that brings about.
     pub deleting: fn(&mut Txn<'_>, &Writer, &Value) -> Result<(), FolioError>,
+    /// Completes records for those who read them; without it the stored bytes are sent.
+    pub shown: Option<Shown>,
 }
+
+/// Completes records that are about to be shown.
+pub type Shown = fn(&mut View<'_>, &mut [Value]) -> Result<(), FolioError>;
 
 impl Hooks {
     /// None.
@@ -163,6 +183,7 @@ impl Hooks {
         foreign: |_, _| Ok(None),
         stored: |_, _, _, _| Ok(()),
         deleting: |_, _, _| Ok(()),
+        shown: None,
     };
 }
 
@@ -180,6 +201,35 @@ impl Collection {
         let fault =
             Fault::new(format!("{name} with ID [{id}] was not found")).ty(exception).code("not-found");
         FolioError::faults(StatusCode::NOT_FOUND, vec![fault])
+    }
+
+    /// Whether a query may name a field: it is one of those declared, by its whole path or, for a property of the record
+    /// itself, by its name.
+    pub fn declares(&self, names: &Names, index: &str) -> bool {
+        const ALWAYS: [&str; 6] = ["id", "metadata", "_version", "tags", "tags.tagList", "customFields"];
+        const DATES: [&str; 4] = [
+            "metadata.createdDate",
+            "metadata.updatedDate",
+            "metadata.createdByUserId",
+            "metadata.updatedByUserId",
+        ];
+        let path = names.path(index);
+        let is_own = !path.contains('.');
+        let fits = |declared: &str| {
+            declared == path || is_own && declared.split('.').next().is_some_and(|it| it == path)
+        };
+        let schema = &self.schema;
+        path != index
+            || ALWAYS.iter().chain(&DATES).any(|it| fits(it))
+            || [schema.required, schema.known, schema.lists, names.fields, names.anywhere, names.whole]
+                .into_iter()
+                .flatten()
+                .any(|it| fits(it))
+            || schema.types.iter().map(|it| it.0).any(fits)
+            || schema.defaults.iter().map(|it| it.0).any(fits)
+            || names.elements.iter().any(|(list, field)| fits(list) || path == format!("{list}.{field}"))
+            || self.kind.columns.iter().map(|it| it.path).any(fits)
+            || self.references.iter().map(|it| it.path).any(fits)
     }
 
     /// A collection with a name and a code, both indexed, as most reference data is; to be completed by struct update
@@ -202,8 +252,10 @@ impl Collection {
             names: Names { whole: &["code"], ..Names::PLAIN },
             locking: Locking::Off,
             metadata: Metadata::Rmb,
+            unless_asked: None,
             numbered: None,
             missing: None,
+            manner: Manner::Rmb,
             hooks: Hooks::NONE,
             reference_data: "",
             is_served: true,

@@ -2,15 +2,17 @@
 //!
 //! Grammar (section 1.4 of the contract): `index relation [/modifier] term`, `AND OR NOT` in any case, left to right
 //! with equal rank, brackets, quoted or bare terms, `sortBy field/sort.descending` at the end. A relation before
-//! brackets holds for the bare terms within them; a whole clause within such brackets stands for itself.
+//! brackets holds for the bare terms within them; a whole clause within such brackets stands for itself. Bare words in a
+//! row are one term.
 //!
-//! Bounds: length, depth of brackets and number of conditions, see [`Bounds`].
+//! Bounds: length, depth of brackets, number of conditions and of words, see [`Bounds`].
 
 mod meaning;
 mod tokens;
 
 use std::fmt;
 
+pub(crate) use meaning::ANYWHERE;
 pub use meaning::{Names, meaning, order};
 use tokens::{Token, TokenKind, tokens};
 
@@ -23,6 +25,8 @@ pub struct Bounds {
     pub depth: usize,
     /// Most conditions.
     pub clauses: usize,
+    /// Most words in all terms together.
+    pub words: usize,
 }
 
 /// Why a query cannot be read: where, what was found, what was expected.
@@ -42,6 +46,20 @@ pub struct Cql {
     pub condition: Node,
     /// Index names with their direction.
     pub sort: Vec<SortKey>,
+}
+
+impl Cql {
+    /// The same without the records whose property is `true`.
+    pub fn leave_out(&mut self, property: &str) {
+        let hidden = Node::Clause(Clause {
+            index: property.to_owned(),
+            relation: Relation::Exact,
+            modifiers: Vec::new(),
+            term: Term::new("true"),
+        });
+        let asked = std::mem::replace(&mut self.condition, everything());
+        self.condition = Node::Not(Box::new(asked), Box::new(hidden));
+    }
 }
 
 /// A field to sort by.
@@ -214,7 +232,7 @@ pub fn parse(text: &str, bounds: Bounds) -> Result<Cql, CqlError> {
         return Err(CqlError { reason, at: bounds.length_bytes });
     }
     let tokens = tokens(text)?;
-    let mut parser = Parser { tokens, at: 0, end: text.len(), bounds, n_clauses: 0 };
+    let mut parser = Parser { tokens, at: 0, end: text.len(), bounds, n_clauses: 0, n_words: 0 };
     if parser.peek().is_none() {
         return Ok(Cql { condition: everything(), sort: Vec::new() });
     }
@@ -244,6 +262,7 @@ struct Parser {
     end: usize,
     bounds: Bounds,
     n_clauses: usize,
+    n_words: usize,
 }
 
 /// Index, relation and modifiers that bare terms within brackets get.
@@ -325,6 +344,7 @@ impl Parser {
         let Some(token) = self.peek().cloned() else {
             return self.error("expected a condition, found the end");
         };
+        let is_bare = matches!(token.kind, TokenKind::Word(_));
         let word = match token.kind {
             TokenKind::Open => {
                 self.at += 1;
@@ -337,11 +357,12 @@ impl Parser {
         self.at += 1;
         let Some(relation) = self.relation() else {
             // A term alone.
+            let term = self.term(word, is_bare)?;
             let (index, relation, modifiers) = match outer {
                 Some(outer) => outer.clone(),
                 None => ("cql.serverChoice".to_owned(), Relation::Words, Vec::new()),
             };
-            return Ok(Node::Clause(Clause { index, relation, modifiers, term: Term::new(word) }));
+            return Ok(Node::Clause(Clause { index, relation, modifiers, term }));
         };
         let modifiers = self.modifiers()?;
         let index = Term::new(word).literal().unwrap_or_default();
@@ -352,12 +373,34 @@ impl Parser {
                 let node = self.query(Some(&(index, relation, modifiers)), depth + 1)?;
                 self.closed(node)
             }
-            TokenKind::Word(term) | TokenKind::Quoted(term) => {
+            TokenKind::Word(ref word) | TokenKind::Quoted(ref word) => {
                 self.at += 1;
-                Ok(Node::Clause(Clause { index, relation, modifiers, term: Term::new(term) }))
+                let term = self.term(word.clone(), matches!(token.kind, TokenKind::Word(_)))?;
+                Ok(Node::Clause(Clause { index, relation, modifiers, term }))
             }
             other => Err(self.unexpected(&other, "a term or (")),
         }
+    }
+
+    /// The term that begins with `first`; bare words that follow belong to it, up to what joins or ends a condition.
+    fn term(&mut self, first: String, is_bare: bool) -> Result<Term, CqlError> {
+        const ENDS: [&str; 5] = ["and", "or", "not", "prox", "sortby"];
+        let mut text = first;
+        while let (true, Some(TokenKind::Word(word))) = (is_bare, self.kind(0)) {
+            let begins_another = matches!(self.kind(1), Some(TokenKind::Relation(_) | TokenKind::Slash));
+            if begins_another || ENDS.iter().any(|it| word.eq_ignore_ascii_case(it)) {
+                break;
+            }
+            text.push(' ');
+            text.push_str(word);
+            self.at += 1;
+        }
+        let term = Term::new(text);
+        self.n_words += term.words().len();
+        if self.bounds.words < self.n_words {
+            return self.error(format!("there are more than {} words", self.bounds.words));
+        }
+        Ok(term)
     }
 
     fn closed(&mut self, node: Node) -> Result<Node, CqlError> {

@@ -32,6 +32,8 @@ pub struct FolioError {
 pub enum Shape {
     /// `text/plain`.
     Text(String),
+    /// JSON that is neither.
+    Json(String),
     /// `{"errors":[…],"total_records":n}`.
     Errors(Vec<Fault>),
     /// A refusal of the shell's helpers, with its own status and `Retry-After`.
@@ -135,7 +137,7 @@ impl FolioError {
     /// The first message, for logs and for answers that count failures.
     pub fn message(&self) -> String {
         match &self.shape {
-            Shape::Text(text) => text.clone(),
+            Shape::Text(text) | Shape::Json(text) => text.clone(),
             Shape::Errors(faults) => {
                 faults.iter().map(|it| it.message.as_str()).collect::<Vec<_>>().join("; ")
             }
@@ -156,6 +158,7 @@ impl IntoResponse for FolioError {
     fn into_response(self) -> Response {
         match self.shape {
             Shape::Text(text) => answer::bytes(self.status, TEXT, text),
+            Shape::Json(text) => answer::bytes(self.status, JSON, text),
             Shape::Errors(faults) => {
                 let list: Vec<Value> = faults.iter().map(Fault::json).collect();
                 let body = json!({"errors": list, "total_records": faults.len()});

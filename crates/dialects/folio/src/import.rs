@@ -25,7 +25,7 @@ mod work;
 use pinakes_store::Kind;
 
 pub use command::{FileImport, ImportProgress, RecordFault, import_file};
-pub(crate) use edited::follow;
+pub(crate) use edited::{described, follow};
 pub(crate) use engine::Protection;
 pub(crate) use files::{FILE_PART, StoredFile, receive, store as store_file};
 pub(crate) use job::{CHUNK, JOB, Job, NewJob, STATUSES, children, forget_files};

@@ -8,15 +8,18 @@
 //! | `joins.rs` | queries about neighbouring records |
 //! | `marc_json.rs` | the MARC record of an instance |
 //! | `business.rs` | `/inventory/…`: the same records as staff see them |
+//! | `moves.rs` | holdings and items that move, instances marked as deleted, bound-withs |
 //! | `views.rs` | streams for harvesters and discovery |
 
 pub mod business;
 pub mod holdings;
 pub mod hrids;
 pub mod instances;
+mod isbn;
 pub mod items;
-mod joins;
+pub(crate) mod joins;
 mod marc_json;
+mod moves;
 pub mod relations;
 pub mod shelving;
 mod views;
@@ -29,6 +32,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
     routes
         .with(hrids::routes)
         .with(business::routes)
+        .with(moves::routes)
         .with(views::routes)
         .with(marc_json::routes)
         .with(|it| collection::batch_routes(it, &instances::INSTANCES, "/instance-storage"))

@@ -2,6 +2,7 @@
 //!
 //! The links of an instance are one record, replaced as a whole. An authority that goes takes its links with it.
 
+mod follow;
 mod rules;
 mod stats;
 mod suggestions;
@@ -28,7 +29,8 @@ use crate::permissions::Access;
 use crate::routes::Routes;
 use crate::source_storage;
 
-pub(crate) use rules::LINKING_RULE;
+pub(crate) use follow::{follow_authority, take_over};
+pub(crate) use rules::{LINKING_RULE, bib_field};
 pub(crate) use stats::{HEADING_CHANGE, note};
 
 /// Links by instance.
@@ -69,6 +71,11 @@ async fn show(call: Call) -> Answer {
     let list = call.db().read(Weight::Point, move |view| links(view, &id)).await?;
     let total = list.as_array().map_or(0, Vec::len);
     Ok(json_answer(StatusCode::OK, &json!({"links": list, "totalRecords": total})))
+}
+
+/// The links of an instance.
+pub(crate) fn of_instance(view: &mut View<'_>, instance: &str) -> Result<Vec<Value>, FolioError> {
+    Ok(links(view, instance)?.as_array().cloned().unwrap_or_default())
 }
 
 /// `{"links":[{authorityId, authorityNaturalId, instanceId, linkingRuleId}]}`.
@@ -168,6 +175,10 @@ fn unlink_source(
     marc::set_lengths(&mut record);
     let id = text_at(&source, "id").unwrap_or_default().to_owned();
     source_storage::set(&mut source, "parsedRecord", marc::part(&id, marc::to_value(&record)));
+    // Whoever waits for the change sees it by the snapshot.
+    let snapshot = writer.new_uuid();
+    source_storage::put_snapshot(txn, &snapshot, "COMMITTED", writer.now_ms)?;
+    source_storage::set(&mut source, "snapshotId", snapshot.into());
     source_storage::touch(&mut source, writer.now_ms);
     Ok(source_storage::rewrite(txn, &source)?)
 }

@@ -3,6 +3,8 @@
 //! Accounts are those of the server; a FOLIO user is a record of `/users` with the account's UUID. An account that
 //! was made by the command gets its record at its first login.
 
+pub(crate) mod reset;
+
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -50,6 +52,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .post("/authn/credentials", Access::to("login.item.post"), create_credentials)
         .delete("/authn/credentials", Access::to("login.item.delete"), delete_credentials)
         .get("/authn/credentials-existence", Access::to("login.credentials-existence.get"), credentials_exist)
+        .with(reset::routes)
         .post("/bl-users/login", Access::Anybody, bl_login)
         .post("/bl-users/login-with-expiry", Access::Anybody, bl_login_with_expiry)
 }

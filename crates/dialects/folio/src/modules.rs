@@ -7,7 +7,10 @@ use pinakes_store::Kind;
 use crate::authorities::{self, ARCHIVES, AUTHORITIES, SOURCE_FILES};
 use crate::collection::Collection;
 use crate::inventory::{holdings, hrids, instances, items, relations};
-use crate::{circulation, links, login, places, records, tenants, users, vocabularies};
+use crate::{
+    circulation, links, login, notes, perms, places, profile_pictures, records, tenants, user_settings,
+    users, vocabularies,
+};
 
 /// Every collection.
 pub(crate) static COLLECTIONS: &[&Collection] = &[
@@ -63,8 +66,9 @@ pub(crate) static COLLECTIONS: &[&Collection] = &[
     &records::CONFIGURATIONS,
     &records::SETTINGS,
     &records::TAGS,
-    &records::NOTE_TYPES,
-    &records::NOTES,
+    &notes::NOTE_TYPES,
+    &notes::NOTES,
+    &user_settings::USER_SETTINGS,
     &records::CUSTOM_FIELDS,
     &records::ORGANIZATIONS,
     &records::TEMPLATES,
@@ -101,8 +105,13 @@ pub(crate) fn by_list(list: &str) -> Option<&'static Collection> {
 }
 
 /// Kinds that are no collections.
-static OTHERS: [&Kind; 8] = [
+static OTHERS: [&Kind; 13] = [
+    &crate::oai::GONE,
     &login::REFRESH_TOKEN,
+    &login::reset::RESET_ACTION,
+    &perms::PERMISSION,
+    &perms::PERMISSION_USER,
+    &profile_pictures::PICTURE,
     &tenants::META,
     &hrids::HRID_SETTINGS,
     &records::LOCALE,

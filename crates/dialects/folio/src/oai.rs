@@ -1,7 +1,8 @@
 //! `/oai/records`: OAI-PMH 2.0 over instances, in Dublin Core and MARCXML (section 12 of the contract; mod-oai-pmh).
 //!
 //! Lists are paged in the order in which records were made; a resumption token says where the next page begins, so
-//! that a harvest never passes over a record that was there when it began.
+//! that a harvest never passes over a record that was there when it began. What is suppressed or marked as deleted is
+//! listed as a header that says so; instances that are gone altogether leave one behind ([`GONE`]), listed at the end.
 
 mod marc;
 
@@ -11,10 +12,13 @@ use axum::response::Response;
 use http::header::HOST;
 use http::{HeaderValue, StatusCode};
 use pinakes_http::answer;
-use pinakes_store::{End, Expr, Query, Record, Value as StoreValue, View, Weight};
-use serde_json::Value;
+use pinakes_store::{
+    Column, End, Expr, Index, Kind, Query, Record, Txn, Type, Value as StoreValue, View, Weight,
+};
+use serde_json::{Value, json};
 
 use crate::app::{Call, QueryText, parse_uuid};
+use crate::collection::Writer;
 use crate::dates;
 use crate::error::{Answer, FolioError};
 use crate::inventory::instances::INSTANCES;
@@ -62,6 +66,28 @@ impl Format {
             ],
         }
     }
+}
+
+/// Instances that are gone: `{id, source, metadata: {updatedDate}}`.
+pub(crate) static GONE: Kind = Kind {
+    id_path: Some("id"),
+    columns: &[
+        Column::one("source", Type::Folded),
+        Column::at("updatedDate", "metadata.updatedDate", Type::Instant),
+    ],
+    indexes: &[Index::on(&["updatedDate"])],
+    ..Kind::named("folio_instance_gone")
+};
+
+/// Notes that an instance goes.
+pub(crate) fn note_gone(txn: &mut Txn<'_>, writer: &Writer, instance: &Value) -> Result<(), FolioError> {
+    let id = text_at(instance, "id").unwrap_or_default();
+    let gone = json!({
+        "id": id, "source": instance.get("source"), "deleted": true,
+        "metadata": {"updatedDate": dates::rmb(writer.now_ms)},
+    });
+    txn.put(&GONE, id, &gone)?;
+    Ok(())
 }
 
 /// The one set: everything.
@@ -181,13 +207,16 @@ async fn formats(call: &Call, asked: &Asked) -> Result<Result<String, Refused>, 
     Ok(Ok(format!("<ListMetadataFormats>{list}</ListMetadataFormats>")))
 }
 
-/// The record that an identifier names; those suppressed from discovery are not shown.
+/// The record that an identifier names, or what one that is gone has left.
 async fn found(call: &Call, asked: &Asked, identifier: &str) -> Result<Option<Record>, FolioError> {
     let Some(id) = identifier.strip_prefix(&asked.prefix).and_then(parse_uuid) else { return Ok(None) };
-    let record = call.db().read(Weight::Point, move |view| view.get(&INSTANCES.kind, &id)).await?;
-    let Some(record) = record else { return Ok(None) };
-    let is_hidden = record.json()?.get("discoverySuppress") == Some(&true.into());
-    Ok((!is_hidden).then_some(record))
+    let read = move |view: &mut View<'_>| -> Result<_, FolioError> {
+        match view.get(&INSTANCES.kind, &id)? {
+            Some(record) => Ok(Some(record)),
+            None => Ok(view.get(&GONE, &id)?),
+        }
+    };
+    call.db().read(Weight::Scan, read).await
 }
 
 async fn one(call: &Call, asked: &Asked) -> Result<Result<String, Refused>, FolioError> {
@@ -215,6 +244,8 @@ struct Window {
     from: Option<String>,
     until: Option<String>,
     after: Option<i64>,
+    /// Whether the instances that are there have all been listed, and those that are gone follow.
+    is_of_gone: bool,
     n_before: u64,
 }
 
@@ -231,7 +262,9 @@ impl Window {
             None => Format::Dc,
             Some(name) => Format::named(name).ok_or_else(bad)?,
         };
-        Ok(Self { format, from: text("from"), until: text("until"), after: Some(after), n_before })
+        let is_of_gone = parts.get("gone").is_some();
+        let after = Some(after).filter(|it| 0 <= *it);
+        Ok(Self { format, from: text("from"), until: text("until"), after, is_of_gone, n_before })
     }
 
     fn first(query: &QueryText) -> Result<Self, Refused> {
@@ -243,7 +276,14 @@ impl Window {
             return Err(Refused("noRecordsMatch", "there is no such set".to_owned()));
         }
         let text = |name: &str| query.get(name).map(str::to_owned);
-        let window = Self { format, from: text("from"), until: text("until"), after: None, n_before: 0 };
+        let window = Self {
+            format,
+            from: text("from"),
+            until: text("until"),
+            after: None,
+            is_of_gone: false,
+            n_before: 0,
+        };
         let is_date = |it: &Option<String>| it.as_deref().is_none_or(|it| dates::parse_ms(it).is_some());
         if !is_date(&window.from) || !is_date(&window.until) {
             return Err(Refused(
@@ -262,18 +302,22 @@ impl Window {
         });
         let low = from.map_or(End::Open, |ms| End::Included(StoreValue::Instant(ms)));
         let high = until.map_or(End::Open, |ms| End::Excluded(StoreValue::Instant(ms)));
-        let mut shown = Expr::Is("discoverySuppress".into(), false.into());
-        if self.format != Format::Dc {
-            shown = shown.and(Expr::Is("source".into(), StoreValue::Folded("marc".to_owned())));
-        }
+        let shown = match self.format {
+            Format::Dc => Expr::All,
+            _ => Expr::Is("source".into(), StoreValue::Folded("marc".to_owned())),
+        };
         match (from, until) {
             (None, None) => shown,
             _ => Expr::Range("metadata.updatedDate".into(), low, high).and(shown),
         }
     }
 
-    fn token(&self, after: i64, n_before: u64) -> String {
+    /// Where the next page begins: behind the record at `after`, -1 for the first of a phase.
+    fn token(&self, after: i64, is_of_gone: bool, n_before: u64) -> String {
         let mut token = format!("after={after}&cursor={n_before}");
+        if is_of_gone {
+            token.push_str("&gone=1");
+        }
         if self.format != Format::Dc {
             token.push_str(&format!("&metadataPrefix={}", self.format.prefix()));
         }
@@ -292,34 +336,46 @@ async fn list(call: &Call, asked: &Asked) -> Result<Result<String, Refused>, Fol
         Err(refused) => return Ok(Err(refused)),
     };
     let page = call.app.settings.oai_page_records.max(1);
-    let (filter, after, format) = (window.filter(), window.after, window.format);
+    let (filter, after, format, is_of_gone) =
+        (window.filter(), window.after, window.format, window.is_of_gone);
     let whole = if asked.verb == "ListRecords" { Whole::Record } else { Whole::Header };
     let with = asked.clone();
     let read = move |view: &mut View<'_>| -> Result<_, FolioError> {
+        let bound = usize::try_from(page).unwrap_or(usize::MAX);
         let query = Query { after, ..Query::filter(filter.clone()).window(0, page + 1) };
-        let mut records = view.find(&INSTANCES.kind, &query)?;
-        let has_more = u64::try_from(records.len()).is_ok_and(|n| page < n);
-        records.truncate(usize::try_from(page).unwrap_or(usize::MAX));
+        let mut listed: Vec<(Record, bool)> = Vec::new();
+        if !is_of_gone {
+            listed.extend(view.find(&INSTANCES.kind, &query)?.into_iter().map(|it| (it, false)));
+        }
+        if listed.len() <= bound {
+            let after = after.filter(|_| is_of_gone);
+            let rest = page + 1 - listed.len() as u64;
+            let query = Query { after, ..Query::filter(filter.clone()).window(0, rest) };
+            listed.extend(view.find(&GONE, &query)?.into_iter().map(|it| (it, true)));
+        }
+        let next = listed.get(bound).map(|it| it.1);
+        listed.truncate(bound);
         let mut text = String::new();
-        for record in &records {
+        for (record, _) in &listed {
             text.push_str(&shown(view, &record.json()?, &with, whole, format)?);
         }
-        Ok((records, has_more, text, view.count(&INSTANCES.kind, &filter)?))
+        let total = view.count(&INSTANCES.kind, &filter)? + view.count(&GONE, &filter)?;
+        // The page that follows begins among those of the last record's kind, or with the first that is gone.
+        let place =
+            listed.last().map(|(record, is_gone)| if next == Some(*is_gone) { record.cursor() } else { -1 });
+        Ok((listed.len(), next.zip(place), text, total))
     };
-    let (records, has_more, text, total) = call.db().read(Weight::Scan, read).await?;
-    if records.is_empty() {
+    let (n_listed, next, text, total) = call.db().read(Weight::Scan, read).await?;
+    if n_listed == 0 {
         return Ok(Err(Refused(
             "noRecordsMatch",
             "There is no any record found matching search criteria".to_owned(),
         )));
     }
     let mut body = format!("<{}>{text}", asked.verb);
-    let n_sent = window.n_before + records.len() as u64;
-    if has_more || window.after.is_some() {
-        let token = match (records.last(), has_more) {
-            (Some(last), true) => window.token(last.cursor(), n_sent),
-            _ => String::new(),
-        };
+    let n_sent = window.n_before + n_listed as u64;
+    if next.is_some() || 0 < window.n_before {
+        let token = next.map_or_else(String::new, |(is_gone, after)| window.token(after, is_gone, n_sent));
         let (before, token) = (window.n_before, escaped(&token));
         body.push_str(&format!(
             "<resumptionToken completeListSize=\"{total}\" cursor=\"{before}\">{token}</resumptionToken>"
@@ -358,7 +414,8 @@ fn shown(
         (None, Format::Dc) => false,
         (None, _) => true,
     };
-    let is_deleted = is_gone || instance.get("deleted") == Some(&true.into());
+    let is = |name: &str| instance.get(name) == Some(&true.into());
+    let is_deleted = is_gone || is("deleted") || is("discoverySuppress");
     let status = if is_deleted { " status=\"deleted\"" } else { "" };
     let header = format!(
         "<header{status}><identifier>{}</identifier><datestamp>{}</datestamp><setSpec>{SET}</setSpec></header>",

@@ -1,12 +1,14 @@
 //! Who may call what: the one place where permissions are checked.
 //!
-//! Every route names the FOLIO permission it needs. A caller holds those given to the user one by one or as sets
+//! Every route names the FOLIO permission it needs: the one of `data/permissions.tsv` where FOLIO has the route, else that
+//! of the route's own line. A caller holds those given to the user one by one or as sets
 //! (`inventory.all`), and those of the roles that the user's groups stand for. What nobody was given is refused.
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock};
 
-use http::StatusCode;
+use http::{Method, StatusCode};
 use pinakes_accounts::{Caller, User};
 
 use crate::error::FolioError;
@@ -25,7 +27,32 @@ pub enum Access {
     Supertenant(&'static str),
 }
 
+/// FOLIO's own table: what its modules ask for on each route, so that grants brought along mean the same here.
+static FOLIO: LazyLock<HashMap<(&str, String), &str>> = LazyLock::new(|| {
+    let rows = include_str!("../data/permissions.tsv").lines().skip(1);
+    rows.filter_map(|row| {
+        let mut fields = row.split('\t');
+        Some(((fields.next()?, pattern(fields.next()?)), fields.next()?))
+    })
+    .collect()
+});
+
+/// A path with the names of what varies left out: they differ, and mean nothing.
+fn pattern(path: &str) -> String {
+    let parts = path.split('/').map(|it| if it.starts_with('{') { "{}" } else { it });
+    parts.collect::<Vec<_>>().join("/")
+}
+
 impl Access {
+    /// The same with the permission that FOLIO asks for on the route, where it has the route. Routes that are open here
+    /// stay open.
+    pub(crate) fn as_folio_names_it(self, method: &Method, path: &str) -> Self {
+        match (&self, FOLIO.get(&(method.as_str(), pattern(path)))) {
+            (Self::Permission(_), Some(name)) => Self::to(name),
+            _ => self,
+        }
+    }
+
     /// To those who hold a permission.
     pub fn to(permission: &'static str) -> Self {
         Self::Permission(Cow::Borrowed(permission))
@@ -44,7 +71,7 @@ enum Role {
 /// Begins permissions over which person works at which service point.
 const WHO_WORKS_WHERE: &str = "inventory-storage.service-points-users.";
 /// First parts of permissions that only admins hold.
-const ADMINISTRATION: [&str; 23] = [
+const ADMINISTRATION: [&str; 24] = [
     "users.",
     "perms.",
     "login.",
@@ -60,6 +87,7 @@ const ADMINISTRATION: [&str; 23] = [
     "circulation.rules.",
     WHO_WORKS_WHERE,
     "circulation.settings.",
+    "circulation-storage.circulation-rules.",
     "circulation-storage.loan-policies.",
     "circulation-storage.request-policies.",
     "circulation-storage.patron-notice-policies.",
@@ -86,16 +114,21 @@ const IMPERSONAL: [&str; 13] = [
     "mod-settings.locale.",
 ];
 /// First parts of permissions that lending and taking back need.
-const DESK: [&str; 4] =
-    ["circulation.", "circulation-storage.", "check-in-storage.", "automated-patron-blocks."];
+const DESK: [&str; 5] = [
+    "circulation.",
+    "circulation-storage.",
+    "check-in-storage.",
+    "automated-patron-blocks.",
+    "patron-blocks.automated-patron-blocks.",
+];
 
 /// Ends of permissions that change nothing: queries too long for a URL are sent by POST.
 const READING: [&str; 6] = [
-    ".suggestions.marc.post",
+    ".suggestions.post",
     ".get",
     ".retrieve.collection.post",
     ".items-and-holdings.collection.post",
-    ".enriched-instances.collection.post",
+    ".enrichedinstances.collection.post",
     "instance-authority-links.authorities.bulk.post",
 ];
 

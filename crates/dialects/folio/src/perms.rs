@@ -1,27 +1,39 @@
-//! Permissions of users and the list of all permissions (section 11 of the contract). They are kept with the
-//! accounts: `permissions` of a user's account.
+//! Permissions of users and the list of all permissions (section 11 of the contract; mod-permissions).
+//!
+//! What a user was given stands in a record of its own (`PERMISSION_USER`), as it was given. What that comes to, sets
+//! that a site has made taken apart, stands in `permissions` of the user's account, which is what routes ask.
 
-use std::sync::LazyLock;
+mod catalogue;
+mod sets;
+
+use std::collections::BTreeSet;
 
 use http::StatusCode;
-use pinakes_accounts::{USER, User, user};
+use pinakes_accounts::{User, user};
 use pinakes_http::answer;
-use pinakes_store::{Kind, Query, Record, Txn, View, Weight, matches};
-use serde_json::{Value, json};
+use pinakes_store::{Column, Expr, Index, Kind, Query, Record, Txn, Type, View, Weight};
+use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use crate::app::{Call, json_answer, required_text};
-use crate::collection::{Page, parsed};
+pub(crate) use sets::PERMISSION;
+
+use crate::app::{Call, json_answer, parse_uuid, required_text};
+use crate::collection::Page;
 use crate::cql::{self, Names};
+use crate::dates;
 use crate::error::{Answer, Fault, FolioError};
+use crate::json::text_at;
 use crate::permissions::Access;
-use crate::routes::{self, Routes};
+use crate::routes::Routes;
 use crate::users::{self, USERS};
 
-/// What the names in queries on `/perms/users` stand for.
-const NAMES: Names = Names { aliases: &[("id", "uuid"), ("userId", "uuid")], ..Names::PLAIN };
-/// Stands for permissions, which are no records.
-static PERMISSION: Kind = Kind::named("folio_permission");
+/// Permission users: `{id, userId, permissions, metadata}`.
+pub(crate) static PERMISSION_USER: Kind = Kind {
+    id_path: Some("id"),
+    columns: &[Column::one("userId", Type::Text), Column::many("permissions", Type::Text)],
+    indexes: &[Index::unique(&["userId"])],
+    ..Kind::named("folio_permission_user")
+};
 
 /// Adds the routes.
 pub(crate) fn routes(routes: Routes) -> Routes {
@@ -36,98 +48,223 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .get("/perms/users/{id}/permissions", read(), names)
         .post("/perms/users/{id}/permissions", change(), add)
         .delete("/perms/users/{id}/permissions/{name}", change(), take_away)
-        .get("/perms/permissions", Access::to("perms.permissions.get"), all)
+        .with(catalogue::routes)
 }
 
-/// A permission user as it is shown; its id is that of the user.
-fn shown(user: &User) -> Value {
-    let id = user.uuid.to_string();
-    json!({"id": id, "userId": id, "permissions": user.permissions})
+/// The permission user of an account that was given its permissions otherwise: its id is that of the user.
+fn of_account(account: &User) -> Value {
+    let id = account.uuid.to_string();
+    json!({"id": id, "userId": id, "permissions": account.permissions})
+}
+
+fn listed_in(body: &Value) -> Vec<String> {
+    let list = body.get("permissions").and_then(Value::as_array);
+    list.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+/// A permission user by its own id or by that of the user, which `indexField=userId` says.
+fn found(view: &mut View<'_>, id: &str, is_user: bool) -> Result<Option<Value>, FolioError> {
+    if !is_user && let Some(record) = view.get(&PERMISSION_USER, id)? {
+        return Ok(Some(record.json()?));
+    }
+    if let Some(record) = view.first(&PERMISSION_USER, Expr::Is("userId".into(), id.into()))? {
+        // An id of a user is no id of a permission user that has one of its own.
+        return if is_user { Ok(Some(record.json()?)) } else { Ok(None) };
+    }
+    let account = user::by_uuid(view, Uuid::parse_str(id).unwrap_or_default())?;
+    Ok(account.as_ref().map(of_account))
 }
 
 async fn list(call: Call) -> Answer {
     let page = Page::of(&call)?;
     let read = move |view: &mut View<'_>| -> Result<_, FolioError> {
-        let filter = cql::meaning(&page.cql.condition, &USER, &NAMES, &mut |_| Ok::<_, FolioError>(None))?;
-        let total = view.count(&USER, &filter)?;
-        let query = Query::filter(filter).window(page.offset, page.limit);
-        Ok((user::find(view, &query)?, total))
+        let names = Names::PLAIN;
+        let filter =
+            cql::meaning(&page.cql.condition, &PERMISSION_USER, &names, &mut |_| Ok::<_, FolioError>(None))?;
+        let mut total = view.count(&PERMISSION_USER, &filter)?;
+        let query = Query::filter(filter.clone()).window(page.offset, page.limit);
+        let mut found =
+            view.find(&PERMISSION_USER, &query)?.iter().map(Record::json).collect::<Result<Vec<_>, _>>()?;
+        // Behind them those whose accounts were made otherwise.
+        let names = Names { aliases: &[("id", "uuid"), ("userId", "uuid")], ..Names::PLAIN };
+        let of_accounts = cql::meaning(&page.cql.condition, &pinakes_accounts::USER, &names, &mut |_| {
+            Ok::<_, FolioError>(None)
+        })?;
+        let mut passed = total;
+        for account in user::find(view, &Query::filter(of_accounts))? {
+            let id = account.uuid.to_string();
+            if view.first(&PERMISSION_USER, Expr::Is("userId".into(), id.as_str().into()))?.is_some() {
+                continue;
+            }
+            total += 1;
+            if page.offset <= passed && (found.len() as u64) < page.limit {
+                found.push(of_account(&account));
+            }
+            passed += 1;
+        }
+        Ok((found, total))
     };
     let (found, total) = call.db().read(Weight::Scan, read).await?;
-    let list: Vec<Value> = found.iter().map(shown).collect();
-    Ok(json_answer(StatusCode::OK, &json!({"permissionUsers": list, "totalRecords": total})))
-}
-
-/// The account that a path names; `indexField` may say which id it is, they are the same.
-async fn account(call: &Call) -> Result<User, FolioError> {
-    let id = call.uuid_param("id")?;
-    let uuid = Uuid::parse_str(&id).unwrap_or_default();
-    let found = call.db().read(Weight::Point, move |view| user::by_uuid(view, uuid)).await?;
-    found.ok_or_else(|| FolioError::not_found(format!("No user with id: {id}")))
-}
-
-async fn by_id(call: Call) -> Answer {
-    let user = account(&call).await?;
-    Ok(json_answer(StatusCode::OK, &shown(&user)))
-}
-
-async fn names(call: Call) -> Answer {
-    let user = account(&call).await?;
-    let body = json!({"permissionNames": user.permissions, "totalRecords": user.permissions.len()});
+    let body = json!({
+        "permissionUsers": found, "totalRecords": total,
+        "resultInfo": {"totalRecords": total, "facets": [], "diagnostics": []},
+    });
     Ok(json_answer(StatusCode::OK, &body))
 }
 
-/// `{userId, permissions}`: a user who could not log in gets an account, without a password yet.
+/// The permission user that a path names.
+async fn named(call: &Call) -> Result<Value, FolioError> {
+    let id = call.uuid_param("id")?;
+    let is_user = call.query.get("indexField") == Some("userId");
+    let wanted = id.clone();
+    let body = call.db().read(Weight::Scan, move |view| found(view, &wanted, is_user)).await?;
+    body.ok_or_else(|| missing(&id))
+}
+
+fn missing(id: &str) -> FolioError {
+    FolioError::not_found(format!("No user with id: {id}"))
+}
+
+async fn by_id(call: Call) -> Answer {
+    Ok(json_answer(StatusCode::OK, &named(&call).await?))
+}
+
+/// `{"permissionNames"}`; with `expanded=true` those of the sets as well, with `full=true` as records.
+async fn names(call: Call) -> Answer {
+    let body = named(&call).await?;
+    let mut names = listed_in(&body);
+    if call.query.is_true("expanded") {
+        let granted = names.clone();
+        names = call.db().read(Weight::Scan, move |view| sets::expanded(view, &granted)).await?;
+    }
+    let n = names.len();
+    let list: Value = if call.query.is_true("full") {
+        call.db().read(Weight::Scan, move |view| catalogue::by_names(view, &names)).await?.into()
+    } else {
+        names.into()
+    };
+    Ok(json_answer(StatusCode::OK, &json!({"permissionNames": list, "totalRecords": n})))
+}
+
+/// `{id?, userId, permissions}`: a user who could not log in gets an account, without a password yet.
 async fn create(mut call: Call) -> Answer {
     let body = call.object().await?;
-    let id = required_text(&body, "userId")?.to_owned();
-    let uuid = Uuid::parse_str(&id)
-        .map_err(|_| FolioError::unprocessable(Fault::new("userId is no UUID").with("userId", &id)))?;
-    let list = listed(body.get("permissions"))?;
-    let now_ms = call.app.now_ms();
-    let write = move |txn: &mut Txn<'_>| -> Result<User, FolioError> {
-        if user::by_uuid(txn, uuid)?.is_none() {
-            let record = txn.get(&USERS.kind, &uuid.to_string())?.as_ref().map(Record::json).transpose()?;
-            let account = record.as_ref().and_then(|it| users::account_of(it, uuid, now_ms));
-            let fault = || Fault::new(format!("No user with a username has the id {uuid}"));
-            let account =
-                account.ok_or_else(|| FolioError::unprocessable(fault().with("userId", uuid.to_string())))?;
-            user::insert(txn, &account)?;
-        }
-        let account = user::by_uuid(txn, uuid)?.ok_or_else(|| FolioError::not_found(""))?;
-        let list = list.clone();
-        Ok(user::change(txn, &account.id, now_ms, |it| it.permissions = list)?)
+    let user_id = required_text(&body, "userId")?.to_owned();
+    let uuid = Uuid::parse_str(&user_id)
+        .map_err(|_| FolioError::unprocessable(Fault::new("userId is no UUID").with("userId", &user_id)))?;
+    let id = match body.get("id").and_then(Value::as_str) {
+        Some(id) => parse_uuid(id)
+            .ok_or_else(|| FolioError::unprocessable(Fault::new("id is no UUID").with("id", id)))?,
+        None => uuid.to_string(),
     };
-    let user = call.db().write(write).await?;
-    call.app.context.accounts().changed();
-    Ok(json_answer(StatusCode::CREATED, &shown(&user)))
-}
-
-fn listed(value: Option<&Value>) -> Result<Vec<String>, FolioError> {
-    match value {
-        None | Some(Value::Null) => Ok(Vec::new()),
-        Some(Value::Array(list)) if list.iter().all(Value::is_string) => {
-            Ok(list.iter().filter_map(Value::as_str).map(str::to_owned).collect())
+    let list = checked(body.get("permissions"))?;
+    let (now_ms, by) = (call.app.now_ms(), call.asker.user_id());
+    let write = move |txn: &mut Txn<'_>| -> Result<Value, FolioError> {
+        let user = uuid.to_string();
+        if txn.first(&PERMISSION_USER, Expr::Is("userId".into(), user.as_str().into()))?.is_some()
+            || txn.has(&PERMISSION_USER, &id)?
+        {
+            let fault = Fault::new(format!("permissions user for userId {user} already exists"));
+            return Err(FolioError::unprocessable(fault.with("userId", user)));
         }
-        Some(_) => Err(FolioError::bad_request("permissions must be a list of names")),
-    }
+        store(txn, &id, &user, list.clone(), None, now_ms, by.as_deref())
+    };
+    let stored = call.db().write(write).await?;
+    call.app.context.accounts().changed();
+    Ok(json_answer(StatusCode::CREATED, &stored))
 }
 
-async fn change(call: &Call, change: impl Fn(&mut Vec<String>) + Send + 'static) -> Result<User, FolioError> {
-    let user = account(call).await?;
-    let change = move |user: &mut User| change(&mut user.permissions);
-    Ok(call.app.context.accounts().change(call.db().tenant(), &user.id, change).await?)
+/// Stores what somebody was given, and what it comes to in the account.
+fn store(
+    txn: &mut Txn<'_>,
+    id: &str,
+    user_id: &str,
+    list: Vec<String>,
+    old: Option<&Value>,
+    now_ms: i64,
+    by: Option<&str>,
+) -> Result<Value, FolioError> {
+    let uuid = Uuid::parse_str(user_id).unwrap_or_default();
+    if user::by_uuid(txn, uuid)?.is_none() {
+        let record = txn.get(&USERS.kind, &uuid.to_string())?.as_ref().map(Record::json).transpose()?;
+        let account = record.as_ref().and_then(|it| users::account_of(it, uuid, now_ms));
+        let fault = || Fault::new(format!("No user with a username has the id {uuid}"));
+        let account =
+            account.ok_or_else(|| FolioError::unprocessable(fault().with("userId", uuid.to_string())))?;
+        user::insert(txn, &account)?;
+    }
+    let account = user::by_uuid(txn, uuid)?.ok_or_else(|| missing(user_id))?;
+    let whole = sets::expanded(txn, &list)?;
+    user::change(txn, &account.id, now_ms, |it| it.permissions = whole)?;
+    let now = dates::rmb(now_ms);
+    let mut metadata = Map::new();
+    let created = old.and_then(|it| it.get("metadata")).cloned().unwrap_or_default();
+    metadata.insert(
+        "createdDate".into(),
+        created.get("createdDate").cloned().unwrap_or_else(|| now.as_str().into()),
+    );
+    let creator =
+        created.get("createdByUserId").cloned().or_else(|| by.filter(|_| old.is_none()).map(Value::from));
+    metadata.extend(creator.map(|it| ("createdByUserId".to_owned(), it)));
+    metadata.insert("updatedDate".into(), now.into());
+    metadata.extend(by.map(|it| ("updatedByUserId".to_owned(), it.into())));
+    let body = json!({"id": id, "userId": user_id, "permissions": list, "metadata": metadata});
+    txn.put(&PERMISSION_USER, id, &body)?;
+    Ok(body)
+}
+
+fn checked(value: Option<&Value>) -> Result<Vec<String>, FolioError> {
+    let names = match value {
+        None | Some(Value::Null) => Vec::new(),
+        Some(Value::Array(list)) if list.iter().all(Value::is_string) => {
+            list.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+        }
+        Some(_) => return Err(FolioError::bad_request("permissions must be a list of names")),
+    };
+    let mut seen = BTreeSet::new();
+    Ok(names.into_iter().filter(|it| seen.insert(it.clone())).collect())
+}
+
+/// Changes what somebody was given.
+async fn changed(
+    call: &Call,
+    change: impl Fn(&mut Vec<String>) -> Result<(), FolioError> + Send + 'static,
+) -> Result<Value, FolioError> {
+    let id = call.uuid_param("id")?;
+    let is_user = call.query.get("indexField") == Some("userId");
+    let (now_ms, by) = (call.app.now_ms(), call.asker.user_id());
+    let write = move |txn: &mut Txn<'_>| -> Result<Value, FolioError> {
+        let old = found(txn, &id, is_user)?.ok_or_else(|| missing(&id))?;
+        let mut list = listed_in(&old);
+        change(&mut list)?;
+        let text = |name: &str| text_at(&old, name).unwrap_or_default().to_owned();
+        store(txn, &text("id"), &text("userId"), list, Some(&old), now_ms, by.as_deref())
+    };
+    let stored = call.db().write(write).await?;
+    call.app.context.accounts().changed();
+    Ok(stored)
 }
 
 async fn replace(mut call: Call) -> Answer {
     let body = call.object().await?;
-    let list = listed(body.get("permissions"))?;
-    let user = change(&call, move |it| it.clone_from(&list)).await?;
-    Ok(json_answer(StatusCode::OK, &shown(&user)))
+    let list = checked(body.get("permissions"))?;
+    let stored = changed(&call, move |it| {
+        it.clone_from(&list);
+        Ok(())
+    })
+    .await?;
+    Ok(json_answer(StatusCode::OK, &stored))
 }
 
+/// Takes everything away that somebody was given.
 async fn remove(call: Call) -> Answer {
-    change(&call, Vec::clear).await?;
+    let stored = changed(&call, |it| {
+        it.clear();
+        Ok(())
+    })
+    .await?;
+    let id = text_at(&stored, "id").unwrap_or_default().to_owned();
+    call.db().write(move |txn: &mut Txn<'_>| txn.delete(&PERMISSION_USER, &id).map(drop)).await?;
     Ok(answer::empty(StatusCode::NO_CONTENT))
 }
 
@@ -135,10 +272,13 @@ async fn add(mut call: Call) -> Answer {
     let body = call.object().await?;
     let name = required_text(&body, "permissionName")?.to_owned();
     let added = name.clone();
-    change(&call, move |list| {
-        if !list.contains(&added) {
-            list.push(added.clone());
+    changed(&call, move |list| {
+        if list.contains(&added) {
+            let fault = Fault::new(format!("Permission {added} is already assigned"));
+            return Err(FolioError::unprocessable(fault.with("permissionName", added.as_str())));
         }
+        list.push(added.clone());
+        Ok(())
     })
     .await?;
     Ok(json_answer(StatusCode::OK, &json!({"permissionName": name})))
@@ -146,45 +286,10 @@ async fn add(mut call: Call) -> Answer {
 
 async fn take_away(call: Call) -> Answer {
     let name = call.param("name").to_owned();
-    change(&call, move |list| list.retain(|it| *it != name)).await?;
-    Ok(answer::empty(StatusCode::NO_CONTENT))
-}
-
-/// Every permission that a route asks for, each once.
-static PERMISSIONS: LazyLock<Vec<Value>> = LazyLock::new(|| {
-    let mut names: Vec<String> = routes::table()
-        .into_iter()
-        .filter_map(|route| match route.access {
-            Access::Permission(name) => Some(name.into_owned()),
-            Access::Supertenant(name) => Some(name.to_owned()),
-            Access::Anybody | Access::User => None,
-        })
-        .collect();
-    names.sort_unstable();
-    names.dedup();
-    let shown = |name: &String| {
-        json!({
-            "id": Uuid::from_u128(fnv(name)).to_string(), "permissionName": name, "displayName": name,
-            "subPermissions": [], "childOf": [], "grantedTo": [], "mutable": false, "visible": true, "dummy": false,
-        })
-    };
-    names.iter().map(shown).collect()
-});
-
-/// An id that follows from the name (FNV-1a, 128 bits).
-fn fnv(text: &str) -> u128 {
-    text.bytes().fold(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d, |hash, byte| {
-        (hash ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b)
+    changed(&call, move |list| {
+        list.retain(|it| *it != name);
+        Ok(())
     })
-}
-
-async fn all(call: Call) -> Answer {
-    let cql = parsed(&call.app.settings, call.query.get("query").unwrap_or_default())?;
-    let filter =
-        cql::meaning(&cql.condition, &PERMISSION, &Names::PLAIN, &mut |_| Ok::<_, FolioError>(None))?;
-    let fitting: Vec<&Value> = PERMISSIONS.iter().filter(|it| matches(&filter, it)).collect();
-    let (offset, limit) = (call.query.number("offset", 0)?, call.query.number("limit", 10)?);
-    let bound = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
-    let page: Vec<&Value> = fitting.iter().skip(bound(offset)).take(bound(limit)).copied().collect();
-    Ok(json_answer(StatusCode::OK, &json!({"permissions": page, "totalRecords": fitting.len()})))
+    .await?;
+    Ok(answer::empty(StatusCode::NO_CONTENT))
 }

@@ -2,7 +2,7 @@
 
 use pinakes_store::{Column, Index, Kind, Type};
 
-use crate::collection::{Collection, Kinds, Reference, Schema, Unique};
+use crate::collection::{Collection, Kinds, Reference, Schema, Unique, UnlessAsked};
 use crate::cql::Names;
 
 /// `/service-points`.
@@ -80,6 +80,7 @@ pub static LOCATIONS: Collection = Collection {
             Column::one("campusId", Type::Text),
             Column::one("libraryId", Type::Text),
             Column::one("primaryServicePoint", Type::Text),
+            Column::one("isShadow", Type::Boolean),
             Column::many("servicePointIds", Type::Text),
         ],
         indexes: &[Index::unique(&["name"]), Index::unique(&["code"]), Index::on(&["libraryId"])],
@@ -100,23 +101,28 @@ pub static LOCATIONS: Collection = Collection {
         ..Schema::OPEN
     },
     unique: &[Unique { column: "name", message: "" }, Unique { column: "code", message: "" }],
+    unless_asked: UNLESS_SHADOWS_ARE_ASKED_FOR,
     references: &[
         Reference { path: "institutionId", to: || &INSTITUTIONS },
         Reference { path: "campusId", to: || &CAMPUSES },
         Reference { path: "libraryId", to: || &LIBRARIES },
-        Reference { path: "primaryServicePoint", to: || &SERVICE_POINTS },
-        Reference { path: "servicePointIds", to: || &SERVICE_POINTS },
+        // Service points may come after their locations, and often do.
     ],
     names: Names { whole: &["code"], ..Names::PLAIN },
     reference_data: include_str!("../reference/locations.json"),
     ..Collection::named("/locations", "locations", "location")
 };
 
+/// Shadows stand for places of other libraries in a lending network; lists leave them out unless they are asked for.
+const UNLESS_SHADOWS_ARE_ASKED_FOR: Option<UnlessAsked> =
+    Some(UnlessAsked { parameters: &["includeShadowLocations", "includeShadow"], hidden: "isShadow" });
+
 const UNIT_COLUMNS: &[Column] = &[
     Column::one("name", Type::Folded),
     Column::one("code", Type::Folded),
     Column::one("institutionId", Type::Text),
     Column::one("campusId", Type::Text),
+    Column::one("isShadow", Type::Boolean),
 ];
 const UNIT_INDEXES: &[Index] = &[Index::unique(&["name"]), Index::on(&["code"])];
 
@@ -126,6 +132,7 @@ const fn unit(path: &'static str, list: &'static str, kind: &'static str, table:
         kind: Kind { id_path: Some("id"), columns: UNIT_COLUMNS, indexes: UNIT_INDEXES, ..Kind::named(kind) },
         table,
         unique: &[Unique { column: "name", message: "" }],
+        unless_asked: UNLESS_SHADOWS_ARE_ASKED_FOR,
         ..Collection::named(path, list, kind)
     }
 }

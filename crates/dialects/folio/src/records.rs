@@ -1,15 +1,13 @@
-//! What else a tenant keeps as plain records: settings, tags, notes, custom fields (sections 11 and 13 of the
+//! What else a tenant keeps as plain records: settings, tags, custom fields (sections 11 and 13 of the
 //! contract).
 
 use http::StatusCode;
 use pinakes_http::answer;
-use pinakes_store::{
-    Arity, Column, Expr, Index, Kind, Query, Record, Txn, Type, Value as StoreValue, View, Weight,
-};
+use pinakes_store::{Column, Expr, Index, Kind, Record, Txn, Type, Value as StoreValue, View, Weight};
 use serde_json::{Value, json};
 
 use crate::app::{Call, json_answer};
-use crate::collection::{self, Collection, Kinds, Metadata, Page, Reference, Schema, Unique};
+use crate::collection::{self, Collection, Kinds, Manner, Metadata, Page, Schema, Unique};
 use crate::cql::Names;
 use crate::error::{Answer, FolioError};
 use crate::json::text_at;
@@ -73,50 +71,11 @@ pub static TAGS: Collection = Collection {
     },
     schema: Schema { required: &["label"], types: &[("label", Kinds::Text)], ..Schema::OPEN },
     unique: &[Unique { column: "label", message: "Tag with this label already exists" }],
-    names: Names { whole: &["label"], ..Names::PLAIN },
+    reference_data: include_str!("../reference/tags.json"),
+    names: Names { whole: &["label"], fields: &["description"], ..Names::PLAIN },
+    missing: Some(("Tag", "TagNotFoundException")),
+    manner: Manner::Spring,
     ..Collection::named("/tags", "tags", "tags")
-};
-
-/// `/note-types`.
-pub static NOTE_TYPES: Collection = Collection {
-    permission: "note.types",
-    kind: Kind {
-        id_path: Some("id"),
-        columns: &[Column::one("name", Type::Folded)],
-        indexes: &[Index::unique(&["name"])],
-        ..Kind::named("folio_note_type")
-    },
-    schema: Schema { required: &["name"], types: &[("name", Kinds::Text)], ..Schema::OPEN },
-    unique: &[Unique { column: "name", message: "Note type with this name already exists" }],
-    ..Collection::named("/note-types", "noteTypes", "note_type")
-};
-
-/// `/notes`.
-pub static NOTES: Collection = Collection {
-    permission: "notes",
-    kind: Kind {
-        id_path: Some("id"),
-        columns: &[
-            Column::one("title", Type::Folded),
-            Column::one("domain", Type::Folded),
-            Column::one("typeId", Type::Text),
-            Column { name: "linkIds", path: "links.id", ty: Type::Text, arity: Arity::Many },
-        ],
-        indexes: &[Index::on(&["typeId"])],
-        ..Kind::named("folio_note")
-    },
-    schema: Schema {
-        required: &["typeId", "title", "domain", "links"],
-        types: &[
-            ("typeId", Kinds::Uuid),
-            ("title", Kinds::Text),
-            ("domain", Kinds::Text),
-            ("links", Kinds::List),
-        ],
-        ..Schema::OPEN
-    },
-    references: &[Reference { path: "typeId", to: || &NOTE_TYPES }],
-    ..Collection::named("/notes", "notes", "note")
 };
 
 /// `/custom-fields`.
@@ -206,11 +165,6 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         })
         .get("/locale", Access::to("mod-settings.locale.item.get"), locale)
         .put("/locale", Access::to("mod-settings.locale.item.put"), change_locale)
-        .get(
-            "/note-links/domain/{domain}/type/{type}/id/{id}",
-            Access::to("note.links.collection.get"),
-            notes_of,
-        )
         .get("/email", Access::to("email.message.collection.get"), messages)
 }
 
@@ -259,26 +213,4 @@ async fn change_locale(mut call: Call) -> Answer {
     };
     call.db().write(write).await?;
     Ok(answer::empty(StatusCode::NO_CONTENT))
-}
-
-/// The notes that are linked with a record: those of `links` with its id and type.
-async fn notes_of(call: Call) -> Answer {
-    let (domain, ty, id) = (call.param("domain"), call.param("type"), call.param("id"));
-    let text = |text: &str| StoreValue::Text(text.to_owned());
-    let link = Expr::And(vec![Expr::Is("id".into(), text(id)), Expr::Is("type".into(), text(ty))]);
-    let filter = Expr::Is("links.id".into(), text(id))
-        .and(Expr::Is("domain".into(), StoreValue::Folded(domain.to_owned())))
-        .and(Expr::Element("links".into(), Box::new(link)));
-    let filter = match call.query.get("status") {
-        Some(status) if status.eq_ignore_ascii_case("unassigned") => Expr::Nothing,
-        _ => filter,
-    };
-    let (offset, limit) = (call.query.number("offset", 0)?, call.query.number("limit", 10)?);
-    let read = move |view: &mut View<'_>| -> Result<Value, FolioError> {
-        let found = view.find(&NOTES.kind, &Query::filter(filter.clone()).window(offset, limit))?;
-        let notes = found.iter().map(Record::json).collect::<Result<Vec<Value>, _>>()?;
-        let total = view.count(&NOTES.kind, &filter)?;
-        Ok(json!({"notes": notes, "totalRecords": total}))
-    };
-    Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
 }

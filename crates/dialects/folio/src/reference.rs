@@ -1,5 +1,5 @@
 //! The data that is there in a new tenant (section 14 of the contract): `reference/*.json`, one file for each
-//! collection, FOLIO's ids where they are known.
+//! collection, FOLIO's own records with their ids (see `reference/README.md`).
 //!
 //! It is loaded when a tenant is made here, otherwise with the first request of a tenant to this dialect, so that
 //! tenants that never speak it carry nothing of it. What was loaded is noted by collection: what a site deletes does
@@ -12,13 +12,22 @@ use serde_json::{Map, Value, json};
 use crate::collection::{self, Collection, Writer};
 use crate::error::FolioError;
 use crate::modules;
+use crate::settings::Settings;
 use crate::tenants::META;
 
 /// Id of the record that notes what was loaded.
 const NOTE: &str = "reference";
 
-fn with_data() -> impl Iterator<Item = &'static Collection> {
-    modules::COLLECTIONS.iter().copied().filter(|it| !it.reference_data.is_empty())
+/// Sample data of FOLIO's: no part of a new tenant unless `folio.sample_locations` says so.
+const SAMPLES: [&str; 4] = ["folio_institution", "folio_campus", "folio_library", "folio_location"];
+
+fn with_data(settings: &Settings) -> impl Iterator<Item = &'static Collection> {
+    let with_samples = settings.sample_locations;
+    modules::COLLECTIONS
+        .iter()
+        .copied()
+        .filter(|it| !it.reference_data.is_empty())
+        .filter(move |it| with_samples || !SAMPLES.contains(&it.kind.name))
 }
 
 fn loaded(view: &mut View<'_>) -> Result<Map<String, Value>, StoreError> {
@@ -27,16 +36,17 @@ fn loaded(view: &mut View<'_>) -> Result<Map<String, Value>, StoreError> {
 }
 
 /// Whether the tenant has all of it.
-pub fn is_loaded(view: &mut View<'_>) -> Result<bool, FolioError> {
+pub fn is_loaded(view: &mut View<'_>, settings: &Settings) -> Result<bool, FolioError> {
     let loaded = loaded(view)?;
-    Ok(with_data().all(|it| loaded.contains_key(it.kind.name)))
+    Ok(with_data(settings).all(|it| loaded.contains_key(it.kind.name)))
 }
 
 /// Loads what was not loaded yet.
-pub fn load(txn: &mut Txn<'_>, now_ms: i64) -> Result<(), FolioError> {
+pub fn load(txn: &mut Txn<'_>, settings: &Settings, now_ms: i64) -> Result<(), FolioError> {
     let mut loaded = loaded(txn)?;
     let writer = Writer::new(now_ms, None, Entropy::System);
-    for collection in with_data().filter(|it| !loaded.contains_key(it.kind.name)).collect::<Vec<_>>() {
+    for collection in with_data(settings).filter(|it| !loaded.contains_key(it.kind.name)).collect::<Vec<_>>()
+    {
         let damaged =
             |reason: String| StoreError::Damaged(format!("reference data of {}: {reason}", collection.path));
         let records: Vec<Map<String, Value>> =

@@ -8,6 +8,7 @@ use axum::extract::rejection::RawPathParamsRejection;
 use axum::extract::{RawPathParams, Request, State};
 use axum::response::IntoResponse as _;
 use axum::routing::MethodFilter;
+use http::header::{LOCATION, SET_COOKIE};
 use http::{HeaderMap, Method, StatusCode, Uri};
 use pinakes_http::entrance::TENANT_HEADER;
 use pinakes_http::{Context, Cors, DoubleSlashes, Entrance, FinalSlash, Mount, PathRules, TokenPlace};
@@ -86,6 +87,7 @@ impl Routes {
         H: Fn(Call) -> F + Clone + Send + Sync + 'static,
         F: Future<Output = Answer> + Send + 'static,
     {
+        let access = access.as_folio_names_it(&method, path);
         let asked = Arc::new(access.clone());
         let serve = move |State(app): State<Folio>, params: Params, request: Request| {
             let params = params.map(|it| {
@@ -103,7 +105,11 @@ impl Routes {
                     Ok(call) => handler(call).await,
                     Err(refused) => Err(refused),
                 };
-                answered.unwrap_or_else(FolioError::into_response)
+                let response = answered.unwrap_or_else(FolioError::into_response);
+                if response.headers().contains_key(LOCATION) || response.headers().contains_key(SET_COOKIE) {
+                    pinakes_http::etag::spell_headers();
+                }
+                response
             }
         };
         // The methods of this dialect are all among those that axum knows.
@@ -145,6 +151,10 @@ fn all() -> Routes {
         .with(search::routes)
         .with(crate::browse::routes)
         .with(oai::routes)
+        .with(crate::notes::routes)
+        .with(crate::quick_marc::routes)
+        .with(crate::user_settings::routes)
+        .with(crate::profile_pictures::routes)
         .with(records::routes);
     modules::COLLECTIONS.iter().copied().filter(|it| it.is_served).fold(routes, Routes::collection)
 }
@@ -186,6 +196,7 @@ const ENTRANCE: Entrance = Entrance {
 
 /// The dialect as the shell serves it.
 pub fn mount(context: Context, settings: Settings) -> Mount {
+    let origins = settings.cors_origins.clone();
     let app = Folio::new(context, settings);
     let Routes { router, table } = all();
     let bases = base_paths(&table);
@@ -197,7 +208,7 @@ pub fn mount(context: Context, settings: Settings) -> Mount {
             .double_slashes(DoubleSlashes::Collapse)
             .final_slash(FinalSlash::Drop),
         openapi: Value::Null,
-        cors: Cors::AnyoneWithCookies,
+        cors: Cors::Listed(origins),
         refuse: |refusal| render(&refusal),
         ..Mount::new("folio", &bases, router)
     }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::app::{Call, json_answer};
 use crate::authorities::{AUTHORITIES, headings};
-use crate::collection::{Collection, Page, parsed};
+use crate::collection::{Collection, Page, condition_of, parsed};
 use crate::cql::{self, Names};
 use crate::error::{Answer, FolioError};
 use crate::inventory::holdings::HOLDINGS;
@@ -48,6 +48,7 @@ const ROW_NAMES: Names = Names {
     elements: &[("identifiers", "value"), ("notes", "note")],
     whole: &["naturalId", "authRefType", "headingType", "source"],
     anywhere: &["headingRef", "naturalId", "identifiers"],
+    fields: &[],
 };
 
 /// Stands for the rows of authorities, which are no records.
@@ -125,9 +126,7 @@ fn filter_of(
     names: &Names,
     page: &Page,
 ) -> Result<Query, FolioError> {
-    let foreign = collection.hooks.foreign;
-    let filter =
-        cql::meaning(&page.cql.condition, &collection.kind, names, &mut |clause| foreign(view, clause))?;
+    let filter = condition_of(view, collection, names, &page.cql.condition)?;
     let order = cql::order(&page.cql, names);
     Ok(Query { filter, order, skip: page.offset, limit: Some(page.limit), after: None })
 }
@@ -208,6 +207,12 @@ async fn authorities(call: Call) -> Answer {
             sort(&mut rows, &order);
             let bound = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
             rows = rows.into_iter().skip(bound(page.offset)).take(bound(page.limit)).collect();
+        }
+        for row in &mut rows {
+            if row["authRefType"] == "Authorized" {
+                let id = row["id"].as_str().unwrap_or_default().to_owned();
+                row["numberOfTitles"] = crate::links::n_links(view, &id)?.into();
+            }
         }
         Ok(json!({"totalRecords": total, "authorities": rows}))
     };

@@ -26,6 +26,8 @@ pub struct Settings {
     pub cql_depth: usize,
     /// Most conditions in a CQL query (1,000). Beyond: 400.
     pub cql_clauses: usize,
+    /// Most words in the terms of a CQL query (1,000). Beyond: 400.
+    pub cql_words: usize,
     /// Records in one request of a batch endpoint (20,000). Beyond: 413.
     pub batch_records: usize,
     /// Jobs of one tenant's imports that take turns (4); more wait until one of these has ended.
@@ -40,6 +42,9 @@ pub struct Settings {
     pub import_child_records: u64,
     /// Records in a row that cannot be read after which an import gives its file up (1,000).
     pub import_unreadable_records: u64,
+    /// How long an import that gets its records by requests waits for the next ones, in seconds (an hour): then it ends, and
+    /// announced records that never came have failed.
+    pub import_silence_s: i64,
     /// Whether authorities are mapped in FOLIO's extended mode (false): subdivisions joined by `--`; broader and narrower
     /// terms, earlier and later headings from 5xx $w.
     pub authority_extended: bool,
@@ -49,6 +54,11 @@ pub struct Settings {
     pub import_file_keep_s: i64,
     /// Records of one answer to a harvester (100).
     pub oai_page_records: u64,
+    /// Origins (`https://folio.example.org`) whose pages may send the cookies of a login along. Pages of others read what
+    /// needs a header of their own making alone.
+    pub cors_origins: Vec<String>,
+    /// Whether a new tenant gets FOLIO's sample institution with its campuses, libraries and locations (false).
+    pub sample_locations: bool,
     /// Whom harvesters write to. Empty: `noreply` at the server's host.
     pub oai_admin_email: String,
 }
@@ -67,16 +77,20 @@ impl Default for Settings {
             cql_bytes: 64 << 10,
             cql_depth: 32,
             cql_clauses: 1_000,
+            cql_words: 1_000,
             batch_records: 20_000,
             import_jobs: 4,
             import_hold_ms: 40,
             import_hold_beside_ms: 3,
             import_child_records: 1_000,
             import_unreadable_records: 1_000,
+            import_silence_s: 3_600,
             authority_extended: false,
             upload_keep_s: 604_800,
             import_file_keep_s: 2_592_000,
             oai_page_records: 100,
+            cors_origins: Vec::new(),
+            sample_locations: false,
             oai_admin_email: String::new(),
         }
     }

@@ -170,6 +170,40 @@ pub(crate) fn mark_deleted(txn: &mut Txn<'_>, id: &str, now_ms: i64) -> Result<b
     rewrite(txn, &body).map(|()| true)
 }
 
+/// Takes over whether an instance is deleted and suppressed; field 005 says when. A record that says so already stays as
+/// it is.
+pub(crate) fn follow_instance(
+    txn: &mut Txn<'_>,
+    instance: &str,
+    is_deleted: bool,
+    is_suppressed: bool,
+    now_ms: i64,
+) -> Result<(), FolioError> {
+    let Some(mut body) = resolve(txn, instance, "INSTANCE", None)? else { return Ok(()) };
+    let was_deleted = body.get("deleted") == Some(&Value::Bool(true));
+    let was_suppressed = body.pointer("/additionalInfo/suppressDiscovery") == Some(&Value::Bool(true));
+    if was_deleted == is_deleted && was_suppressed == is_suppressed {
+        return Ok(());
+    }
+    set(&mut body, "additionalInfo", json!({"suppressDiscovery": is_suppressed}));
+    if was_deleted != is_deleted {
+        let (state, status) = if is_deleted { ("DELETED", 'd') } else { ("ACTUAL", 'c') };
+        set(&mut body, "state", state.into());
+        set(&mut body, "deleted", is_deleted.into());
+        set(&mut body, "leaderRecordStatus", status.to_string().into());
+        set_leader_status(&mut body, status);
+        let fields = body.pointer_mut("/parsedRecord/content/fields").and_then(Value::as_array_mut);
+        for field in fields.into_iter().flatten() {
+            if field.get("005").is_some() {
+                field["005"] = dates::marc_005(now_ms).into();
+            }
+        }
+    }
+    touch(&mut body, now_ms);
+    rewrite(txn, &body)?;
+    Ok(())
+}
+
 /// Undoes [`mark_deleted`].
 pub(crate) fn mark_undeleted(txn: &mut Txn<'_>, id: &str, now_ms: i64) -> Result<bool, StoreError> {
     let Some(mut body) = get(txn, id)? else { return Ok(false) };

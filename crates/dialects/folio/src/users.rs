@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use crate::app::{Call, json_answer};
 use crate::collection::{Collection, Hooks, Kinds, Reference, Schema, Unique, Writer};
-use crate::cql::Names;
+use crate::cql::{ANYWHERE, Names};
 use crate::error::{Answer, Fault, FolioError};
 use crate::json::text_at;
 use crate::permissions::{self, Access};
@@ -33,6 +33,10 @@ pub static USERS: Collection = Collection {
             Column::one("active", Type::Boolean),
             Column::at("lastName", "personal.lastName", Type::Folded),
             Column::at("firstName", "personal.firstName", Type::Folded),
+            Column::at("preferredFirstName", "personal.preferredFirstName", Type::Folded),
+            Column::at("middleName", "personal.middleName", Type::Folded),
+            Column::at("email", "personal.email", Type::Folded),
+            Column::one("type", Type::Folded),
         ],
         indexes: &[
             Index::unique(&["username"]),
@@ -68,9 +72,38 @@ pub static USERS: Collection = Collection {
         Reference { path: "departments", to: || &DEPARTMENTS },
     ],
     names: Names {
+        aliases: &[("keywords", ANYWHERE)],
+        elements: &[("personal.addresses", "addressLine1")],
         whole: &["username", "barcode", "externalSystemId"],
-        anywhere: &["username", "barcode", "personal.lastName", "personal.firstName", "personal.email"],
-        ..Names::PLAIN
+        anywhere: &[
+            "username",
+            "barcode",
+            "externalSystemId",
+            "personal.lastName",
+            "personal.firstName",
+            "personal.preferredFirstName",
+            "personal.middleName",
+            "personal.email",
+        ],
+        fields: &[
+            "type",
+            "enrollmentDate",
+            "expirationDate",
+            "createdDate",
+            "updatedDate",
+            "preferredEmailCommunication",
+            "personal.phone",
+            "personal.mobilePhone",
+            "personal.dateOfBirth",
+            "personal.addresses.addressTypeId",
+            "personal.addresses.city",
+            "personal.addresses.region",
+            "personal.addresses.countryId",
+            "personal.addresses.postalCode",
+            "personal.preferredContactTypeId",
+            "personal.profilePictureLink",
+            "personal.pronouns",
+        ],
     },
     hooks: Hooks { prepare: check_name, stored: follow, deleting: remove_account, ..Hooks::NONE },
     ..Collection::named("/users", "users", "users")

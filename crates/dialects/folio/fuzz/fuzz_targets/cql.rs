@@ -8,7 +8,7 @@ use serde_json::Value;
 
 libfuzzer_sys::fuzz_target!(|input: (&str, &str)| {
     let (text, document) = input;
-    let bounds = Bounds { length_bytes: 4096, depth: 32, clauses: 100 };
+    let bounds = Bounds { length_bytes: 4096, depth: 32, clauses: 100, words: 200 };
     let Ok(query) = cql::parse(text, bounds) else { return };
     let _ = cql::order(&query, &Names::PLAIN);
     let condition = cql::meaning::<CqlError>(&query.condition, &INSTANCES.kind, &Names::PLAIN, &mut |_| Ok(None));

@@ -48,6 +48,7 @@ pub(crate) static FEE_FINE_ACTIONS: Collection = Collection {
 /// `/feefines`: the kinds of fees.
 pub(crate) static FEE_FINES: Collection = Collection {
     schema: Schema { required: &["feeFineType"], ..Schema::OPEN },
+    reference_data: include_str!("../../reference/fee-fine-types.json"),
     names: Names { whole: &["feeFineType"], ..Names::PLAIN },
     ..plain("/feefines", "feefines", "feefines", "folio_fee_fine", "feefines")
 };

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use super::{Collection, Lock, Missing, Page, Writer, answer_list, insert, parsed, put};
 use crate::app::Call;
+use crate::coerce;
 use crate::error::{Answer, Fault, FolioError, Shape};
 use crate::inventory::hrids;
 use crate::permissions::Access;
@@ -50,8 +51,9 @@ async fn records(
         let body = call.take_body();
         body::receive(&call.headers, body, limits.stream_body_bytes, &limits).await?
     };
-    let whole: Value = stages::timed(Stage::Parse, || body::parse_json(&bytes, &limits))
+    let mut whole: Value = stages::timed(Stage::Parse, || body::parse_json(&bytes, &limits))
         .map_err(|fault| FolioError::bad_request(format!("Json content error: {fault}")))?;
+    coerce::texts(&mut whole);
     let list = match whole {
         Value::Object(mut map) => map.get_mut(collection.list).map(Value::take),
         _ => None,

@@ -192,8 +192,7 @@ pub(super) fn refuse_used(
                 continue;
             }
             return Err(FolioError::bad_request(format!(
-                "update or delete on table \"{}\" violates foreign key constraint on table \"{1}\": \
-                 Key (id)=({id}) is still referenced from table \"{1}\".",
+                "Cannot delete {}.id = {id} because id is still referenced from table {}.",
                 collection.table, other.table
             )));
         }

@@ -8,12 +8,15 @@ use http::{HeaderValue, StatusCode};
 use pinakes_http::answer::{self, JoinedBodies};
 use pinakes_http::{Gone, Sink};
 use pinakes_store::{Expr, Order, Query, Record, StoreError, View, Weight};
+use serde_json::Value;
 use std::borrow::Cow;
 
-use super::{Collection, Lock, Missing, Writer, delete, insert, put};
+use super::manner::in_manner;
+use super::{Collection, Lock, Missing, Shown, Writer, delete, insert, put};
 use crate::app::Call;
-use crate::cql::{self, Bounds, Cql};
+use crate::cql::{self, Bounds, Cql, Names, Node};
 use crate::error::{Answer, FolioError};
+use crate::json;
 use crate::permissions::Access;
 use crate::routes::Routes;
 use crate::settings::Settings;
@@ -22,6 +25,8 @@ use crate::settings::Settings;
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 /// Records of a list that are collected before they are sent; longer lists are streamed.
 const INLINE_RECORDS: u64 = 1_000;
+/// Records that are looked at again at once before they are removed.
+const REMOVED_RECORDS: usize = 500;
 /// Records of a list when no limit is given.
 const DEFAULT_LIMIT: u64 = 10;
 
@@ -31,16 +36,33 @@ pub fn routes(routes: Routes, collection: &'static Collection) -> Routes {
     let item = format!("{path}/{{id}}");
     let to = |end: &str| Access::Permission(Cow::Owned(format!("{}.{end}", collection.permission)));
     routes
-        .get(path, to("collection.get"), move |call| list(call, collection))
-        .post(path, to("item.post"), move |call| create(call, collection))
-        .delete(path, to("collection.delete"), move |call| remove_by_query(call, collection))
-        .get(&item, to("item.get"), move |call| by_id(call, collection))
-        .put(&item, to("item.put"), move |call| replace(call, collection))
-        .delete(&item, to("item.delete"), move |call| remove(call, collection))
+        .get(path, to("collection.get"), move |call| {
+            in_manner(call, collection, false, move |call| list(call, collection))
+        })
+        .post(path, to("item.post"), move |call| {
+            in_manner(call, collection, true, move |call| create(call, collection))
+        })
+        .delete(path, to("collection.delete"), move |call| {
+            in_manner(call, collection, false, move |call| remove_by_query(call, collection))
+        })
+        .get(&item, to("item.get"), move |call| {
+            in_manner(call, collection, false, move |call| by_id(call, collection))
+        })
+        .put(&item, to("item.put"), move |call| {
+            in_manner(call, collection, true, move |call| replace(call, collection))
+        })
+        .delete(&item, to("item.delete"), move |call| {
+            in_manner(call, collection, false, move |call| remove(call, collection))
+        })
 }
 
 async fn list(call: Call, collection: &'static Collection) -> Answer {
-    let page = Page::of(&call)?;
+    let mut page = Page::of(&call)?;
+    if let Some(rule) = collection.unless_asked
+        && !rule.parameters.iter().any(|it| call.query.is_true(it))
+    {
+        page.cql.leave_out(rule.hidden);
+    }
     answer_list(&call, collection, page).await
 }
 
@@ -68,8 +90,10 @@ impl Page {
 
 /// A query read within the site's bounds. Errors: 400 in plain text.
 pub fn parsed(settings: &Settings, text: &str) -> Result<Cql, FolioError> {
-    let Settings { cql_bytes: length_bytes, cql_depth: depth, cql_clauses: clauses, .. } = *settings;
-    Ok(cql::parse(text, Bounds { length_bytes, depth, clauses })?)
+    let Settings {
+        cql_bytes: length_bytes, cql_depth: depth, cql_clauses: clauses, cql_words: words, ..
+    } = *settings;
+    Ok(cql::parse(text, Bounds { length_bytes, depth, clauses, words })?)
 }
 
 impl From<cql::CqlError> for FolioError {
@@ -84,11 +108,53 @@ pub fn expr_of(
     collection: &'static Collection,
     cql: &Cql,
 ) -> Result<(Expr, Vec<Order>), FolioError> {
-    let foreign = collection.hooks.foreign;
-    let expr = cql::meaning(&cql.condition, &collection.kind, &collection.names, &mut |clause| {
-        foreign(view, clause)
-    })?;
+    let expr = condition_of(view, collection, &collection.names, &cql.condition)?;
     Ok((expr, cql::order(cql, &collection.names)))
+}
+
+/// What a condition on a collection means, with names of the caller's own.
+///
+/// Errors: 400 for a field that the records do not have; what else cannot be understood.
+pub fn condition_of(
+    view: &mut View<'_>,
+    collection: &'static Collection,
+    names: &Names,
+    condition: &Node,
+) -> Result<Expr, FolioError> {
+    let foreign = collection.hooks.foreign;
+    cql::meaning(condition, &collection.kind, names, &mut |clause| match foreign(view, clause)? {
+        Some(expr) => Ok(Some(expr)),
+        None => check_index(view, collection, names, &clause.index).map(|()| None),
+    })
+}
+
+/// Refuses the name of a field that the records of a collection do not have: a list that is empty because of a slip of
+/// the pen would be taken for an answer.
+///
+/// Known is what the collection declares; where that is not all, what a record has.
+fn check_index(
+    view: &mut View<'_>,
+    collection: &'static Collection,
+    names: &Names,
+    index: &str,
+) -> Result<(), FolioError> {
+    let unknown = || {
+        let message = format!("CQLParseException: {} have no field {index:?} to search in", collection.list);
+        FolioError::bad_request(message)
+    };
+    if index.eq_ignore_ascii_case("cql.serverChoice") || index.eq_ignore_ascii_case("keyword") {
+        return if names.anywhere.is_empty() { Err(unknown()) } else { Ok(()) };
+    }
+    if index.starts_with("cql.") || collection.declares(names, index) {
+        return Ok(());
+    }
+    let path = pinakes_store::Path::from(names.path(index));
+    if view.first(&collection.kind, Expr::Exists(path))?.is_some() {
+        return Ok(());
+    }
+    // Of no records at all nothing can be said, but where every property is declared.
+    let is_whole = !collection.schema.known.is_empty() || !names.fields.is_empty();
+    if is_whole || view.first(&collection.kind, Expr::All)?.is_some() { Err(unknown()) } else { Ok(()) }
 }
 
 /// The records of a page and how many there are in all.
@@ -121,6 +187,16 @@ fn total(
 /// The answer to a list request.
 pub async fn answer_list(call: &Call, collection: &'static Collection, page: Page) -> Answer {
     let head = format!("{{\"{}\" : [", collection.list);
+    if let Some(shown) = collection.hooks.shown {
+        let read = move |view: &mut View<'_>| -> Result<_, FolioError> {
+            let (records, total) = page_of(view, collection, &page)?;
+            Ok((completed(view, shown, &records)?, total))
+        };
+        let (bodies, total) = call.db().read(Weight::Scan, read).await?;
+        let bodies = bodies.iter().map(json::bytes).collect();
+        let body = JoinedBodies::new(head, bodies, tail(total)).into_body();
+        return Ok(answer::with_body(StatusCode::OK, JSON, body));
+    }
     if INLINE_RECORDS < page.limit {
         return streamed(call, collection, page, head).await;
     }
@@ -128,6 +204,13 @@ pub async fn answer_list(call: &Call, collection: &'static Collection, page: Pag
     let (records, total) = call.db().read(Weight::Scan, read).await?;
     let bodies = records.into_iter().map(|it| it.body).collect();
     Ok(answer::with_body(StatusCode::OK, JSON, JoinedBodies::new(head, bodies, tail(total)).into_body()))
+}
+
+/// Records as they are shown.
+fn completed(view: &mut View<'_>, shown: Shown, records: &[Record]) -> Result<Vec<Value>, FolioError> {
+    let mut bodies = records.iter().map(Record::json).collect::<Result<Vec<_>, _>>()?;
+    shown(view, &mut bodies)?;
+    Ok(bodies)
 }
 
 fn tail(total: u64) -> String {
@@ -165,6 +248,14 @@ async fn streamed(call: &Call, collection: &'static Collection, page: Page, head
 pub async fn by_id(call: Call, collection: &'static Collection) -> Answer {
     let id = call.uuid_param("id")?;
     let wanted = id.clone();
+    if let Some(shown) = collection.hooks.shown {
+        let read = move |view: &mut View<'_>| -> Result<_, FolioError> {
+            let Some(record) = view.get(&collection.kind, &wanted)? else { return Ok(None) };
+            Ok(completed(view, shown, &[record])?.pop())
+        };
+        let found = call.db().read(Weight::Scan, read).await?;
+        return Ok(crate::app::json_answer(StatusCode::OK, &found.ok_or_else(|| collection.not_found(&id))?));
+    }
     let found = call.db().read(Weight::Point, move |view| view.get(&collection.kind, &wanted)).await?;
     let record = found.ok_or_else(|| collection.not_found(&id))?;
     Ok(answer::bytes(StatusCode::OK, JSON, record.body))
@@ -174,7 +265,15 @@ pub async fn by_id(call: Call, collection: &'static Collection) -> Answer {
 pub async fn create(mut call: Call, collection: &'static Collection) -> Answer {
     let body = call.object().await?;
     let writer = Writer::of(&call);
-    let stored = call.db().write(move |txn| insert(txn, &writer(), collection, body.clone())).await?;
+    let write = move |txn: &mut pinakes_store::Txn<'_>| -> Result<_, FolioError> {
+        let mut stored = insert(txn, &writer(), collection, body.clone())?;
+        if let Some(shown) = collection.hooks.shown {
+            shown(txn, std::slice::from_mut(&mut stored.body))?;
+            stored.bytes = json::bytes(&stored.body);
+        }
+        Ok(stored)
+    };
+    let stored = call.db().write(write).await?;
     Ok(created(collection, &stored.id, stored.bytes))
 }
 
@@ -212,15 +311,27 @@ pub async fn remove_by_query(call: Call, collection: &'static Collection) -> Ans
     }
     let cql = parsed(&call.app.settings, text)?;
     let writer = Writer::of(&call);
-    let write = move |txn: &mut pinakes_store::Txn<'_>| -> Result<(), FolioError> {
-        let (filter, _) = expr_of(txn, collection, &cql)?;
+    // What the query finds is looked for outside the transaction, which holds everybody who writes: it may take long.
+    let find = move |view: &mut View<'_>| -> Result<_, FolioError> {
+        let (filter, _) = expr_of(view, collection, &cql)?;
         let mut ids = Vec::new();
-        txn.for_each(&collection.kind, &Query::filter(filter), |record| {
+        view.for_each(&collection.kind, &Query::filter(filter.clone()), |record| {
             ids.push(record.id);
             ControlFlow::Continue(())
         })?;
+        Ok((filter, ids))
+    };
+    let (filter, ids) = call.db().read(Weight::Scan, find).await?;
+    let write = move |txn: &mut pinakes_store::Txn<'_>| -> Result<(), FolioError> {
         let writer = writer();
-        ids.iter().try_for_each(|id| delete(txn, &writer, collection, id).map(drop))
+        for some in ids.chunks(REMOVED_RECORDS) {
+            // Of what was found, what is there and fits still.
+            let fitting = filter.clone().and(Expr::Ids(some.to_vec()));
+            for record in txn.find(&collection.kind, &Query::filter(fitting))? {
+                delete(txn, &writer, collection, &record.id)?;
+            }
+        }
+        Ok(())
     };
     call.db().write(write).await?;
     Ok(answer::empty(StatusCode::NO_CONTENT))

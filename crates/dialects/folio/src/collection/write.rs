@@ -14,7 +14,7 @@ use super::{Collection, Locking, Metadata};
 use crate::app::{Call, parse_uuid};
 use crate::error::{Fault, FolioError};
 use crate::inventory::hrids::{Numbered, Reserved};
-use crate::{dates, json};
+use crate::{coerce, dates, json};
 
 /// Who writes, and when. Made anew for each run of a transaction.
 #[derive(Debug)]
@@ -117,6 +117,7 @@ pub fn insert(
     collection: &'static Collection,
     mut body: Map<String, Value>,
 ) -> Result<Stored, FolioError> {
+    coerce::declared(collection, &mut body);
     let id = given_id(&body)?.unwrap_or_else(|| writer.new_uuid());
     body.insert("id".into(), id.clone().into());
     (collection.hooks.prepare)(txn, writer, &mut body, None)?;
@@ -125,7 +126,7 @@ pub fn insert(
         Locking::From(first) => Some(first),
     };
     let document = document(txn, writer, collection, body, version, None)?;
-    txn.insert_document(&document.0).map_err(|error| taken(collection, error))?;
+    txn.insert_document(&document.0).map_err(|error| taken(collection, error, &document.1))?;
     let stored = Stored { id, bytes: document.0.body().clone(), body: document.1 };
     (collection.hooks.stored)(txn, writer, &stored.body, None)?;
     Ok(stored)
@@ -143,6 +144,7 @@ pub fn put(
     missing: Missing,
     lock: Lock,
 ) -> Result<Stored, FolioError> {
+    coerce::declared(collection, &mut body);
     body.insert("id".into(), id.into());
     let Some(old) = txn.get(&collection.kind, id)? else {
         return match missing {
@@ -162,7 +164,7 @@ pub fn put(
     }
     (collection.hooks.prepare)(txn, writer, &mut body, Some(&old))?;
     let document = document(txn, writer, collection, body, version, Some(&old))?;
-    txn.update_document(&document.0).map_err(|error| taken(collection, error))?;
+    txn.update_document(&document.0).map_err(|error| taken(collection, error, &document.1))?;
     let stored = Stored { id: id.to_owned(), bytes: document.0.body().clone(), body: document.1 };
     (collection.hooks.stored)(txn, writer, &stored.body, Some(&old))?;
     Ok(stored)
@@ -256,8 +258,11 @@ fn conflict(id: &str, stored: u64, found: &str) -> FolioError {
 }
 
 /// A value that another record has, as FOLIO says it.
-fn taken(collection: &Collection, error: StoreError) -> FolioError {
+fn taken(collection: &Collection, error: StoreError, body: &Value) -> FolioError {
     let StoreError::Duplicate { column, value, .. } = error else { return error.into() };
+    let path = collection.kind.columns.iter().find(|it| it.name == column).map_or("", |it| it.path);
+    let given = json::text_at(body, path).filter(|it| pinakes_store::fold(it) == value);
+    let value = given.map_or(value.clone(), str::to_owned);
     if column == "id" && collection.locking != Locking::Off {
         let message = format!("id value already exists in table {}: {value}", collection.table);
         return FolioError::unprocessable(Fault::new(message).ty("1").code("-1").with("id", value));

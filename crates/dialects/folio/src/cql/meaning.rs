@@ -18,15 +18,18 @@ pub struct Names {
     pub elements: &'static [(&'static str, &'static str)],
     /// Fields whose value is one word, so that `=` is `==`.
     pub whole: &'static [&'static str],
-    /// Fields that a term without an index is looked for in.
+    /// Fields that a term without an index is looked for in: each of its words in one of them.
     pub anywhere: &'static [&'static str],
+    /// Paths of further fields, beyond those that the collection declares elsewhere.
+    pub fields: &'static [&'static str],
 }
 
 impl Names {
     /// Paths as they are.
-    pub const PLAIN: Self = Self { aliases: &[], elements: &[], whole: &[], anywhere: &[] };
+    pub const PLAIN: Self = Self { aliases: &[], elements: &[], whole: &[], anywhere: &[], fields: &[] };
 
-    fn path<'a>(&self, index: &'a str) -> &'a str
+    /// The path that an index stands for.
+    pub(crate) fn path<'a>(&self, index: &'a str) -> &'a str
     where
         'static: 'a,
     {
@@ -71,6 +74,9 @@ pub fn order(cql: &Cql, names: &Names) -> Vec<Order> {
         .collect()
 }
 
+/// Stands in [`Names::aliases`] for all of [`Names::anywhere`].
+pub(crate) const ANYWHERE: &str = "cql.serverChoice";
+
 struct Reader<'a> {
     kind: &'static Kind,
     names: &'a Names,
@@ -84,10 +90,24 @@ impl Reader<'_> {
         if clause.index.eq_ignore_ascii_case("cql.serverChoice")
             || clause.index.eq_ignore_ascii_case("keyword")
         {
-            let each = self.names.anywhere.iter().map(|path| self.at(path, clause));
-            return Ok(Expr::Or(each.collect::<Result<_, _>>()?));
+            return self.anywhere(clause);
         }
-        self.at(self.names.path(&clause.index), clause)
+        let path = self.names.path(&clause.index);
+        if path == ANYWHERE { self.anywhere(clause) } else { self.at(path, clause) }
+    }
+
+    /// The clause about any field: each word may be in another one, as a title's word and its author's name are.
+    fn anywhere(&self, clause: &Clause) -> Result<Expr, CqlError> {
+        let fields = self.names.anywhere;
+        let in_one = |clause: &Clause| -> Result<Expr, CqlError> {
+            Ok(Expr::Or(fields.iter().map(|path| self.at(path, clause)).collect::<Result<_, _>>()?))
+        };
+        let words = clause.term.words();
+        if words.len() < 2 || !matches!(clause.relation, Relation::Words | Relation::All) {
+            return in_one(clause);
+        }
+        let word = |term: Term| in_one(&Clause { term, ..clause.clone() });
+        Ok(Expr::And(words.into_iter().map(word).collect::<Result<_, _>>()?))
     }
 
     /// The clause about the field at `path`.
@@ -346,21 +366,30 @@ fn words(path: &Path, relation: Relation, term: &Term) -> Result<Expr, CqlError>
         // Wildcards or punctuation alone.
         return Ok(defined(path));
     }
-    let one = |word: &Term| {
-        let text = format!("(?:^|{NOT_IN_WORD}){}(?:{NOT_IN_WORD}|$)", expression(word, IN_WORD, true));
-        compiled(path, &text, "f")
-    };
+    let one = |word: &Term| compiled(path, &whole_word(&expression(word, IN_WORD, true)), "f");
     Ok(match relation {
         Relation::Adjacent => {
             let joined: Vec<String> = words.iter().map(|word| expression(word, IN_WORD, true)).collect();
             let joined = joined.join(&format!("{NOT_IN_WORD}+"));
-            compiled(path, &format!("(?:^|{NOT_IN_WORD}){joined}(?:{NOT_IN_WORD}|$)"), "f")?
+            compiled(path, &whole_word(&joined), "f")?
         }
         Relation::Any => Expr::Or(words.iter().map(one).collect::<Result<_, _>>()?),
         _ => Expr::And(words.iter().map(one).collect::<Result<_, _>>()?),
     })
 }
 
+/// An expression between the ends of words. Boundaries cost next to nothing; sets of all letters would be compiled into
+/// a third of a megabyte for each word.
+fn whole_word(expression: &str) -> String {
+    match expression.strip_suffix(&format!("{IN_WORD}*")) {
+        Some(begin) => format!("{WORD_BEGIN}{begin}"),
+        None => format!("{WORD_BEGIN}{expression}{WORD_END}"),
+    }
+}
+
+/// Begin and end of a word; `_` is between words here.
+const WORD_BEGIN: &str = r"(?:\b{start-half}|_)";
+const WORD_END: &str = r"(?:\b{end-half}|_)";
 const IN_WORD: &str = r"[\p{Alphabetic}\p{N}]";
 const NOT_IN_WORD: &str = r"[^\p{Alphabetic}\p{N}]";
 

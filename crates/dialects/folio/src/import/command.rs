@@ -69,8 +69,10 @@ pub fn import_file(
 ) -> Result<(ImportProgress, Vec<RecordFault>), FolioError> {
     let FileImport { input, file_name, profile, clock, entropy, settings } = import;
     let now_ms = clock.now_ms();
-    if !tenant.read_blocking(reference::is_loaded)? {
-        tenant.write_blocking(move |txn: &mut Txn<'_>| reference::load(txn, now_ms))?;
+    let known = settings.clone();
+    if !tenant.read_blocking(move |view| reference::is_loaded(view, &known))? {
+        let known = settings.clone();
+        tenant.write_blocking(move |txn: &mut Txn<'_>| reference::load(txn, &known, now_ms))?;
     }
     let named = profile.clone();
     let found = tenant.read_blocking(move |view| profiles::find(view, Sort::Job, &named))?;

@@ -2,16 +2,47 @@
 
 use pinakes_marc::Record;
 use pinakes_store::Txn;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::actions::remapped;
 use super::engine::collection_of;
 use super::setup::{reference, rules, source_files};
 use super::tree::Entity;
-use crate::collection::{self, Lock, Missing, Writer};
+use crate::collection::{self, Collection, Lock, Missing, Writer};
 use crate::error::{Fault, FolioError};
 use crate::json::text_at;
 use crate::mapping::{self, RuleSet};
+
+/// What a new MARC record describes: the collection, and the properties without an id.
+///
+/// Errors: as [`follow`].
+pub(crate) fn described(
+    txn: &mut Txn<'_>,
+    record_type: &str,
+    record: &Record,
+) -> Result<(&'static Collection, Map<String, Value>), FolioError> {
+    let refused = |message: String| FolioError::unprocessable(Fault::new(message));
+    let (entity, set) = match record_type {
+        "MARC_HOLDING" => (Entity::Holdings, RuleSet::Holdings),
+        "MARC_AUTHORITY" => (Entity::Authority, RuleSet::Authority),
+        _ => (Entity::Instance, RuleSet::Bib),
+    };
+    let collection =
+        collection_of(entity).ok_or_else(|| refused(format!("{record_type} describes nothing")))?;
+    let reference = reference(txn)?;
+    let rules = rules(txn, set).map_err(|error| refused(error.to_string()))?;
+    let body = match entity {
+        Entity::Holdings => {
+            mapping::holdings(&rules, record, &reference).map_err(|error| refused(error.to_string()))?
+        }
+        Entity::Authority => {
+            let files = source_files(txn)?;
+            mapping::authority(&rules, record, &reference, &files)
+        }
+        _ => mapping::instance(&rules, record, &reference),
+    };
+    Ok((collection, body))
+}
 
 /// Brings the instance, holdings record or authority of a source record up to its new content.
 ///

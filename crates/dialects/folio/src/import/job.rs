@@ -30,11 +30,13 @@ pub(crate) static JOB: Kind = Kind {
         Column::at("pending", "_work.pending", Type::Boolean),
         Column::at("hidden", "_work.hidden", Type::Boolean),
         Column::at("hasFile", "_work.hasFile", Type::Boolean),
+        Column::at("heardAt", "_work.heardAt", Type::Integer),
     ],
     indexes: &[
         Index::on(&["hrId"]),
         Index::on(&["parentJobId"]),
         Index::on(&["pending"]),
+        Index::on(&["heardAt"]),
         Index::on(&["startedDate"]),
         Index::on(&["completedDate"]),
         Index::on(&["hasFile", "completedDate"]),
@@ -100,6 +102,27 @@ pub(crate) const STATUSES: [&str; 12] = [
     "DISCARDED",
     "CANCELLED",
 ];
+
+/// Jobs given up at once, for want of their sender.
+const GIVEN_UP: u64 = 100;
+
+/// Ends jobs whose sender has sent nothing since an instant: what was announced and never came has failed. Tells whether
+/// there was one.
+pub(crate) fn give_up_unheard(txn: &mut Txn<'_>, since_ms: i64) -> Result<bool, StoreError> {
+    let unheard = Expr::Range("_work.heardAt".into(), End::Open, End::Excluded(since_ms.into()));
+    let mut has_any = false;
+    for record in txn.find(&JOB, &Query::filter(unheard).window(0, GIVEN_UP))? {
+        let Some(mut job) = Job::of(record.json()?) else { continue };
+        job.set_work("heardAt", Value::Null);
+        if !job.is_final() {
+            job.set_work("last", true);
+            job.set_work("pending", true);
+        }
+        job.save(txn)?;
+        has_any = true;
+    }
+    Ok(has_any)
+}
 
 impl Job {
     /// Makes and stores a job with the tenant's next number.

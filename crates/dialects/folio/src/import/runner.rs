@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use pinakes_accounts::{Clock, Entropy};
 use pinakes_http::Context;
-use pinakes_store::{Expr, Lease, Query, StoreError, Tenant, Txn};
+use pinakes_store::{End, Expr, Lease, Query, StoreError, Tenant, Txn};
 
 use super::job::{JOB, Job};
 use super::pace::Pace;
@@ -196,6 +196,11 @@ fn look_after(weak: &Weak<Shared>) {
         let imports = Imports(shared);
         for name in names {
             let Ok(tenant) = context.catalogue().tenant(&name) else { continue };
+            let since_ms = imports.0.parts.clock.now_ms()
+                - imports.0.parts.settings.import_silence_s.saturating_mul(1_000);
+            if let Err(error) = give_up(&tenant, since_ms) {
+                tracing::warn!(%error, tenant = name, "imports without a sender could not be looked for");
+            }
             match has_pending(&tenant) {
                 Ok(true) => imports.wake(&tenant),
                 Ok(false) => {}
@@ -214,6 +219,15 @@ fn look_after(weak: &Weak<Shared>) {
             std::thread::sleep(Duration::from_millis(500));
         }
     }
+}
+
+/// Ends imports whose sender is gone; nothing is written where there is none.
+fn give_up(tenant: &Tenant, since_ms: i64) -> Result<(), StoreError> {
+    let unheard = Expr::Range("_work.heardAt".into(), End::Open, End::Excluded(since_ms.into()));
+    if tenant.read_blocking(move |view| Ok::<_, StoreError>(view.first(&JOB, unheard.clone())?.is_some()))? {
+        tenant.write_blocking(move |txn: &mut Txn<'_>| super::job::give_up_unheard(txn, since_ms))?;
+    }
+    Ok(())
 }
 
 fn has_pending(tenant: &Tenant) -> Result<bool, StoreError> {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use http::header::LOCATION;
-use http::{HeaderValue, StatusCode};
+use http::{HeaderValue, Method, StatusCode};
 use pinakes_http::answer::{self, JoinedBodies};
 use pinakes_store::{Expr, Query, Record, Txn, View, Weight};
 use serde_json::{Map, Value, json};
@@ -19,6 +19,7 @@ use crate::json::{self, text_at};
 use crate::permissions::Access;
 use crate::places::LOCATIONS;
 use crate::routes::Routes;
+use crate::source_storage;
 use crate::vocabularies::{LOAN_TYPES, MATERIAL_TYPES};
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -55,12 +56,28 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .get("/inventory/items/{id}", to("inventory.items.item.get"), item)
         .put("/inventory/items/{id}", to("inventory.items.item.put"), replace_item)
         .delete("/inventory/items/{id}", to("inventory.items.item.delete"), |call| remove(call, &ITEMS))
+        .on(Method::PATCH, "/inventory/items/{id}", to("inventory.items.item.patch.execute"), |call| {
+            patch(call, &ITEMS)
+        })
+        .delete("/inventory/items", to("inventory.items.collection.delete"), |call| {
+            collection::remove_by_query(call, &ITEMS)
+        })
+        .post("/inventory/items/retrieve", to("inventory.items.retrieve.collection.post"), retrieve_items)
         .get("/inventory/instances", to("inventory.instances.collection.get"), instances)
         .post("/inventory/instances", to("inventory.instances.item.post"), create_instance)
         .get("/inventory/instances/{id}", to("inventory.instances.item.get"), instance)
         .put("/inventory/instances/{id}", to("inventory.instances.item.put"), replace_instance)
         .delete("/inventory/instances/{id}", to("inventory.instances.item.delete"), |call| {
             remove(call, &INSTANCES)
+        })
+        .on(
+            Method::PATCH,
+            "/inventory/instances/{id}",
+            to("inventory.instances.item.patch.execute"),
+            |call| patch(call, &INSTANCES),
+        )
+        .delete("/inventory/instances", to("inventory.instances.collection.delete"), |call| {
+            collection::remove_by_query(call, &INSTANCES)
         })
         .get("/inventory/holdings", to("inventory.holdings.collection.get"), holdings)
         .get("/inventory/holdings/{id}", to("inventory.holdings.item.get"), |call| {
@@ -259,6 +276,44 @@ async fn replace_item(mut call: Call) -> Answer {
     Ok(answer::empty(StatusCode::NO_CONTENT))
 }
 
+/// `{query, limit, offset}`: a list whose query is too long for a URL.
+async fn retrieve_items(mut call: Call) -> Answer {
+    let body = call.object().await?;
+    let number = |name: &str, default| body.get(name).and_then(Value::as_u64).unwrap_or(default);
+    let text = body.get("query").and_then(Value::as_str).unwrap_or_default();
+    let cql = collection::parsed(&call.app.settings, text)?;
+    let page = Page { cql, offset: number("offset", 0), limit: number("limit", 10) };
+    let read = move |view: &mut View<'_>| -> Result<_, FolioError> {
+        let (records, total) = page_of(view, &ITEMS, &page)?;
+        Ok((shown_items(view, &records)?, total))
+    };
+    let (bodies, total) = call.db().read(Weight::Scan, read).await?;
+    list_answer("items", bodies, total)
+}
+
+/// Changes the properties that are given, `null` takes one away; the rest stays. `_version` guards when it is given.
+async fn patch(mut call: Call, collection: &'static Collection) -> Answer {
+    let id = call.uuid_param("id")?;
+    let given = call.object().await?;
+    let given = if std::ptr::eq(collection, &ITEMS) { stored_item(given) } else { given };
+    let writer = Writer::of(&call);
+    let write = move |txn: &mut Txn<'_>| -> Result<(), FolioError> {
+        let found = txn.get(&collection.kind, &id)?.ok_or_else(|| FolioError::not_found("Not Found"))?;
+        let Value::Object(mut body) = found.json()? else { return Ok(()) };
+        body.extend(given.clone());
+        let writer = writer();
+        let stored = put(txn, &writer, collection, &id, body, Missing::Refuse, Lock::Checked)
+            .map_err(barcode_taken)?;
+        if std::ptr::eq(collection, &INSTANCES) {
+            let is = |name: &str| stored.body.get(name) == Some(&Value::Bool(true));
+            source_storage::follow_instance(txn, &id, is("deleted"), is("discoverySuppress"), writer.now_ms)?;
+        }
+        Ok(())
+    };
+    call.db().write(write).await?;
+    Ok(answer::empty(StatusCode::NO_CONTENT))
+}
+
 /// `Barcode must be unique, X is already assigned to another item`.
 fn barcode_taken(error: FolioError) -> FolioError {
     let message = error.message();
@@ -410,7 +465,9 @@ async fn replace_instance(mut call: Call) -> Answer {
     let writer = Writer::of(&call);
     let write = move |txn: &mut Txn<'_>| -> Result<(), FolioError> {
         let writer = writer();
-        put(txn, &writer, &INSTANCES, &id, body.clone(), Missing::Refuse, Lock::Checked)?;
+        let stored = put(txn, &writer, &INSTANCES, &id, body.clone(), Missing::Refuse, Lock::Checked)?;
+        let is = |name: &str| stored.body.get(name) == Some(&Value::Bool(true));
+        source_storage::follow_instance(txn, &id, is("deleted"), is("discoverySuppress"), writer.now_ms)?;
         for (names, collection, field) in [
             ("precedingTitles", &PRECEDING_SUCCEEDING_TITLES, "succeedingInstanceId"),
             ("succeedingTitles", &PRECEDING_SUCCEEDING_TITLES, "precedingInstanceId"),

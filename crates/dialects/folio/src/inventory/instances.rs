@@ -196,7 +196,14 @@ pub static INSTANCES: Collection = Collection {
         Reference { path: "dates.dateTypeId", to: || &types::INSTANCE_DATE_TYPES },
     ],
     names: Names {
-        aliases: &[],
+        fields: &[],
+        aliases: &[
+            ("contributorNames", "contributors"),
+            ("publisher", "publication.publisher"),
+            ("subject", "subjects"),
+            ("isbn", "identifiers"),
+            ("issn", "identifiers"),
+        ],
         elements: &[
             ("alternativeTitles", "alternativeTitle"),
             ("contributors", "name"),
@@ -213,7 +220,7 @@ pub static INSTANCES: Collection = Collection {
     },
     locking: Locking::From(1),
     numbered: Some(Numbered::Instances),
-    hooks: Hooks { prepare, foreign: joins::of_instances, ..Hooks::NONE },
+    hooks: Hooks { prepare, foreign: joins::of_instances, deleting: crate::oai::note_gone, ..Hooks::NONE },
     ..Collection::named("/instance-storage/instances", "instances", "folio_instance")
 };
 

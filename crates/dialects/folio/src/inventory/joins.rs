@@ -10,9 +10,10 @@ use pinakes_store::{Expr, Query, Value, View};
 
 use super::holdings::HOLDINGS;
 use super::instances::INSTANCES;
+use super::isbn;
 use super::items::ITEMS;
-use crate::collection::Collection;
-use crate::cql::{self, Clause, Node};
+use crate::collection::{Collection, condition_of};
+use crate::cql::{Clause, Node};
 use crate::error::FolioError;
 use crate::json::text_at;
 
@@ -45,8 +46,11 @@ pub(super) fn of_holdings(view: &mut View<'_>, clause: &Clause) -> Result<Option
     Ok(None)
 }
 
-/// `holdingsRecords.…` and `item.…` on instances.
+/// `holdingsRecords.…` and `item.…` on instances; `isbn` in any of its forms.
 pub(super) fn of_instances(view: &mut View<'_>, clause: &Clause) -> Result<Option<Expr>, FolioError> {
+    if clause.index.eq_ignore_ascii_case("isbn") {
+        return isbn::condition(view, clause);
+    }
     if let Some(inner) = below(clause, &["holdingsRecords", "holdings"]) {
         return Ok(Some(Expr::Ids(ids(view, &HOLDINGS, &inner, "instanceId")?.into_iter().collect())));
     }
@@ -63,22 +67,21 @@ pub(super) fn of_instances(view: &mut View<'_>, clause: &Clause) -> Result<Optio
 }
 
 /// The clause without its first step, when that is one of `prefixes`.
-fn below(clause: &Clause, prefixes: &[&str]) -> Option<Clause> {
+pub(crate) fn below(clause: &Clause, prefixes: &[&str]) -> Option<Clause> {
     let (first, rest) = clause.index.split_once('.')?;
     let is_one = prefixes.iter().any(|it| it.eq_ignore_ascii_case(first));
     is_one.then(|| Clause { index: rest.to_owned(), ..clause.clone() })
 }
 
 /// The values of `field` in the records that satisfy a clause.
-fn ids(
+pub(crate) fn ids(
     view: &mut View<'_>,
     collection: &'static Collection,
     clause: &Clause,
     field: &str,
 ) -> Result<BTreeSet<String>, FolioError> {
     let node = Node::Clause(clause.clone());
-    let foreign = collection.hooks.foreign;
-    let filter = cql::meaning(&node, &collection.kind, &collection.names, &mut |inner| foreign(view, inner))?;
+    let filter = condition_of(view, collection, &collection.names, &node)?;
     gathered(view, collection, filter, field)
 }
 
@@ -121,6 +124,6 @@ fn gathered(
     Ok(found)
 }
 
-fn within(path: &str, values: BTreeSet<String>) -> Expr {
+pub(crate) fn within(path: &str, values: BTreeSet<String>) -> Expr {
     Expr::In(path.into(), values.into_iter().map(Value::Text).collect())
 }

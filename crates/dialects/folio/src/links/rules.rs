@@ -82,7 +82,7 @@ pub(super) fn rules(view: &mut View<'_>) -> Result<Vec<Rule>, FolioError> {
 }
 
 /// The bibliographic field that a rule is for.
-pub(super) fn bib_field(rule: u64) -> Option<&'static str> {
+pub(crate) fn bib_field(rule: u64) -> Option<&'static str> {
     RULES.iter().find(|it| it.get("id").and_then(Value::as_u64) == Some(rule))?.get("bibField")?.as_str()
 }
 

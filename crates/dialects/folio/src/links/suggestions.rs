@@ -125,7 +125,7 @@ fn link(
 }
 
 /// The authority's heading field, when the rule is for such a one.
-fn heading<'r>(record: &'r Record, rule: &Rule) -> Option<&'r DataField> {
+pub(super) fn heading<'r>(record: &'r Record, rule: &Rule) -> Option<&'r DataField> {
     let field = record.data_fields(&rule.authority_field).next()?;
     let has_title = field.values('t').next().is_some();
     rule.has_title.is_none_or(|wanted| wanted == has_title).then_some(field)

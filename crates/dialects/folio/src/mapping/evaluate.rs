@@ -144,6 +144,11 @@ impl<'a> Run<'a> {
             let is_lookup = target.rules.iter().any(|rule| {
                 rule.value.is_some() || rule.functions.iter().any(|(it, _)| Function::is_lookup(*it))
             });
+            // A property of the record itself is no part of an object, whatever the rules call it.
+            if target.path.len() == 1 {
+                self.property(target, part);
+                continue;
+            }
             for value in self.values(target, part) {
                 has_text |= !is_lookup;
                 set(&mut object, self.shape, &target.path, 1, value, true);

@@ -262,10 +262,11 @@ fn identifier_type<'t>(text: &str, parameter: &Value, around: &Surroundings<'_>)
     let at = |name: &str| parameter.get(name).and_then(Value::as_str).unwrap_or_default();
     let prefixes = ["(OCoLC)", "ocm", "ocn", "on"];
     let is_oclc = prefixes.iter().any(|prefix| text.starts_with(prefix));
-    let name = match (is_oclc, at("names_by_regex"), at("name")) {
-        (true, _, _) => Some(at("oclc")).filter(|it| !it.is_empty()).unwrap_or("OCLC"),
-        (false, _, "") => "System control number",
-        (false, _, name) => name,
+    let listed = |n: usize| parameter.get("names").and_then(|it| it.get(n)).and_then(Value::as_str);
+    let name = match (is_oclc, at("name")) {
+        (true, _) => Some(at("oclc")).filter(|it| !it.is_empty()).or(listed(1)).unwrap_or("OCLC"),
+        (false, "") => listed(0).unwrap_or("System control number"),
+        (false, name) => name,
     };
     around.reference.by_name("identifierTypes", name).unwrap_or(UNKNOWN_ID).to_owned().into()
 }
@@ -342,7 +343,9 @@ fn issuance_mode(around: &Surroundings<'_>) -> String {
     around.reference.by_name("issuanceModes", name).unwrap_or_default().to_owned()
 }
 
-fn date_type(code: &str, around: &Surroundings<'_>) -> String {
+/// Of the code, or of the whole 008, which has it at its seventh place.
+fn date_type(text: &str, around: &Surroundings<'_>) -> String {
+    let code = if text.len() == 1 { text } else { text.get(6..7).unwrap_or_default() };
     let table = "instanceDateTypes";
     let found = around.reference.by_code(table, code).or_else(|| around.reference.by_code(table, "|"));
     found.or_else(|| around.reference.by_name(table, "No attempt to code")).unwrap_or_default().to_owned()

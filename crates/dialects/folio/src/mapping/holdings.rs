@@ -4,7 +4,7 @@ use pinakes_marc::Record;
 use serde_json::{Map, Value};
 
 use super::fields::HOLDINGS;
-use super::reference::Reference;
+use super::reference::{Reference, UNKNOWN_ID};
 use super::rules::Rules;
 
 /// The source of holdings that have a MARC record.
@@ -31,6 +31,12 @@ pub(crate) fn holdings(
     let source = reference.by_name("holdingsRecordsSources", "MARC").unwrap_or(SOURCE_MARC);
     holdings.insert("sourceId".to_owned(), source.into());
     holdings.extend(super::map(rules, record, reference, &HOLDINGS));
+    // FOLIO gives an unknown location one fixed id; a site that has a location of that id takes such records.
+    if holdings.get("permanentLocationId").is_none()
+        && let Some(unknown) = reference.find("locations", UNKNOWN_ID)
+    {
+        holdings.insert("permanentLocationId".to_owned(), unknown.into());
+    }
     if holdings.get("permanentLocationId").is_none() {
         let code = record.subfield("852", 'b').unwrap_or_default().to_owned();
         return Err(HoldingsError::Location { code });

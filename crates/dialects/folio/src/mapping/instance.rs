@@ -16,6 +16,8 @@ pub(crate) fn instance(rules: &Rules, record: &Record, reference: &Reference) ->
     let mut instance = Map::new();
     instance.insert("source".to_owned(), "MARC".into());
     instance.extend(mapped);
+    // The rules say `MARC21`, FOLIO stores this.
+    instance.insert("source".to_owned(), "MARC".into());
     if instance.get("title").is_none() {
         instance.insert("title".to_owned(), "No title".into());
     }

@@ -109,7 +109,7 @@ async fn receive_part(mut call: Call) -> Answer {
     let body = call.take_body();
     let pieces = Pieces::new(&call.headers, body, limits.stream_body_bytes, &limits)?;
     let part = import::receive(&db, format!("{upload}/{number}"), upload, pieces).await?;
-    pinakes_http::etag::spell_as_etag();
+    pinakes_http::etag::spell_headers();
     Ok(answer::with_header(answer::empty(StatusCode::OK), ETAG, &format!("\"{}\"", part.etag)))
 }
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::server::Failure;
 
-const BOUNDS: Bounds = Bounds { length_bytes: 10_000, depth: 8, clauses: 50 };
+const BOUNDS: Bounds = Bounds { length_bytes: 10_000, depth: 8, clauses: 50, words: 200 };
 
 static KIND: Kind = Kind {
     id_path: Some("id"),
@@ -21,6 +21,7 @@ static KIND: Kind = Kind {
     ..Kind::named("cql_test")
 };
 static NAMES: Names = Names {
+    fields: &[],
     elements: &[("identifiers", "value")],
     aliases: &[("made", "metadata.createdDate")],
     whole: &["barcode"],

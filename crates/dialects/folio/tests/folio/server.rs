@@ -157,7 +157,13 @@ impl Server {
 
 /// Settings with small bounds, so that they are reached.
 pub(crate) fn site() -> Settings {
-    Settings { batch_records: 3, oai_page_records: 2, cql_depth: 8, ..Settings::default() }
+    Settings {
+        batch_records: 3,
+        oai_page_records: 2,
+        cql_depth: 8,
+        sample_locations: true,
+        ..Settings::default()
+    }
 }
 
 /// A user with a password and a token that does not end.

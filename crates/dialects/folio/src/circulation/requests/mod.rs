@@ -6,6 +6,7 @@
 mod change;
 mod create;
 mod handlers;
+mod joins;
 pub(crate) mod queue;
 mod view;
 
@@ -15,7 +16,7 @@ use pinakes_store::{Column, Expr, Index, Kind, Query, StoreError, Type, View};
 use serde_json::Value;
 
 use super::policies::SETTINGS;
-use crate::collection::{Collection, Kinds, Schema};
+use crate::collection::{Collection, Hooks, Kinds, Schema};
 use crate::cql::Names;
 
 /// `/request-storage/requests`.
@@ -48,7 +49,27 @@ pub(crate) static REQUESTS: Collection = Collection {
         defaults: &[("status", "\"Open - Not yet filled\"")],
         ..Schema::OPEN
     },
-    names: Names { whole: &["status", "requestType"], ..Names::PLAIN },
+    names: Names {
+        whole: &["status", "requestType"],
+        fields: &[
+            "fulfillmentPreference",
+            "deliveryAddressTypeId",
+            "requestExpirationDate",
+            "holdShelfExpirationDate",
+            "cancellationReasonId",
+            "cancelledByUserId",
+            "cancellationAdditionalInformation",
+            "cancelledDate",
+            "awaitingPickupRequestClosedDate",
+            "proxyUserId",
+            "holdingsRecordId",
+            "patronComments",
+            "requestProcessingParameters",
+            "ecsRequestPhase",
+        ],
+        ..Names::PLAIN
+    },
+    hooks: Hooks { foreign: joins::of_requests, ..Hooks::NONE },
     ..Collection::named("/request-storage/requests", "requests", "folio_request")
 };
 

@@ -1,0 +1,85 @@
+//! `/records-editor` and `/marc-records-editor`: single MARC records edited by hand (mod-quick-marc).
+//!
+//! | file | what |
+//! |---|---|
+//! | `wire.rs` | a record as the editor shows it, and back: `\` for a blank, `{dollar}` for `$` |
+//! | `fixed.rs` | fields 006 to 008 taken apart into named values |
+//! | `check.rs` | what is wrong with a record that is sent |
+//! | `save.rs` | storing it, with what it describes and its links |
+
+mod check;
+mod fixed;
+mod save;
+mod wire;
+
+use http::StatusCode;
+use http::header::LOCATION;
+use pinakes_http::answer;
+use pinakes_store::{View, Weight};
+use serde_json::{Value, json};
+
+use crate::app::{Call, json_answer, parse_uuid};
+use crate::error::{Answer, FolioError, Shape};
+use crate::json;
+use crate::permissions::Access;
+use crate::routes::Routes;
+use crate::source_storage;
+
+/// Both names of the module's interface.
+const BASES: [&str; 2] = ["/records-editor", "/marc-records-editor"];
+
+pub(crate) fn routes(mut routes: Routes) -> Routes {
+    let to = Access::to;
+    for base in BASES {
+        let (list, item) = (format!("{base}/records"), format!("{base}/records/{{id}}"));
+        routes = routes
+            .get(&list, to("marc-records-editor.item.get"), show)
+            .post(&list, to("marc-records-editor.item.post"), save::create)
+            .put(&item, to("marc-records-editor.item.put"), save::replace)
+            .post(&format!("{base}/validate"), to("marc-records-editor.validate.post"), validate);
+    }
+    routes
+}
+
+/// A refusal in the editor's shape.
+fn refused(status: StatusCode, ty: &str, message: impl Into<String>) -> FolioError {
+    let body = json!({"message": message.into(), "type": ty, "code": status.canonical_reason()});
+    FolioError { status, shape: Shape::Json(json::text(&body)) }
+}
+
+fn unprocessable(message: impl Into<String>) -> FolioError {
+    refused(StatusCode::UNPROCESSABLE_ENTITY, "INTERNAL", message)
+}
+
+/// `externalId`: the id of the instance, holdings record or authority.
+async fn show(call: Call) -> Answer {
+    let text = call.query.get("externalId").unwrap_or_default();
+    let id = parse_uuid(text).ok_or_else(|| {
+        let message = format!("Parameter 'externalId' is invalid: {text} is no UUID");
+        refused(StatusCode::BAD_REQUEST, "INTERNAL", message)
+    })?;
+    let read = move |view: &mut View<'_>| shown(view, &id);
+    Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
+}
+
+/// The record that describes something, as the editor shows it.
+fn shown(view: &mut View<'_>, external_id: &str) -> Result<Value, FolioError> {
+    let found = source_storage::resolve(view, external_id, "EXTERNAL", Some("ACTUAL"))?.ok_or_else(|| {
+        let message = format!("The Record with id {external_id} was not found");
+        refused(StatusCode::NOT_FOUND, "EXTERNAL_OR_UNDEFINED", message)
+    })?;
+    wire::shown(view, &found)
+}
+
+fn created(body: &Value) -> Answer {
+    let location =
+        format!("/records-editor/records?externalId={}", body["externalId"].as_str().unwrap_or_default());
+    Ok(answer::with_header(json_answer(StatusCode::CREATED, body), LOCATION, &location))
+}
+
+/// What is wrong with a record, in `issues`; always 200.
+async fn validate(mut call: Call) -> Answer {
+    let body = call.object().await?;
+    let issues = check::issues(&Value::Object(body));
+    Ok(json_answer(StatusCode::OK, &json!({"issues": issues})))
+}

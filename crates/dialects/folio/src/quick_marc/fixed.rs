@@ -1,0 +1,218 @@
+//! The fields of fixed length, taken apart into the values that the editor names: 008 of bibliographic records by the
+//! kind of material, of holdings and of authorities (MARC 21). 006 and 007 are left whole where their kind is not known.
+//!
+//! A blank is `\` in the editor. A value of several single codes is a list.
+
+use serde_json::{Map, Value};
+
+/// A value: its name, where it begins, how many characters it has, and whether it is a list of single codes.
+type Part = (&'static str, usize, usize, bool);
+
+const HEAD: [Part; 5] = [
+    ("Entered", 0, 6, false),
+    ("DtSt", 6, 1, false),
+    ("Date1", 7, 4, false),
+    ("Date2", 11, 4, false),
+    ("Ctry", 15, 3, false),
+];
+const TAIL: [Part; 3] = [("Lang", 35, 3, false), ("MRec", 38, 1, false), ("Srce", 39, 1, false)];
+const BOOKS: [Part; 10] = [
+    ("Ills", 18, 4, true),
+    ("Audn", 22, 1, false),
+    ("Form", 23, 1, false),
+    ("Cont", 24, 4, true),
+    ("GPub", 28, 1, false),
+    ("Conf", 29, 1, false),
+    ("Fest", 30, 1, false),
+    ("Indx", 31, 1, false),
+    ("LitF", 33, 1, false),
+    ("Biog", 34, 1, false),
+];
+const FILES: [Part; 4] =
+    [("Audn", 22, 1, false), ("Form", 23, 1, false), ("File", 26, 1, false), ("GPub", 28, 1, false)];
+const MAPS: [Part; 7] = [
+    ("Relf", 18, 4, true),
+    ("Proj", 22, 2, false),
+    ("CrTp", 25, 1, false),
+    ("GPub", 28, 1, false),
+    ("Form", 29, 1, false),
+    ("Indx", 31, 1, false),
+    ("SpFm", 33, 2, true),
+];
+const MUSIC: [Part; 8] = [
+    ("Comp", 18, 2, false),
+    ("FMus", 20, 1, false),
+    ("Part", 21, 1, false),
+    ("Audn", 22, 1, false),
+    ("Form", 23, 1, false),
+    ("AccM", 24, 6, true),
+    ("LTxt", 30, 2, true),
+    ("TrAr", 33, 1, false),
+];
+const SERIALS: [Part; 11] = [
+    ("Freq", 18, 1, false),
+    ("Regl", 19, 1, false),
+    ("SrTp", 21, 1, false),
+    ("Orig", 22, 1, false),
+    ("Form", 23, 1, false),
+    ("EntW", 24, 1, false),
+    ("Cont", 25, 3, true),
+    ("GPub", 28, 1, false),
+    ("Conf", 29, 1, false),
+    ("Alph", 33, 1, false),
+    ("S/L", 34, 1, false),
+];
+const VISUALS: [Part; 6] = [
+    ("Time", 18, 3, true),
+    ("Audn", 22, 1, false),
+    ("GPub", 28, 1, false),
+    ("Form", 29, 1, false),
+    ("TMat", 33, 1, false),
+    ("Tech", 34, 1, false),
+];
+const MIXED: [Part; 1] = [("Form", 23, 1, false)];
+const HOLDINGS: [Part; 13] = [
+    ("Date Ent", 0, 6, false),
+    ("AcqStatus", 6, 1, false),
+    ("AcqMethod", 7, 1, false),
+    ("AcqEndDate", 8, 4, false),
+    ("Gen ret", 12, 1, false),
+    ("Spec ret", 13, 3, true),
+    ("Compl", 16, 1, false),
+    ("Copies", 17, 3, false),
+    ("Lend", 20, 1, false),
+    ("Repro", 21, 1, false),
+    ("Lang", 22, 3, false),
+    ("Sep/comp", 25, 1, false),
+    ("Rept date", 26, 6, false),
+];
+const AUTHORITIES: [Part; 23] = [
+    ("Date Ent", 0, 6, false),
+    ("Geo Subd", 6, 1, false),
+    ("Roman", 7, 1, false),
+    ("Lang", 8, 1, false),
+    ("Kind rec", 9, 1, false),
+    ("Cat Rules", 10, 1, false),
+    ("SH Sys", 11, 1, false),
+    ("Series", 12, 1, false),
+    ("Numb Series", 13, 1, false),
+    ("Main use", 14, 1, false),
+    ("Subj use", 15, 1, false),
+    ("Series use", 16, 1, false),
+    ("Type Subd", 17, 1, false),
+    ("Undef_18", 18, 10, false),
+    ("Govt Ag", 28, 1, false),
+    ("RefEval", 29, 1, false),
+    ("Undef_30", 30, 1, false),
+    ("RecUpd", 31, 1, false),
+    ("Pers Name", 32, 1, false),
+    ("Level Est", 33, 1, false),
+    ("Undef_34", 34, 4, false),
+    ("Mod Rec", 38, 1, false),
+    ("Source", 39, 1, false),
+];
+
+/// The parts of an 008, and its length.
+fn parts(format: &str, leader: &str) -> (Vec<Part>, usize) {
+    match format {
+        "HOLDINGS" => (HOLDINGS.to_vec(), 32),
+        "AUTHORITY" => (AUTHORITIES.to_vec(), 40),
+        _ => {
+            let at = |n: usize| leader.chars().nth(n).unwrap_or(' ');
+            let own: &[Part] = match (at(6), at(7)) {
+                ('a', 'b' | 'i' | 's') => &SERIALS,
+                ('m', _) => &FILES,
+                ('e' | 'f', _) => &MAPS,
+                ('c' | 'd' | 'i' | 'j', _) => &MUSIC,
+                ('g' | 'k' | 'o' | 'r', _) => &VISUALS,
+                ('p', _) => &MIXED,
+                _ => &BOOKS,
+            };
+            (HEAD.iter().chain(own).chain(&TAIL).copied().collect(), 40)
+        }
+    }
+}
+
+fn shown_text(text: &str) -> String {
+    text.replace(' ', "\\")
+}
+
+/// An 008 taken apart.
+pub(super) fn shown(format: &str, leader: &str, text: &str) -> Value {
+    let (parts, _) = parts(format, leader);
+    let characters: Vec<char> = text.chars().collect();
+    let slice = |from: usize, n: usize| -> String {
+        (from..from + n).map(|at| characters.get(at).copied().unwrap_or(' ')).collect()
+    };
+    let mut map = Map::new();
+    if format == "BIBLIOGRAPHIC" {
+        let at = |n: usize| leader.chars().nth(n).map_or_else(String::new, String::from);
+        map.insert("Type".into(), at(6).into());
+        map.insert("BLvl".into(), at(7).into());
+    }
+    for (name, from, n, is_list) in parts {
+        let text = shown_text(&slice(from, n));
+        let value = if is_list {
+            text.chars().map(|it| it.to_string()).collect::<Vec<_>>().into()
+        } else {
+            text.into()
+        };
+        map.insert(name.to_owned(), value);
+    }
+    Value::Object(map)
+}
+
+/// An 008 put together. Errors: the name of a value that has not the length it must have, and that length.
+pub(super) fn read(
+    format: &str,
+    leader: &str,
+    content: &Map<String, Value>,
+    today: &str,
+) -> Result<String, (&'static str, usize)> {
+    let (parts, length) = parts(format, leader);
+    let mut characters = vec![' '; length];
+    for (name, from, n, _) in parts {
+        let text = match content.get(name) {
+            Some(Value::String(text)) => text.clone(),
+            // Lists may be those of another kind of material: what is too much is cut off.
+            Some(Value::Array(list)) => {
+                let codes = list.iter().filter_map(|it| it.as_str()?.chars().next());
+                codes.chain(std::iter::repeat(' ')).take(n).collect()
+            }
+            // The day on which a record is made is not the client's to say.
+            _ if from == 0 => today.to_owned(),
+            _ => continue,
+        };
+        if text.chars().count() != n {
+            return Err((name, n));
+        }
+        for (at, character) in text.chars().enumerate() {
+            characters[from + at] = if character == '\\' { ' ' } else { character };
+        }
+    }
+    Ok(characters.into_iter().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_008_comes_back_as_it_was() {
+        for (format, leader, text) in [
+            ("BIBLIOGRAPHIC", "00835cam a2200229 a 4500", "020805s2002    nyu    j      000 1 eng  "),
+            ("BIBLIOGRAPHIC", "00835cas a2200229 a 4500", "020805c20029999nyuwr p       0   a0eng  "),
+            ("HOLDINGS", "00536cy  a22001694  4500", "9301234u    8   1   uu          "),
+            ("AUTHORITY", "00722cz  a2200157n  4500", "000107n| azannaabn          |n aaa      "),
+        ] {
+            let apart = shown(format, leader, text);
+            let whole = apart.as_object().map(|it| read(format, leader, it, "260101"));
+            assert_eq!(whole, Some(Ok(text.to_owned())), "{apart}");
+        }
+        let mut apart = shown("BIBLIOGRAPHIC", "00835cam a2200229 a 4500", "");
+        apart["Date1"] = "123".into();
+        let refused =
+            apart.as_object().map(|it| read("BIBLIOGRAPHIC", "00835cam a2200229 a 4500", it, "260101"));
+        assert_eq!(refused, Some(Err(("Date1", 4))));
+    }
+}
