@@ -20,6 +20,7 @@ use crate::error::{Fault, FolioError};
 use crate::import::Imports;
 use crate::permissions::{self, Access};
 use crate::settings::Settings;
+use crate::timers::Timers;
 use crate::{coerce, json, reference};
 
 /// The dialect's state: cheap to clone.
@@ -31,6 +32,8 @@ pub struct Folio {
     pub settings: Arc<Settings>,
     /// Imports under way.
     pub imports: Imports,
+    /// What is done from time to time.
+    pub timers: Timers,
     /// Tenants whose reference data was found loaded.
     prepared: Arc<Mutex<HashSet<String>>>,
 }
@@ -41,6 +44,7 @@ impl Folio {
         let settings = Arc::new(settings);
         Self {
             imports: Imports::start(context.clone(), Arc::clone(&settings)),
+            timers: Timers::start(context.clone()),
             context,
             settings,
             prepared: Arc::default(),
@@ -76,6 +80,7 @@ impl Folio {
 
     /// Forgets that a tenant was prepared, because it goes away.
     pub fn forget(&self, tenant: &str) {
+        self.timers.forget(tenant);
         self.seen().remove(tenant);
     }
 
@@ -158,6 +163,9 @@ impl Call {
             )
         })?;
         app.prepare(&db).await?;
+        if parts.method != Method::GET {
+            app.timers.meet(db.tenant().name());
+        }
         let query = QueryText::parse(parts.uri.query().unwrap_or_default());
         let asker = Asker { db, caller };
         let origin = pinakes_http::origin(&parts.headers, &parts.extensions);

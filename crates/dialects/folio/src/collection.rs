@@ -12,6 +12,7 @@ mod write;
 
 pub use batch::batch_routes;
 pub(crate) use batch::write_all;
+pub(crate) use check::not_a_uuid;
 pub use handlers::{
     Page, answer_list, by_id, condition_of, create, created, expr_of, page_of, parsed, remove,
     remove_by_query, replace, routes,
@@ -60,6 +61,12 @@ pub struct Collection {
     pub missing: Option<(&'static str, &'static str)>,
     /// How the module that FOLIO has for it refuses.
     pub manner: Manner,
+    /// The text of a 404, where the module has one of its own.
+    pub gone: Option<&'static str>,
+    /// The text of a 400 for an id or a value that is taken, where the module has one of its own.
+    pub taken: Option<&'static str>,
+    /// Whether its lists say `resultInfo`, as those of most modules do.
+    pub has_result_info: bool,
     /// Rules of its own.
     pub hooks: Hooks,
     /// Records of a new tenant: a JSON array, or empty.
@@ -197,7 +204,9 @@ const BY_NAME_AND_CODE: &[Index] = &[Index::on(&["name"]), Index::on(&["code"])]
 impl Collection {
     /// The answer when there is no record of that id.
     pub fn not_found(&self, id: &str) -> FolioError {
-        let Some((name, exception)) = self.missing else { return FolioError::not_found("") };
+        let Some((name, exception)) = self.missing else {
+            return FolioError::not_found(self.gone.unwrap_or_default());
+        };
         let fault =
             Fault::new(format!("{name} with ID [{id}] was not found")).ty(exception).code("not-found");
         FolioError::faults(StatusCode::NOT_FOUND, vec![fault])
@@ -256,6 +265,9 @@ impl Collection {
             numbered: None,
             missing: None,
             manner: Manner::Rmb,
+            gone: None,
+            taken: None,
+            has_result_info: true,
             hooks: Hooks::NONE,
             reference_data: "",
             is_served: true,

@@ -14,19 +14,24 @@
 //! | `inventory/`, `authorities/`, `search.rs` | instances, holdings, items; authorities; finding them by words |
 //! | `browse/`, `links/`, `oai/` | lists to browse, links between headings and authorities, harvesting |
 //! | `places.rs`, `vocabularies.rs`, `records.rs` | where things are, what they are called, what else is kept |
-//! | `circulation/` | lending and taking back: rules, due dates, loans, requests, blocks |
+//! | `circulation/` | lending and taking back: rules, due dates, loans, requests, slips |
+//! | `fees/`, `patron_blocks.rs` | what patrons owe, and what keeps them from borrowing |
+//! | `notices/` | what patrons are told, by mail |
+//! | `chores.rs`, `timers/` | what is done from time to time, and when |
 //! | `reference.rs` | what is there in a new tenant |
 
 pub mod app;
 pub mod authorities;
 mod browse;
 mod change_manager;
+mod chores;
 mod circulation;
 mod coerce;
 pub mod collection;
 pub mod cql;
 pub mod dates;
 pub mod error;
+mod fees;
 #[cfg(fuzzing)]
 pub mod fuzzing;
 pub mod import;
@@ -39,7 +44,9 @@ mod mapping;
 mod metadata_provider;
 mod modules;
 mod notes;
+mod notices;
 mod oai;
+mod patron_blocks;
 pub mod permissions;
 mod perms;
 pub mod places;
@@ -53,6 +60,7 @@ mod search;
 mod settings;
 mod source_storage;
 mod tenants;
+pub mod timers;
 mod uploads;
 mod user_import;
 mod user_settings;

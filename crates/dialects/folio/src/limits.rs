@@ -45,6 +45,28 @@ pub(crate) const COUNTED_AUTHORITIES: usize = 10_000;
 pub(crate) const SUGGESTED_RECORDS: usize = 1_000;
 /// Entries of a list that is browsed, in one answer. Beyond: 400.
 pub(crate) const BROWSED_ENTRIES: u64 = 1_000;
+/// Accounts, loans or requests that one request is about. Beyond: 400 or 422.
+pub(crate) const BULK_ACCOUNTS: usize = 1_000;
+/// How often a server looks for timers that are due.
+pub(crate) const TIMER_LOOK_MS: u64 = 500;
+/// How long a tenant that was written to is looked at all the time; others at most so often.
+pub(crate) const TIMER_ACTIVE_S: u64 = 60;
+/// How long a tenant is not looked at, at most: another server may have changed its timers.
+pub(crate) const TIMER_IDLE_S: u64 = 600;
+/// Records that a chore reads, or changes in one transaction, at once.
+pub(crate) const CHORE_RECORDS: u64 = 100;
+/// Slips of a service point that are printed at once.
+pub(crate) const SLIPS: usize = 5_000;
+/// Bytes of a notice's text.
+pub(crate) const NOTICE_BYTES: usize = 256 << 10;
+/// How often a message is tried.
+pub(crate) const MAIL_ATTEMPTS: u64 = 3;
+/// Messages that are read at once to be sent.
+pub(crate) const MAIL_BATCH: u64 = 50;
+/// How long the mail server may take for a step.
+pub(crate) const MAIL_TIMEOUT_S: u64 = 15;
+/// After how long a visit of a patron that nobody ended is over.
+pub(crate) const SESSION_MINUTES: i64 = 20;
 /// Days whose openings are shown at once (ten years). Beyond: 400.
 pub(crate) const CALENDAR_DAYS: i64 = 3_660;
 /// Files of jobs long over that are cleared away with the beginning of an upload: the tenant's writer is held meanwhile.

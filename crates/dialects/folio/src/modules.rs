@@ -8,8 +8,8 @@ use crate::authorities::{self, ARCHIVES, AUTHORITIES, SOURCE_FILES};
 use crate::collection::Collection;
 use crate::inventory::{holdings, hrids, instances, items, relations};
 use crate::{
-    circulation, links, login, notes, perms, places, profile_pictures, records, tenants, user_settings,
-    users, vocabularies,
+    circulation, fees, links, login, notes, notices, patron_blocks, perms, places, profile_pictures, records,
+    tenants, timers, user_settings, users, vocabularies,
 };
 
 /// Every collection.
@@ -88,15 +88,28 @@ pub(crate) static COLLECTIONS: &[&Collection] = &[
     &circulation::loans::HISTORY,
     &circulation::requests::REQUESTS,
     &circulation::check_in::CHECK_INS,
-    &circulation::fees::OWNERS,
-    &circulation::fees::FEE_FINES,
-    &circulation::fees::ACCOUNTS,
-    &circulation::fees::FEE_FINE_ACTIONS,
-    &circulation::fees::PAYMENTS,
-    &circulation::fees::WAIVES,
-    &circulation::fees::MANUAL_BLOCKS,
-    &circulation::fees::BLOCK_CONDITIONS,
-    &circulation::fees::BLOCK_LIMITS,
+    &circulation::print_events::PRINT_EVENTS,
+    &fees::OWNERS,
+    &fees::FEE_FINES,
+    &fees::ACCOUNTS,
+    &fees::FEE_FINE_ACTIONS,
+    &fees::PAYMENTS,
+    &fees::WAIVES,
+    &fees::TRANSFERS,
+    &fees::TRANSFER_CRITERIA,
+    &fees::REFUNDS,
+    &fees::COMMENTS,
+    &fees::actual_cost::ACTUAL_COSTS,
+    &patron_blocks::MANUAL_BLOCKS,
+    &patron_blocks::MANUAL_BLOCK_TEMPLATES,
+    &patron_blocks::BLOCK_CONDITIONS,
+    &patron_blocks::BLOCK_LIMITS,
+    &patron_blocks::SYNC_JOBS,
+    &notices::mail::SMTP,
+    &notices::mail::EMAILS,
+    &notices::scheduled::SCHEDULED,
+    &notices::sessions::SESSIONS,
+    &timers::TIMERS,
 ];
 
 /// The collection whose lists have that name.

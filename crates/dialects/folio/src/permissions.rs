@@ -57,6 +57,11 @@ impl Access {
     pub fn to(permission: &'static str) -> Self {
         Self::Permission(Cow::Borrowed(permission))
     }
+
+    /// The same with a name that was put together.
+    pub fn owned(permission: String) -> Self {
+        Self::Permission(Cow::Owned(permission))
+    }
 }
 
 /// What the members of a role may do.

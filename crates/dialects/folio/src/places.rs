@@ -1,9 +1,13 @@
 //! Where things are: institutions, campuses, libraries, locations, service points (section 10 of the contract).
 
-use pinakes_store::{Column, Index, Kind, Type};
+use pinakes_store::{Column, Index, Kind, Txn, Type};
+use serde_json::Value;
 
-use crate::collection::{Collection, Kinds, Reference, Schema, Unique, UnlessAsked};
+use crate::circulation::policies::forget_point;
+use crate::collection::{Collection, Hooks, Kinds, Reference, Schema, Unique, UnlessAsked, Writer};
 use crate::cql::Names;
+use crate::error::FolioError;
+use crate::json::text_at;
 
 /// `/service-points`.
 pub static SERVICE_POINTS: Collection = Collection {
@@ -30,9 +34,28 @@ pub static SERVICE_POINTS: Collection = Collection {
         Unique { column: "code", message: "Service Point Exists" },
     ],
     names: Names { whole: &["code"], ..Names::PLAIN },
+    hooks: Hooks { stored: point_stored, deleting: point_deleted, ..Hooks::NONE },
     reference_data: include_str!("../reference/service-points.json"),
     ..Collection::named("/service-points", "servicepoints", "service_point")
 };
+
+/// Request policies do not allow what is not for pickup any more.
+fn point_stored(
+    txn: &mut Txn<'_>,
+    writer: &Writer,
+    point: &Value,
+    old: Option<&Value>,
+) -> Result<(), FolioError> {
+    let is_for_pickup = |it: &Value| it["pickupLocation"].as_bool() == Some(true);
+    if old.is_some_and(is_for_pickup) && !is_for_pickup(point) {
+        forget_point(txn, writer, text_at(point, "id").unwrap_or_default())?;
+    }
+    Ok(())
+}
+
+fn point_deleted(txn: &mut Txn<'_>, writer: &Writer, point: &Value) -> Result<(), FolioError> {
+    forget_point(txn, writer, text_at(point, "id").unwrap_or_default())
+}
 
 /// `/location-units/institutions`.
 pub static INSTITUTIONS: Collection = Collection {

@@ -7,7 +7,7 @@ use pinakes_store::{Column, Expr, Index, Kind, Record, Txn, Type, Value as Store
 use serde_json::{Value, json};
 
 use crate::app::{Call, json_answer};
-use crate::collection::{self, Collection, Kinds, Manner, Metadata, Page, Schema, Unique};
+use crate::collection::{self, Collection, Kinds, Manner, Metadata, Page, Schema, Unique, Writer};
 use crate::cql::Names;
 use crate::error::{Answer, FolioError};
 use crate::json::text_at;
@@ -57,6 +57,7 @@ pub static SETTINGS: Collection = Collection {
     },
     names: Names { whole: &["scope", "key"], ..Names::PLAIN },
     metadata: Metadata::Off,
+    is_served: false,
     ..Collection::named("/settings/entries", "items", "settings")
 };
 
@@ -101,7 +102,7 @@ pub static ORGANIZATIONS: Collection = Collection {
     ..Collection::named("/organizations-storage/organizations", "organizations", "folio_organization")
 };
 
-/// `/templates`: texts of notices and slips, which nobody sends here.
+/// `/templates`: texts of notices.
 pub static TEMPLATES: Collection = Collection {
     permission: "templates",
     schema: Schema { required: &["outputFormats", "templateResolver"], ..Schema::OPEN },
@@ -163,14 +164,22 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .delete(organization, Access::to("organizations.organizations.item.delete"), |call| {
             collection::remove(call, &ORGANIZATIONS)
         })
+        .get("/settings/entries", Access::to("mod-settings.entries.collection.get"), |call| async move {
+            let page = Page::of(&call)?;
+            collection::answer_list(&call, &SETTINGS, page).await
+        })
+        .post("/settings/entries", Access::to("mod-settings.entries.item.post"), make_setting)
+        .get("/settings/entries/{id}", Access::to("mod-settings.entries.item.get"), |call| {
+            collection::by_id(call, &SETTINGS)
+        })
+        .put("/settings/entries/{id}", Access::to("mod-settings.entries.item.put"), |call| {
+            collection::replace(call, &SETTINGS)
+        })
+        .delete("/settings/entries/{id}", Access::to("mod-settings.entries.item.delete"), |call| {
+            collection::remove(call, &SETTINGS)
+        })
         .get("/locale", Access::to("mod-settings.locale.item.get"), locale)
         .put("/locale", Access::to("mod-settings.locale.item.put"), change_locale)
-        .get("/email", Access::to("email.message.collection.get"), messages)
-}
-
-/// Nothing here sends mail.
-async fn messages(_: Call) -> Answer {
-    Ok(json_answer(StatusCode::OK, &json!({"emailEntity": [], "totalRecords": 0})))
 }
 
 /// The tenant's settings: `/locale`, else the configuration entry of older clients, else English in UTC.
@@ -199,6 +208,14 @@ pub fn locale_of(view: &mut View<'_>) -> Result<Value, FolioError> {
     }))
 }
 
+/// mod-settings answers without a body.
+async fn make_setting(mut call: Call) -> Answer {
+    let body = call.object().await?;
+    let writer = Writer::of(&call);
+    call.db().write(move |txn| collection::insert(txn, &writer(), &SETTINGS, body.clone()).map(drop)).await?;
+    Ok(answer::empty(StatusCode::NO_CONTENT))
+}
+
 async fn locale(call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, locale_of).await?))
 }
@@ -212,5 +229,5 @@ async fn change_locale(mut call: Call) -> Answer {
         Ok(())
     };
     call.db().write(write).await?;
-    Ok(answer::empty(StatusCode::NO_CONTENT))
+    Ok(answer::empty(StatusCode::CREATED))
 }

@@ -74,6 +74,11 @@ impl Book {
         text(&self.material, "name")
     }
 
+    /// The identifiers of the title.
+    pub(crate) fn identifiers(&self) -> &[Value] {
+        self.instance["identifiers"].as_array().map(Vec::as_slice).unwrap_or_default()
+    }
+
     /// The loan type that holds: the temporary one, if there is one.
     pub(crate) fn loan_type_id(&self) -> &str {
         match text(&self.item, "temporaryLoanTypeId") {

@@ -10,6 +10,8 @@ use serde_json::Value;
 
 use super::moment;
 
+/// The last minute of a day.
+const END_OF_DAY: Time = Time::constant(23, 59, 0, 0);
 /// Days that are looked at in search of an opening.
 const DAYS_MAX: i32 = 366;
 
@@ -36,6 +38,7 @@ struct Weekly {
 
 #[derive(Debug)]
 struct Exception {
+    name: String,
     first: Date,
     last: Date,
     /// Start and end, in local time.
@@ -64,10 +67,18 @@ impl Calendar {
         !self.spans.iter().any(|it| (it.first..=it.last).contains(&day))
     }
 
-    /// Whether an exception holds on the day.
-    pub(crate) fn is_exceptional_on(&self, day: Date) -> bool {
-        let mut of_day = self.spans.iter().filter(|it| (it.first..=it.last).contains(&day));
-        of_day.any(|it| it.exceptions.iter().any(|it| (it.first..=it.last).contains(&day)))
+    /// The name of the exception that holds on the day.
+    pub(crate) fn exception_on(&self, day: Date) -> Option<&str> {
+        let of_day = self.spans.iter().filter(|it| (it.first..=it.last).contains(&day));
+        of_day.flat_map(|it| it.exception_on(day)).next().map(|it| it.name.as_str())
+    }
+
+    /// The hours of a day, in order: what goes on past midnight ends at 23:59 and goes on at 00:00.
+    pub(crate) fn hours(&self, day: Date) -> Vec<(Time, Time)> {
+        let of_day = self.spans.iter().filter(|it| (it.first..=it.last).contains(&day));
+        let mut list: Vec<(Time, Time)> = of_day.flat_map(|it| it.hours(day)).collect();
+        list.sort_unstable();
+        list
     }
 
     /// The openings that begin on a day, in order.
@@ -84,9 +95,8 @@ impl Calendar {
 
     /// Whether the service point is open at some time of a day.
     pub(crate) fn is_open_on(&self, day: Date, zone: &TimeZone) -> bool {
-        let begins = !self.openings(day, zone).is_empty();
-        let noon_before = day.yesterday().map(|it| self.openings(it, zone)).unwrap_or_default();
-        begins || noon_before.iter().any(|it| moment::at(day, Time::midnight(), zone) < it.end)
+        let is_some = |from, until| moment::at(day, from, zone) < moment::at(day, until, zone);
+        self.hours(day).into_iter().any(|(from, until)| is_some(from, until))
     }
 
     /// The nearest open day, `from` itself included, in steps of one or minus one day.
@@ -104,8 +114,10 @@ impl Calendar {
     /// The opening that a moment lies in.
     pub(crate) fn opening_at(&self, moment: Timestamp, zone: &TimeZone) -> Option<Opening> {
         let day = moment::day_of(moment, zone);
-        let days = [day.yesterday().ok(), Some(day)];
-        let mut openings = days.into_iter().flatten().flat_map(|it| self.openings(it, zone));
+        // Hours of a week may have begun seven days before.
+        let first = day.checked_sub(jiff::Span::new().days(7)).unwrap_or(day);
+        let days: Vec<Date> = first.series(jiff::Span::new().days(1)).take_while(|it| *it <= day).collect();
+        let mut openings = days.into_iter().flat_map(|it| self.openings(it, zone));
         openings.rfind(|it| (it.start..=it.end).contains(&moment))
     }
 
@@ -123,8 +135,31 @@ impl Calendar {
 }
 
 impl Span {
+    fn exception_on(&self, day: Date) -> Option<&Exception> {
+        self.exceptions.iter().find(|it| (it.first..=it.last).contains(&day))
+    }
+
+    fn hours(&self, day: Date) -> Vec<(Time, Time)> {
+        let part = |is_first: bool, is_last: bool, from: Time, until: Time| {
+            (if is_first { from } else { Time::midnight() }, if is_last { until } else { END_OF_DAY })
+        };
+        if let Some(exception) = self.exception_on(day) {
+            let of_day = exception.openings.iter().filter(|it| (it.0..=it.2).contains(&day));
+            return of_day.map(|it| part(it.0 == day, it.2 == day, it.1, it.3)).collect();
+        }
+        let mut list = Vec::new();
+        for weekly in &self.weekly {
+            let n_days = weekly.n_days();
+            let nth = weekly.start.0.until(day.weekday());
+            for nth in [nth, nth + 7].into_iter().filter(|it| *it <= n_days) {
+                list.push(part(nth == 0, nth == n_days, weekly.start.1, weekly.end.1));
+            }
+        }
+        list
+    }
+
     fn openings(&self, day: Date, zone: &TimeZone) -> Vec<Opening> {
-        if let Some(exception) = self.exceptions.iter().find(|it| (it.first..=it.last).contains(&day)) {
+        if let Some(exception) = self.exception_on(day) {
             let of_day = exception.openings.iter().filter(|it| it.0 == day);
             let opening = |it: &(Date, Time, Date, Time)| Opening {
                 start: moment::at(it.0, it.1, zone),
@@ -138,11 +173,15 @@ impl Span {
 }
 
 impl Weekly {
+    /// Days from the one on which it begins to the one on which it ends.
+    fn n_days(&self) -> i8 {
+        let days = self.start.0.until(self.end.0);
+        if days == 0 && self.end.1 < self.start.1 { 7 } else { days }
+    }
+
     /// The opening that begins on `day`. Same weekday and an end before the start is a week later.
     fn on(&self, day: Date, zone: &TimeZone) -> Option<Opening> {
-        let days = self.start.0.until(self.end.0);
-        let days = if days == 0 && self.end.1 < self.start.1 { 7 } else { days };
-        let last = day.checked_add(jiff::Span::new().days(days)).ok()?;
+        let last = day.checked_add(jiff::Span::new().days(self.n_days())).ok()?;
         Some(Opening { start: moment::at(day, self.start.1, zone), end: moment::at(last, self.end.1, zone) })
     }
 }
@@ -171,6 +210,7 @@ fn exception(exception: &Value) -> Option<Exception> {
     };
     let openings = exception["openings"].as_array();
     Some(Exception {
+        name: exception["name"].as_str().unwrap_or_default().to_owned(),
         first: date(&exception["startDate"])?,
         last: date(&exception["endDate"])?,
         openings: openings.map(|it| it.iter().filter_map(opening).collect()).unwrap_or_default(),

@@ -17,6 +17,9 @@ use super::terms;
 use crate::app::{Call, json_answer};
 use crate::collection::{self, Collection, Schema, Writer};
 use crate::error::{Answer, Fault, FolioError};
+use crate::fees::lost::{self, Found};
+use crate::fees::overdue;
+use crate::notices::{self, LoanEvent, RequestEvent};
 
 /// `/check-in-storage/check-ins`: what was taken back, where and when.
 pub(crate) static CHECK_INS: Collection = Collection {
@@ -96,6 +99,7 @@ fn take_back(txn: &mut Txn<'_>, writer: &Writer, asked: &Asked) -> Result<Value,
     let loan = loans::open_loan_of(txn, book.id())?.map(|it| it.json()).transpose()?;
     let mut queue = Queue::of_item(txn, &book, writer.now_ms)?;
     queue.settle(txn, writer)?;
+    settle_fees(txn, writer, &mut known, loan.as_ref(), (&book, &before), asked)?;
     let in_house_use = loan.is_none()
         && before == "Available"
         && queue.first().is_none()
@@ -116,6 +120,9 @@ fn take_back(txn: &mut Txn<'_>, writer: &Writer, asked: &Asked) -> Result<Value,
             item.insert("inTransitDestinationServicePointId".into(), point.as_str().into());
         }
     })?;
+    if let Some(request) = request.as_ref().filter(|it| it.status() == AWAITING_PICKUP) {
+        notices::request(txn, writer, RequestEvent::Available, &request.0)?;
+    }
     let loan = match loan {
         Some(loan) => Some(close(txn, writer, &mut known, &loan, asked, next.status)?),
         None => None,
@@ -238,6 +245,39 @@ fn note(
     collection::insert(txn, writer, &CHECK_INS, object(&row)).map(drop)
 }
 
+/// What an item that is back settles: the fees of a lost one are taken back, an overdue one is fined.
+fn settle_fees(
+    txn: &mut Txn<'_>,
+    writer: &Writer,
+    known: &mut Records,
+    loan: Option<&Value>,
+    (book, before): (&Book, &str),
+    asked: &Asked,
+) -> Result<(), FolioError> {
+    let point = asked.service_point.as_str();
+    let Some(loan) = loan else {
+        if before != "Lost and paid" {
+            return Ok(());
+        }
+        return match loans::last_loan_of(txn, book.id())? {
+            Some(last) => lost::take_back(txn, writer, known, &last, Found::Returned, point),
+            None => Ok(()),
+        };
+    };
+    let is_lost = matches!(before, "Declared lost" | "Aged to lost");
+    if is_lost {
+        lost::take_back(txn, writer, known, loan, Found::Returned, point)?;
+    }
+    let is_found = asked.resolution.as_deref() == Some("Found by library");
+    if is_found || is_lost && !lost::charges_overdue(txn, known, loan)? {
+        return Ok(());
+    }
+    let mut returned = object(loan);
+    returned.insert("returnDate".into(), moment::wire(asked.date).into());
+    let returned = Value::Object(returned);
+    overdue::charge(txn, writer, known, (&returned, book), asked.date, (overdue::End::Return, point))
+}
+
 /// Ends the loan.
 fn close(
     txn: &mut Txn<'_>,
@@ -260,7 +300,9 @@ fn close(
     body.insert("systemReturnDate".into(), moment::wire(moment::from_ms(writer.now_ms)).into());
     body.insert("checkinServicePointId".into(), asked.service_point.as_str().into());
     body.insert("itemStatus".into(), item_status.into());
+    body.remove("agedToLostDelayedBilling");
     let stored = loans::change(txn, writer, body)?;
+    notices::loan(txn, writer, known, LoanEvent::CheckIn, &stored)?;
     let mut list = loans::view::extended_all(txn, known, vec![stored])?;
     Ok(list.pop().unwrap_or_default())
 }

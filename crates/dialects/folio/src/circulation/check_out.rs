@@ -11,7 +11,6 @@ use pinakes_store::{StoreError, Txn, View};
 use serde_json::{Map, Value, json};
 
 use super::book::Book;
-use super::fees;
 use super::loan_policy::LoanPolicy;
 use super::loans::{self, LOANS};
 use super::moment;
@@ -24,6 +23,8 @@ use super::terms::{self, Chosen, Circumstances};
 use crate::app::{Call, json_answer};
 use crate::collection::{self, Writer};
 use crate::error::{Answer, Fault, FolioError};
+use crate::notices::{self, LoanEvent};
+use crate::patron_blocks;
 
 /// Statuses that keep an item from being lent, beside `Checked out`.
 const NOT_LENT: [&str; 4] = ["Declared lost", "Claimed returned", "Aged to lost", "Intellectual item"];
@@ -115,6 +116,7 @@ fn lend(txn: &mut Txn<'_>, writer: &Writer, asked: &Asked) -> Result<Value, Foli
     }
     loan.extend(proxy.map(|it| ("proxyUserId".to_owned(), it["id"].clone())));
     let stored = collection::insert(txn, writer, &LOANS, loan).map_err(|error| open_already(error, asked))?;
+    notices::loan(txn, writer, &mut known, LoanEvent::CheckOut, &stored.body)?;
     Ok(loans::view::extended(txn, &mut known, &stored.body, 0.0)?)
 }
 
@@ -132,11 +134,11 @@ fn borrower(
     };
     let user = user.json()?;
     if !asked.overrides.passes(Block::Patron) {
-        for reason in fees::manual_blocks(view, text(&user, "id"), "borrowing", writer.now_ms)? {
+        for reason in patron_blocks::manual_blocks(view, text(&user, "id"), "borrowing", writer.now_ms)? {
             let fault = Fault::new("Patron blocked from borrowing").code("USER_IS_BLOCKED_MANUALLY");
             faults.push(asked.overrides.refusal(fault.with("reason", reason), Block::Patron));
         }
-        for block in fees::automated_blocks(view, &user, writer.now_ms)? {
+        for block in patron_blocks::automated_blocks(view, &user, writer.now_ms)? {
             if block.keeps_from_borrowing {
                 let fault = Fault::new(block.message).code("USER_IS_BLOCKED_AUTOMATICALLY");
                 faults.push(asked.overrides.refusal(fault, Block::Patron));

@@ -57,6 +57,11 @@ impl Period {
         };
         Some(moment.to_zoned(TimeZone::UTC).checked_add(span.ok()?).ok()?.timestamp())
     }
+
+    /// The moment a period before another.
+    pub(crate) fn before(self, moment: Timestamp) -> Option<Timestamp> {
+        Self { duration: -self.duration, ..self }.after(moment)
+    }
 }
 
 /// Where a due date that was counted out falls, and what is done with it.

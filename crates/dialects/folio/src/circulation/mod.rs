@@ -3,26 +3,30 @@
 //! What decides is plain code on plain data (`rules`, `due_date`, `calendar`, `loan_policy`); around it, one transaction
 //! per request reads what it decides on and writes what follows.
 
-mod book;
-mod calendar;
+pub(crate) mod aging;
+pub(crate) mod anonymise;
+pub(crate) mod book;
+pub(crate) mod calendar;
+mod calendars;
 pub(crate) mod check_in;
 mod check_out;
 mod due_date;
-pub(crate) mod fees;
 #[cfg(test)]
 mod golden;
-mod loan_policy;
+pub(crate) mod loan_policy;
 pub(crate) mod loans;
-mod moment;
-mod neighbours;
+pub(crate) mod moment;
+pub(crate) mod neighbours;
 mod openings;
 mod overrides;
 pub(crate) mod policies;
-mod records;
+pub(crate) mod print_events;
+pub(crate) mod records;
 pub(crate) mod requests;
 pub(crate) mod rules;
 mod rules_routes;
-mod terms;
+pub(crate) mod slips;
+pub(crate) mod terms;
 
 pub(crate) use terms::RULES;
 
@@ -42,13 +46,12 @@ pub(crate) fn routes(routes: Routes) -> Routes {
             Access::to("circulation.check-in-by-barcode.post"),
             check_in::check_in,
         )
-        .get(
-            "/automated-patron-blocks/{id}",
-            Access::to("automated-patron-blocks.collection.get"),
-            fees::show_automated,
-        )
         .with(rules_routes::routes)
         .with(loans::routes)
         .with(requests::routes)
         .with(openings::routes)
+        .with(anonymise::routes)
+        .with(slips::routes)
+        .with(print_events::routes)
+        .with(policies::setting_routes)
 }

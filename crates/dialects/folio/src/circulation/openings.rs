@@ -2,18 +2,17 @@
 //! mod-calendar).
 
 use http::StatusCode;
-use jiff::civil::Date;
+use jiff::civil::{Date, Time};
 use jiff::tz::TimeZone;
-use pinakes_store::{Query, View, Weight};
+use pinakes_store::{View, Weight};
 use serde_json::{Value, json};
 
-use super::calendar::{Calendar, Opening};
-use super::policies::CALENDARS;
+use super::calendar::Calendar;
+use super::terms;
 use crate::app::{Call, json_answer};
 use crate::error::{Answer, FolioError};
 use crate::limits::CALENDAR_DAYS;
 use crate::permissions::Access;
-use crate::places::SERVICE_POINTS;
 use crate::routes::Routes;
 
 pub(super) fn routes(routes: Routes) -> Routes {
@@ -21,10 +20,15 @@ pub(super) fn routes(routes: Routes) -> Routes {
     routes
         .get(
             "/calendar/dates/{servicePointId}/surrounding-openings",
-            to("calendar.endpoint.dates.get"),
+            to("calendar.endpoint.calendars.surroundingOpenings.get"),
             surrounding,
         )
-        .get("/calendar/dates/{servicePointId}/all-openings", to("calendar.endpoint.dates.get"), all)
+        .get(
+            "/calendar/dates/{servicePointId}/all-openings",
+            to("calendar.endpoint.calendars.allOpenings.get"),
+            all,
+        )
+        .with(super::calendars::routes)
 }
 
 /// A day that a parameter names. Errors: 400.
@@ -36,32 +40,25 @@ fn day(call: &Call, name: &str) -> Result<Date, FolioError> {
 }
 
 fn calendar(view: &mut View<'_>, service_point: &str) -> Result<Calendar, FolioError> {
-    if !view.has(&SERVICE_POINTS.kind, service_point)? {
-        return Err(FolioError::not_found(format!("there is no service point {service_point}")));
-    }
-    let records = view.find(&CALENDARS.kind, &Query::filter(pinakes_store::Expr::All))?;
-    let records = records.iter().map(|it| it.json()).collect::<Result<Vec<Value>, _>>()?;
-    Ok(Calendar::of(&records, service_point))
+    Ok(terms::calendar(view, service_point)?)
 }
 
-/// A day with its openings. Times are those of the service point's own clock: no zone is applied.
-fn shown(date: Date, openings: &[Opening], from_weekly: bool) -> Value {
-    let clock = |it: jiff::Timestamp| it.to_zoned(TimeZone::UTC).strftime("%H:%M").to_string();
-    let all_day =
-        |it: &Opening| clock(it.start) == "00:00" && matches!(clock(it.end).as_str(), "23:59" | "00:00");
+/// A day with its hours. Times are those of the service point's own clock: no zone is applied.
+fn shown(calendar: &Calendar, date: Date) -> Value {
+    let hours = calendar.hours(date);
+    let clock = |it: Time| it.strftime("%H:%M:%S").to_string();
+    let is_all_day = |it: &(Time, Time)| it.0 == Time::midnight() && it.1 >= Time::constant(23, 59, 0, 0);
     let list: Vec<Value> =
-        openings.iter().map(|it| json!({"startTime": clock(it.start), "endTime": clock(it.end)})).collect();
-    json!({
-        "date": date.to_string(),
-        "allDay": openings.is_empty() || openings.iter().any(all_day),
-        "open": !openings.is_empty(),
-        "exceptional": !from_weekly,
-        "openings": list,
-    })
-}
-
-fn of_day(calendar: &Calendar, date: Date) -> Value {
-    shown(date, &calendar.openings(date, &TimeZone::UTC), !calendar.is_exceptional_on(date))
+        hours.iter().map(|it| json!({"startTime": clock(it.0), "endTime": clock(it.1)})).collect();
+    let exception = calendar.exception_on(date);
+    let mut map = serde_json::Map::new();
+    map.insert("date".into(), date.to_string().into());
+    map.insert("allDay".into(), (hours.is_empty() || hours.iter().any(is_all_day)).into());
+    map.insert("open".into(), (!hours.is_empty()).into());
+    map.insert("exceptional".into(), exception.is_some().into());
+    map.extend(exception.map(|it| ("exceptionName".to_owned(), it.into())));
+    map.insert("openings".into(), list.into());
+    Value::Object(map)
 }
 
 /// The day itself, between the open days before and behind it.
@@ -72,14 +69,11 @@ async fn surrounding(call: Call) -> Answer {
         let near = |from: Option<Date>, step| from.and_then(|it| calendar.open_day(it, step, &TimeZone::UTC));
         let before = near(date.yesterday().ok(), -1);
         let after = near(date.tomorrow().ok(), 1);
-        let closed = |it: Option<Date>, otherwise: Option<Date>| match it {
-            Some(date) => of_day(&calendar, date),
-            None => shown(otherwise.unwrap_or(date), &[], true),
-        };
+        // Where there is no open day the next one to it is shown, closed.
         let list = json!([
-            closed(before, date.yesterday().ok()),
-            of_day(&calendar, date),
-            closed(after, date.tomorrow().ok())
+            shown(&calendar, before.or(date.yesterday().ok()).unwrap_or(date)),
+            shown(&calendar, date),
+            shown(&calendar, after.or(date.tomorrow().ok()).unwrap_or(date)),
         ]);
         Ok(json!({"openings": list}))
     };
@@ -102,8 +96,8 @@ async fn all(call: Call) -> Answer {
         let calendar = calendar(view, &point)?;
         let days = first.series(jiff::Span::new().days(1)).take_while(|it| *it <= last);
         let all: Vec<Value> = days
-            .map(|it| of_day(&calendar, it))
-            .filter(|it| includes_closed || it.get("open") == Some(&true.into()))
+            .map(|it| shown(&calendar, it))
+            .filter(|it| includes_closed || it["open"] == true || it["exceptional"] == true)
             .collect();
         let at = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
         let page: Vec<&Value> = all.iter().skip(at(offset)).take(at(limit)).collect();

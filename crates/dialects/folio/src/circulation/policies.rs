@@ -1,8 +1,19 @@
 //! Policies and what else circulation is set up with: collections that a site edits (sections 12 and 14.3).
 
-use pinakes_store::{Column, Index, Kind, Type};
+use http::StatusCode;
+use pinakes_http::answer;
+use pinakes_store::{Column, Expr, Index, Kind, Query, StoreError, Txn, Type, Value as Wanted, View};
+use serde_json::{Map, Value};
 
-use crate::collection::{Collection, Kinds, Metadata, Reference, Schema, Unique};
+use super::neighbours::SERVICE_POINTS;
+use super::records::object;
+
+use crate::collection::{
+    self, Collection, Hooks, Kinds, Lock, Metadata, Missing, Reference, Schema, Unique, Writer,
+};
+use crate::error::{Fault, FolioError};
+use crate::permissions::Access;
+use crate::routes::Routes;
 
 /// `/loan-policy-storage/loan-policies`.
 pub(crate) static LOAN_POLICIES: Collection = Collection {
@@ -15,6 +26,14 @@ pub(crate) static LOAN_POLICIES: Collection = Collection {
         Reference { path: "loansPolicy.fixedDueDateScheduleId", to: || &SCHEDULES },
         Reference { path: "renewalsPolicy.alternateFixedDueDateScheduleId", to: || &SCHEDULES },
     ],
+    // Two may have the same name.
+    kind: Kind {
+        id_path: Some("id"),
+        columns: NAME,
+        indexes: &[Index::on(&["name"])],
+        ..Kind::named("folio_loan_policy")
+    },
+    unique: &[],
     reference_data: include_str!("../../reference/loan-policies.json"),
     ..named(
         "/loan-policy-storage/loan-policies",
@@ -28,6 +47,7 @@ pub(crate) static LOAN_POLICIES: Collection = Collection {
 /// `/request-policy-storage/request-policies`.
 pub(crate) static REQUEST_POLICIES: Collection = Collection {
     schema: Schema { required: &["name"], types: &[("requestTypes", Kinds::List)], ..Schema::OPEN },
+    hooks: Hooks { prepare: check_allowed_points, ..Hooks::NONE },
     reference_data: include_str!("../../reference/request-policies.json"),
     ..named(
         "/request-policy-storage/request-policies",
@@ -52,6 +72,11 @@ pub(crate) static NOTICE_POLICIES: Collection = Collection {
 
 /// `/overdue-fines-policies`.
 pub(crate) static OVERDUE_POLICIES: Collection = Collection {
+    unique: &[
+        Unique { column: "id", message: "id value already exists in table overdue_fine_policy: {value}" },
+        Unique { column: "name", message: "" },
+    ],
+    has_result_info: false,
     reference_data: include_str!("../../reference/overdue-fines-policies.json"),
     ..named(
         "/overdue-fines-policies",
@@ -64,6 +89,11 @@ pub(crate) static OVERDUE_POLICIES: Collection = Collection {
 
 /// `/lost-item-fees-policies`.
 pub(crate) static LOST_ITEM_POLICIES: Collection = Collection {
+    unique: &[
+        Unique { column: "id", message: "id value already exists in table lost_item_fee_policy: {value}" },
+        Unique { column: "name", message: "" },
+    ],
+    has_result_info: false,
     reference_data: include_str!("../../reference/lost-item-fees-policies.json"),
     ..named(
         "/lost-item-fees-policies",
@@ -118,16 +148,54 @@ pub(crate) static CANCELLATION_REASONS: Collection = Collection {
 };
 
 /// `/circulation/settings`: values by name, e.g. `TLR`.
-pub(crate) static SETTINGS: Collection = Collection {
-    schema: Schema { required: &["name", "value"], ..Schema::OPEN },
-    ..named(
-        "/circulation/settings",
-        "circulationSettings",
-        "circulation_settings",
-        "folio_circulation_setting",
-        "circulation.settings",
-    )
-};
+pub(crate) static SETTINGS: Collection = settings("/circulation/settings", "circulation.settings");
+
+/// `/circulation-settings-storage/circulation-settings`: the same records.
+pub(crate) static STORED_SETTINGS: Collection = settings(
+    "/circulation-settings-storage/circulation-settings",
+    "circulation-storage.circulation-settings",
+);
+
+const fn settings(path: &'static str, permission: &'static str) -> Collection {
+    Collection {
+        schema: Schema { required: &["name", "value"], ..Schema::OPEN },
+        is_served: false,
+        ..named(path, "circulationSettings", "circulation_settings", "folio_circulation_setting", permission)
+    }
+}
+
+/// The routes of settings, in both places.
+pub(super) fn setting_routes(routes: Routes) -> Routes {
+    [&SETTINGS, &STORED_SETTINGS].into_iter().fold(routes, |routes, it: &'static Collection| {
+        let one = format!("{}/{{id}}", it.path);
+        let to = |end: &str| Access::owned(format!("{}.{end}", it.permission));
+        routes
+            .get(it.path, to("collection.get"), move |call| async move {
+                let page = collection::Page::of(&call)?;
+                collection::answer_list(&call, it, page).await
+            })
+            .post(it.path, to("item.post"), move |call| collection::create(call, it))
+            .get(&one, to("item.get"), move |call| collection::by_id(call, it))
+            .put(&one, to("item.put"), move |call| collection::replace(call, it))
+            .delete(&one, to("item.delete"), move |call| async move {
+                let answered = collection::remove(call, it).await;
+                match answered {
+                    // The desk's module takes a setting that is not there as gone.
+                    Err(error) if error.status == StatusCode::NOT_FOUND && std::ptr::eq(it, &SETTINGS) => {
+                        Ok(answer::empty(StatusCode::NO_CONTENT))
+                    }
+                    answered => answered,
+                }
+            })
+    })
+}
+
+/// The value of a setting; `None` when it is not there.
+pub(crate) fn setting(view: &mut View<'_>, name: &str) -> Result<Option<Value>, StoreError> {
+    let named = Expr::Is("name".into(), Wanted::Folded(name.to_owned()));
+    let found = view.first(&SETTINGS.kind, named)?.map(|it| it.json()).transpose()?;
+    Ok(found.map(|it| it["value"].clone()))
+}
 
 /// `/calendar/calendars`: when service points are open.
 pub(crate) static CALENDARS: Collection = Collection {
@@ -138,6 +206,7 @@ pub(crate) static CALENDARS: Collection = Collection {
         ..Schema::OPEN
     },
     unique: &[],
+    is_served: false,
     kind: Kind {
         id_path: Some("id"),
         columns: &[
@@ -150,6 +219,46 @@ pub(crate) static CALENDARS: Collection = Collection {
     },
     ..named("/calendar/calendars", "calendars", "calendars", "folio_calendar", "calendar.endpoint.calendars")
 };
+
+/// The service points that a request policy allows for each type must be there, for pickup.
+fn check_allowed_points(
+    txn: &mut Txn<'_>,
+    _: &Writer,
+    body: &mut Map<String, Value>,
+    _: Option<&Value>,
+) -> Result<(), FolioError> {
+    let allowed = body.get("allowedServicePoints").and_then(Value::as_object);
+    let lists = allowed.into_iter().flat_map(Map::values).filter_map(Value::as_array);
+    let mut ids: Vec<String> = lists.flatten().filter_map(Value::as_str).map(str::to_owned).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    for found in txn.get_many(&SERVICE_POINTS.kind, &ids)? {
+        let point = found.map(|it| it.json()).transpose()?.unwrap_or_default();
+        if point["pickupLocation"].as_bool() != Some(true) {
+            let fault = Fault::new("One or more Pickup locations are no longer available");
+            return Err(FolioError::unprocessable(fault.code("INVALID_ALLOWED_SERVICE_POINT")));
+        }
+    }
+    Ok(())
+}
+
+/// Takes a service point that is no longer one for pickup out of every request policy.
+pub(crate) fn forget_point(txn: &mut Txn<'_>, writer: &Writer, id: &str) -> Result<(), FolioError> {
+    for record in txn.find(&REQUEST_POLICIES.kind, &Query::filter(Expr::All))? {
+        let mut body = object(&record.json()?);
+        let Some(Value::Object(allowed)) = body.get_mut("allowedServicePoints") else { continue };
+        let n_before: usize = allowed.values().filter_map(Value::as_array).map(Vec::len).sum();
+        for list in allowed.values_mut().filter_map(Value::as_array_mut) {
+            list.retain(|it| it.as_str() != Some(id));
+        }
+        allowed.retain(|_, it| it.as_array().is_none_or(|it| !it.is_empty()));
+        if allowed.values().filter_map(Value::as_array).map(Vec::len).sum::<usize>() != n_before {
+            let id = record.id;
+            collection::put(txn, writer, &REQUEST_POLICIES, &id, body, Missing::Refuse, Lock::Ignored)?;
+        }
+    }
+    Ok(())
+}
 
 const NAME: &[Column] = &[Column::one("name", Type::Folded)];
 const UNIQUE_NAME: &[Index] = &[Index::unique(&["name"])];

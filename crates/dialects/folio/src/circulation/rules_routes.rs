@@ -20,13 +20,16 @@ use crate::routes::Routes;
 
 /// The routes of the rules.
 pub(crate) fn routes(mut routes: Routes) -> Routes {
-    for path in ["/circulation/rules", "/circulation-rules-storage"] {
-        routes = routes.get(path, Access::to("circulation.rules.get"), show).put(
-            path,
-            Access::to("circulation.rules.put"),
-            replace,
-        );
-    }
+    let stored = "/circulation-rules-storage";
+    routes = routes
+        .get("/circulation/rules", Access::to("circulation.rules.get"), show)
+        .put("/circulation/rules", Access::to("circulation.rules.put"), |call| {
+            replace(call, Policies::Checked)
+        })
+        .get(stored, Access::to("circulation-storage.circulation-rules.get"), show)
+        .put(stored, Access::to("circulation-storage.circulation-rules.put"), |call| {
+            replace(call, Policies::Any)
+        });
     for (kind, name) in NAMES {
         let path = format!("/circulation/rules/{name}-policy");
         routes = routes.get(&path, Access::to("circulation.rules.get"), move |call| decide(call, kind)).get(
@@ -68,14 +71,23 @@ fn fault(fault: &RulesFault) -> FolioError {
     FolioError::unprocessable(Fault::new(&fault.message).with("line", line).with("column", column))
 }
 
-async fn replace(mut call: Call) -> Answer {
+/// Whether rules may name policies that are not there: the storage takes them before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Policies {
+    Checked,
+    Any,
+}
+
+async fn replace(mut call: Call, policies: Policies) -> Answer {
     let body = call.object().await?;
     let Some(text) = body.get("rulesAsText").and_then(Value::as_str).map(str::to_owned) else {
         return Err(FolioError::unprocessable(Fault::missing("rulesAsText")));
     };
     let rules = terms::compiled(&text).map_err(|it| fault(&it))?;
     let write = move |txn: &mut Txn<'_>| -> Result<(), FolioError> {
-        require_policies(txn, &rules)?;
+        if policies == Policies::Checked {
+            require_policies(txn, &rules)?;
+        }
         txn.put(&RULES, RULES_ID, &json!({"id": RULES_ID, "rulesAsText": text}))?;
         Ok(())
     };

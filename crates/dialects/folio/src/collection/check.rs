@@ -10,7 +10,8 @@ use crate::app::parse_uuid;
 use crate::error::{Fault, FolioError};
 use crate::modules;
 
-pub(super) fn not_a_uuid(property: &str, found: &str) -> FolioError {
+/// A text that is no UUID, as FOLIO's validators say it.
+pub(crate) fn not_a_uuid(property: &str, found: &str) -> FolioError {
     let pattern =
         "^[a-fA-F0-9]{8}-[a-fA-F0-9]{4}-[1-5][a-fA-F0-9]{3}-[89abAB][a-fA-F0-9]{3}-[a-fA-F0-9]{12}$";
     FolioError::unprocessable(

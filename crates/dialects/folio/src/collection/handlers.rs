@@ -194,7 +194,7 @@ pub async fn answer_list(call: &Call, collection: &'static Collection, page: Pag
         };
         let (bodies, total) = call.db().read(Weight::Scan, read).await?;
         let bodies = bodies.iter().map(json::bytes).collect();
-        let body = JoinedBodies::new(head, bodies, tail(total)).into_body();
+        let body = JoinedBodies::new(head, bodies, tail(collection, total)).into_body();
         return Ok(answer::with_body(StatusCode::OK, JSON, body));
     }
     if INLINE_RECORDS < page.limit {
@@ -203,7 +203,11 @@ pub async fn answer_list(call: &Call, collection: &'static Collection, page: Pag
     let read = move |view: &mut View<'_>| page_of(view, collection, &page);
     let (records, total) = call.db().read(Weight::Scan, read).await?;
     let bodies = records.into_iter().map(|it| it.body).collect();
-    Ok(answer::with_body(StatusCode::OK, JSON, JoinedBodies::new(head, bodies, tail(total)).into_body()))
+    Ok(answer::with_body(
+        StatusCode::OK,
+        JSON,
+        JoinedBodies::new(head, bodies, tail(collection, total)).into_body(),
+    ))
 }
 
 /// Records as they are shown.
@@ -213,7 +217,10 @@ fn completed(view: &mut View<'_>, shown: Shown, records: &[Record]) -> Result<Ve
     Ok(bodies)
 }
 
-fn tail(total: u64) -> String {
+fn tail(collection: &Collection, total: u64) -> String {
+    if !collection.has_result_info {
+        return format!("],\"totalRecords\" : {total}}}");
+    }
     format!(
         "],\"totalRecords\" : {total},\"resultInfo\" : {{\"totalRecords\" : {total},\"facets\" : [],\"diagnostics\" : []}}}}"
     )
@@ -237,7 +244,7 @@ async fn streamed(call: &Call, collection: &'static Collection, page: Page, head
         }
         let total = total(view, collection, &query, n_found)?;
         // Who left needs no end.
-        let _ = sink.push(tail(total).as_bytes());
+        let _ = sink.push(tail(collection, total).as_bytes());
         Ok(())
     };
     let body = call.db().stream(limits, produce).await?;

@@ -126,6 +126,11 @@ pub fn insert(
         Locking::From(first) => Some(first),
     };
     let document = document(txn, writer, collection, body, version, None)?;
+    // Where an id that is taken is told of in its own words, it is told of before other values.
+    if collection.unique.iter().any(|it| it.column == "id") && txn.has(&collection.kind, &id)? {
+        let (kind, column) = (collection.kind.name, "id");
+        return Err(taken(collection, StoreError::Duplicate { kind, column, value: id }, &document.1));
+    }
     txn.insert_document(&document.0).map_err(|error| taken(collection, error, &document.1))?;
     let stored = Stored { id, bytes: document.0.body().clone(), body: document.1 };
     (collection.hooks.stored)(txn, writer, &stored.body, None)?;
@@ -260,6 +265,9 @@ fn conflict(id: &str, stored: u64, found: &str) -> FolioError {
 /// A value that another record has, as FOLIO says it.
 fn taken(collection: &Collection, error: StoreError, body: &Value) -> FolioError {
     let StoreError::Duplicate { column, value, .. } = error else { return error.into() };
+    if let Some(text) = collection.taken {
+        return FolioError::bad_request(text);
+    }
     let path = collection.kind.columns.iter().find(|it| it.name == column).map_or("", |it| it.path);
     let given = json::text_at(body, path).filter(|it| pinakes_store::fold(it) == value);
     let value = given.map_or(value.clone(), str::to_owned);

@@ -191,7 +191,6 @@ pub static INSTANCES: Collection = Collection {
         Reference { path: "instanceTypeId", to: || &types::INSTANCE_TYPES },
         Reference { path: "statusId", to: || &types::INSTANCE_STATUSES },
         Reference { path: "modeOfIssuanceId", to: || &types::MODES_OF_ISSUANCE },
-        Reference { path: "natureOfContentTermIds", to: || &types::NATURE_OF_CONTENT_TERMS },
         Reference { path: "statisticalCodeIds", to: || &types::STATISTICAL_CODES },
         Reference { path: "dates.dateTypeId", to: || &types::INSTANCE_DATE_TYPES },
     ],

@@ -8,5 +8,6 @@ mod engine;
 mod exchange;
 mod harvest;
 mod import;
+mod notices;
 mod permissions;
 mod server;

@@ -13,6 +13,9 @@ use crate::circulation::neighbours::ITEMS;
 use crate::circulation::records::{Records, object};
 use crate::collection::Writer;
 use crate::error::{Answer, Fault, FolioError};
+use crate::fees::actual_cost::Loss;
+use crate::fees::lost::{self, Found};
+use crate::notices::{self, LoanEvent};
 use crate::permissions::Access;
 use crate::routes::Routes;
 
@@ -102,7 +105,31 @@ fn apply(
             book.set_status(txn, writer, &mut known, status, |_| {})?;
         }
     }
-    super::change(txn, writer, changed).map(drop)
+    let action = changed.get("action").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let stored = super::change(txn, writer, changed)?;
+    match (action.as_str(), &book) {
+        ("declaredLost", Some(book)) => charge_loss(txn, writer, &mut known, (&loan, &stored, book), &body),
+        ("dueDateChanged", _) => notices::loan(txn, writer, &mut known, LoanEvent::DueDateChanged, &stored),
+        _ => Ok(()),
+    }
+}
+
+/// Charges what a lost item costs. What was charged because it had aged to lost is taken back first.
+fn charge_loss(
+    txn: &mut Txn<'_>,
+    writer: &Writer,
+    known: &mut Records,
+    (before, loan, book): (&Value, &Value, &Book),
+    body: &Body,
+) -> Result<(), FolioError> {
+    let point = body.text("servicePointId").unwrap_or_default();
+    if body.item_status == "Aged to lost" {
+        lost::take_back(txn, writer, known, before, Found::DeclaredLost, point)?;
+    }
+    if lost::charge(txn, writer, known, (loan, book), Loss::Declared, point)? {
+        return Ok(());
+    }
+    lost::close_as_paid(txn, writer, loan)
 }
 
 fn declare_lost(
@@ -119,6 +146,7 @@ fn declare_lost(
     loan.insert("action".into(), "declaredLost".into());
     loan.insert("declaredLostDate".into(), date.into());
     loan.remove("claimedReturnedDate");
+    loan.remove("agedToLostDelayedBilling");
     Ok(Some("Declared lost"))
 }
 

@@ -73,7 +73,9 @@ fn stored(mut body: Map<String, Value>) -> Map<String, Value> {
         "checkinServicePoint",
     ];
     let group = body.get("patronGroupAtCheckout").and_then(|it| it.get("id")).cloned();
-    body.retain(|name, _| !ADDED.contains(&name.as_str()) && name != "feesAndFines");
+    body.retain(|name, _| {
+        !ADDED.contains(&name.as_str()) && !matches!(name.as_str(), "feesAndFines" | "isDcb")
+    });
     if let Some(group) = group {
         body.entry("patronGroupIdAtCheckout").or_insert(group);
     }

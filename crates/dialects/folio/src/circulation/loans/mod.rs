@@ -14,6 +14,7 @@ use pinakes_store::{Column, Expr, Index, Kind, Query, Record, StoreError, Txn, T
 use serde_json::{Map, Value, json};
 
 use crate::collection::{self, Collection, Hooks, Kinds, Metadata, Schema, Unique, Writer};
+use crate::cql::Names;
 use crate::error::FolioError;
 use crate::json::text_at;
 use crate::{app, dates};
@@ -30,6 +31,7 @@ pub(crate) static LOANS: Collection = Collection {
             Column::at("status", "status.name", Type::Text),
             Column::one("loanDate", Type::Instant),
             Column::one("dueDate", Type::Instant),
+            Column::at("billedFrom", "agedToLostDelayedBilling.dateLostItemShouldBeBilled", Type::Instant),
         ],
         indexes: &[
             Index::unique_among("status", OPEN, &["itemId"]),
@@ -49,6 +51,30 @@ pub(crate) static LOANS: Collection = Collection {
         ],
         defaults: &[("status", "{\"name\": \"Open\"}")],
         ..Schema::OPEN
+    },
+    names: Names {
+        fields: &[
+            "returnDate",
+            "systemReturnDate",
+            "actionComment",
+            "itemStatus",
+            "renewalCount",
+            "loanPolicyId",
+            "overdueFinePolicyId",
+            "lostItemPolicyId",
+            "checkoutServicePointId",
+            "checkinServicePointId",
+            "patronGroupIdAtCheckout",
+            "proxyUserId",
+            "dueDateChangedByRecall",
+            "declaredLostDate",
+            "claimedReturnedDate",
+            "agedToLostDelayedBilling.lostItemHasBeenBilled",
+            "agedToLostDelayedBilling.agedToLostDate",
+            "itemEffectiveLocationIdAtCheckOut",
+            "isDcb",
+        ],
+        ..Names::PLAIN
     },
     unique: &[Unique { column: "itemId", message: "Cannot have more than one open loan for the same item" }],
     hooks: Hooks { prepare: normalise, stored: keep_history, deleting: note_deletion, ..Hooks::NONE },
@@ -85,6 +111,13 @@ pub(crate) fn open_loan_of(view: &mut View<'_>, item: &str) -> Result<Option<Rec
     view.first(&LOANS.kind, open)
 }
 
+/// The loan of an item that began last.
+pub(crate) fn last_loan_of(view: &mut View<'_>, item: &str) -> Result<Option<Value>, StoreError> {
+    let of_item = Query::filter(Expr::Is("itemId".into(), item.into()));
+    let last = Query { limit: Some(1), ..of_item.sorted("loanDate", pinakes_store::Direction::Descending) };
+    view.find(&LOANS.kind, &last)?.first().map(Record::json).transpose()
+}
+
 /// The open loans of a user.
 pub(crate) fn open_loans_of(view: &mut View<'_>, user: &str) -> Result<Vec<Record>, StoreError> {
     let open = Expr::Is("userId".into(), user.into()).and(Expr::Is("status.name".into(), OPEN.into()));
@@ -117,17 +150,21 @@ fn normalise(
     body: &mut Map<String, Value>,
     _: Option<&Value>,
 ) -> Result<(), FolioError> {
-    const DATES: [&str; 6] =
-        ["loanDate", "dueDate", "returnDate", "systemReturnDate", "claimedReturnedDate", "declaredLostDate"];
-    for name in DATES {
-        let Some(text) = body.get(name).and_then(Value::as_str) else { continue };
+    // Two forms of the same: FOLIO's storage declares some as dates and leaves the others as they come.
+    const WIRE: [&str; 2] = ["loanDate", "returnDate"];
+    const STORED: [&str; 4] = ["dueDate", "systemReturnDate", "claimedReturnedDate", "declaredLostDate"];
+    for name in WIRE.iter().chain(&STORED) {
+        let Some(text) = body.get(*name).and_then(Value::as_str) else { continue };
         let Some(moment) = super::moment::parse(text) else {
             return Err(FolioError::bad_request(format!(
                 "{name} is {text:?}, expected a date and time in ISO 8601"
             )));
         };
-        let normal = super::moment::wire(moment);
-        body.insert(name.to_owned(), normal.into());
+        let normal = match WIRE.contains(name) {
+            true => super::moment::wire(moment),
+            false => dates::rmb(moment.as_millisecond()),
+        };
+        body.insert((*name).to_owned(), normal.into());
     }
     for name in ["itemId", "userId"] {
         if let Some(id) = body.get(name).and_then(Value::as_str).and_then(app::parse_uuid) {

@@ -9,7 +9,6 @@ use crate::app::{Call, json_answer};
 use crate::circulation::book::Book;
 use crate::circulation::check_out::inactive;
 use crate::circulation::due_date::Standing;
-use crate::circulation::fees;
 use crate::circulation::loan_policy::LoanPolicy;
 use crate::circulation::moment;
 use crate::circulation::neighbours::{ITEMS, USERS};
@@ -20,6 +19,10 @@ use crate::circulation::rules::PolicyKind;
 use crate::circulation::terms::{self, Circumstances};
 use crate::collection::{Collection, Writer};
 use crate::error::{Answer, Fault, FolioError};
+use crate::fees::lost::{self, Found};
+use crate::fees::overdue;
+use crate::notices::{self, LoanEvent};
+use crate::patron_blocks;
 use crate::permissions::Access;
 use crate::routes::Routes;
 
@@ -111,8 +114,26 @@ fn prolong(
         Ok(due) => due,
         Err(reasons) => overridden_due(overrides, &policy, reasons)?,
     };
+    let now = moment::from_ms(writer.now_ms);
+    let mut book = book;
+    let is_lost = matches!(book.status(), "Declared lost" | "Aged to lost");
+    if is_lost {
+        lost::take_back(txn, writer, &mut known, &loan, Found::Renewed, &point)?;
+    }
+    if !is_lost || lost::charges_overdue(txn, &mut known, &loan)? {
+        overdue::charge(txn, writer, &mut known, (&loan, &book), now, (overdue::End::Renewal, &point))?;
+    }
+    if book.status() != "Checked out" {
+        book.set_status(txn, writer, &mut known, "Checked out", |_| {})?;
+    }
     let mut changed = object(&loan);
     changed.remove("actionComment");
+    if is_lost {
+        for name in ["declaredLostDate", "agedToLostDelayedBilling"] {
+            changed.remove(name);
+        }
+    }
+    changed.insert("itemStatus".into(), "Checked out".into());
     let action = if is_overridden { "renewedThroughOverride" } else { "renewed" };
     changed.insert("action".into(), action.into());
     changed.extend(overrides.comment().map(|it| ("actionComment".to_owned(), it.into())));
@@ -121,7 +142,11 @@ fn prolong(
     changed.insert("loanPolicyId".into(), policy.id.as_str().into());
     changed.remove("dueDateChangedByRecall");
     let stored = super::change(txn, writer, changed)?;
-    Ok(view::extended_all(txn, &mut known, vec![stored])?.pop().unwrap_or_default())
+    notices::loan(txn, writer, &mut known, LoanEvent::Renewed, &stored)?;
+    let mut shown = view::extended_all(txn, &mut known, vec![stored])?.pop().unwrap_or_default();
+    // The one answer that is not read back from the storage, and has the date in circulation's own form.
+    shown["dueDate"] = moment::wire(due).into();
+    Ok(shown)
 }
 
 fn given<'a>(body: &'a Map<String, Value>, field: &str) -> &'a str {
@@ -173,11 +198,11 @@ fn refuse_blocked(
         faults.push(Fault::new(message).with("userId", text(user, "id")));
     }
     if !overrides.passes(Block::Patron) {
-        for reason in fees::manual_blocks(txn, text(user, "id"), "renewals", writer.now_ms)? {
+        for reason in patron_blocks::manual_blocks(txn, text(user, "id"), "renewals", writer.now_ms)? {
             let fault = Fault::new("Patron blocked from renewing").code("USER_IS_BLOCKED_MANUALLY");
             faults.push(overrides.refusal(fault.with("reason", reason), Block::Patron));
         }
-        for block in fees::automated_blocks(txn, user, writer.now_ms)? {
+        for block in patron_blocks::automated_blocks(txn, user, writer.now_ms)? {
             if block.keeps_from_renewing {
                 let fault = Fault::new(block.message).code("USER_IS_BLOCKED_AUTOMATICALLY");
                 faults.push(overrides.refusal(fault, Block::Patron));

@@ -7,11 +7,11 @@ use pinakes_store::{Expr, Query, StoreError, View};
 use serde_json::{Map, Value, json};
 
 use crate::circulation::book::Book;
-use crate::circulation::fees::ACCOUNTS;
 use crate::circulation::neighbours::{GROUPS, ITEMS, SERVICE_POINTS, USERS};
 use crate::circulation::policies::{LOAN_POLICIES, LOST_ITEM_POLICIES, OVERDUE_POLICIES};
 use crate::circulation::records::{Records, copy, object, text};
 use crate::collection::Collection;
+use crate::fees::ACCOUNTS;
 
 /// Loans as desks see them, in their order.
 pub(crate) fn extended_all(
@@ -49,6 +49,7 @@ pub(crate) fn extended(
     let mut body = object(loan);
     let metadata = body.remove("metadata");
     body.remove("patronGroupIdAtCheckout");
+    body.remove("itemStatus");
     if let Some(item) = known.at(view, &ITEMS, loan, "itemId")? {
         let book = Book::of(view, known, item)?;
         body.insert("item".into(), Value::Object(book.summary()));
@@ -82,6 +83,7 @@ pub(crate) fn extended(
         }
     }
     body.insert("feesAndFines".into(), json!({"amountRemainingToPay": owed}));
+    body.entry("isDcb").or_insert(false.into());
     body.extend(metadata.map(|it| ("metadata".to_owned(), it)));
     Ok(Value::Object(body))
 }

@@ -11,6 +11,7 @@ use crate::circulation::policies::CANCELLATION_REASONS;
 use crate::circulation::records::{Records, object, text};
 use crate::collection::{self, Writer};
 use crate::error::{Fault, FolioError};
+use crate::notices::{self, RequestEvent};
 
 fn refused(fault: Fault) -> FolioError {
     FolioError::unprocessable(fault)
@@ -90,7 +91,10 @@ fn close(
     let mut book = book_of(txn, &mut known, old)?;
     let mut queue = queue_of(txn, writer, old, book.as_ref())?;
     queue.take(text(old, "id"));
-    queue.close(txn, writer, Request(Value::Object(body)), status)?;
+    let closed = queue.close(txn, writer, Request(Value::Object(body)), status)?;
+    if status == "Closed - Cancelled" {
+        notices::request(txn, writer, RequestEvent::Cancelled, &closed)?;
+    }
     if let Some(book) = &mut book {
         free(txn, writer, &mut known, book, &queue)?;
     }
@@ -160,7 +164,7 @@ pub(crate) fn reorder(
             queue.insert(place, request);
         }
     }
-    queue.settle(txn, writer)
+    queue.settle(txn, writer).map(drop)
 }
 
 /// `POST /circulation/requests/{id}/move`: the request goes to the end of another item's queue.
@@ -186,9 +190,8 @@ pub(crate) fn move_to(
     }
     let kind = kind.unwrap_or_else(|| text(&old, "requestType")).to_owned();
     if !super::create::allowed_types(target.status()).contains(&kind.as_str()) {
-        let message =
-            format!("{kind} requests are not allowed for {} item status combination", target.status());
-        return Err(refused(Fault::new(message).with(kind.as_str(), target.status())));
+        let message = format!("{kind} requests are not allowed for this patron and item combination");
+        return Err(refused(Fault::new(message).with("requestType", kind)));
     }
     let mut source = book_of(txn, &mut known, &old)?;
     let mut left = queue_of(txn, writer, &old, source.as_ref())?;
@@ -243,7 +246,13 @@ pub(crate) fn expire(txn: &mut Txn<'_>, writer: &Writer) -> Result<(), FolioErro
             Some(book) => Queue::of_item(txn, book, writer.now_ms)?,
             None => Queue::by(txn, &field, &id, "", writer.now_ms)?,
         };
-        queue.settle(txn, writer)?;
+        for over in queue.settle(txn, writer)? {
+            let event = match text(&over, "status") {
+                "Closed - Pickup expired" => RequestEvent::HoldExpired,
+                _ => RequestEvent::Expired,
+            };
+            notices::request(txn, writer, event, &over)?;
+        }
         if let Some(book) = &mut book {
             free(txn, writer, &mut known, book, &queue)?;
         }

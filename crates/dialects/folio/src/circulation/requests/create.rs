@@ -1,5 +1,7 @@
 //! `POST /circulation/requests`.
 
+use std::sync::Arc;
+
 use http::StatusCode;
 use pinakes_store::{StoreError, Txn, View};
 use serde_json::{Map, Value};
@@ -9,22 +11,23 @@ use super::{REQUESTS, are_titles_requested, view};
 use crate::app::parse_uuid;
 use crate::circulation::book::Book;
 use crate::circulation::check_out::inactive;
-use crate::circulation::fees;
 use crate::circulation::loans;
 use crate::circulation::moment;
 use crate::circulation::neighbours::{HOLDINGS, INSTANCES, ITEMS, SERVICE_POINTS, USERS};
 use crate::circulation::overrides::{Block, Overrides};
-use crate::circulation::policies::REQUEST_POLICIES;
+use crate::circulation::policies::{REQUEST_POLICIES, setting};
 use crate::circulation::records::{Records, object, text};
 use crate::circulation::rules::PolicyKind;
 use crate::circulation::terms::{self, Circumstances};
 use crate::collection::{self, Writer};
 use crate::error::{Fault, FolioError};
+use crate::notices::{self, LoanEvent, RequestEvent};
+use crate::patron_blocks;
 
 /// Item statuses with the types of requests that they allow.
 const ALLOWED: [(&str, &[&str]); 9] = [
     ("Available", &["Page"]),
-    ("Restricted", &["Hold", "Page"]),
+    ("Restricted", &["Hold", "Page", "Recall"]),
     ("Checked out", &["Hold", "Recall"]),
     ("Awaiting pickup", &["Hold", "Recall"]),
     ("Awaiting delivery", &["Hold", "Recall"]),
@@ -74,7 +77,7 @@ pub(crate) fn create(txn: &mut Txn<'_>, writer: &Writer, wish: &Wish<'_>) -> Res
     }
     let user = requester(txn, writer, wish)?;
     let mut book = match is_for_title {
-        true => item_of_title(txn, &mut known, wish, &kind)?,
+        true => item_of_title(txn, &mut known, wish, &kind, &user)?,
         false => Some(item(txn, &mut known, wish)?),
     };
     let instance = match &book {
@@ -87,7 +90,10 @@ pub(crate) fn create(txn: &mut Txn<'_>, writer: &Writer, wish: &Wish<'_>) -> Res
     };
     refuse_pickup(txn, &mut known, wish)?;
     if let Some(book) = &book {
-        refuse_item(txn, &mut known, &user, book, &kind)?;
+        if !is_for_title {
+            let policy = refuse_item(txn, &mut known, &user, book, &kind)?;
+            refuse_other_point(&policy, wish, &kind)?;
+        }
         refuse_double(&queue, &user, book)?;
     }
     queue.settle(txn, writer)?;
@@ -111,6 +117,12 @@ pub(crate) fn create(txn: &mut Txn<'_>, writer: &Writer, wish: &Wish<'_>) -> Res
     if let Some(book) = book.as_mut().filter(|_| !is_for_title || kind != "Hold") {
         take_effect(txn, writer, &mut known, book, &kind)?;
     }
+    let event = match kind.as_str() {
+        "Page" => RequestEvent::Paged,
+        "Recall" => RequestEvent::Recalled,
+        _ => RequestEvent::Held,
+    };
+    notices::request(txn, writer, event, &stored)?;
     Ok(view::extended_all(txn, &mut known, &[stored])?.pop().unwrap_or_default())
 }
 
@@ -131,11 +143,11 @@ fn requester(txn: &mut Txn<'_>, writer: &Writer, wish: &Wish<'_>) -> Result<Valu
         faults.push(Fault::new("Inactive users cannot make requests").with("requesterId", id));
     }
     if !wish.overrides.passes(Block::Patron) {
-        for reason in fees::manual_blocks(txn, id, "requests", writer.now_ms)? {
+        for reason in patron_blocks::manual_blocks(txn, id, "requests", writer.now_ms)? {
             let fault = Fault::new("Patron blocked from requesting").code("USER_IS_BLOCKED_MANUALLY");
             faults.push(wish.overrides.refusal(fault.with("reason", reason), Block::Patron));
         }
-        for block in fees::automated_blocks(txn, &user, writer.now_ms)? {
+        for block in patron_blocks::automated_blocks(txn, &user, writer.now_ms)? {
             if block.keeps_from_requesting {
                 let fault = Fault::new(block.message).code("USER_IS_BLOCKED_AUTOMATICALLY");
                 faults.push(wish.overrides.refusal(fault, Block::Patron));
@@ -174,34 +186,57 @@ fn instance(view: &mut View<'_>, wish: &Wish<'_>) -> Result<String, FolioError> 
     Err(refused(Fault::new("Instance does not exist").code("INSTANCE_DOES_NOT_EXIST").with("instanceId", id)))
 }
 
-/// The item that a request for a title is about: one that allows the type; for a hold there may be none.
+/// The item that a request for a title is about: one that its status and the rules allow the type for; for a hold there
+/// may be none, where the site does not make holds follow the rules.
 fn item_of_title(
     txn: &mut Txn<'_>,
     known: &mut Records,
     wish: &Wish<'_>,
     kind: &str,
+    user: &Value,
 ) -> Result<Option<Book>, FolioError> {
-    use pinakes_store::{Expr, Query};
     let instance = instance(txn, wish)?;
-    let of_title = Query::filter(Expr::Is("instanceId".into(), instance.as_str().into()));
-    let holdings: Vec<pinakes_store::Value> =
-        txn.find(&HOLDINGS.kind, &of_title)?.into_iter().map(|it| it.id.into()).collect();
-    let items = if holdings.is_empty() {
-        Vec::new()
-    } else {
-        txn.find(&ITEMS.kind, &Query::filter(Expr::In("holdingsRecordId".into(), holdings)))?
-    };
-    for item in items {
-        let book = Book::of(txn, known, item.json()?.into())?;
-        if allowed_types(book.status()).contains(&kind) {
+    for book in books_of(txn, known, &instance)? {
+        if !allowed_types(book.status()).contains(&kind) || is_on_loan_to(txn, &book, user)?.is_some() {
+            continue;
+        }
+        let policy = policy_of(txn, known, &book, user)?;
+        if allows(&policy, kind) {
+            refuse_other_point(&policy, wish, kind)?;
             return Ok(Some(book));
         }
     }
-    if kind == "Hold" {
+    let follows_rules = setting(txn, "TLR")?
+        .is_some_and(|it| it["tlrHoldShouldFollowCirculationRules"].as_bool() == Some(true));
+    if kind == "Hold" && !follows_rules {
         return Ok(None);
     }
     let message = format!("{kind} requests are not allowed for this patron and title combination");
-    Err(refused(Fault::new(message).with("requestType", kind).with("instanceId", instance)))
+    let fault = Fault::new(message).code("REQUEST_NOT_ALLOWED_FOR_PATRON_TITLE_COMBINATION");
+    Err(refused(fault.with("requesterId", wish.text("requesterId")).with("instanceId", instance)))
+}
+
+/// The items of a title, those on loan in the order in which they are due.
+pub(super) fn books_of(
+    view: &mut View<'_>,
+    known: &mut Records,
+    instance: &str,
+) -> Result<Vec<Book>, StoreError> {
+    use pinakes_store::{Expr, Query};
+    let of_title = Query::filter(Expr::Is("instanceId".into(), instance.into()));
+    let holdings: Vec<pinakes_store::Value> =
+        view.find(&HOLDINGS.kind, &of_title)?.into_iter().map(|it| it.id.into()).collect();
+    if holdings.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut books = Vec::new();
+    for item in view.find(&ITEMS.kind, &Query::filter(Expr::In("holdingsRecordId".into(), holdings)))? {
+        let book = Book::of(view, known, item.json()?.into())?;
+        let due = open_loan(view, &book)?.map(|it| text(&it, "dueDate").to_owned()).unwrap_or_default();
+        books.push((due, book));
+    }
+    books.sort_by(|a, b| a.0.cmp(&b.0));
+    Ok(books.into_iter().map(|it| it.1).collect())
 }
 
 /// Refuses a hold shelf that is nowhere.
@@ -224,17 +259,15 @@ fn refuse_pickup(view: &mut View<'_>, known: &mut Records, wish: &Wish<'_>) -> R
     Err(refused(Fault::new(message).with("pickupServicePointId", id)))
 }
 
-/// Refuses what the item's status, the rules, or the requester's own loan do not allow.
+/// Refuses what the item's status, the rules, or the requester's own loan do not allow; gives the request policy.
 fn refuse_item(
     view: &mut View<'_>,
     known: &mut Records,
     user: &Value,
     book: &Book,
     kind: &str,
-) -> Result<(), FolioError> {
-    if let Some(loan) = open_loan(view, book)?
-        && text(&loan, "userId") == text(user, "id")
-    {
+) -> Result<Arc<Value>, FolioError> {
+    if let Some(loan) = is_on_loan_to(view, book, user)? {
         let fault = Fault::new("This requester currently has this item on loan.");
         return Err(refused(
             fault
@@ -243,23 +276,57 @@ fn refuse_item(
                 .with("loanId", text(&loan, "id")),
         ));
     }
-    if !allowed_types(book.status()).contains(&kind) {
-        let message =
-            format!("{kind} requests are not allowed for {} item status combination", book.status());
-        return Err(refused(Fault::new(message).with(kind, book.status())));
-    }
-    let chosen = terms::choose(view, book, text(user, "patronGroup"))?;
-    let id = chosen.policies.id(PolicyKind::Request);
-    let Some(policy) = known.get(view, &REQUEST_POLICIES, id)? else {
-        let message = format!("Request policy {id} could not be found, please check circulation rules");
-        return Err(refused(Fault::new(message).with(PolicyKind::Request.id_key(), id)));
-    };
-    let types = policy["requestTypes"].as_array().map(Vec::as_slice).unwrap_or_default();
-    if types.iter().any(|it| it.as_str() == Some(kind)) {
-        return Ok(());
+    let policy = policy_of(view, known, book, user)?;
+    if allows(&policy, kind) && allowed_types(book.status()).contains(&kind) {
+        return Ok(policy);
     }
     let message = format!("{kind} requests are not allowed for this patron and item combination");
     Err(refused(Fault::new(message).with("requestType", kind)))
+}
+
+/// The loan of the item, if it is the user's.
+fn is_on_loan_to(view: &mut View<'_>, book: &Book, user: &Value) -> Result<Option<Value>, StoreError> {
+    Ok(open_loan(view, book)?.filter(|it| text(it, "userId") == text(user, "id")))
+}
+
+/// The request policy of an item for a user. Errors: 422 when the rules name one that is not there.
+pub(super) fn policy_of(
+    view: &mut View<'_>,
+    known: &mut Records,
+    book: &Book,
+    user: &Value,
+) -> Result<Arc<Value>, FolioError> {
+    let chosen = terms::choose(view, book, text(user, "patronGroup"))?;
+    let id = chosen.policies.id(PolicyKind::Request);
+    known.get(view, &REQUEST_POLICIES, id)?.ok_or_else(|| {
+        let message = format!("Request policy {id} could not be found, please check circulation rules");
+        refused(Fault::new(message).with(PolicyKind::Request.id_key(), id))
+    })
+}
+
+/// Whether a policy allows a type of requests.
+pub(super) fn allows(policy: &Value, kind: &str) -> bool {
+    policy["requestTypes"].as_array().is_some_and(|it| it.iter().any(|it| it == kind))
+}
+
+/// The service points that a policy allows for a type; `None` for all.
+pub(super) fn allowed_points<'a>(policy: &'a Value, kind: &str) -> Option<Vec<&'a str>> {
+    let list = policy["allowedServicePoints"].get(kind)?.as_array()?;
+    (!list.is_empty()).then(|| list.iter().filter_map(Value::as_str).collect())
+}
+
+/// Refuses a pickup place that the policy does not allow.
+fn refuse_other_point(policy: &Value, wish: &Wish<'_>, kind: &str) -> Result<(), FolioError> {
+    let point = wish.text("pickupServicePointId");
+    if point.is_empty() || allowed_points(policy, kind).is_none_or(|it| it.contains(&point)) {
+        return Ok(());
+    }
+    let fault = Fault::new("One or more Pickup locations are no longer available")
+        .code("REQUEST_PICKUP_SERVICE_POINT_IS_NOT_ALLOWED")
+        .with("pickupServicePointId", point)
+        .with("requestType", kind)
+        .with("requestPolicyId", text(policy, "id"));
+    Err(refused(fault))
 }
 
 fn open_loan(view: &mut View<'_>, book: &Book) -> Result<Option<Value>, StoreError> {
@@ -298,8 +365,9 @@ fn take_effect(
         if let (Some(loan_date), Some(due_date)) = dates {
             let recalled = circumstances.terms(&policy, false).at_recall(loan_date, due_date);
             changed.insert("dueDate".into(), moment::wire(recalled).into());
-            changed.insert("dueDateChangedByRecall".into(), (recalled != due_date).into());
+            changed.insert("dueDateChangedByRecall".into(), true.into());
         }
     }
-    loans::change(txn, writer, changed).map(drop)
+    let stored = loans::change(txn, writer, changed)?;
+    if kind == "Recall" { notices::loan(txn, writer, known, LoanEvent::Recalled, &stored) } else { Ok(()) }
 }

@@ -12,10 +12,7 @@ use crate::app::{Call, json_answer};
 use crate::circulation::book::Book;
 use crate::circulation::neighbours::{ITEMS, SERVICE_POINTS, USERS};
 use crate::circulation::overrides::Overrides;
-use crate::circulation::policies::REQUEST_POLICIES;
 use crate::circulation::records::{Records, text};
-use crate::circulation::rules::PolicyKind;
-use crate::circulation::terms;
 use crate::collection::{Page, Writer, page_of};
 use crate::error::{Answer, Fault, FolioError};
 use crate::permissions::Access;
@@ -51,11 +48,6 @@ pub(crate) fn routes(routes: Routes) -> Routes {
             &format!("{of_instance}/reorder"),
             Access::to("circulation.requests.queue.instance-reorder.collection.post"),
             |call| reorder(call, "instanceId"),
-        )
-        .post(
-            "/scheduled-request-expiration",
-            Access::to("circulation-storage.scheduled-request-expiration.post"),
-            expire,
         )
 }
 
@@ -167,37 +159,59 @@ async fn reorder(mut call: Call, field: &'static str) -> Answer {
     Ok(json_answer(StatusCode::OK, &json!({"requests": requests, "totalRecords": total})))
 }
 
-/// Which service points a requester may choose, by type of request: `?operation=create&requesterId=&itemId=`.
+/// Which service points a requester may choose, by type of request: `?operation=create&requesterId=` with `itemId=` or
+/// `instanceId=`; `?operation=replace&requestId=` and `?operation=move&requestId=&itemId=` for a request that is there.
 async fn allowed_service_points(call: Call) -> Answer {
     let given = |name: &str| call.query.get(name).unwrap_or_default().to_owned();
-    let (requester, item) = (given("requesterId"), given("itemId"));
+    let (mut requester, mut item, mut instance) =
+        (given("requesterId"), given("itemId"), given("instanceId"));
+    let (operation, request) = (given("operation"), given("requestId"));
+    if !matches!(operation.as_str(), "" | "create" | "replace" | "move") {
+        let fault = Fault::new("Operation must be one of: create, replace, move");
+        return Err(FolioError::unprocessable(fault.with("operation", operation)));
+    }
     let read = move |view: &mut View<'_>| -> Result<Value, FolioError> {
         let mut known = Records::default();
         let missing = |what: &str, name: &str, id: &str| {
             FolioError::unprocessable(Fault::new(format!("{what} with ID {id} was not found")).with(name, id))
         };
+        let mut only = None;
+        if !request.is_empty() {
+            let Some(found) = known.get(view, &REQUESTS, &request)? else {
+                return Err(missing("Request", "requestId", &request));
+            };
+            requester = text(&found, "requesterId").to_owned();
+            if item.is_empty() {
+                item = text(&found, "itemId").to_owned();
+            }
+            instance = text(&found, "instanceId").to_owned();
+            only = (operation == "replace").then(|| text(&found, "requestType").to_owned());
+        }
         let Some(user) = known.get(view, &USERS, &requester)? else {
             return Err(missing("User", "requesterId", &requester));
         };
-        let Some(found) = known.get(view, &ITEMS, &item)? else {
-            return Err(missing("Item", "itemId", &item));
+        let books = match item.is_empty() {
+            true => create::books_of(view, &mut known, &instance)?,
+            false => match known.get(view, &ITEMS, &item)? {
+                Some(found) => vec![Book::of(view, &mut known, found)?],
+                None => return Err(missing("Item", "itemId", &item)),
+            },
         };
-        let book = Book::of(view, &mut known, found)?;
-        let chosen = terms::choose(view, &book, text(&user, "patronGroup"))?;
-        let policy =
-            known.get(view, &REQUEST_POLICIES, chosen.policies.id(PolicyKind::Request))?.unwrap_or_default();
-        let pickup = Query::filter(Expr::Is("pickupLocation".into(), true.into()));
-        let mut points = Vec::new();
-        for record in view.find(&SERVICE_POINTS.kind, &pickup)? {
-            let point = record.json()?;
-            points.push(json!({"id": point["id"], "name": point["name"]}));
-        }
         let mut allowed = Map::new();
-        for kind in create::allowed_types(book.status()) {
-            let is_allowed =
-                policy["requestTypes"].as_array().is_some_and(|it| it.iter().any(|it| it == kind));
-            if is_allowed && !points.is_empty() {
-                allowed.insert((*kind).to_owned(), Value::Array(points.clone()));
+        for book in &books {
+            let policy = create::policy_of(view, &mut known, book, &user)?;
+            let types: Vec<&str> = match &only {
+                Some(kind) => vec![kind.as_str()],
+                None => create::allowed_types(book.status()).to_vec(),
+            };
+            for kind in types {
+                if !create::allows(&policy, kind) || allowed.contains_key(kind) {
+                    continue;
+                }
+                let points = points(view, create::allowed_points(&policy, kind))?;
+                if !points.is_empty() {
+                    allowed.insert(kind.to_owned(), points.into());
+                }
             }
         }
         Ok(Value::Object(allowed))
@@ -206,8 +220,20 @@ async fn allowed_service_points(call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &body))
 }
 
-async fn expire(call: Call) -> Answer {
-    let writer = Writer::of(&call);
-    call.db().write(move |txn| change::expire(txn, &writer())).await?;
-    Ok(answer::empty(StatusCode::NO_CONTENT))
+/// The service points for pickup, or those among them.
+fn points(view: &mut View<'_>, among: Option<Vec<&str>>) -> Result<Vec<Value>, StoreError> {
+    let pickup = Query::filter(Expr::Is("pickupLocation".into(), true.into()));
+    let mut points = Vec::new();
+    for record in
+        view.find(&SERVICE_POINTS.kind, &pickup.sorted("name", pinakes_store::Direction::Ascending))?
+    {
+        if among.as_ref().is_none_or(|it| it.contains(&record.id.as_str())) {
+            let point = record.json()?;
+            points.push(json!({
+                "id": point["id"], "name": point["name"],
+                "discoveryDisplayName": point["discoveryDisplayName"],
+            }));
+        }
+    }
+    Ok(points)
 }

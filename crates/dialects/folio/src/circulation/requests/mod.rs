@@ -10,14 +10,23 @@ mod joins;
 pub(crate) mod queue;
 mod view;
 
+pub(crate) use change::expire;
 pub(crate) use handlers::routes;
 
-use pinakes_store::{Column, Expr, Index, Kind, Query, StoreError, Type, View};
-use serde_json::Value;
+/// Requests as desks see them.
+pub(crate) fn extended(view: &mut View<'_>, requests: &[Value]) -> Result<Vec<Value>, StoreError> {
+    view::extended_all(view, &mut super::records::Records::default(), requests)
+}
 
+use pinakes_store::{Arity, Column, Expr, Index, Kind, Query, StoreError, Txn, Type, View};
+use serde_json::{Map, Value};
+
+use super::neighbours::{INSTANCES, ITEMS, SERVICE_POINTS, USERS};
 use super::policies::SETTINGS;
-use crate::collection::{Collection, Hooks, Kinds, Schema};
+use super::records::{Records, copy, text};
+use crate::collection::{Collection, Hooks, Kinds, Schema, Writer};
 use crate::cql::Names;
+use crate::error::FolioError;
 
 /// `/request-storage/requests`.
 pub(crate) static REQUESTS: Collection = Collection {
@@ -34,12 +43,30 @@ pub(crate) static REQUESTS: Collection = Collection {
             Column::one("requestType", Type::Folded),
             Column::one("requestDate", Type::Instant),
             Column::one("position", Type::Integer),
+            Column::one("requestLevel", Type::Folded),
+            Column::at("itemBarcode", "item.barcode", Type::Folded),
+            Column::at("requesterBarcode", "requester.barcode", Type::Folded),
+            Column::at("requesterLastName", "requester.lastName", Type::Folded),
+            Column::at("requesterFirstName", "requester.firstName", Type::Folded),
+            Column::at("title", "instance.title", Type::Folded),
+            Column::at("callNumber", "searchIndex.callNumberComponents.callNumber", Type::Folded),
+            Column::at("fullCallNumber", "searchIndex.fullCallNumber", Type::Folded),
+            Column::at("shelvingOrder", "searchIndex.shelvingOrder", Type::Text),
+            Column::at("pickupName", "searchIndex.pickupServicePointName", Type::Folded),
+            Column {
+                name: "identifiers",
+                path: "instance.identifiers.value",
+                ty: Type::Folded,
+                arity: Arity::Many,
+            },
         ],
         indexes: &[
             Index::on(&["itemId"]),
             Index::on(&["instanceId"]),
             Index::on(&["requesterId"]),
             Index::on(&["status"]),
+            Index::on(&["itemBarcode"]),
+            Index::on(&["requesterBarcode"]),
         ],
         ..Kind::named("folio_request")
     },
@@ -50,7 +77,11 @@ pub(crate) static REQUESTS: Collection = Collection {
         ..Schema::OPEN
     },
     names: Names {
-        whole: &["status", "requestType"],
+        aliases: &[
+            ("fullCallNumberIndex", "searchIndex.fullCallNumber"),
+            ("itemIsbn", "instance.identifiers.value"),
+        ],
+        whole: &["status", "requestType", "requestLevel", "item.barcode", "requester.barcode"],
         fields: &[
             "fulfillmentPreference",
             "deliveryAddressTypeId",
@@ -69,9 +100,55 @@ pub(crate) static REQUESTS: Collection = Collection {
         ],
         ..Names::PLAIN
     },
-    hooks: Hooks { foreign: joins::of_requests, ..Hooks::NONE },
+    hooks: Hooks { prepare: remember, foreign: joins::of_requests, ..Hooks::NONE },
     ..Collection::named("/request-storage/requests", "requests", "folio_request")
 };
+
+/// Keeps with a request what it is looked for by: of its item, title, requester and pickup place, as they are now.
+fn remember(
+    txn: &mut Txn<'_>,
+    _: &Writer,
+    body: &mut Map<String, Value>,
+    _: Option<&Value>,
+) -> Result<(), FolioError> {
+    let mut known = Records::default();
+    let whole = Value::Object(body.clone());
+    let mut index = Map::new();
+    if let Some(instance) = known.at(txn, &INSTANCES, &whole, "instanceId")? {
+        let mut shown = Map::new();
+        copy(&instance, &["title", "identifiers"], &mut shown);
+        body.insert("instance".into(), Value::Object(shown));
+    }
+    if let Some(item) = known.at(txn, &ITEMS, &whole, "itemId")? {
+        let mut shown = Map::new();
+        copy(&item, &["barcode"], &mut shown);
+        body.insert("item".into(), Value::Object(shown));
+        let components = &item["effectiveCallNumberComponents"];
+        let mut number = Map::new();
+        copy(components, &["callNumber", "prefix", "suffix"], &mut number);
+        index.insert("callNumberComponents".into(), Value::Object(number));
+        let full: Vec<&str> = ["prefix", "callNumber", "suffix"]
+            .iter()
+            .map(|it| text(components, it))
+            .filter(|it| !it.is_empty())
+            .collect();
+        index.insert("fullCallNumber".into(), full.join(" ").into());
+        if let Some(order) = item.get("effectiveShelvingOrder") {
+            index.insert("shelvingOrder".into(), order.clone());
+        }
+    }
+    if let Some(user) = known.at(txn, &USERS, &whole, "requesterId")? {
+        let mut shown = Map::new();
+        copy(&user["personal"], &["firstName", "lastName", "middleName"], &mut shown);
+        copy(&user, &["barcode"], &mut shown);
+        body.insert("requester".into(), Value::Object(shown));
+    }
+    if let Some(point) = known.at(txn, &SERVICE_POINTS, &whole, "pickupServicePointId")? {
+        index.insert("pickupServicePointName".into(), point["name"].clone());
+    }
+    body.insert("searchIndex".into(), Value::Object(index));
+    Ok(())
+}
 
 pub(crate) const NOT_FILLED: &str = "Open - Not yet filled";
 pub(crate) const AWAITING_PICKUP: &str = "Open - Awaiting pickup";

@@ -166,13 +166,14 @@ impl Queue {
         Ok(Some(request.clone()))
     }
 
-    /// Closes what is over and numbers the rest from 1.
-    pub(crate) fn settle(&mut self, txn: &mut Txn<'_>, writer: &Writer) -> Result<(), FolioError> {
+    /// Closes what is over and numbers the rest from 1; gives what was closed.
+    pub(crate) fn settle(&mut self, txn: &mut Txn<'_>, writer: &Writer) -> Result<Vec<Value>, FolioError> {
+        let mut closed = Vec::new();
         for (request, status) in std::mem::take(&mut self.over) {
             let mut body = object(&request.0);
             body.remove("position");
             body.insert("status".into(), status.into());
-            store(txn, writer, body)?;
+            closed.push(store(txn, writer, body)?);
         }
         for (place, request) in self.requests.iter_mut().enumerate() {
             let position = place as u64 + 1;
@@ -182,7 +183,7 @@ impl Queue {
                 request.0 = store(txn, writer, body)?;
             }
         }
-        Ok(())
+        Ok(closed)
     }
 }
 

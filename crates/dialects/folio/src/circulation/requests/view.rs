@@ -8,6 +8,7 @@ use crate::circulation::loans;
 use crate::circulation::loans::view::{person, service_point};
 use crate::circulation::neighbours::{GROUPS, INSTANCES, ITEMS, SERVICE_POINTS, USERS};
 use crate::circulation::policies::CANCELLATION_REASONS;
+use crate::circulation::print_events;
 use crate::circulation::records::{Records, copy, object, text};
 
 /// Requests as desks see them, in their order.
@@ -23,12 +24,18 @@ pub(crate) fn extended_all(
     let users = known.load(view, &USERS, of("requesterId").chain(of("proxyUserId")))?;
     known.load(view, &GROUPS, users.iter().map(|it| text(it, "patronGroup")))?;
     known.load(view, &SERVICE_POINTS, of("pickupServicePointId"))?;
-    requests.iter().map(|it| extended(view, known, it)).collect()
+    let mut list: Vec<Value> =
+        requests.iter().map(|it| extended(view, known, it)).collect::<Result<_, StoreError>>()?;
+    print_events::add_details(view, known, &mut list)?;
+    Ok(list)
 }
 
 fn extended(view: &mut View<'_>, known: &mut Records, request: &Value) -> Result<Value, StoreError> {
     let mut body = object(request);
     let metadata = body.remove("metadata");
+    for name in ["searchIndex", "item", "requester"] {
+        body.remove(name);
+    }
     let instance = known.at(view, &INSTANCES, request, "instanceId")?.unwrap_or_default();
     let mut title = Map::new();
     copy(&instance, &["title", "identifiers", "publication", "editions"], &mut title);
@@ -41,6 +48,14 @@ fn extended(view: &mut View<'_>, known: &mut Records, request: &Value) -> Result
         let mut shown = book.summary();
         let status = book.status().to_owned();
         shown.insert("status".into(), status.into());
+        let order = text(&book.item, "effectiveShelvingOrder").to_owned();
+        if !order.is_empty() {
+            shown.insert("effectiveShelvingOrder".into(), order.into());
+        }
+        if let Some(point) = known.at(view, &SERVICE_POINTS, &book.location, "primaryServicePoint")? {
+            shown.insert("retrievalServicePointId".into(), point["id"].clone());
+            shown.insert("retrievalServicePointName".into(), point["name"].clone());
+        }
         shown.remove("id");
         shown.remove("title");
         shown.remove("contributors");
@@ -78,7 +93,8 @@ fn extended(view: &mut View<'_>, known: &mut Records, request: &Value) -> Result
 
 /// What a client sends of a request without what was added to it for reading.
 pub(crate) fn stored(mut body: Map<String, Value>) -> Map<String, Value> {
-    const ADDED: [&str; 8] = [
+    const ADDED: [&str; 9] = [
+        "printDetails",
         "item",
         "instance",
         "requester",

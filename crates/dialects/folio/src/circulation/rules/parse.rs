@@ -12,13 +12,16 @@ impl Rules {
         let [first, rest @ ..] = lines.as_slice() else {
             return Err(no_priority(1, 1, "nothing"));
         };
+        // The fallback may follow the priorities on their line.
+        let (first, fallback) = first.split_before("fallback-policy");
+        let first = &first;
         let priorities = priorities(first)?;
         let mut reader = Reader { rules: Vec::new(), fallback: None, above: Vec::new() };
-        for line in rest {
+        for line in fallback.iter().chain(rest) {
             reader.line(line)?;
         }
         let Some((fallback, n_before)) = reader.fallback else {
-            let last = lines.last().unwrap_or(first);
+            let last = rest.last().unwrap_or(first);
             return Err(last.fault(last.end, "the line `fallback-policy: l … r … n … o … i …` is missing"));
         };
         let place = (fallback.line, 1);

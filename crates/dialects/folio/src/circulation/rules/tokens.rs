@@ -35,6 +35,19 @@ impl Line<'_> {
     }
 }
 
+impl<'a> Line<'a> {
+    /// The line up to a word, and what begins with that word as a line of its own, if it is not the first.
+    pub(super) fn split_before(&self, word: &str) -> (Line<'a>, Option<Line<'a>>) {
+        let (tokens, number) = (&self.tokens, self.number);
+        let at = tokens.iter().skip(1).position(|it| it.text == word).map_or(tokens.len(), |it| it + 1);
+        let (before, behind) = tokens.split_at(at);
+        let end = before.last().map_or(self.end, |it| it.column + it.text.chars().count());
+        let rest = Line { number, indent: 0, tokens: behind.to_vec(), end: self.end };
+        let first = Line { number, indent: self.indent, tokens: before.to_vec(), end };
+        (first, (!behind.is_empty()).then_some(rest))
+    }
+}
+
 /// The lines of a text without comments and empty lines.
 pub(super) fn lines(text: &str) -> Result<Vec<Line<'_>>, RulesFault> {
     let mut list = Vec::new();

@@ -1,0 +1,143 @@
+//! Work that a tenant's data needs from time to time: each is a route that a timer, or anybody who may, calls.
+//!
+//! A chore reads what is due and does it in small transactions, so that the tenant's writer is never held long, and one
+//! record that cannot be done does not keep the others from it.
+
+use http::StatusCode;
+use pinakes_accounts::Entropy;
+use pinakes_http::answer;
+use pinakes_store::{StoreError, Tenant, Txn};
+
+use crate::app::Call;
+use crate::circulation::{aging, anonymise, requests};
+use crate::collection::Writer;
+use crate::error::{Answer, FolioError};
+use crate::fees::actual_cost;
+use crate::limits::CHORE_RECORDS;
+use crate::notices;
+use crate::permissions::Access;
+use crate::routes::Routes;
+
+/// What a chore works on.
+pub(crate) struct Parts {
+    pub(crate) tenant: Tenant,
+    /// Milliseconds since 1970.
+    pub(crate) now_ms: i64,
+    /// Who asked for it; none for a timer.
+    pub(crate) user: Option<String>,
+    pub(crate) entropy: Entropy,
+}
+
+impl Parts {
+    /// Does something about each of `ids`, each in a transaction of its own. One that is refused is told in the log and
+    /// passed over.
+    pub(crate) fn each(
+        &self,
+        what: &'static str,
+        ids: Vec<String>,
+        act: fn(&mut Txn<'_>, &Writer, &str) -> Result<(), FolioError>,
+    ) -> Result<(), FolioError> {
+        for id in ids {
+            let (now_ms, user, entropy) = (self.now_ms, self.user.clone(), self.entropy.clone());
+            let wanted = id.clone();
+            let done = self.tenant.write_blocking(move |txn: &mut Txn<'_>| {
+                act(txn, &Writer::new(now_ms, user.clone(), entropy.clone()), &wanted)
+            });
+            if let Err(error) = done {
+                if error.status.is_server_error() {
+                    return Err(error);
+                }
+                tracing::warn!(%error, id, tenant = self.tenant.name(), "{what}");
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A chore.
+pub(crate) type Chore = fn(&Parts) -> Result<(), FolioError>;
+
+/// Chores with the route and the permission of each.
+const CHORES: [(&str, &str, Chore); 9] = [
+    ("/circulation/scheduled-age-to-lost", "circulation.scheduled-age-to-lost.post", aging::age),
+    (
+        "/circulation/scheduled-age-to-lost-fee-charging",
+        "circulation.scheduled-age-to-lost-fee-charging.post",
+        aging::charge,
+    ),
+    (
+        "/circulation/actual-cost-expiration-by-timeout",
+        "circulation.actual-cost-expiration-by-timeout.post",
+        expire_actual_costs,
+    ),
+    (
+        "/circulation/scheduled-anonymize-processing",
+        "circulation.scheduled-anonymize-processing.post",
+        anonymise::run,
+    ),
+    (
+        "/circulation/loan-scheduled-notices-processing",
+        "circulation.loan-scheduled-notices-processing.post",
+        notices::send_due,
+    ),
+    (
+        "/circulation/request-scheduled-notices-processing",
+        "circulation.request-scheduled-notices-processing.post",
+        notices::send_due,
+    ),
+    (
+        "/circulation/notice-session-expiration-by-timeout",
+        "circulation.notice-session-expiration-by-timeout.post",
+        notices::end_old_sessions,
+    ),
+    (notices::mail::DELIVERY, "email.delayed-task.retry-failed-emails.post", notices::deliver),
+    (
+        "/scheduled-request-expiration",
+        "circulation-storage.scheduled-request-expiration.post",
+        expire_requests,
+    ),
+];
+
+/// The chore that a route runs.
+pub(crate) fn of_path(path: &str) -> Option<Chore> {
+    CHORES.iter().find(|it| it.0 == path).map(|it| it.2)
+}
+
+/// The routes of chores.
+pub(crate) fn routes(mut routes: Routes) -> Routes {
+    for (path, permission, chore) in CHORES {
+        routes = routes.post(path, Access::to(permission), move |call| run(call, chore));
+    }
+    routes
+}
+
+async fn run(call: Call, chore: Chore) -> Answer {
+    let parts = Parts {
+        tenant: call.db().tenant().clone(),
+        now_ms: call.app.now_ms(),
+        user: call.asker.user_id(),
+        entropy: call.app.context.entropy().clone(),
+    };
+    let done = tokio::task::spawn_blocking(move || chore(&parts)).await;
+    done.map_err(|error| StoreError::Damaged(format!("a chore ended: {error}")))??;
+    Ok(answer::empty(StatusCode::NO_CONTENT))
+}
+
+fn expire_actual_costs(parts: &Parts) -> Result<(), FolioError> {
+    loop {
+        let (now_ms, entropy) = (parts.now_ms, parts.entropy.clone());
+        let n = parts.tenant.write_blocking(move |txn: &mut Txn<'_>| {
+            actual_cost::expire(txn, &Writer::new(now_ms, None, entropy.clone()), CHORE_RECORDS)
+        })?;
+        if n < CHORE_RECORDS {
+            return Ok(());
+        }
+    }
+}
+
+fn expire_requests(parts: &Parts) -> Result<(), FolioError> {
+    let (now_ms, user, entropy) = (parts.now_ms, parts.user.clone(), parts.entropy.clone());
+    parts.tenant.write_blocking(move |txn: &mut Txn<'_>| {
+        requests::expire(txn, &Writer::new(now_ms, user.clone(), entropy.clone()))
+    })
+}

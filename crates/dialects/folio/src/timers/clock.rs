@@ -1,0 +1,190 @@
+//! The thread that runs timers when their time has come.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use pinakes_accounts::Entropy;
+use pinakes_http::Context;
+use pinakes_store::{Lease, StoreError, Tenant, Txn};
+use serde_json::Value;
+
+use super::{QUEUE, TIMERS, delay_ms};
+use crate::chores::{self, Chore};
+use crate::circulation::records::text;
+use crate::limits::{LEASE_MS, TIMER_ACTIVE_S, TIMER_IDLE_S, TIMER_LOOK_MS};
+
+/// The timers of a server. Cheap to clone.
+#[derive(Clone)]
+pub struct Timers(Arc<Shared>);
+
+struct Shared {
+    context: Context,
+    /// This server's name on leases.
+    owner: String,
+    /// Tenants whose timers this server runs.
+    known: Mutex<HashMap<String, Known>>,
+}
+
+/// When a tenant is looked at. One that is written to is looked at all the time, because timers change and messages come
+/// then; others when something is due, so that they need not be open.
+#[derive(Debug, Clone, Copy)]
+struct Known {
+    active_until: Instant,
+    next: Instant,
+}
+
+impl Timers {
+    /// For a server: runs the timers of the tenants that are there, and of those that it meets later.
+    pub fn start(context: Context) -> Self {
+        let owner = context.entropy().uuid().to_string();
+        let timers = Self(Arc::new(Shared { context, owner, known: Mutex::default() }));
+        let weak = Arc::downgrade(&timers.0);
+        let thread = std::thread::Builder::new().name("folio-timers".to_owned());
+        if let Err(error) = thread.spawn(move || run(&weak)) {
+            tracing::error!(%error, "timers do not run: no thread for them");
+        }
+        timers
+    }
+
+    /// Notes that a tenant is written to.
+    pub fn meet(&self, tenant: &str) {
+        let now = Instant::now();
+        let active_until = now + Duration::from_secs(TIMER_ACTIVE_S);
+        let mut known = self.0.known();
+        match known.get_mut(tenant) {
+            Some(it) => it.active_until = active_until,
+            None => {
+                known.insert(tenant.to_owned(), Known { active_until, next: now });
+            }
+        }
+    }
+
+    /// Forgets a tenant that goes away.
+    pub fn forget(&self, tenant: &str) {
+        self.0.known().remove(tenant);
+    }
+}
+
+/// What came of a look at a tenant.
+enum Next {
+    Ran,
+    Waits(Duration),
+}
+
+fn run(weak: &Weak<Shared>) {
+    if let Some(shared) = weak.upgrade() {
+        let names = shared.context.catalogue().tenants().unwrap_or_default();
+        let now = Instant::now();
+        // One after the other, behind the first requests.
+        let first =
+            |place: usize| now + Duration::from_millis(TIMER_LOOK_MS) * u32::try_from(place).unwrap_or(0);
+        let known = names
+            .into_iter()
+            .enumerate()
+            .map(|(n, it)| (it.name, Known { active_until: now, next: first(n + 1) }));
+        shared.known().extend(known);
+    }
+    // Not held while it sleeps, so that the server can go away.
+    while let Some(shared) = weak.upgrade() {
+        let now = Instant::now();
+        let due: Vec<String> = shared
+            .known()
+            .iter()
+            .filter(|(_, it)| now < it.active_until || it.next <= now)
+            .map(|(name, _)| name.clone())
+            .collect();
+        for name in due {
+            shared.look_at(&name);
+        }
+        drop(shared);
+        std::thread::sleep(Duration::from_millis(TIMER_LOOK_MS));
+    }
+}
+
+impl Shared {
+    fn known(&self) -> std::sync::MutexGuard<'_, HashMap<String, Known>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs what is due in a tenant, and notes when it is to be looked at again.
+    fn look_at(&self, name: &str) {
+        let Ok(tenant) = self.context.catalogue().tenant(name) else {
+            self.known().remove(name);
+            return;
+        };
+        let wait = loop {
+            match self.next(&tenant) {
+                Ok(Next::Ran) => {}
+                Ok(Next::Waits(wait)) => break wait,
+                Err(StoreError::Closed) => {
+                    self.known().remove(name);
+                    return;
+                }
+                Err(error) => {
+                    tracing::warn!(%error, tenant = name, "a timer could not be run; it is tried again");
+                    break Duration::ZERO;
+                }
+            }
+        };
+        let wait = wait.clamp(Duration::from_secs(TIMER_ACTIVE_S), Duration::from_secs(TIMER_IDLE_S));
+        if let Some(known) = self.known().get_mut(name) {
+            known.next = Instant::now() + wait;
+        }
+    }
+
+    /// Runs one timer that is due, or tells how long it is until one is.
+    fn next(&self, tenant: &Tenant) -> Result<Next, StoreError> {
+        let first = tenant.read_blocking(|view| view.jobs(QUEUE, 1))?;
+        let now_ms = jiff::Timestamp::now().as_millisecond();
+        let Some(wait_ms) = first.first().map(|it| it.until_ms - now_ms) else {
+            return Ok(Next::Waits(Duration::MAX));
+        };
+        if let Ok(ms @ 1..) = u64::try_from(wait_ms) {
+            return Ok(Next::Waits(Duration::from_millis(ms)));
+        }
+        let owner = self.owner.clone();
+        let taken = tenant.write_blocking(
+            move |txn: &mut Txn<'_>| -> Result<Option<(Lease, Value)>, StoreError> {
+                let Some(lease) = txn.take_lease(QUEUE, &owner, LEASE_MS)? else { return Ok(None) };
+                let timer = txn.get(&TIMERS.kind, &lease.id)?.map(|it| it.json()).transpose()?;
+                if timer.is_none() {
+                    txn.finish_job(&lease)?;
+                }
+                Ok(timer.map(|it| (lease, it)))
+            },
+        )?;
+        let Some((lease, timer)) = taken else { return Ok(Next::Waits(Duration::ZERO)) };
+        let path = text(&timer, "routingEntry.pathPattern").to_owned();
+        let heartbeat = tenant.keep_lease(lease.clone(), LEASE_MS)?;
+        match chores::of_path(&path) {
+            Some(chore) => self.do_chore(tenant, &path, chore),
+            None => {
+                tracing::debug!(path, tenant = tenant.name(), "a timer names a route that no timer can run")
+            }
+        }
+        drop(heartbeat);
+        let after_ms = delay_ms(&timer).unwrap_or(u32::MAX);
+        let released = tenant.write_blocking(move |txn: &mut Txn<'_>| txn.release_lease(&lease, after_ms));
+        match released {
+            // It was changed meanwhile, and planned anew.
+            Ok(()) | Err(StoreError::LeaseLost { .. }) => Ok(Next::Ran),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn do_chore(&self, tenant: &Tenant, path: &str, chore: Chore) {
+        let parts = chores::Parts {
+            tenant: tenant.clone(),
+            now_ms: self.context.clock().now_ms(),
+            user: None,
+            entropy: Entropy::clone(self.context.entropy()),
+        };
+        let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| chore(&parts)));
+        match done {
+            Ok(Ok(())) => tracing::debug!(path, tenant = tenant.name(), "timer ran"),
+            Ok(Err(error)) => tracing::warn!(%error, path, tenant = tenant.name(), "timer failed"),
+            Err(_) => tracing::error!(path, tenant = tenant.name(), "timer ended by an internal fault"),
+        }
+    }
+}
