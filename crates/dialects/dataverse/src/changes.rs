@@ -6,18 +6,18 @@ use crate::app::Dataverse;
 use crate::error::ApiError;
 
 /// A collection was made or changed.
-pub(crate) fn collection(_txn: &mut Txn<'_>, _app: &Dataverse, _id: i64) -> Result<(), ApiError> {
-    Ok(())
+pub(crate) fn collection(txn: &mut Txn<'_>, _app: &Dataverse, id: i64) -> Result<(), ApiError> {
+    crate::search::index::index_collection(txn, id)
 }
 
 /// A dataset, one of its versions or what the versions say was made or changed.
-pub(crate) fn dataset(_txn: &mut Txn<'_>, _app: &Dataverse, _id: i64) -> Result<(), ApiError> {
-    Ok(())
+pub(crate) fn dataset(txn: &mut Txn<'_>, app: &Dataverse, id: i64) -> Result<(), ApiError> {
+    crate::search::index::index_dataset(txn, app, id)
 }
 
 /// A collection or dataset is gone.
-pub(crate) fn removed(_txn: &mut Txn<'_>, _app: &Dataverse, _id: i64) -> Result<(), ApiError> {
-    Ok(())
+pub(crate) fn removed(txn: &mut Txn<'_>, _app: &Dataverse, id: i64) -> Result<(), ApiError> {
+    crate::search::index::forget_object(txn, id)
 }
 
 /// The place of a collection changed: whatever lies below it is found elsewhere now.

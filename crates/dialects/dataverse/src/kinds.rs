@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 use pinakes_store::Kind;
 
 use crate::{
-    admin, assignments, collections, dataset_types, datasets, groups, guestbooks, ids, licenses, links,
-    notifications, permissions, registry, roles, site, site_settings, templates, tokens, users,
+    admin, assignments, collections, dataset_types, datasets, files, groups, guestbooks, ids, licenses, links,
+    notifications, oai, permissions, registry, roles, search, site, site_settings, templates, tokens, users,
 };
 
 /// The kinds, gathered.
@@ -35,6 +35,18 @@ static KINDS: LazyLock<Vec<&'static Kind>> = LazyLock::new(|| {
         &collections::COLLECTION,
         &datasets::DATASET,
         &datasets::VERSION,
+        &files::kinds::DATA_FILE,
+        &files::kinds::ROW,
+        &files::kinds::TABLE,
+        &files::kinds::PENDING,
+        &files::kinds::PROVENANCE,
+        &files::kinds::REQUEST,
+        &files::kinds::AUXILIARY,
+        &files::kinds::BEGUN,
+        &files::kinds::LOGO,
+        &search::DOCUMENT,
+        &oai::SET,
+        &oai::MEMBER,
     ]
 });
 

@@ -15,6 +15,7 @@
 
 #![allow(dead_code, unused_imports, reason = "the routes that use it follow")]
 
+mod access;
 mod admin;
 pub mod app;
 mod asker;
@@ -27,6 +28,7 @@ mod clock;
 mod collections;
 mod dataset_types;
 mod datasets;
+mod downloads;
 mod envelope;
 mod error;
 pub mod exports;
@@ -43,17 +45,21 @@ mod links;
 mod metrics;
 mod mydata;
 mod notifications;
+mod oai;
 mod permissions;
 mod query;
 mod registry;
 mod roles;
 mod routes;
+mod search;
 mod settings;
 mod signing;
 mod site;
 mod site_settings;
 mod stored;
+mod sword;
 mod templates;
+mod thumbnails;
 mod tokens;
 mod users;
 

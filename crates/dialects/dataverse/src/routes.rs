@@ -128,6 +128,12 @@ impl Routes {
 /// Every route of the dialect.
 fn all() -> Routes {
     Routes::default()
+        .with(crate::files::routes)
+        .with(crate::access::routes)
+        .with(crate::search::routes)
+        .with(crate::exports::serve::routes)
+        .with(crate::sword::routes)
+        .with(crate::oai::routes)
         .with(info::routes)
         .with(admin::routes)
         .with(site_settings::routes)

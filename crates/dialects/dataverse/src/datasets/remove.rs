@@ -75,7 +75,7 @@ async fn delete_version(call: Call) -> Answer {
 }
 
 /// The newest release is what there is again.
-fn drop_draft(txn: &mut Txn<'_>, app: &Dataverse, mut dataset: Dataset) -> Result<(), ApiError> {
+pub(crate) fn drop_draft(txn: &mut Txn<'_>, app: &Dataverse, mut dataset: Dataset) -> Result<(), ApiError> {
     if let Some(draft) = dataset.draft.take() {
         files::discard_draft(txn, dataset.id, draft.ordinal)?;
         version::remove(txn, draft.version)?;

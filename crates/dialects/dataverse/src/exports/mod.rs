@@ -10,6 +10,7 @@ pub mod dublin_core;
 pub mod html;
 pub mod ore;
 pub mod schema_org;
+pub(crate) mod serve;
 pub mod xml;
 
 use serde_json::{Map, Value, json};

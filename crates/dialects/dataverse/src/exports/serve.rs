@@ -1,0 +1,122 @@
+//! `GET /api/datasets/export` and what belongs to it (section 10 of the contract).
+
+use pinakes_store::{View, Weight};
+use serde_json::{Map, Value};
+
+use super::{Exporter, Source, exporter, formats_json};
+use crate::app::{Call, Dataverse};
+use crate::blocks::Registry;
+use crate::collections;
+use crate::datasets::show::{native_json, publisher, text_answer};
+use crate::datasets::{self, Dataset, Version, version};
+use crate::envelope;
+use crate::error::{Answer, ApiError};
+use crate::files::rows;
+use crate::permissions::{self, Permission};
+use crate::routes::Routes;
+
+const NO_VERSION: &str = "Unable to look up dataset based on version. Try :latest-published or :draft.";
+
+pub(crate) fn routes(routes: Routes) -> Routes {
+    routes
+        .get("/datasets/export", export)
+        .get("/info/exportFormats", formats)
+        .get("/admin/metadata/exportAll", done)
+        .get("/admin/metadata/reExportAll", done)
+        .get("/admin/metadata/{id}/reExportDataset", done)
+        .get("/admin/metadata/:persistentId/reExportDataset", done)
+        .get("/admin/metadata/clearExportTimestamps", done)
+}
+
+async fn formats(_: Call) -> Answer {
+    envelope::ok(formats_json())
+}
+
+/// Exports are made when they are asked for: there is nothing to make anew.
+async fn done(_: Call) -> Answer {
+    envelope::message("Exports are made when they are asked for; there is none to make anew.")
+}
+
+/// A version in a format.
+pub(crate) fn written(
+    view: &mut View<'_>,
+    app: &Dataverse,
+    registry: &Registry,
+    site_url: &str,
+    dataset: &Dataset,
+    version: &Version,
+    format: &Exporter,
+) -> Result<String, ApiError> {
+    let json = native_json(view, app, dataset, version)?;
+    let publisher = publisher(view)?;
+    let nearest = collections::named_by_record(view, dataset.owner)?;
+    let owners: Vec<(String, String)> =
+        collections::with_owners(view, nearest)?.into_iter().map(|it| (it.alias, it.name)).collect();
+    let mut tables = Map::new();
+    if matches!(format.name, "ddi" | "oai_ddi" | "html" | "croissant") {
+        for file in json["datasetVersion"]["files"].as_array().into_iter().flatten() {
+            let is_table = file["dataFile"]["tabularData"] == Value::Bool(true);
+            let id = file["dataFile"]["id"].as_i64().filter(|_| is_table);
+            if let Some((id, table)) =
+                id.map(|id| Ok::<_, ApiError>((id, rows::tables(view, id)?))).transpose()?
+            {
+                tables.insert(id.to_string(), table.unwrap_or_default());
+            }
+        }
+    }
+    let source = Source {
+        dataset: &json,
+        registry,
+        site_url,
+        publisher: &publisher,
+        owners: &owners,
+        tables: &tables,
+    };
+    Ok((format.write)(&source))
+}
+
+async fn export(call: Call) -> Answer {
+    let pid = call.query.get("persistentId").unwrap_or_default().to_owned();
+    let name = call.query.get("exporter").unwrap_or_default().to_owned();
+    let wanted = call.query.filled("version").unwrap_or(":latest-published").to_owned();
+    let registry = call.app.registry(call.db()).await?;
+    let (app, asker, site_url) = (call.app.clone(), call.asker.clone(), call.site_url());
+    let read = move |view: &mut View<'_>| {
+        let dataset = datasets::by_pid(view, &pid)?.ok_or_else(|| {
+            ApiError::not_found(format!("A dataset with the persistentId {pid} could not be found."))
+        })?;
+        let failed = || ApiError::forbidden("Export Failed");
+        let format = exporter(&name).ok_or_else(failed)?;
+        let released = dataset.released.as_ref();
+        let no_version = || ApiError::bad_request(NO_VERSION);
+        let id = match wanted.as_str() {
+            ":draft" => {
+                if !permissions::may(view, &asker, dataset.place(), Permission::ViewUnpublishedDataset)? {
+                    return Err(no_version());
+                }
+                dataset.draft.as_ref().map(|it| it.version).ok_or_else(no_version)?
+            }
+            ":latest-published" => match released {
+                Some(it) => it.version,
+                None if dataset.was_released() => return Err(no_version()),
+                None => return Err(failed()),
+            },
+            text => {
+                let found = version::find(view, &asker, &dataset, text, version::Withdrawn::Hidden);
+                let found = found.map_err(|_| no_version())?;
+                if Some(found.id) != released.map(|it| it.version) && found.state != datasets::State::Draft {
+                    return Err(ApiError::bad_request(format!(
+                        "Non-draft version requested ({text}) but for published versions only the latest \
+                         (:latest-published) is supported."
+                    )));
+                }
+                found.id
+            }
+        };
+        let version = version::of_dataset(view, &dataset, id)?;
+        let text = written(view, &app, &registry, &site_url, &dataset, &version, format)?;
+        Ok::<_, ApiError>((format.media_type, text))
+    };
+    let (media_type, text) = call.db().read(Weight::Scan, read).await?;
+    text_answer(media_type, text)
+}

@@ -1,0 +1,603 @@
+//! Changing what a version says of its files, and taking files out of it (section 6.2 of the contract).
+
+use http::StatusCode;
+use pinakes_http::answer;
+use pinakes_store::{Txn, View, Weight};
+use serde_json::{Map, Value, json};
+
+use super::add::{Described, TAGS, require_edit};
+use super::kinds::{DataFile, Row, Until};
+use super::{Found, Wanted, rows};
+use crate::app::{Call, Dataverse};
+use crate::datasets;
+use crate::error::{Answer, ApiError};
+use crate::ids::Ids;
+use crate::routes::Routes;
+use crate::{envelope, site_settings};
+
+pub(crate) fn routes(routes: Routes) -> Routes {
+    routes
+        .post("/files/{id}/metadata", change)
+        .post("/datasets/{id}/files/metadata", change_many)
+        .put("/files/{id}/restrict", restrict)
+        .post("/files/{id}/metadata/categories", categories)
+        .post("/files/{id}/metadata/tabularTags", tabular_tags)
+        .delete("/files/{id}", delete)
+        .put("/datasets/{id}/deleteFiles", delete_many)
+        .post("/datasets/{id}/files/actions/:set-embargo", set_embargo)
+        .post("/datasets/{id}/files/actions/:unset-embargo", unset_embargo)
+        .post("/datasets/{id}/files/actions/:set-retention", set_retention)
+        .post("/datasets/{id}/files/actions/:unset-retention", unset_retention)
+}
+
+/// A file under change: in the draft of its dataset, which is opened if there is none.
+struct Editing {
+    found: Found,
+    row: Row,
+    ordinal: i64,
+}
+
+impl Editing {
+    /// Errors: 403 without the permission; 400 when the newest version has the file no more.
+    fn begin(txn: &mut Txn<'_>, call: &Editor, wanted: &Wanted, ids: &mut Ids) -> Result<Self, ApiError> {
+        let file = wanted.find(txn)?;
+        let mut found = Found::of(txn, file)?;
+        require_edit(txn, &call.asker, &found.dataset)?;
+        let row = found.open_row().cloned().ok_or_else(|| {
+            ApiError::bad_request(
+                "You cannot edit metadata on a dataFile that has been deleted or replaced in a newer version.",
+            )
+        })?;
+        let draft = datasets::draft_for_edit(txn, &call.now, &mut found.dataset, ids)?;
+        Ok(Self { found, row, ordinal: draft.ordinal })
+    }
+
+    /// Changes the row, and the search with it.
+    fn row(
+        &mut self,
+        txn: &mut Txn<'_>,
+        app: &Dataverse,
+        ids: &mut Ids,
+        edit: impl FnOnce(&mut Row),
+    ) -> Result<(), ApiError> {
+        let checksum = self.found.file.checksum.clone();
+        self.row = rows::change(txn, self.row.clone(), self.ordinal, ids.next()?, &checksum, edit)?;
+        crate::search::index_file(txn, app, &self.found.dataset, &self.found.file)
+    }
+
+    /// Changes the data file itself.
+    fn file(
+        &mut self,
+        txn: &mut Txn<'_>,
+        app: &Dataverse,
+        edit: impl FnOnce(&mut DataFile),
+    ) -> Result<(), ApiError> {
+        edit(&mut self.found.file);
+        rows::put_file(txn, &self.found.file)?;
+        crate::search::index_file(txn, app, &self.found.dataset, &self.found.file)
+    }
+}
+
+/// What a change takes from the request into its transaction.
+#[derive(Clone)]
+struct Editor {
+    app: Dataverse,
+    asker: crate::asker::Asker,
+    now: String,
+}
+
+impl Editor {
+    fn of(call: &Call) -> Self {
+        Self { app: call.app.clone(), asker: call.asker.clone(), now: call.app.now() }
+    }
+}
+
+/// The JSON of a request: the part `jsonData` of a form, or the body itself.
+async fn json_data(call: &mut Call) -> Result<String, ApiError> {
+    let is_form = call.header("content-type").is_some_and(|it| it.starts_with("multipart/form-data"));
+    if !is_form {
+        return call.text().await;
+    }
+    let target = super::receive::Target {
+        blobs: call.app.context.blobs().clone(),
+        tenant: call.tenant().to_owned(),
+        algorithm: super::receive::Algorithm::Md5,
+        most_bytes: Some(0),
+    };
+    let limits = call.app.context.limits().clone();
+    let body = call.take_body();
+    let form = super::receive::form(&call.headers, body, &limits, &target).await?;
+    Ok(form.get("jsonData").unwrap_or_default().to_owned())
+}
+
+async fn change(mut call: Call) -> Answer {
+    let wanted = Wanted::of(&call)?;
+    let since = call.query.filled("sourceLastUpdateTime").map(str::to_owned);
+    let text = json_data(&mut call).await?;
+    let given = Described::parse(Some(&text))?;
+    let (editor, ids) = (Editor::of(&call), call.ids(2).await?);
+    let write = move |txn: &mut Txn<'_>| {
+        let mut ids = ids;
+        if let Some(since) = &since {
+            let file = wanted.find(txn)?;
+            let dataset = super::dataset_of(txn, &file)?;
+            check_time(&dataset, since)?;
+        }
+        let mut editing = Editing::begin(txn, &editor, &wanted, &mut ids)?;
+        apply(txn, &editor, &mut editing, &given, &mut ids)?;
+        Ok::<_, ApiError>(metadata_json(&editing.found.file, &editing.row))
+    };
+    let json = call.db().write(write).await?;
+    let text = format!("File Metadata update has been completed: {json}");
+    Ok(answer::bytes(StatusCode::OK, envelope::TEXT, text))
+}
+
+/// Errors: 400 when the version was changed after the client read it.
+pub(crate) fn check_time(dataset: &datasets::Dataset, since: &str) -> Result<(), ApiError> {
+    let Some(draft) = &dataset.draft else { return Ok(()) };
+    let given = crate::clock::parse(since).ok_or_else(|| {
+        ApiError::bad_request(format!(
+            "Invalid date format: {since}. Expected format: yyyy-MM-dd'T'HH:mm:ss'Z'"
+        ))
+    })?;
+    if crate::clock::parse(&draft.last_update_time).is_some_and(|it| given < it) {
+        return Err(ApiError::bad_request(format!("Internal version timestamp {since} is outdated")));
+    }
+    Ok(())
+}
+
+fn apply(
+    txn: &mut Txn<'_>,
+    editor: &Editor,
+    editing: &mut Editing,
+    given: &Described,
+    ids: &mut Ids,
+) -> Result<(), ApiError> {
+    let mut next = editing.row.clone();
+    if let Some(label) = &given.label {
+        next.label = checked_label(label)?;
+    }
+    if let Some(directory) = &given.directory {
+        next.directory.clone_from(directory);
+    }
+    if next.path() != editing.row.path() && rows::is_taken(txn, next.dataset, &next.path())? {
+        return Err(ApiError::bad_request(format!("Filename already exists at {}", next.path())));
+    }
+    if let Some(description) = &given.description {
+        next.description.clone_from(description);
+    }
+    if let Some(categories) = &given.categories {
+        next.categories.clone_from(categories);
+    }
+    if let Some(restrict) = given.restrict {
+        next.restricted = restrict;
+    }
+    if let Some(provenance) = &given.provenance {
+        next.provenance = Some(provenance.clone());
+    }
+    editing.row(txn, &editor.app, ids, |row| *row = next)?;
+    if let Some(tags) = &given.tags {
+        check_tags(&editing.found.file, tags)?;
+        editing.file(txn, &editor.app, |file| file.tags.clone_from(tags))?;
+    }
+    Ok(())
+}
+
+/// Errors: 400 for a name with characters that names may not have, or without any.
+fn checked_label(label: &str) -> Result<String, ApiError> {
+    let label = label.trim();
+    if label.is_empty() {
+        return Err(ApiError::bad_request("Please specify a file name."));
+    }
+    if super::unzip::clean_name(label) != label {
+        return Err(ApiError::bad_request(
+            "File Name cannot contain any of the following characters:  / : * ? \" < > | ; # .",
+        ));
+    }
+    Ok(label.to_owned())
+}
+
+fn check_tags(file: &DataFile, tags: &[String]) -> Result<(), ApiError> {
+    if file.original.is_none() {
+        return Err(ApiError::bad_request("You cannot add Tabular Data Tags to a non-tabular file."));
+    }
+    match tags.iter().find(|it| !TAGS.contains(&it.as_str())) {
+        Some(tag) => Err(ApiError::bad_request(format!("Not a valid Tabular Data Tag: {tag}"))),
+        None => Ok(()),
+    }
+}
+
+/// What `GET /api/files/{id}/metadata` shows.
+pub(super) fn metadata_json(file: &DataFile, row: &Row) -> Value {
+    let mut map = Map::new();
+    map.insert("label".into(), row.label.as_str().into());
+    map.insert("description".into(), row.description.as_str().into());
+    if !row.directory.is_empty() {
+        map.insert("directoryLabel".into(), row.directory.as_str().into());
+    }
+    map.insert("restricted".into(), row.restricted.into());
+    if let Some(provenance) = &row.provenance {
+        map.insert("provFreeForm".into(), provenance.as_str().into());
+    }
+    if !row.categories.is_empty() {
+        map.insert("categories".into(), row.categories.clone().into());
+    }
+    if !file.tags.is_empty() {
+        map.insert("dataFileTags".into(), file.tags.clone().into());
+    }
+    map.insert("id".into(), row.id.into());
+    map.into()
+}
+
+async fn change_many(mut call: Call) -> Answer {
+    let wanted = datasets::Wanted::of(&call)?;
+    let list = call.json().await?;
+    let list =
+        list.as_array().cloned().ok_or_else(|| ApiError::bad_request("Error in parsing provided json"))?;
+    let mut changes = Vec::new();
+    for it in &list {
+        let map = it.as_object().ok_or_else(|| ApiError::bad_request("Error in parsing provided json"))?;
+        let id = map.get("dataFileId").and_then(Value::as_i64);
+        let id = id.ok_or_else(|| ApiError::bad_request("Each entry must have a dataFileId."))?;
+        changes.push((id, Described::of(map)?));
+    }
+    let n = i64::try_from(changes.len()).unwrap_or(i64::MAX / 4);
+    let (editor, ids) = (Editor::of(&call), call.ids(n + 1).await?);
+    let write = move |txn: &mut Txn<'_>| {
+        let mut ids = ids;
+        let dataset = wanted.find(txn)?;
+        require_edit(txn, &editor.asker, &dataset)?;
+        for (id, given) in &changes {
+            let mut editing = Editing::begin(txn, &editor, &Wanted::Number(*id), &mut ids)?;
+            if editing.found.dataset.id != dataset.id {
+                return Err(ApiError::bad_request(format!("The file {id} is not in the dataset.")));
+            }
+            apply(txn, &editor, &mut editing, given, &mut ids)?;
+        }
+        Ok(())
+    };
+    call.db().write(write).await?;
+    envelope::message("File metadata updates have been completed.")
+}
+
+async fn restrict(mut call: Call) -> Answer {
+    let wanted = Wanted::of(&call)?;
+    let text = call.text().await?;
+    let parsed: Option<Value> = serde_json::from_str(&text).ok();
+    let (wish, access, terms) = match &parsed {
+        Some(Value::Bool(it)) => (Some(*it), None, None),
+        Some(Value::Object(map)) => (
+            map.get("restrict").and_then(Value::as_bool),
+            map.get("enableAccessRequest").and_then(Value::as_bool),
+            map.get("termsOfAccess").and_then(Value::as_str).map(str::to_owned),
+        ),
+        _ => (None, None, None),
+    };
+    let is_object = matches!(parsed, Some(Value::Object(_)));
+    let wish = wish.or_else(|| (!is_object).then_some(text.eq_ignore_ascii_case("true")));
+    let wish = wish.ok_or_else(|| ApiError::bad_request("Error parsing Json: restrict is required"))?;
+    let (editor, ids) = (Editor::of(&call), call.ids(2).await?);
+    let write = move |txn: &mut Txn<'_>| {
+        let mut ids = ids;
+        let file = wanted.find(txn)?;
+        let found = Found::of(txn, file)?;
+        require_edit_or_401(txn, &editor, &found)?;
+        let label = found.newest_row().map(|it| it.label.clone()).unwrap_or_default();
+        if site_settings::is_true(txn, ":PublicInstall", false)? && wish {
+            return Err(ApiError::bad_request(format!(
+                "Problem trying to update restriction status on {label}: Restricting files is not permitted on a public \
+                 installation."
+            )));
+        }
+        let mut editing = Editing::begin(txn, &editor, &wanted, &mut ids)?;
+        if editing.row.restricted == wish {
+            let state = if wish { "restricted" } else { "unrestricted" };
+            return Err(ApiError::bad_request(format!(
+                "Problem trying to update restriction status on {label}: File {label} is already {state}"
+            )));
+        }
+        let mut notes = Vec::new();
+        if access.is_some() || terms.is_some() {
+            let mut version = datasets::open_draft(txn, &editor.now, &mut editing.found.dataset, &mut ids)?;
+            if let Some(access) = access {
+                version.file_access_request = access;
+                notes.push(if access { "Access Request is enabled." } else { "Access Request is disabled." });
+            }
+            if let Some(terms) = &terms {
+                version.terms.insert("termsOfAccess".into(), terms.as_str().into());
+                notes.push("Terms of Access have been updated.");
+            }
+            if !version.file_access_request && !version.terms.contains_key("termsOfAccess") && wish {
+                return Err(ApiError::conflict(
+                    "Terms of Use and Access are invalid. You must enable request access or add terms of access in \
+                     datasets with restricted files.",
+                ));
+            }
+            datasets::version::put(txn, &version)?;
+            datasets::put(txn, &editing.found.dataset)?;
+        }
+        editing.row(txn, &editor.app, &mut ids, |row| row.restricted = wish)?;
+        let state = if wish { "restricted" } else { "unrestricted" };
+        let mut text = format!("File {label} {state}.");
+        for note in notes {
+            text.push(' ');
+            text.push_str(note);
+        }
+        Ok(text)
+    };
+    envelope::message(call.db().write(write).await?)
+}
+
+fn require_edit_or_401(view: &mut View<'_>, editor: &Editor, found: &Found) -> Result<(), ApiError> {
+    use crate::permissions::{Permission, require};
+    require(view, &editor.asker, found.dataset.place(), Permission::EditDataset)
+}
+
+/// The list of texts that a body has under a name. Errors: 400.
+async fn texts(call: &mut Call, name: &str) -> Result<Vec<String>, ApiError> {
+    let body = call.object().await?;
+    let list = body.get(name).and_then(Value::as_array);
+    let list =
+        list.ok_or_else(|| ApiError::bad_request(format!("Error parsing Json: {name} is required")))?;
+    let mut kept: Vec<String> = Vec::new();
+    for it in list.iter().filter_map(Value::as_str).map(str::trim).filter(|it| !it.is_empty()) {
+        if !kept.iter().any(|there| there == it) {
+            kept.push(it.to_owned());
+        }
+    }
+    Ok(kept)
+}
+
+fn merged(there: &[String], given: &[String], replaces: bool) -> Vec<String> {
+    let mut list = if replaces { Vec::new() } else { there.to_vec() };
+    for it in given {
+        if !list.contains(it) {
+            list.push(it.clone());
+        }
+    }
+    list
+}
+
+async fn categories(mut call: Call) -> Answer {
+    let wanted = Wanted::of(&call)?;
+    let replaces = call.query.is_true("replace");
+    let given = texts(&mut call, "categories").await?;
+    let (editor, ids) = (Editor::of(&call), call.ids(2).await?);
+    let write = move |txn: &mut Txn<'_>| {
+        let mut ids = ids;
+        let mut editing = Editing::begin(txn, &editor, &wanted, &mut ids)?;
+        let list = merged(&editing.row.categories, &given, replaces);
+        editing.row(txn, &editor.app, &mut ids, |row| row.categories = list)?;
+        Ok::<_, ApiError>(editing.found.file.id)
+    };
+    let id = call.db().write(write).await?;
+    envelope::message(format!("Categories of file {id} updated."))
+}
+
+async fn tabular_tags(mut call: Call) -> Answer {
+    let wanted = Wanted::of(&call)?;
+    let replaces = call.query.is_true("replace");
+    let given = texts(&mut call, "tabularTags").await?;
+    let (editor, ids) = (Editor::of(&call), call.ids(2).await?);
+    let write = move |txn: &mut Txn<'_>| {
+        let mut ids = ids;
+        let mut editing = Editing::begin(txn, &editor, &wanted, &mut ids)?;
+        if editing.found.file.original.is_none() {
+            return Err(ApiError::bad_request("This operation is only available for tabular files."));
+        }
+        check_tags(&editing.found.file, &given)?;
+        let list = merged(&editing.found.file.tags, &given, replaces);
+        editing.file(txn, &editor.app, |file| file.tags = list)?;
+        Ok(editing.found.file.id)
+    };
+    let id = call.db().write(write).await?;
+    envelope::message(format!("Tabular tags of file {id} updated."))
+}
+
+/// Takes a file out of the draft of that ordinal. A file that no other version has goes altogether: tells whether.
+pub(crate) fn remove_from_draft(
+    txn: &mut Txn<'_>,
+    app: &Dataverse,
+    found: &Found,
+    ordinal: i64,
+) -> Result<bool, ApiError> {
+    let Some(row) = found.open_row() else { return Ok(false) };
+    rows::close(txn, row.clone(), ordinal)?;
+    if rows::of_file(txn, found.file.id)?.is_empty() {
+        rows::forget_file(txn, found.file.id)?;
+        return Ok(true);
+    }
+    crate::search::index_file(txn, app, &found.dataset, &found.file)?;
+    Ok(false)
+}
+
+/// Deletes a file from the draft of its dataset. Tells whether its bytes went too.
+pub(crate) fn delete_one(
+    txn: &mut Txn<'_>,
+    app: &Dataverse,
+    asker: &crate::asker::Asker,
+    now: &str,
+    wanted: &Wanted,
+    ids: &mut Ids,
+) -> Result<bool, ApiError> {
+    let file = wanted.find(txn)?;
+    let mut found = Found::of(txn, file)?;
+    let held = crate::permissions::held(txn, asker, found.dataset.place())?;
+    if !held.contains(&crate::permissions::Permission::EditDataset) {
+        return Err(crate::permissions::refusal(asker));
+    }
+    if !found.dataset.locks.is_empty() {
+        require_edit(txn, asker, &found.dataset)?;
+    }
+    if found.open_row().is_none() {
+        return Err(ApiError::bad_request(
+            "This file has already been deleted (or replaced) in the current version. It may not be edited.",
+        ));
+    }
+    let draft = datasets::draft_for_edit(txn, now, &mut found.dataset, ids)?;
+    remove_from_draft(txn, app, &found, draft.ordinal)
+}
+
+async fn delete(call: Call) -> Answer {
+    let wanted = Wanted::of(&call)?;
+    let (editor, ids) = (Editor::of(&call), call.ids(1).await?);
+    let write = move |txn: &mut Txn<'_>| {
+        let mut ids = ids;
+        delete_one(txn, &editor.app, &editor.asker, &editor.now, &wanted, &mut ids)
+    };
+    envelope::ok(call.db().write(write).await?)
+}
+
+async fn delete_many(mut call: Call) -> Answer {
+    let wanted = datasets::Wanted::of(&call)?;
+    let body = call.json().await?;
+    let files: Option<Vec<i64>> = body.as_array().and_then(|list| list.iter().map(Value::as_i64).collect());
+    let files =
+        files.ok_or_else(|| ApiError::bad_request("Error parsing Json: expected a list of file ids"))?;
+    if files.is_empty() {
+        return Err(ApiError::bad_request("There are no files to delete."));
+    }
+    let (editor, ids) = (Editor::of(&call), call.ids(1).await?);
+    let write = move |txn: &mut Txn<'_>| {
+        let mut ids = ids;
+        let dataset = wanted.find(txn)?;
+        for id in &files {
+            let file = Wanted::Number(*id).find(txn)?;
+            if file.dataset != dataset.id {
+                return Err(ApiError::bad_request(format!(
+                    "Cannot delete file with id {id}: it does not belong to dataset {}.",
+                    dataset.id
+                )));
+            }
+            delete_one(txn, &editor.app, &editor.asker, &editor.now, &Wanted::Number(*id), &mut ids)?;
+        }
+        Ok::<_, ApiError>(files.len())
+    };
+    let n = call.db().write(write).await?;
+    envelope::message(format!("{n} files deleted successfully"))
+}
+
+/// The files that a body names under `fileIds`. Errors: 400.
+fn file_ids(body: &Map<String, Value>) -> Result<Vec<i64>, ApiError> {
+    let list = body.get("fileIds").and_then(Value::as_array);
+    let ids: Option<Vec<i64>> = list.and_then(|it| it.iter().map(Value::as_i64).collect());
+    ids.filter(|it| !it.is_empty()).ok_or_else(|| ApiError::bad_request("No fileIds were given."))
+}
+
+/// A day that a body names. Errors: 400.
+fn day(body: &Map<String, Value>, name: &str) -> Result<String, ApiError> {
+    let text = body.get(name).and_then(Value::as_str).unwrap_or_default();
+    let is_day = text.len() == 10 && crate::clock::parse(&format!("{text}T00:00:00Z")).is_some();
+    match is_day {
+        true => Ok(text.to_owned()),
+        false => Err(ApiError::bad_request(format!("{name} is {text:?}; expected a date as 2027-01-31."))),
+    }
+}
+
+/// What is changed of many files at once.
+#[derive(Clone)]
+enum Holding {
+    Embargo(Option<Until>),
+    Retention(Option<Until>),
+}
+
+async fn hold(call: Call, files: Vec<i64>, holding: Holding) -> Result<(), ApiError> {
+    let wanted = datasets::Wanted::of(&call)?;
+    let editor = Editor::of(&call);
+    let write = move |txn: &mut Txn<'_>| {
+        let dataset = wanted.find(txn)?;
+        let held = crate::permissions::held(txn, &editor.asker, dataset.place())?;
+        if !held.contains(&crate::permissions::Permission::EditDataset) {
+            return Err(crate::permissions::refusal(&editor.asker));
+        }
+        for id in &files {
+            let file = Wanted::Number(*id).find(txn)?;
+            if file.dataset != dataset.id {
+                return Err(ApiError::bad_request(format!("The file {id} is not in the dataset.")));
+            }
+            let mut found = Found::of(txn, file)?;
+            if !editor.asker.is_superuser() && !found.released.is_empty() && found.published_row().is_some() {
+                let what = if matches!(holding, Holding::Embargo(_)) { "embargo" } else { "retention" };
+                return Err(ApiError::bad_request(format!(
+                    "The {what} of a published file cannot be changed: {id}."
+                )));
+            }
+            match &holding {
+                Holding::Embargo(it) => found.file.embargo.clone_from(it),
+                Holding::Retention(it) => found.file.retention.clone_from(it),
+            }
+            rows::put_file(txn, &found.file)?;
+            crate::search::index_file(txn, &editor.app, &found.dataset, &found.file)?;
+        }
+        Ok(())
+    };
+    call.db().write(write).await
+}
+
+/// Months that a setting allows; `None` when it is not set or zero: nothing is allowed; -1 allows all.
+async fn months(call: &Call, setting: &'static str) -> Result<i64, ApiError> {
+    let value = call.db().read(Weight::Point, move |view| site_settings::get(view, setting)).await?;
+    Ok(value.and_then(|it| it.trim().parse().ok()).unwrap_or(0))
+}
+
+async fn set_embargo(mut call: Call) -> Answer {
+    let months = months(&call, ":MaxEmbargoDurationInMonths").await?;
+    if months == 0 {
+        return Err(ApiError::bad_request("No Embargoes allowed"));
+    }
+    let body = call.object().await?;
+    let date = day(&body, "dateAvailable")?;
+    let today = crate::clock::date(call.app.now_ms());
+    if date <= today {
+        return Err(ApiError::bad_request("Date available can not be in the past"));
+    }
+    let last = crate::clock::date(call.app.now_ms() + months.max(0) * 31 * 86_400_000);
+    if 0 < months && last < date {
+        return Err(ApiError::bad_request(
+            "Date available can not exceed MaxEmbargoDurationInMonths: ".to_owned() + &months.to_string(),
+        ));
+    }
+    let reason = body.get("reason").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let files = file_ids(&body)?;
+    hold(call, files, Holding::Embargo(Some(Until { date, reason }))).await?;
+    envelope::message("FileIds were given embargo.")
+}
+
+async fn unset_embargo(mut call: Call) -> Answer {
+    let body = call.object().await?;
+    let files = file_ids(&body)?;
+    hold(call, files, Holding::Embargo(None)).await?;
+    envelope::message("Embargo(es) removed from files")
+}
+
+async fn set_retention(mut call: Call) -> Answer {
+    let months = months(&call, ":MinRetentionDurationInMonths").await?;
+    if months == 0 {
+        return Err(ApiError::bad_request("No Retention periods allowed"));
+    }
+    let body = call.object().await?;
+    if body.is_empty() {
+        return Err(ApiError::bad_request("No JSON provided"));
+    }
+    let date = day(&body, "dateUnavailable")?;
+    let first = crate::clock::date(call.app.now_ms() + months.max(0) * 30 * 86_400_000);
+    if date <= crate::clock::date(call.app.now_ms()) {
+        return Err(ApiError::bad_request("Date unavailable can not be in the past"));
+    }
+    if 0 < months && date < first {
+        return Err(ApiError::bad_request(format!(
+            "Date unavailable can not be earlier than MinRetentionDurationInMonths: {months} from now"
+        )));
+    }
+    let reason = body.get("reason").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let files = file_ids(&body)?;
+    hold(call, files, Holding::Retention(Some(Until { date, reason }))).await?;
+    envelope::message("FileIds were given retention period.")
+}
+
+async fn unset_retention(mut call: Call) -> Answer {
+    let body = call.object().await?;
+    let files = file_ids(&body)?;
+    hold(call, files, Holding::Retention(None)).await?;
+    envelope::ok(json!({"message": "Retention periods(s) removed from files"}))
+}

@@ -1,0 +1,384 @@
+//! Reading deposited tables: a job for each file, kept until it is done, that never locks the dataset.
+//!
+//! The rows become tab-separated text that takes the file's place, beside the file as it was deposited. A table that cannot
+//! be read stays as it came, and says why.
+
+use std::time::Duration;
+
+use pinakes_blobs::Blobs;
+use pinakes_http::Db;
+use pinakes_store::{Expr, Query, Txn, View, Weight};
+use pinakes_tabular::{Limits, Table, TabularError, Type, Variable};
+use serde_json::{Map, Value, json};
+
+use super::kinds::{DataFile, Original, PENDING, ROW, Row, TABLE};
+use super::{Found, Wanted, rows, types};
+use crate::app::{Call, Dataverse};
+use crate::error::{Answer, ApiError};
+use crate::permissions::{self, Permission};
+use crate::routes::Routes;
+use crate::{envelope, site_settings, stored};
+
+/// How long an upload waits for its table to be read: small tables are tables when the answer comes.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Tables that one server reads at once.
+static PLACES: tokio::sync::Semaphore = tokio::sync::Semaphore::const_new(2);
+
+const ONLY_TABLES: &str = "This operation is only available for tabular files.";
+
+pub(crate) fn routes(routes: Routes) -> Routes {
+    routes.post("/files/{id}/uningest", uningest).post("/files/{id}/reingest", reingest)
+}
+
+/// Begins to read tables, and waits a moment until it is done.
+pub(crate) async fn run_soon(app: &Dataverse, db: &Db, files: &[i64]) {
+    if files.is_empty() {
+        return;
+    }
+    let (app, db, files) = (app.clone(), db.clone(), files.to_vec());
+    let work = tokio::spawn(async move {
+        for file in files {
+            run(&app, &db, file).await;
+        }
+    });
+    if tokio::time::timeout(PATIENCE, work).await.is_err() {
+        tracing::info!("a table is being read while its upload was answered");
+    }
+}
+
+/// Goes on with what was not done when the server stopped.
+pub(crate) async fn resume(app: &Dataverse, db: &Db) -> Result<(), ApiError> {
+    let read = |view: &mut View<'_>| rows::ids_of(view, &PENDING, Expr::All);
+    let files: Vec<i64> =
+        db.read(Weight::Scan, read).await?.iter().filter_map(|it| it.parse().ok()).collect();
+    if !files.is_empty() {
+        let (app, db) = (app.clone(), db.clone());
+        tokio::spawn(async move {
+            for file in files {
+                run(&app, &db, file).await;
+            }
+        });
+    }
+    Ok(())
+}
+
+/// What a job needs to know.
+struct Job {
+    file: DataFile,
+    label: String,
+    with_header: bool,
+    most_bytes: Option<i64>,
+}
+
+async fn run(app: &Dataverse, db: &Db, file: i64) {
+    if let Err(error) = run_one(app, db, file).await {
+        tracing::error!(file, error = error.message, "a table stays unread until the server starts again");
+    }
+}
+
+async fn run_one(app: &Dataverse, db: &Db, id: i64) -> Result<(), ApiError> {
+    let Ok(_place) = PLACES.acquire().await else { return Ok(()) };
+    let Some(job) = db.read(Weight::Point, move |view| job(view, id)).await? else { return Ok(()) };
+    let limit = job.most_bytes;
+    let is_over = limit.is_some_and(|most| 0 <= most && most.unsigned_abs() < job.file.size);
+    let outcome = match is_over {
+        true => Err("The file is larger than tables may be that are read.".to_owned()),
+        false => {
+            let (blobs, tenant) = (app.context.blobs().clone(), db.tenant().name().to_owned());
+            let (file, with_header) = (job.file.clone(), job.with_header);
+            let work = move || converted(&blobs, &tenant, &file, with_header);
+            tokio::task::spawn_blocking(work)
+                .await
+                .unwrap_or_else(|_| Err("The reader of tables failed.".to_owned()))
+        }
+    };
+    let n_variables = outcome.as_ref().map_or(0, |it| it.table.variables.len());
+    let ids = app.ids(db, i64::try_from(n_variables + 1).unwrap_or(1)).await?;
+    let app = app.clone();
+    db.write(move |txn: &mut Txn<'_>| {
+        let mut ids = ids;
+        finish(txn, &app, id, &job, &outcome, &mut ids)
+    })
+    .await
+}
+
+fn job(view: &mut View<'_>, id: i64) -> Result<Option<Job>, ApiError> {
+    if !view.has(&PENDING, &id.to_string())? {
+        return Ok(None);
+    }
+    let Some(file) = rows::data_file(view, id)? else { return Ok(None) };
+    let label = rows::of_file(view, id)?.last().map(|it| it.label.clone()).unwrap_or_default();
+    let with_header = site_settings::is_true(view, ":StoreIngestedTabularFilesWithVarHeaders", false)?;
+    let setting = site_settings::get(view, ":TabularIngestSizeLimit")?;
+    let most_bytes = setting.and_then(|text| size_limit(&text, types::tabular_setting(&file.content_type)));
+    Ok(Some(Job { file, label, with_header, most_bytes }))
+}
+
+/// The bound that a setting says for a format: a number for all, or an object with `default`.
+#[expect(clippy::cast_possible_truncation, reason = "bounds beyond 2^53 bytes are none")]
+fn size_limit(text: &str, format: &str) -> Option<i64> {
+    let number = |it: &Value| match it {
+        Value::String(text) => text.parse::<f64>().ok(),
+        other => other.as_f64(),
+    };
+    let json: Value = serde_json::from_str(text).ok()?;
+    let found = match &json {
+        Value::Object(map) => {
+            let own = map.iter().find(|it| it.0.eq_ignore_ascii_case(format)).and_then(|it| number(it.1));
+            own.or_else(|| map.get("default").and_then(number))
+        }
+        other => number(other),
+    }?;
+    // Minus one stands for no bound; other numbers below zero for "none is read".
+    let whole = found as i64;
+    (whole != -1).then(|| whole.max(0))
+}
+
+/// A table that was read, and where its rows lie.
+struct Converted {
+    table: Table,
+    blob: String,
+    size: u64,
+    header: String,
+    has_header: bool,
+}
+
+fn converted(blobs: &Blobs, tenant: &str, file: &DataFile, with_header: bool) -> Result<Converted, String> {
+    let text = |error: &dyn std::fmt::Display| error.to_string();
+    let format = types::tabular(&file.content_type).ok_or("The file is no table.")?;
+    let blob = file.blob.as_deref().ok_or("The file's bytes are elsewhere.")?;
+    let blob = blob.parse().map_err(|error| text(&error))?;
+    let mut local = tempfile::tempfile().map_err(|error| text(&error))?;
+    let mut reader = blobs.reader(tenant, &blob).map_err(|error| text(&error))?;
+    std::io::copy(&mut reader, &mut local).map_err(|error| text(&error))?;
+    std::io::Seek::rewind(&mut local).map_err(|error| text(&error))?;
+    let mut rows = tempfile::tempfile().map_err(|error| text(&error))?;
+    let table = pinakes_tabular::read(format, local, &mut rows, &Limits::default())
+        .map_err(|error: TabularError| text(&error))?;
+    if table.n_rows == 0 {
+        return Err("The table has no rows.".to_owned());
+    }
+    let header = header_of(&table.variables);
+    std::io::Seek::rewind(&mut rows).map_err(|error| text(&error))?;
+    let head = if with_header { header.as_str() } else { "" };
+    let source = std::io::Read::chain(head.as_bytes(), rows);
+    let blob = blobs.put_blocking(tenant, source).map_err(|error| text(&error))?;
+    Ok(Converted { table, size: blob.length, blob: blob.to_string(), header, has_header: with_header })
+}
+
+/// The line of names.
+fn header_of(variables: &[Variable]) -> String {
+    let names: Vec<String> = variables.iter().map(|it| it.name.replace(['\t', '\n', '\r'], " ")).collect();
+    format!("{}\n", names.join("\t"))
+}
+
+fn finish(
+    txn: &mut Txn<'_>,
+    app: &Dataverse,
+    id: i64,
+    job: &Job,
+    outcome: &Result<Converted, String>,
+    ids: &mut crate::ids::Ids,
+) -> Result<(), ApiError> {
+    if txn.delete(&PENDING, &id.to_string())?.is_none() {
+        return Ok(());
+    }
+    let Some(mut file) = rows::data_file(txn, id)? else { return Ok(()) };
+    let converted = match outcome {
+        Ok(converted) => converted,
+        Err(fault) => {
+            file.ingest_fault = Some(fault.clone());
+            return rows::put_file(txn, &file);
+        }
+    };
+    let original = Original {
+        blob: file.blob.take().unwrap_or_default(),
+        content_type: std::mem::replace(&mut file.content_type, types::TAB.to_owned()),
+        size: std::mem::replace(&mut file.size, converted.size),
+        name: job.label.clone(),
+    };
+    file.blob = Some(converted.blob.clone());
+    file.original = Some(original);
+    file.unf = Some(converted.table.unf.0.clone());
+    file.header = (!converted.has_header).then(|| converted.header.clone());
+    file.shape = Some((converted.table.variables.len() as u64, converted.table.n_rows));
+    file.ingest_fault = None;
+    rows::put_file(txn, &file)?;
+    let tables = tables_json(&converted.table, id, ids)?;
+    stored::put(txn, &TABLE, &id.to_string(), &json!({"tables": tables}))?;
+    let stem = job.label.rsplit_once('.').map_or(job.label.as_str(), |it| it.0);
+    rename(txn, &file, &format!("{stem}.tab"))?;
+    let Some(dataset) = crate::datasets::by_id(txn, file.dataset)? else { return Ok(()) };
+    crate::search::index_file(txn, app, &dataset, &file)
+}
+
+/// Gives the rows of a file another name, which may get a number where it is taken.
+fn rename(txn: &mut Txn<'_>, file: &DataFile, label: &str) -> Result<(), ApiError> {
+    let all: Vec<Row> = stored::find(txn, &ROW, &Query::filter(Expr::Is("file".into(), file.id.into())))?;
+    for mut row in all {
+        if row.label == label {
+            continue;
+        }
+        row.label = rows::free_label(txn, row.dataset, &row.directory, label)?;
+        rows::put_row(txn, row, &file.checksum)?;
+    }
+    Ok(())
+}
+
+/// The variables as `dataTables` shows them.
+fn tables_json(table: &Table, id: i64, ids: &mut crate::ids::Ids) -> Result<Value, ApiError> {
+    let mut variables = Vec::with_capacity(table.variables.len());
+    for (index, variable) in table.variables.iter().enumerate() {
+        variables.push(variable_json(variable, ids.next()?, index));
+    }
+    Ok(json!([{
+        "id": id,
+        "varQuantity": table.variables.len(),
+        "caseQuantity": table.n_rows,
+        "UNF": table.unf.0,
+        "dataVariables": variables,
+    }]))
+}
+
+fn variable_json(variable: &Variable, id: i64, index: usize) -> Value {
+    let is_numeric = variable.ty.is_numeric();
+    let interval = match variable.ty {
+        Type::Real => "contin",
+        _ => "discrete",
+    };
+    let mut map = Map::new();
+    let mut put = |name: &str, value: Value| {
+        map.insert(name.to_owned(), value);
+    };
+    put("id", id.into());
+    put("name", variable.name.as_str().into());
+    put("label", variable.label.as_str().into());
+    put("weighted", false.into());
+    put("variableIntervalType", interval.into());
+    put("variableFormatType", if is_numeric { "NUMERIC" } else { "CHARACTER" }.into());
+    if !variable.format.is_empty() {
+        put("format", variable.format.as_str().into());
+    }
+    match variable.ty {
+        Type::Date => put("formatCategory", "date".into()),
+        Type::Time => put("formatCategory", "time".into()),
+        _ => {}
+    }
+    put("isOrderedCategorical", false.into());
+    put("fileOrder", index.into());
+    put("UNF", variable.unf.0.as_str().into());
+    put("variableMetadata", json!([]));
+    if !variable.missing_values.is_empty() {
+        let ranges: Vec<Value> = variable.missing_values.iter().map(|it| json!({"value": it})).collect();
+        put("invalidRanges", ranges.into());
+    }
+    if let Some(summary) = &variable.summary {
+        let mut statistics = Map::new();
+        let mut statistic = |name: &str, value: Option<f64>| {
+            statistics
+                .insert(name.to_owned(), value.map_or_else(|| ".".to_owned(), |it| it.to_string()).into());
+        };
+        statistic("mean", summary.mean);
+        statistic("medn", summary.median);
+        statistic("mode", summary.mode);
+        statistic("min", summary.min);
+        statistic("max", summary.max);
+        statistic("stdev", summary.standard_deviation);
+        statistics.insert("vald".into(), summary.n_valid.to_string().into());
+        statistics.insert("invd".into(), summary.n_invalid.to_string().into());
+        put("summaryStatistics", statistics.into());
+    }
+    if !variable.categories.is_empty() {
+        let categories = variable.categories.iter().map(|it| {
+            json!({"value": it.value, "label": it.label, "isMissing": it.is_missing, "frequency": it.n_cells})
+        });
+        put("variableCategories", categories.collect());
+    }
+    map.into()
+}
+
+async fn uningest(call: Call) -> Answer {
+    let wanted = Wanted::of(&call)?;
+    let (app, asker) = (call.app.clone(), call.asker.clone());
+    let write = move |txn: &mut Txn<'_>| {
+        let mut file = wanted.find(txn)?;
+        let found = Found::of(txn, file.clone())?;
+        let may = match file.original.is_some() {
+            true => asker.is_superuser(),
+            false => permissions::may(txn, &asker, found.dataset.place(), Permission::EditDataset)?,
+        };
+        if !may {
+            return Err(ApiError::forbidden(
+                "Uningest can only be called by superusers or by those who can publish the dataset.",
+            ));
+        }
+        let Some(original) = file.original.take() else {
+            if file.ingest_fault.take().is_some() {
+                rows::put_file(txn, &file)?;
+                return Ok(file.id);
+            }
+            return Err(ApiError::bad_request("Cannot uningest a file that is not tabular."));
+        };
+        file.blob = Some(original.blob);
+        file.content_type = original.content_type;
+        file.size = original.size;
+        file.unf = None;
+        file.header = None;
+        file.shape = None;
+        file.tags.clear();
+        rows::put_file(txn, &file)?;
+        txn.delete(&TABLE, &file.id.to_string())?;
+        rename(txn, &file, &original.name)?;
+        crate::search::index_file(txn, &app, &found.dataset, &file)?;
+        Ok(file.id)
+    };
+    let id = call.db().write(write).await?;
+    envelope::message(format!("Datafile {id} uningested."))
+}
+
+async fn reingest(call: Call) -> Answer {
+    let wanted = Wanted::of(&call)?;
+    call.asker.superuser("This API call can be used by superusers only")?;
+    let write = move |txn: &mut Txn<'_>| {
+        let file = wanted.find(txn)?;
+        if file.original.is_some() {
+            return Err(ApiError::bad_request("Datafile already ingested as Tabular."));
+        }
+        if types::tabular(&file.content_type).is_none() {
+            return Err(ApiError::bad_request(format!(
+                "Tabular ingest is not supported for this file type (id: {}, type: {})",
+                file.id, file.content_type
+            )));
+        }
+        stored::put(txn, &PENDING, &file.id.to_string(), &json!({"file": file.id}))?;
+        Ok(file.id)
+    };
+    let id = call.db().write(write).await?;
+    run_soon(&call.app, call.db(), &[id]).await;
+    envelope::message(format!("Datafile {id} queued for ingest"))
+}
+
+/// The file's table, for those who may have it. Errors: 400 for files that are none.
+pub(crate) fn only_tables(file: &DataFile) -> Result<(), ApiError> {
+    if file.original.is_some() { Ok(()) } else { Err(ApiError::bad_request(ONLY_TABLES)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_of_the_setting() {
+        for (text, bound) in [
+            ("-1", None),
+            ("123456", Some(123_456)),
+            ("{\"csv\": 50}", Some(50)),
+            ("{\"default\": 50.0}", Some(50)),
+            ("{\"default\": -2}", Some(0)),
+            ("{\"default\": 0, \"csv\": \"123457\"}", Some(123_457)),
+            ("{\"dta\": 1}", None),
+        ] {
+            assert_eq!(size_limit(text, "csv"), bound, "{text}");
+        }
+    }
+}

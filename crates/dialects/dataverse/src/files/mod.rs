@@ -1,0 +1,309 @@
+//! Files of datasets: what is kept of them, how they come, change and go (section 6 of the contract).
+//!
+//! | file | what |
+//! |---|---|
+//! | `kinds.rs`, `rows.rs` | what is kept, and which files a version has |
+//! | `types.rs` | media types |
+//! | `receive.rs`, `unzip.rs` | bytes on their way in |
+//! | `add.rs`, `direct.rs` | adding and replacing, by upload and by URLs |
+//! | `edit.rs`, `limits.rs` | changing and deleting |
+//! | `ingest.rs` | reading tables |
+//! | `show.rs`, `json.rs` | what is shown |
+
+mod add;
+pub(crate) mod direct;
+mod edit;
+pub(crate) mod ingest;
+mod json;
+pub(crate) mod kinds;
+mod listing;
+pub(crate) mod receive;
+pub(crate) mod rows;
+mod show;
+mod side;
+pub(crate) mod types;
+mod unzip;
+
+use pinakes_store::{Expr, Query, Txn, View};
+use serde_json::Value;
+
+use crate::asker::Asker;
+use crate::datasets::{self, Dataset, Version, version};
+use crate::error::ApiError;
+use crate::permissions::{self, Permission, Place};
+use crate::routes::Routes;
+use crate::stored;
+
+pub(crate) use add::add_archive;
+pub(crate) use edit::{delete_one, remove_from_draft};
+pub(crate) use json::{Around, dataset_of, file_json};
+pub(crate) use kinds::{DataFile, Row};
+
+use kinds::{DATA_FILE, ROW};
+
+/// The routes of files.
+pub(crate) fn routes(routes: Routes) -> Routes {
+    routes
+        .with(add::routes)
+        .with(direct::routes)
+        .with(edit::routes)
+        .with(ingest::routes)
+        .with(listing::routes)
+        .with(show::routes)
+        .with(side::routes)
+}
+
+/// The file that a path names: by number, or by `:persistentId` with the parameter `persistentId`.
+#[derive(Debug, Clone)]
+pub(crate) enum Wanted {
+    Number(i64),
+    Pid(String),
+}
+
+impl Wanted {
+    /// Of the path's parameter `id`. Errors: 400 for what is no number.
+    pub(crate) fn of(call: &crate::app::Call) -> Result<Self, ApiError> {
+        let id = call.param("id");
+        if id == ":persistentId" {
+            let pid = call.query.filled("persistentId").ok_or_else(|| {
+                ApiError::bad_request(
+                    "When accessing a datafile based on Persistent ID, a persistentId query parameter must be present.",
+                )
+            })?;
+            return Ok(Self::Pid(datasets::canonical_pid(pid)));
+        }
+        let number = id.parse().map_err(|_| ApiError::bad_request(format!("Bad file ID number: {id}.")))?;
+        Ok(Self::Number(number))
+    }
+
+    /// The file. Errors: 404.
+    pub(crate) fn find(&self, view: &mut View<'_>) -> Result<DataFile, ApiError> {
+        match self {
+            Self::Number(id) => rows::data_file(view, *id)?
+                .ok_or_else(|| ApiError::not_found(format!("File with ID {id} not found."))),
+            Self::Pid(pid) => {
+                let value = pinakes_store::Value::Folded(pid.clone());
+                let found = view.first(&DATA_FILE, Expr::Is("pid".into(), value))?;
+                let missing = || ApiError::not_found(format!("Datafile with Persistent ID {pid} not found."));
+                stored::parsed(&found.ok_or_else(missing)?)
+            }
+        }
+    }
+}
+
+/// A file with its dataset and the rows that name it.
+#[derive(Debug, Clone)]
+pub(crate) struct Found {
+    pub(crate) file: DataFile,
+    pub(crate) dataset: Dataset,
+    pub(crate) rows: Vec<Row>,
+    /// Ordinals of the versions that are published and not withdrawn.
+    pub(crate) released: Vec<i64>,
+}
+
+impl Found {
+    pub(crate) fn of(view: &mut View<'_>, file: DataFile) -> Result<Self, ApiError> {
+        let dataset = dataset_of(view, &file)?;
+        let rows = rows::of_file(view, file.id)?;
+        let released = match dataset.was_released() {
+            true => version::newest_first(view, &dataset)?
+                .iter()
+                .filter(|it| it.state == datasets::State::Released)
+                .map(|it| it.ordinal)
+                .collect(),
+            false => Vec::new(),
+        };
+        Ok(Self { file, dataset, rows, released })
+    }
+
+    /// The row of the newest published version that has the file.
+    pub(crate) fn published_row(&self) -> Option<&Row> {
+        self.released.iter().find_map(|ordinal| self.rows.iter().find(|it| it.is_in(*ordinal)))
+    }
+
+    /// The newest row of all.
+    pub(crate) fn newest_row(&self) -> Option<&Row> {
+        self.rows.last()
+    }
+
+    /// The row of the draft, if it has the file.
+    pub(crate) fn open_row(&self) -> Option<&Row> {
+        self.rows.iter().find(|it| it.until.is_none())
+    }
+
+    /// Where roles on it count.
+    pub(crate) fn place(&self) -> Place {
+        Place::file(self.file.id, self.dataset.id, self.dataset.owner)
+    }
+
+    /// Whether it may be downloaded by those who may see it, were it not for roles: neither restricted, nor under embargo,
+    /// nor beyond its retention.
+    pub(crate) fn is_open(&self, today: &str) -> bool {
+        let row = self.published_row().or_else(|| self.newest_row());
+        row.is_some_and(|it| !it.restricted) && !is_held_back(&self.file, today)
+    }
+
+    /// Whether the caller may download it.
+    pub(crate) fn may_download(
+        &self,
+        view: &mut View<'_>,
+        asker: &Asker,
+        today: &str,
+    ) -> Result<bool, ApiError> {
+        if let Some(preview) = asker.preview.filter(|it| it.dataset == self.dataset.id) {
+            return Ok(!preview.anonymized || self.is_open(today));
+        }
+        let is_published = self.published_row().is_some();
+        if is_published && self.is_open(today) {
+            return Ok(true);
+        }
+        let held = permissions::held(view, asker, self.place())?;
+        if self.file.retention.as_ref().is_some_and(|it| it.date.as_str() < today) {
+            return Ok(held.contains(&Permission::EditDataset));
+        }
+        if is_published {
+            return Ok(held.contains(&Permission::DownloadFile) || held.contains(&Permission::EditDataset));
+        }
+        Ok(held.contains(&Permission::ViewUnpublishedDataset)
+            && (self.is_open(today) || held.contains(&Permission::DownloadFile)))
+    }
+
+    /// Whether the caller may know that it is there.
+    pub(crate) fn may_see(&self, view: &mut View<'_>, asker: &Asker) -> Result<bool, ApiError> {
+        if self.published_row().is_some() || asker.preview.is_some_and(|it| it.dataset == self.dataset.id) {
+            return Ok(true);
+        }
+        permissions::may(view, asker, self.place(), Permission::ViewUnpublishedDataset)
+    }
+}
+
+/// Whether an embargo still holds, or the retention is over.
+pub(crate) fn is_held_back(file: &DataFile, today: &str) -> bool {
+    file.embargo.as_ref().is_some_and(|it| today < it.date.as_str())
+        || file.retention.as_ref().is_some_and(|it| it.date.as_str() < today)
+}
+
+/// A draft is dropped: what changed in it is undone. `ordinal` is the draft's.
+pub(crate) fn discard_draft(txn: &mut Txn<'_>, dataset: i64, ordinal: i64) -> Result<(), ApiError> {
+    let of = |column: &str| {
+        Expr::Is("dataset".into(), dataset.into()).and(Expr::Is(column.into(), ordinal.into()))
+    };
+    let born = rows::ids_of(txn, &ROW, of("since"))?;
+    for id in born {
+        let Some(record) = txn.delete(&ROW, &id)? else { continue };
+        let row: Row = stored::parsed(&record)?;
+        if rows::of_file(txn, row.file)?.is_empty() {
+            rows::forget_file(txn, row.file)?;
+        }
+    }
+    for id in rows::ids_of(txn, &ROW, of("until"))? {
+        let Some(mut row) = stored::get::<Row>(txn, &ROW, &id)? else { continue };
+        let checksum = rows::data_file(txn, row.file)?.map(|it| it.checksum).unwrap_or_default();
+        row.until = None;
+        rows::put_row(txn, row, &checksum)?;
+    }
+    Ok(())
+}
+
+/// A dataset goes away with all its files.
+pub(crate) fn remove_all(txn: &mut Txn<'_>, dataset: i64) -> Result<(), ApiError> {
+    let of = || Expr::Is("dataset".into(), dataset.into());
+    for id in rows::ids_of(txn, &ROW, of())? {
+        txn.delete(&ROW, &id)?;
+    }
+    for id in rows::ids_of(txn, &DATA_FILE, of())? {
+        rows::forget_file(txn, id.parse().unwrap_or_default())?;
+    }
+    txn.delete(&kinds::LOGO, &dataset.to_string())?;
+    Ok(())
+}
+
+/// The files of a version, as `files` of a version has them, by name.
+pub(crate) fn list_json(view: &mut View<'_>, dataset: i64, ordinal: i64) -> Result<Vec<Value>, ApiError> {
+    let rows = rows::of_version(view, dataset, ordinal)?;
+    if rows.is_empty() {
+        return Ok(Vec::new());
+    }
+    let Some(dataset) = datasets::by_id(view, dataset)? else { return Ok(Vec::new()) };
+    let around = Around::of(view, &dataset, ordinal)?;
+    let files = rows::with_files(view, rows)?;
+    Ok(files.iter().map(|(row, file)| file_json(row, file, &around)).collect())
+}
+
+/// How many files a version has.
+pub(crate) fn n_files(view: &mut View<'_>, dataset: i64, ordinal: i64) -> Result<u64, ApiError> {
+    Ok(view.count(&ROW, &rows::in_version(dataset, ordinal))?)
+}
+
+/// Whether files were added, removed or replaced in the version of that ordinal.
+pub(crate) fn changed(view: &mut View<'_>, dataset: i64, ordinal: i64) -> Result<bool, ApiError> {
+    let of = |column: &str| {
+        Expr::Is("dataset".into(), dataset.into()).and(Expr::Is(column.into(), ordinal.into()))
+    };
+    let files = |view: &mut View<'_>, column: &str| -> Result<std::collections::BTreeSet<i64>, ApiError> {
+        let mut files = std::collections::BTreeSet::new();
+        for id in rows::ids_of(view, &ROW, of(column))? {
+            files.extend(stored::get::<Row>(view, &ROW, &id)?.map(|it| it.file));
+        }
+        Ok(files)
+    };
+    Ok(files(view, "since")? != files(view, "until")?)
+}
+
+/// Whether a version has restricted files.
+pub(crate) fn has_restricted(view: &mut View<'_>, dataset: i64, ordinal: i64) -> Result<bool, ApiError> {
+    let restricted = rows::in_version(dataset, ordinal).and(Expr::Is("restricted".into(), true.into()));
+    Ok(view.first(&ROW, restricted)?.is_some())
+}
+
+/// A version is released: its files are found by everybody from now on.
+pub(crate) fn published(txn: &mut Txn<'_>, dataset: i64, ordinal: i64, now: &str) -> Result<(), ApiError> {
+    let _ = (txn, dataset, ordinal, now);
+    Ok(())
+}
+
+/// Bytes of all files of a dataset, originals of tables among them.
+pub(crate) fn used_bytes(view: &mut View<'_>, dataset: i64) -> Result<u64, ApiError> {
+    let mut sum = 0;
+    let mut fault = None;
+    view.for_each(&DATA_FILE, &Query::filter(Expr::Is("dataset".into(), dataset.into())), |record| {
+        match stored::parsed::<DataFile>(&record) {
+            Ok(file) => sum += file.size + file.original.map_or(0, |it| it.size),
+            Err(error) => fault = Some(error),
+        }
+        std::ops::ControlFlow::Continue(())
+    })?;
+    fault.map_or(Ok(sum), Err)
+}
+
+/// A draft takes the place of the release before it: what it changed belongs to that ordinal.
+pub(crate) fn merge_draft(txn: &mut Txn<'_>, dataset: i64, current: i64, draft: i64) -> Result<(), ApiError> {
+    let of =
+        |column: &str| Expr::Is("dataset".into(), dataset.into()).and(Expr::Is(column.into(), draft.into()));
+    for id in rows::ids_of(txn, &ROW, of("until"))? {
+        let Some(mut row) = stored::get::<Row>(txn, &ROW, &id)? else { continue };
+        if row.since == current {
+            txn.delete(&ROW, &id)?;
+            continue;
+        }
+        row.until = Some(current);
+        rows::put_row(txn, row, "")?;
+    }
+    for id in rows::ids_of(txn, &ROW, of("since"))? {
+        let Some(mut row) = stored::get::<Row>(txn, &ROW, &id)? else { continue };
+        let file = rows::data_file(txn, row.file)?;
+        row.since = current;
+        rows::put_row(txn, row, &file.as_ref().map(|it| it.checksum.clone()).unwrap_or_default())?;
+        if let Some(mut file) = file.filter(|it| it.first == draft) {
+            file.first = current;
+            rows::put_file(txn, &file)?;
+        }
+    }
+    Ok(())
+}
+
+/// The rows and data files of a version, by name.
+pub(crate) fn all_of(view: &mut View<'_>, version: &Version) -> Result<Vec<(Row, DataFile)>, ApiError> {
+    let rows = rows::of_version(view, version.dataset, version.ordinal)?;
+    rows::with_files(view, rows)
+}

@@ -1,0 +1,329 @@
+//! Bytes on their way in: forms of several parts, files streamed into the store of files, checksummed as they pass.
+
+use axum::body::Body;
+use bytes::Bytes;
+use futures_util::{Stream, stream};
+use http::HeaderMap;
+use md5::{Digest as _, Md5};
+use pinakes_blobs::{Blob, BlobError, Blobs};
+use pinakes_http::body::Pieces;
+use pinakes_store::Limits;
+use sha1::Sha1;
+use sha2::{Sha256, Sha512};
+
+use super::types::HEAD_BYTES;
+use crate::error::ApiError;
+
+/// Most bytes of a form's field that is no file.
+const FIELD_BYTES: usize = 16 << 20;
+/// Most fields of a form.
+const FIELDS: usize = 64;
+
+/// A file that is whole in the store of files, and nobody's until a record names it.
+#[derive(Debug, Clone)]
+pub(crate) struct Received {
+    pub(crate) name: String,
+    pub(crate) content_type: Option<String>,
+    pub(crate) blob: Blob,
+    pub(crate) checksum: String,
+    pub(crate) head: Vec<u8>,
+}
+
+/// A form: its fields, and the file if one came.
+#[derive(Debug, Default)]
+pub(crate) struct Form {
+    pub(crate) fields: Vec<(String, String)>,
+    pub(crate) file: Option<Received>,
+}
+
+impl Form {
+    /// The value of a field.
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        self.fields.iter().find(|it| it.0 == name).map(|it| it.1.as_str())
+    }
+}
+
+/// The checksum that a server keeps of files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Algorithm {
+    Md5,
+    Sha1,
+    Sha256,
+    Sha512,
+}
+
+impl Algorithm {
+    /// Of the setting `:FileFixityChecksumAlgorithm`.
+    pub(crate) fn named(name: &str) -> Self {
+        match name {
+            "SHA-1" => Self::Sha1,
+            "SHA-256" => Self::Sha256,
+            "SHA-512" => Self::Sha512,
+            _ => Self::Md5,
+        }
+    }
+
+    /// As it is written.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Md5 => "MD5",
+            Self::Sha1 => "SHA-1",
+            Self::Sha256 => "SHA-256",
+            Self::Sha512 => "SHA-512",
+        }
+    }
+}
+
+/// A checksum under way.
+pub(crate) enum Checksum {
+    Md5(Md5),
+    Sha1(Sha1),
+    Sha256(Sha256),
+    Sha512(Box<Sha512>),
+}
+
+impl Checksum {
+    pub(crate) fn new(algorithm: Algorithm) -> Self {
+        match algorithm {
+            Algorithm::Md5 => Self::Md5(Md5::new()),
+            Algorithm::Sha1 => Self::Sha1(Sha1::new()),
+            Algorithm::Sha256 => Self::Sha256(Sha256::new()),
+            Algorithm::Sha512 => Self::Sha512(Box::default()),
+        }
+    }
+
+    pub(crate) fn update(&mut self, bytes: &[u8]) {
+        match self {
+            Self::Md5(it) => it.update(bytes),
+            Self::Sha1(it) => it.update(bytes),
+            Self::Sha256(it) => it.update(bytes),
+            Self::Sha512(it) => it.update(bytes),
+        }
+    }
+
+    /// Hexadecimal digits.
+    pub(crate) fn finish(self) -> String {
+        match self {
+            Self::Md5(it) => hexadecimal(&it.finalize()),
+            Self::Sha1(it) => hexadecimal(&it.finalize()),
+            Self::Sha256(it) => hexadecimal(&it.finalize()),
+            Self::Sha512(it) => hexadecimal(&it.finalize()),
+        }
+    }
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().flat_map(|it| [it >> 4, it & 15]).filter_map(|it| char::from_digit(it.into(), 16)).collect()
+}
+
+/// Where received files go.
+#[derive(Clone)]
+pub(crate) struct Target {
+    pub(crate) blobs: Blobs,
+    pub(crate) tenant: String,
+    pub(crate) algorithm: Algorithm,
+    /// Most bytes of a file, by the server's settings.
+    pub(crate) most_bytes: Option<u64>,
+}
+
+/// The bytes of a request as a stream of what arrives.
+pub(crate) fn pieces(
+    headers: &HeaderMap,
+    body: Body,
+    limits: &Limits,
+    most_bytes: u64,
+) -> Result<impl Stream<Item = Result<Bytes, ApiError>> + Send + 'static, ApiError> {
+    let pieces = Pieces::new(headers, body, most_bytes, limits)?;
+    Ok(stream::unfold(Some(pieces), |state| async {
+        let mut pieces = state?;
+        match pieces.next().await {
+            Ok(Some(piece)) => Some((Ok(piece), Some(pieces))),
+            Ok(None) => None,
+            Err(error) => Some((Err(ApiError::from(error)), None)),
+        }
+    }))
+}
+
+/// Takes a form. A file's bytes go straight to the store; when the form is cut off, nothing of it stays.
+///
+/// Errors: the body is no form, is cut off or too large; the store fails.
+pub(crate) async fn form(
+    headers: &HeaderMap,
+    body: Body,
+    limits: &Limits,
+    target: &Target,
+) -> Result<Form, ApiError> {
+    let content_type = headers.get("content-type").and_then(|it| it.to_str().ok()).unwrap_or_default();
+    let boundary = multer::parse_boundary(content_type).map_err(|_| {
+        ApiError::new(
+            http::StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "HTTP 415 Unsupported Media Type: expected multipart/form-data.",
+        )
+    })?;
+    let most_bytes = target.blobs.settings().file_bytes.saturating_add(FIELD_BYTES as u64);
+    let pieces = pieces(headers, body, limits, most_bytes)?;
+    let mut parts = multer::Multipart::new(Box::pin(pieces), boundary);
+    let mut form = Form::default();
+    let mut n_fields = 0;
+    while let Some(field) = parts.next_field().await.map_err(unreadable)? {
+        n_fields += 1;
+        if FIELDS < n_fields {
+            return Err(ApiError::bad_request(format!("The form has more than {FIELDS} parts.")));
+        }
+        let name = field.name().unwrap_or_default().to_owned();
+        if name == "file" && form.file.is_none() {
+            form.file = Some(file(field, target).await?);
+        } else {
+            let value = text(field).await?;
+            form.fields.push((name, value));
+        }
+    }
+    Ok(form)
+}
+
+fn unreadable(error: multer::Error) -> ApiError {
+    match error {
+        multer::Error::StreamReadFailed(inner) => match inner.downcast::<ApiError>() {
+            Ok(error) => *error,
+            Err(other) => ApiError::bad_request(format!("The form cannot be read: {other}")),
+        },
+        other => ApiError::bad_request(format!("The form cannot be read: {other}")),
+    }
+}
+
+async fn text(mut field: multer::Field<'_>) -> Result<String, ApiError> {
+    let mut bytes = Vec::new();
+    while let Some(piece) = field.chunk().await.map_err(unreadable)? {
+        if FIELD_BYTES < bytes.len() + piece.len() {
+            return Err(ApiError::bad_request(format!(
+                "A field of the form has more than {FIELD_BYTES} bytes."
+            )));
+        }
+        bytes.extend_from_slice(&piece);
+    }
+    String::from_utf8(bytes).map_err(|_| ApiError::bad_request("A field of the form is not UTF-8."))
+}
+
+async fn file(mut field: multer::Field<'_>, target: &Target) -> Result<Received, ApiError> {
+    let name = field.file_name().unwrap_or_default().to_owned();
+    let content_type = field.content_type().map(ToString::to_string);
+    let mut taking = Taking::begin(target)?;
+    loop {
+        match field.chunk().await {
+            Ok(Some(piece)) => taking.take(piece).await?,
+            Ok(None) => return taking.finish(name, content_type).await,
+            Err(error) => {
+                taking.give_up().await;
+                return Err(unreadable(error));
+            }
+        }
+    }
+}
+
+/// Takes a whole body as a file.
+pub(crate) async fn whole(
+    pieces: impl Stream<Item = Result<Bytes, ApiError>>,
+    target: &Target,
+    name: String,
+    content_type: Option<String>,
+) -> Result<Received, ApiError> {
+    use futures_util::StreamExt as _;
+    let mut pieces = std::pin::pin!(pieces);
+    let mut taking = Taking::begin(target)?;
+    while let Some(piece) = pieces.next().await {
+        match piece {
+            Ok(piece) => taking.take(piece).await?,
+            Err(error) => {
+                taking.give_up().await;
+                return Err(error);
+            }
+        }
+    }
+    taking.finish(name, content_type).await
+}
+
+/// A file under way.
+struct Taking {
+    upload: pinakes_blobs::Upload,
+    checksum: Checksum,
+    head: Vec<u8>,
+    most_bytes: Option<u64>,
+}
+
+impl Taking {
+    fn begin(target: &Target) -> Result<Self, ApiError> {
+        let upload = target.blobs.begin(&target.tenant).map_err(store_fault)?;
+        let checksum = Checksum::new(target.algorithm);
+        Ok(Self { upload, checksum, head: Vec::new(), most_bytes: target.most_bytes })
+    }
+
+    async fn take(&mut self, piece: Bytes) -> Result<(), ApiError> {
+        let missing = HEAD_BYTES.saturating_sub(self.head.len()).min(piece.len());
+        self.head.extend_from_slice(&piece[..missing]);
+        self.checksum.update(&piece);
+        let length = self.upload.length() + piece.len() as u64;
+        if let Some(most) = self.most_bytes.filter(|most| *most < length) {
+            let (found, most) = (size_text(length), size_text(most));
+            return Err(ApiError::bad_request(format!(
+                "This file size ({found}) exceeds the size limit of {most}."
+            )));
+        }
+        self.upload.write(piece).await.map_err(store_fault)
+    }
+
+    async fn give_up(self) {
+        self.upload.abort().await;
+    }
+
+    async fn finish(self, name: String, content_type: Option<String>) -> Result<Received, ApiError> {
+        let blob = self.upload.finish().await.map_err(store_fault)?;
+        Ok(Received { name, content_type, blob, checksum: self.checksum.finish(), head: self.head })
+    }
+}
+
+/// What the store of files says, as an answer.
+pub(crate) fn store_fault(error: BlobError) -> ApiError {
+    match error {
+        BlobError::TooLarge { most_bytes } => {
+            ApiError::bad_request(format!("This file exceeds the size limit of {}.", size_text(most_bytes)))
+        }
+        other => {
+            tracing::error!(error = %other, "the store of files failed");
+            ApiError::internal("The store of files failed. More details available at the server logs.")
+        }
+    }
+}
+
+/// A number of bytes for people: `1.7 KB`, `718 B`.
+#[expect(clippy::cast_precision_loss, reason = "one decimal is shown")]
+pub(crate) fn size_text(bytes: u64) -> String {
+    let units = [("TB", 1_u64 << 40), ("GB", 1 << 30), ("MB", 1 << 20), ("KB", 1 << 10)];
+    match units.into_iter().find(|it| it.1 <= bytes) {
+        Some((unit, size)) => format!("{:.1} {unit}", bytes as f64 / size as f64),
+        None => format!("{bytes} B"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_for_people() {
+        assert_eq!(size_text(718), "718 B");
+        assert_eq!(size_text(1787), "1.7 KB");
+        assert_eq!(size_text(5 << 20), "5.0 MB");
+    }
+
+    #[test]
+    fn checksums() {
+        let sum = |algorithm| {
+            let mut sum = Checksum::new(algorithm);
+            sum.update(b"abc");
+            sum.finish()
+        };
+        assert_eq!(sum(Algorithm::Md5), "900150983cd24fb0d6963f7d28e17f72");
+        assert_eq!(sum(Algorithm::Sha1), "a9993e364706816aba3e25717850c26c9cd0d89d");
+        assert!(sum(Algorithm::Sha256).starts_with("ba7816bf"));
+    }
+}

@@ -1,0 +1,231 @@
+//! Which files a version has, and how that changes.
+
+use pinakes_store::{Direction, End, Expr, Kind, Query, Txn, View};
+use serde_json::Value;
+
+use super::kinds::{AUXILIARY, DATA_FILE, DataFile, PENDING, PROVENANCE, REQUEST, ROW, Row, TABLE};
+use crate::error::ApiError;
+use crate::stored;
+
+/// Longest run of numbers that is tried for a name that is taken.
+const NAMES: u32 = 100_000;
+
+/// The condition of the rows of a version.
+pub(crate) fn in_version(dataset: i64, ordinal: i64) -> Expr {
+    let upto = Expr::Range("since".into(), End::Open, End::Included(ordinal.into()));
+    let open = Expr::Is("until".into(), pinakes_store::Value::Null);
+    let later = Expr::Range("until".into(), End::Excluded(ordinal.into()), End::Open);
+    Expr::Is("dataset".into(), dataset.into()).and(upto).and(Expr::Or(vec![open, later]))
+}
+
+/// The rows of a version, by name.
+pub(crate) fn of_version(view: &mut View<'_>, dataset: i64, ordinal: i64) -> Result<Vec<Row>, ApiError> {
+    let mut rows = Vec::new();
+    each_of_version(view, dataset, ordinal, |row| rows.push(row))?;
+    rows.sort_by(|a, b| (&a.label, a.file).cmp(&(&b.label, b.file)));
+    Ok(rows)
+}
+
+/// Hands the rows of a version to `visit`, in no order: there may be more than a page holds.
+pub(crate) fn each_of_version(
+    view: &mut View<'_>,
+    dataset: i64,
+    ordinal: i64,
+    mut visit: impl FnMut(Row),
+) -> Result<(), ApiError> {
+    let query = Query::filter(in_version(dataset, ordinal));
+    let mut fault = None;
+    view.for_each(&ROW, &query, |record| match stored::parsed::<Row>(&record) {
+        Ok(row) => {
+            visit(row);
+            std::ops::ControlFlow::Continue(())
+        }
+        Err(error) => {
+            fault = Some(error);
+            std::ops::ControlFlow::Break(())
+        }
+    })?;
+    fault.map_or(Ok(()), Err)
+}
+
+/// A page of the rows of a version, by name.
+pub(crate) fn page_of_version(
+    view: &mut View<'_>,
+    dataset: i64,
+    ordinal: i64,
+    skip: u64,
+    limit: u64,
+) -> Result<Vec<Row>, ApiError> {
+    let query =
+        Query::filter(in_version(dataset, ordinal)).sorted("label", Direction::Ascending).window(skip, limit);
+    stored::find(view, &ROW, &query)
+}
+
+/// All rows of a file, oldest first.
+pub(crate) fn of_file(view: &mut View<'_>, file: i64) -> Result<Vec<Row>, ApiError> {
+    let mut rows: Vec<Row> = stored::find_by(view, &ROW, "file", file)?;
+    rows.sort_by_key(|it| it.since);
+    Ok(rows)
+}
+
+/// The data file of that number.
+pub(crate) fn data_file(view: &mut View<'_>, id: i64) -> Result<Option<DataFile>, ApiError> {
+    stored::get(view, &DATA_FILE, &id.to_string())
+}
+
+/// The data files of rows, in their order; a row without one is left out.
+pub(crate) fn with_files(view: &mut View<'_>, rows: Vec<Row>) -> Result<Vec<(Row, DataFile)>, ApiError> {
+    let mut all = Vec::with_capacity(rows.len());
+    for some in rows.chunks(512) {
+        let ids: Vec<String> = some.iter().map(|it| it.file.to_string()).collect();
+        for (row, record) in some.iter().zip(view.get_many(&DATA_FILE, &ids)?) {
+            if let Some(record) = record {
+                all.push((row.clone(), stored::parsed(&record)?));
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// The variables of a file's table.
+pub(crate) fn tables(view: &mut View<'_>, file: i64) -> Result<Option<Value>, ApiError> {
+    let record = view.get(&TABLE, &file.to_string())?;
+    Ok(match record {
+        Some(record) => Some(record.json()?["tables"].take()),
+        None => None,
+    })
+}
+
+/// Stores a data file.
+pub(crate) fn put_file(txn: &mut Txn<'_>, file: &DataFile) -> Result<(), ApiError> {
+    stored::put(txn, &DATA_FILE, &file.id.to_string(), file)
+}
+
+/// Stores a row, with what is looked up of it while it is open.
+pub(crate) fn put_row(txn: &mut Txn<'_>, mut row: Row, checksum: &str) -> Result<Row, ApiError> {
+    let is_open = row.until.is_none();
+    row.open_path = is_open.then(|| format!("{}/{}", row.dataset, row.path()));
+    row.open_sum = is_open.then(|| format!("{}/{checksum}", row.dataset));
+    stored::put(txn, &ROW, &row.id.to_string(), &row)?;
+    Ok(row)
+}
+
+/// Whether an open row of the dataset has that path.
+pub(crate) fn is_taken(view: &mut View<'_>, dataset: i64, path: &str) -> Result<bool, ApiError> {
+    let wanted = format!("{dataset}/{path}");
+    Ok(view.first(&ROW, Expr::Is("openPath".into(), wanted.into()))?.is_some())
+}
+
+/// The name, or the first of `name-1.ext`, `name-2.ext`, … that no open row of the folder has.
+pub(crate) fn free_label(
+    view: &mut View<'_>,
+    dataset: i64,
+    directory: &str,
+    label: &str,
+) -> Result<String, ApiError> {
+    let path =
+        |label: &str| if directory.is_empty() { label.to_owned() } else { format!("{directory}/{label}") };
+    if !is_taken(view, dataset, &path(label))? {
+        return Ok(label.to_owned());
+    }
+    let (stem, extension) = match label.rfind('.').filter(|at| 0 < *at) {
+        Some(at) => label.split_at(at),
+        None => (label, ""),
+    };
+    let numbered = |n: u32| format!("{stem}-{n}{extension}");
+    // Doubling, then halving: names are mostly taken from 1 on without gaps.
+    let (mut taken, mut free) = (0, 1);
+    while is_taken(view, dataset, &path(&numbered(free)))? {
+        (taken, free) = (free, free * 2);
+        if NAMES < free {
+            return Err(ApiError::bad_request(format!(
+                "There are too many files named {label} in the dataset."
+            )));
+        }
+    }
+    while taken + 1 < free {
+        let middle = taken.midpoint(free);
+        match is_taken(view, dataset, &path(&numbered(middle)))? {
+            true => taken = middle,
+            false => free = middle,
+        }
+    }
+    Ok(numbered(free))
+}
+
+/// A file of the dataset with the same contents: the name under which it stands.
+pub(crate) fn same_content(
+    view: &mut View<'_>,
+    dataset: i64,
+    checksum: &str,
+) -> Result<Option<Row>, ApiError> {
+    let wanted = format!("{dataset}/{checksum}");
+    let found = view.first(&ROW, Expr::Is("openSum".into(), wanted.into()))?;
+    found.as_ref().map(stored::parsed).transpose()
+}
+
+/// Changes the open row of a file in the draft of that ordinal: in place when it was begun there, else as a new row that
+/// takes its place. `id` is the number of the new row.
+pub(crate) fn change(
+    txn: &mut Txn<'_>,
+    row: Row,
+    ordinal: i64,
+    id: i64,
+    checksum: &str,
+    edit: impl FnOnce(&mut Row),
+) -> Result<Row, ApiError> {
+    let mut next = row.clone();
+    edit(&mut next);
+    if row.since != ordinal {
+        close(txn, row, ordinal)?;
+        next.id = id;
+        next.since = ordinal;
+    }
+    put_row(txn, next, checksum)
+}
+
+/// Ends a row before the version of that ordinal; one that was begun there goes. Tells whether it went.
+pub(crate) fn close(txn: &mut Txn<'_>, mut row: Row, ordinal: i64) -> Result<bool, ApiError> {
+    if row.since == ordinal {
+        txn.delete(&ROW, &row.id.to_string())?;
+        return Ok(true);
+    }
+    row.until = Some(ordinal);
+    put_row(txn, row, "")?;
+    Ok(false)
+}
+
+/// Removes a file that no row names any more, with all that belongs to it.
+pub(crate) fn forget_file(txn: &mut Txn<'_>, file: i64) -> Result<(), ApiError> {
+    let id = file.to_string();
+    for kind in [&DATA_FILE, &TABLE, &PENDING, &PROVENANCE] {
+        txn.delete(kind, &id)?;
+    }
+    remove_where(txn, &AUXILIARY, "file", file)?;
+    remove_where(txn, &REQUEST, "file", file)?;
+    crate::search::forget(txn, &format!("datafile_{file}"))?;
+    crate::search::forget(txn, &format!("datafile_{file}_draft"))
+}
+
+/// Removes the records of a kind whose `column` is `number`.
+fn remove_where(txn: &mut Txn<'_>, kind: &'static Kind, column: &str, number: i64) -> Result<(), ApiError> {
+    let query = Query::filter(Expr::Is(column.into(), number.into()));
+    for record in txn.find(kind, &query)? {
+        txn.delete(kind, &record.id)?;
+    }
+    Ok(())
+}
+
+/// The ids of the records of a query, however many there are.
+pub(crate) fn ids_of(
+    view: &mut View<'_>,
+    kind: &'static Kind,
+    filter: Expr,
+) -> Result<Vec<String>, ApiError> {
+    let mut ids = Vec::new();
+    view.for_each(kind, &Query::filter(filter), |record| {
+        ids.push(record.id);
+        std::ops::ControlFlow::Continue(())
+    })?;
+    Ok(ids)
+}

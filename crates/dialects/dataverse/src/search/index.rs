@@ -1,0 +1,429 @@
+//! What is found: a document for each collection, for each published and each unpublished state of a dataset and of a file,
+//! written in the transaction that changes them.
+
+use pinakes_store::{Column, Counts, Expr, Facet, Index, Kind, Query, Text, Txn, Type, View};
+use serde_json::{Map, Value, json};
+
+use super::query::facet_value;
+use crate::app::Dataverse;
+use crate::blocks::fields::Metadata;
+use crate::clock;
+use crate::collections;
+use crate::datasets::{self, Dataset, Version, version};
+use crate::error::ApiError;
+use crate::files::{DataFile, Found, rows, types};
+use crate::{licenses, stored};
+
+/// Documents by the names that Solr gives them: `dataset_43`, `dataset_43_draft`, `datafile_44`, `dataverse_42`.
+pub(crate) static DOCUMENT: Kind = Kind {
+    id_path: Some("id"),
+    columns: &[
+        Column::one("type", Type::Text),
+        Column::one("entity", Type::Text),
+        Column::one("dataset", Type::Integer),
+        Column::one("identifier", Type::Folded),
+        Column::one("pid", Type::Text),
+        Column::one("parent", Type::Text),
+        Column::one("sortName", Type::Text),
+        Column::one("date", Type::Text),
+        Column::many("subtree", Type::Text),
+        Column::many("seenBy", Type::Text),
+        Column::many("facetValues", Type::Text),
+    ],
+    indexes: &[
+        Index::on(&["type"]),
+        Index::on(&["entity"]),
+        Index::on(&["dataset"]),
+        Index::on(&["identifier"]),
+        Index::on(&["pid"]),
+        Index::on(&["sortName"]),
+        Index::on(&["date"]),
+    ],
+    facets: &[Facet { name: "facetValues", path: "facetValues", counts: Counts::Values }],
+    class_fields: &["type", "public"],
+    text: Text::At(&["text"]),
+    ..Kind::named("dataverse_document")
+};
+
+/// Who sees what is not published: holders of the right on the object of that number.
+pub(crate) fn seen_by(object: i64) -> String {
+    object.to_string()
+}
+
+/// A document goes.
+pub(crate) fn forget(txn: &mut Txn<'_>, id: &str) -> Result<(), ApiError> {
+    txn.delete(&DOCUMENT, id)?;
+    Ok(())
+}
+
+/// All documents of a dataset and of its files go.
+pub(crate) fn forget_dataset(txn: &mut Txn<'_>, dataset: i64) -> Result<(), ApiError> {
+    for id in rows::ids_of(txn, &DOCUMENT, Expr::Is("dataset".into(), dataset.into()))? {
+        txn.delete(&DOCUMENT, &id)?;
+    }
+    Ok(())
+}
+
+/// A collection or dataset is gone.
+pub(crate) fn forget_object(txn: &mut Txn<'_>, id: i64) -> Result<(), ApiError> {
+    forget(txn, &format!("dataverse_{id}"))?;
+    forget_dataset(txn, id)
+}
+
+/// `/1/42/57`: the paths of a collection and of those above it.
+fn paths(view: &mut View<'_>, collection: i64) -> Result<Vec<String>, ApiError> {
+    let nearest = collections::named_by_record(view, collection)?;
+    let mut above = collections::with_owners(view, nearest)?;
+    above.sort_by_key(|it| it.parent.is_some());
+    let mut chain: Vec<i64> = Vec::new();
+    let mut at = Some(collection);
+    while let Some(id) = at {
+        chain.push(id);
+        at = above.iter().find(|it| it.id == id).and_then(|it| it.parent);
+        if collections::DEPTH < chain.len() {
+            break;
+        }
+    }
+    chain.reverse();
+    let mut path = String::new();
+    Ok(chain
+        .into_iter()
+        .map(|id| {
+            path.push_str(&format!("/{id}"));
+            path.clone()
+        })
+        .collect())
+}
+
+fn put(txn: &mut Txn<'_>, id: &str, mut document: Value) -> Result<(), ApiError> {
+    document["id"] = id.into();
+    stored::put(txn, &DOCUMENT, id, &document)
+}
+
+fn sort_name(name: &str) -> String {
+    name.to_lowercase().chars().take(200).collect()
+}
+
+/// A collection was made or changed.
+pub(crate) fn index_collection(txn: &mut Txn<'_>, id: i64) -> Result<(), ApiError> {
+    let Some(it) = collections::by_id(txn, id)? else { return forget(txn, &format!("dataverse_{id}")) };
+    // The root is no result of a search.
+    let Some(parent) = it.parent else { return Ok(()) };
+    let is_public = it.is_released();
+    let mut facets =
+        vec![facet_value("publicationStatus", if is_public { "Published" } else { "Unpublished" })];
+    if it.dataverse_type != "UNCATEGORIZED" {
+        facets.push(facet_value("dvCategory", &category(&it.dataverse_type)));
+    }
+    facets.push(facet_value("metadataSource", &collections::named_by_record(txn, collections::ROOT)?.name));
+    let mut subtree = paths(txn, parent)?;
+    for link in crate::links::of(txn, id)? {
+        subtree.extend(paths(txn, link.collection)?);
+    }
+    let text = [
+        &it.name,
+        &it.alias,
+        it.affiliation.as_deref().unwrap_or_default(),
+        it.description.as_deref().unwrap_or_default(),
+    ]
+    .map(str::to_owned);
+    let document = json!({
+        "type": "dataverses",
+        "entity": id.to_string(),
+        "identifier": it.alias,
+        "parent": parent.to_string(),
+        "name": it.name,
+        "sortName": sort_name(&it.name),
+        "date": it.publication_date.as_deref().unwrap_or(&it.creation_date),
+        "public": is_public,
+        "seenBy": if is_public { vec![] } else { vec![seen_by(id)] },
+        "subtree": subtree,
+        "facetValues": facets,
+        "fields": {"affiliation": it.affiliation, "name": it.name, "dvDescription": it.description},
+        "text": text.join("\n"),
+    });
+    put(txn, &format!("dataverse_{id}"), document)
+}
+
+/// `LABORATORY` as people read it.
+pub(crate) fn category(kind: &str) -> String {
+    match kind {
+        "RESEARCHERS" => "Researcher".to_owned(),
+        "RESEARCH_PROJECTS" => "Research Project".to_owned(),
+        "JOURNALS" => "Journal".to_owned(),
+        "ORGANIZATIONS_INSTITUTIONS" => "Organization or Institution".to_owned(),
+        "TEACHING_COURSES" => "Teaching Course".to_owned(),
+        other => {
+            let words = other.split('_').map(|it| {
+                let lower = it.to_lowercase();
+                let mut letters = lower.chars();
+                letters.next().map_or(String::new(), |first| {
+                    first.to_uppercase().collect::<String>() + letters.as_str()
+                })
+            });
+            words.collect::<Vec<_>>().join(" ")
+        }
+    }
+}
+
+/// A dataset, or one of its versions, was made or changed: its own documents.
+pub(crate) fn index_dataset(txn: &mut Txn<'_>, app: &Dataverse, id: i64) -> Result<(), ApiError> {
+    let Some(dataset) = datasets::by_id(txn, id)? else { return forget_dataset(txn, id) };
+    let (public_id, draft_id) = (format!("dataset_{id}"), format!("dataset_{id}_draft"));
+    let released = dataset.released.as_ref().map(|it| it.version);
+    let before = txn.get(&DOCUMENT, &public_id)?.map(|it| it.json()).transpose()?;
+    let before_draft = txn.get(&DOCUMENT, &draft_id)?.is_some();
+    let withdrawn = dataset.last.as_ref().map(|it| it.version).filter(|_| released.is_none());
+    match released {
+        Some(version) => {
+            let version = version::of_dataset(txn, &dataset, version)?;
+            let document = dataset_document(txn, &dataset, &version)?;
+            put(txn, &public_id, document)?;
+        }
+        None => forget(txn, &public_id)?,
+    }
+    let deaccessioned_id = format!("dataset_{id}_deaccessioned");
+    match withdrawn {
+        Some(version) => {
+            let version = version::of_dataset(txn, &dataset, version)?;
+            let document = dataset_document(txn, &dataset, &version)?;
+            put(txn, &deaccessioned_id, document)?;
+        }
+        None => forget(txn, &deaccessioned_id)?,
+    }
+    match &dataset.draft {
+        Some(draft) => {
+            let version = version::of_dataset(txn, &dataset, draft.version)?;
+            let document = dataset_document(txn, &dataset, &version)?;
+            put(txn, &draft_id, document)?;
+        }
+        None => forget(txn, &draft_id)?,
+    }
+    // What a publication, a withdrawal, a dropped draft or a move changes, it changes for the files too.
+    let shown = before.as_ref().and_then(|it| it["version"].as_i64());
+    let moved = before.as_ref().is_some_and(|it| it["parent"] != dataset.owner.to_string());
+    if shown != released || moved || (before_draft && dataset.draft.is_none()) {
+        index_files(txn, app, &dataset)?;
+    }
+    Ok(())
+}
+
+/// The documents of all files of a dataset.
+fn index_files(txn: &mut Txn<'_>, app: &Dataverse, dataset: &Dataset) -> Result<(), ApiError> {
+    let of = Expr::Is("dataset".into(), dataset.id.into());
+    for id in rows::ids_of(txn, &crate::files::kinds::DATA_FILE, of)? {
+        if let Some(file) = rows::data_file(txn, id.parse().unwrap_or_default())? {
+            index_file(txn, app, dataset, &file)?;
+        }
+    }
+    Ok(())
+}
+
+/// `Published`, `Unpublished`, `Draft`, `In Review`, `Deaccessioned`.
+fn statuses(dataset: &Dataset, version: &Version) -> Vec<&'static str> {
+    let mut list = Vec::new();
+    match version.state {
+        datasets::State::Released => list.push("Published"),
+        datasets::State::Deaccessioned => list.push("Deaccessioned"),
+        datasets::State::Draft => {
+            if !dataset.was_released() {
+                list.push("Unpublished");
+            }
+            list.push("Draft");
+            if dataset.locks.iter().any(|it| it.lock_type == "InReview") {
+                list.push("In Review");
+            }
+        }
+    }
+    list
+}
+
+fn dataset_document(view: &mut View<'_>, dataset: &Dataset, version: &Version) -> Result<Value, ApiError> {
+    let blocks = Value::Object(version.metadata_blocks.clone());
+    let metadata = Metadata(&blocks);
+    let is_public = version.state == datasets::State::Released;
+    let statuses = statuses(dataset, version);
+    let mut facets: Vec<String> = statuses.iter().map(|it| facet_value("publicationStatus", it)).collect();
+    let mut fields = Map::new();
+    let mut text = vec![dataset.pid.clone(), dataset.identifier.clone(), dataset.persistent_url()];
+    for (_, list) in metadata.blocks() {
+        for field in list {
+            let name = field["typeName"].as_str().unwrap_or_default();
+            let own = metadata.many(name);
+            if !own.is_empty() {
+                note(name, &own, &mut fields, &mut facets, &mut text);
+            }
+            for it in metadata.compounds(name) {
+                for (child, values) in it.children() {
+                    note(child, &values, &mut fields, &mut facets, &mut text);
+                }
+            }
+        }
+    }
+    let root = collections::named_by_record(view, collections::ROOT)?.name;
+    facets.push(facet_value("metadataSource", &root));
+    let owner = collections::named_by_record(view, dataset.owner)?;
+    if owner.dataverse_type != "UNCATEGORIZED" {
+        facets.push(facet_value("dvCategory", &category(&owner.dataverse_type)));
+    }
+    if let Some(license) = version.license.map(|id| licenses::by_id(view, id)).transpose()?.flatten() {
+        facets.push(facet_value("license", &license.name));
+    }
+    if let Some(year) = dataset.publication_date.as_deref().and_then(|it| it.get(..4)) {
+        facets.push(facet_value("publicationDate", year));
+    }
+    let mut subtree = paths(view, dataset.owner)?;
+    for link in crate::links::of(view, dataset.id)? {
+        subtree.extend(paths(view, link.collection)?);
+    }
+    let title = metadata.one("title").unwrap_or_default();
+    facets.sort();
+    facets.dedup();
+    Ok(json!({
+        "type": "datasets",
+        "entity": dataset.id.to_string(),
+        "dataset": dataset.id,
+        "version": version.id,
+        "pid": dataset.pid,
+        "identifier": dataset.identifier,
+        "parent": dataset.owner.to_string(),
+        "name": title,
+        "sortName": sort_name(title),
+        "date": version.release_time.as_deref().unwrap_or(&version.create_time),
+        "public": is_public,
+        "seenBy": if is_public { vec![] } else { vec![seen_by(dataset.id), seen_by(dataset.owner)] },
+        "subtree": subtree,
+        "statuses": statuses,
+        "facetValues": facets,
+        "fields": fields,
+        "text": text.join("\n"),
+    }))
+}
+
+/// Longest value that is a facet's, in bytes.
+const FACET_BYTES: usize = 500;
+
+fn note(
+    name: &str,
+    values: &[&str],
+    fields: &mut Map<String, Value>,
+    facets: &mut Vec<String>,
+    text: &mut Vec<String>,
+) {
+    let list = fields.entry(name.to_owned()).or_insert_with(|| json!([]));
+    for value in values {
+        if let Some(list) = list.as_array_mut() {
+            list.push((*value).into());
+        }
+        if value.len() <= FACET_BYTES {
+            let is_date = name.to_lowercase().contains("date");
+            let shown = if is_date { value.get(..4).unwrap_or(value) } else { value };
+            facets.push(facet_value(name, shown));
+        }
+        text.push((*value).to_owned());
+    }
+}
+
+/// A file was added or changed: its documents.
+pub(crate) fn index_file(
+    txn: &mut Txn<'_>,
+    app: &Dataverse,
+    dataset: &Dataset,
+    file: &DataFile,
+) -> Result<(), ApiError> {
+    let found = Found { dataset: dataset.clone(), ..Found::of(txn, file.clone())? };
+    let today = clock::date(app.now_ms());
+    let (public_id, draft_id) = (format!("datafile_{}", file.id), format!("datafile_{}_draft", file.id));
+    let public = found.published_row().filter(|row| {
+        // Only the newest published version is found.
+        found.released.first().is_some_and(|ordinal| row.is_in(*ordinal))
+    });
+    match public.cloned() {
+        Some(row) => {
+            let document = file_document(txn, &found, &row, true, &today)?;
+            put(txn, &public_id, document)?;
+        }
+        None => forget(txn, &public_id)?,
+    }
+    let draft = dataset.draft.as_ref().map(|it| it.ordinal);
+    let open = found.open_row().filter(|row| draft == Some(row.since)).cloned();
+    let open = open.or_else(|| if public.is_none() { found.open_row().cloned() } else { None });
+    match open {
+        Some(row) => {
+            let document = file_document(txn, &found, &row, false, &today)?;
+            put(txn, &draft_id, document)
+        }
+        None => forget(txn, &draft_id),
+    }
+}
+
+fn file_document(
+    view: &mut View<'_>,
+    found: &Found,
+    row: &crate::files::Row,
+    is_public: bool,
+    today: &str,
+) -> Result<Value, ApiError> {
+    let (file, dataset) = (&found.file, &found.dataset);
+    let status: &[&str] = match (is_public, dataset.was_released()) {
+        (true, _) => &["Published"],
+        (false, true) => &["Draft"],
+        (false, false) => &["Unpublished", "Draft"],
+    };
+    let access = match (crate::files::is_held_back(file, today), row.restricted) {
+        (true, true) => "Embargoed then Restricted",
+        (true, false) => "Embargoed then Public",
+        (false, true) => "Restricted",
+        (false, false) => "Public",
+    };
+    let mut facets: Vec<String> = status.iter().map(|it| facet_value("publicationStatus", it)).collect();
+    facets.push(facet_value("fileTypeGroupFacet", types::group(&file.content_type)));
+    facets.push(facet_value("fileAccess", access));
+    facets.extend(row.categories.iter().map(|it| facet_value("fileTag", it)));
+    facets.extend(file.tags.iter().map(|it| facet_value("tabularDataTag", it)));
+    facets.push(facet_value("metadataSource", &collections::named_by_record(view, collections::ROOT)?.name));
+    let mut text =
+        vec![row.label.clone(), row.description.clone(), row.directory.clone(), file.checksum.clone()];
+    text.extend(file.original.as_ref().map(|it| it.name.clone()));
+    text.extend(file.pid.clone());
+    if let Some(tables) = rows::tables(view, file.id)? {
+        for variable in tables[0]["dataVariables"].as_array().into_iter().flatten() {
+            for name in ["name", "label"] {
+                text.extend(variable[name].as_str().map(str::to_owned));
+            }
+        }
+    }
+    let name = file.original.as_ref().map_or(&row.label, |it| &it.name);
+    Ok(json!({
+        "type": "files",
+        "entity": file.id.to_string(),
+        "dataset": dataset.id,
+        "row": row.id,
+        "pid": dataset.pid,
+        "contentType": file.content_type,
+        "parent": dataset.id.to_string(),
+        "name": name,
+        "sortName": sort_name(name),
+        "date": clock::instant(file.created_ms),
+        "public": is_public,
+        "seenBy": if is_public { vec![] } else { vec![seen_by(dataset.id), seen_by(dataset.owner)] },
+        "subtree": paths(view, dataset.owner)?,
+        "statuses": status,
+        "facetValues": facets,
+        "fields": {"fileDescription": row.description, "fileName": row.label},
+        "text": text.join("\n"),
+    }))
+}
+
+/// The documents of a query, for sets that are offered to harvesters.
+pub(crate) fn public_datasets(view: &mut View<'_>, filter: Expr) -> Result<Vec<i64>, ApiError> {
+    let query = Query::filter(
+        Expr::Is("type".into(), "datasets".into()).and(Expr::Is("public".into(), true.into())).and(filter),
+    );
+    let mut list = Vec::new();
+    view.for_each(&DOCUMENT, &query, |record| {
+        list.extend(record.json().ok().and_then(|it| it["dataset"].as_i64()));
+        std::ops::ControlFlow::Continue(())
+    })?;
+    Ok(list)
+}

@@ -1,0 +1,349 @@
+//! Search: `/api/search` (section 7 of the contract).
+
+pub(crate) mod index;
+pub(crate) mod query;
+mod show;
+
+use std::collections::BTreeSet;
+
+use pinakes_store::{Direction, Expr, Query, View, Weight};
+use serde_json::{Map, Value, json};
+
+use crate::app::Call;
+use crate::asker::Asker;
+use crate::collections;
+use crate::error::{Answer, ApiError};
+use crate::permissions::{self, Permission};
+use crate::routes::Routes;
+use crate::{envelope, groups, roles, site_settings};
+
+pub(crate) use index::{DOCUMENT, forget, index_file};
+
+/// Most results in one answer.
+const PER_PAGE: i64 = 1000;
+/// Most matches that are ranked; beyond them the order is that of the index.
+const RANKED: u64 = 20_000;
+/// Values of a facet that are shown.
+const FACET_VALUES: usize = 50;
+
+pub(crate) fn routes(routes: Routes) -> Routes {
+    routes.get("/search", search).get("/search/services", services)
+}
+
+async fn services(_: Call) -> Answer {
+    envelope::ok(json!({
+        "services": [{"name": "solr", "displayName": "Dataverse Standard Search"}],
+        "defaultService": "solr",
+    }))
+}
+
+/// The condition of what a caller may see.
+pub(crate) fn visible(view: &mut View<'_>, asker: &Asker) -> Result<Expr, ApiError> {
+    if asker.is_superuser() {
+        return Ok(Expr::All);
+    }
+    let public = Expr::Is("public".into(), true.into());
+    let mut names = permissions::own_names(asker);
+    names.extend(groups::of(view, asker)?);
+    let mut objects = BTreeSet::new();
+    for grant in permissions::grants_to(view, &names)? {
+        for assigned in &grant.roles {
+            let held = roles::permissions_of(view, assigned.role)?;
+            let sees = [Permission::ViewUnpublishedDataset, Permission::ViewUnpublishedDataverse];
+            if held.iter().any(|it| sees.contains(it)) {
+                objects.insert(index::seen_by(grant.object));
+            }
+        }
+    }
+    if objects.is_empty() {
+        return Ok(public);
+    }
+    let own = Expr::In("seenBy".into(), objects.into_iter().map(Into::into).collect());
+    Ok(Expr::Or(vec![public, own]))
+}
+
+/// What a request asks for.
+#[derive(Debug, Clone)]
+struct Wanted {
+    text: String,
+    filter: Expr,
+    words: Vec<String>,
+    types: Vec<&'static str>,
+    subtrees: Vec<String>,
+    order: Option<(&'static str, Direction)>,
+    start: u64,
+    per_page: u64,
+    shows: show::Shows,
+}
+
+fn wanted(call: &Call) -> Result<Wanted, ApiError> {
+    let text = call.query.get("q").ok_or_else(|| ApiError::bad_request("q parameter is missing"))?.to_owned();
+    let syntax = |error: String| ApiError::bad_request(format!("Search Syntax Error: {error}"));
+    let parsed = query::parse(&text).map_err(syntax)?;
+    let mut filter = parsed.filter;
+    for fq in call.query.all("fq").filter(|it| !it.trim().is_empty()) {
+        filter = filter.and(query::parse(fq).map_err(syntax)?.filter);
+    }
+    let mut types = Vec::new();
+    for name in call.query.all("type") {
+        types.push(match name {
+            "dataverse" => "dataverses",
+            "dataset" => "datasets",
+            "file" => "files",
+            other => {
+                return Err(ApiError::bad_request(format!(
+                    "Invalid type '{other}'. Must be one of [dataverse, dataset, file]"
+                )));
+            }
+        });
+    }
+    let direction = match call.query.filled("order") {
+        None => None,
+        Some("asc") => Some(Direction::Ascending),
+        Some("desc") => Some(Direction::Descending),
+        Some(other) => {
+            return Err(ApiError::bad_request(format!(
+                "The 'order' parameter was '{other}' but expected one of [asc, desc]."
+            )));
+        }
+    };
+    let order = match call.query.filled("sort") {
+        Some("name") => Some(("sortName", direction.unwrap_or(Direction::Ascending))),
+        Some("date") => Some(("date", direction.unwrap_or(Direction::Descending))),
+        _ => None,
+    };
+    let per_page = call.query.number("per_page")?.unwrap_or(10);
+    if PER_PAGE < per_page {
+        return Err(ApiError::bad_request(format!(
+            "{per_page} results per page requested but max limit is {PER_PAGE}."
+        )));
+    }
+    let start = call.query.number("start")?.unwrap_or(0);
+    let negative = |name: &str| ApiError::bad_request(format!("{name} must be a positive number."));
+    geography(call)?;
+    Ok(Wanted {
+        text,
+        filter,
+        words: parsed.words,
+        types,
+        subtrees: call.query.all("subtree").map(str::to_owned).collect(),
+        order,
+        start: u64::try_from(start).map_err(|_| negative("start"))?,
+        per_page: u64::try_from(per_page).map_err(|_| negative("per_page"))?,
+        shows: show::Shows::of(call),
+    })
+}
+
+/// Errors: 400 for a point without a radius, and for what is neither.
+fn geography(call: &Call) -> Result<(), ApiError> {
+    let (point, radius) = (call.query.filled("geo_point"), call.query.filled("geo_radius"));
+    match (point, radius) {
+        (Some(_), None) => {
+            return Err(ApiError::bad_request("If you supply geo_point you must also supply geo_radius."));
+        }
+        (None, Some(_)) => {
+            return Err(ApiError::bad_request("If you supply geo_radius you must also supply geo_point."));
+        }
+        _ => {}
+    }
+    if let Some(point) = point {
+        let parts: Vec<&str> = point.split(',').collect();
+        let [latitude, longitude] = parts[..] else {
+            return Err(ApiError::bad_request(
+                "Must contain a single comma to separate latitude and longitude.",
+            ));
+        };
+        let number = |text: &str, most: f64| text.trim().parse::<f64>().ok().filter(|it| it.abs() <= most);
+        if number(latitude, 90.0).is_none() || number(longitude, 180.0).is_none() {
+            return Err(ApiError::bad_request(format!("The point {point} is not on the globe.")));
+        }
+    }
+    if let Some(radius) = radius {
+        match radius.trim().parse::<f64>() {
+            Ok(it) if 0.0 < it => {}
+            Ok(_) => return Err(ApiError::bad_request("The radius must be greater than 0.")),
+            Err(_) => return Err(ApiError::bad_request("Non-number radius supplied.")),
+        }
+    }
+    Ok(())
+}
+
+async fn search(call: Call) -> Answer {
+    let is_guest = call.asker.is_guest() && call.asker.preview.is_none();
+    if is_guest {
+        let read = |view: &mut View<'_>| site_settings::is_true(view, ":SearchApiRequiresToken", false);
+        if call.db().read(Weight::Point, read).await? {
+            return Err(ApiError::unauthorized(
+                "Only authenticated users can perform the requested operation",
+            ));
+        }
+    }
+    let wanted = wanted(&call)?;
+    let (app, asker, site_url) = (call.app.clone(), call.asker.clone(), call.site_url());
+    let registry = call.app.registry(call.db()).await?;
+    let read = move |view: &mut View<'_>| run(view, &app, &asker, &registry, &site_url, &wanted);
+    envelope::ok(call.db().read(Weight::Scan, read).await?)
+}
+
+fn run(
+    view: &mut View<'_>,
+    app: &crate::app::Dataverse,
+    asker: &Asker,
+    registry: &crate::blocks::Registry,
+    site_url: &str,
+    wanted: &Wanted,
+) -> Result<Value, ApiError> {
+    let mut filter = visible(view, asker)?.and(wanted.filter.clone());
+    let mut root = None;
+    let mut paths: Vec<pinakes_store::Value> = Vec::new();
+    for alias in &wanted.subtrees {
+        let found = collections::by_alias(view, alias)?;
+        let collection = found
+            .ok_or_else(|| ApiError::bad_request(format!("Could not find dataverse with alias {alias}")))?;
+        if collection.parent.is_some() {
+            paths.push(subtree_path(view, &collection)?.into());
+        }
+        root = Some(collection);
+    }
+    if !paths.is_empty() && paths.len() == wanted.subtrees.len() {
+        filter = filter.and(Expr::In("subtree".into(), paths));
+    }
+    let all_types = filter.clone();
+    if !wanted.types.is_empty() {
+        let types = wanted.types.iter().map(|it| (*it).into()).collect();
+        filter = filter.and(Expr::In("type".into(), types));
+    }
+    let n_all = view.count(&DOCUMENT, &filter)?;
+    let page = page(view, &filter, wanted, n_all)?;
+    let mut items = Vec::new();
+    for (score, document) in &page {
+        let item = show::item(view, app, asker, site_url, document, wanted.shows)?;
+        let Some(mut item) = item else { continue };
+        if wanted.shows.relevance {
+            item["matches"] = show::matches(document, &wanted.words);
+            item["score"] = (*score).into();
+        }
+        items.push(item);
+    }
+    let mut data = json!({
+        "q": wanted.text,
+        "total_count": n_all,
+        "start": wanted.start,
+        "spelling_alternatives": {},
+        "items": items,
+        "count_in_response": page.len(),
+    });
+    if wanted.shows.facets {
+        data["facets"] = json!([facets(view, &filter, root.as_ref(), registry)?]);
+    }
+    if wanted.shows.type_counts {
+        let mut count =
+            |name: &str| view.count(&DOCUMENT, &all_types.clone().and(Expr::Is("type".into(), name.into())));
+        data["total_count_per_object_type"] = json!({
+            "Dataverses": count("dataverses")?,
+            "Datasets": count("datasets")?,
+            "Files": count("files")?,
+        });
+    }
+    Ok(data)
+}
+
+/// `/1/42`: the path of a collection.
+fn subtree_path(view: &mut View<'_>, collection: &collections::Collection) -> Result<String, ApiError> {
+    let mut above = collections::with_owners(view, collection.clone())?;
+    if above.first().is_some_and(|it| it.id == collection.id) {
+        above.reverse();
+    }
+    Ok(above.iter().map(|it| format!("/{}", it.id)).collect())
+}
+
+/// The documents of a page, each with its score.
+fn page(
+    view: &mut View<'_>,
+    filter: &Expr,
+    wanted: &Wanted,
+    n_all: u64,
+) -> Result<Vec<(f64, Value)>, ApiError> {
+    let mut query = Query::filter(filter.clone());
+    if let Some((path, direction)) = wanted.order {
+        query = query.sorted(path, direction);
+    }
+    let is_ranked = wanted.order.is_none() && !wanted.words.is_empty() && n_all <= RANKED;
+    if !is_ranked {
+        let query = query.window(wanted.start, wanted.per_page);
+        let found = view.find(&DOCUMENT, &query)?;
+        return found.iter().map(|it| Ok((1.0, it.json()?))).collect();
+    }
+    let mut scored: Vec<(f64, String)> = Vec::new();
+    let mut fault = None;
+    view.for_each(&DOCUMENT, &query, |record| {
+        match record.json() {
+            Ok(document) => scored.push((show::score(&document, &wanted.words), record.id)),
+            Err(error) => fault = Some(error),
+        }
+        std::ops::ControlFlow::Continue(())
+    })?;
+    if let Some(error) = fault {
+        return Err(error.into());
+    }
+    scored.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let skip = usize::try_from(wanted.start).unwrap_or(usize::MAX);
+    let take = usize::try_from(wanted.per_page).unwrap_or(usize::MAX);
+    let kept: Vec<(f64, String)> = scored.into_iter().skip(skip).take(take).collect();
+    let ids: Vec<String> = kept.iter().map(|it| it.1.clone()).collect();
+    let found = view.get_many(&DOCUMENT, &ids)?;
+    let mut page = Vec::new();
+    for ((score, _), record) in kept.into_iter().zip(found) {
+        if let Some(record) = record {
+            page.push((score, record.json()?));
+        }
+    }
+    Ok(page)
+}
+
+/// Facets that every search has: (name in queries, name for people).
+const FACETS: [(&str, &str); 8] = [
+    ("dvCategory", "Dataverse Category"),
+    ("metadataSource", "Metadata Source"),
+    ("publicationStatus", "Publication Status"),
+    ("publicationDate", "Publication Year"),
+    ("license", "License"),
+    ("fileTypeGroupFacet", "File Type"),
+    ("fileTag", "File Tag"),
+    ("fileAccess", "Access"),
+];
+
+fn facets(
+    view: &mut View<'_>,
+    filter: &Expr,
+    collection: Option<&collections::Collection>,
+    registry: &crate::blocks::Registry,
+) -> Result<Value, ApiError> {
+    let root = match collection {
+        Some(it) => it.clone(),
+        None => collections::named_by_record(view, collections::ROOT)?,
+    };
+    let own = collections::structure::facets_of(view, &root)?;
+    let counted = view.facets(&DOCUMENT, filter, &["facetValues"])?.pop().unwrap_or_default();
+    let mut map = Map::new();
+    let mut add = |name: &str, key: String, friendly: String| {
+        let mut values: Vec<(&str, u64)> = counted
+            .iter()
+            .filter_map(|it| Some((it.value.strip_prefix(name)?.strip_prefix('\u{1}')?, it.n_records)))
+            .collect();
+        values.sort_by_key(|it| std::cmp::Reverse(it.1));
+        let labels: Vec<Value> =
+            values.iter().take(FACET_VALUES).map(|(value, n)| json!({*value: n})).collect();
+        if !labels.is_empty() {
+            map.insert(key, json!({"friendly": friendly, "labels": labels}));
+        }
+    };
+    for (name, friendly) in FACETS {
+        add(name, name.to_owned(), friendly.to_owned());
+    }
+    for name in own {
+        let friendly = registry.field(&name).map_or_else(|| name.clone(), |it| registry.display_name(it));
+        add(&name, format!("{name}_ss"), friendly);
+    }
+    Ok(map.into())
+}

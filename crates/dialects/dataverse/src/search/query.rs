@@ -1,0 +1,467 @@
+//! The part of Solr's query syntax that clients use, as conditions of the store (section 7 of the contract).
+//!
+//! Words of which any may match, `"phrases"`, `field:value`, `AND`, `OR`, `NOT`, `+`, `-`, parentheses, `*` at the end of a word,
+//! `[a TO b]`.
+
+use pinakes_store::{End, Expr, Path, Pattern, TextQuery};
+
+/// Longest query that is read, in bytes.
+const QUERY_BYTES: usize = 16 << 10;
+/// Deepest nesting of parentheses.
+const DEPTH: usize = 32;
+
+/// A query that was read.
+#[derive(Debug, Clone)]
+pub(crate) struct Parsed {
+    /// The condition.
+    pub(crate) filter: Expr,
+    /// The words to find, by which matches are ranked and shown.
+    pub(crate) words: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Token {
+    Word(String),
+    Phrase(String),
+    /// A field's name, before its value.
+    Field(String),
+    Range(String, String, bool, bool),
+    And,
+    Or,
+    Not,
+    Must,
+    MustNot,
+    Open,
+    Close,
+}
+
+/// Reads a query.
+///
+/// Errors: what stands after `Search Syntax Error: `.
+pub(crate) fn parse(text: &str) -> Result<Parsed, String> {
+    if QUERY_BYTES < text.len() {
+        return Err(format!("the query has {} bytes, {QUERY_BYTES} are read", text.len()));
+    }
+    let tokens = tokens(text)?;
+    let mut reader = Reader { tokens, at: 0, words: Vec::new(), depth: 0 };
+    let filter = reader.group(None)?;
+    if reader.at < reader.tokens.len() {
+        return Err(format!("Cannot parse '{text}': a parenthesis is closed that was not opened"));
+    }
+    Ok(Parsed { filter, words: reader.words })
+}
+
+fn tokens(text: &str) -> Result<Vec<Token>, String> {
+    let characters: Vec<char> = text.chars().collect();
+    let mut tokens = Vec::new();
+    let mut at = 0;
+    while let Some(&it) = characters.get(at) {
+        let starts_word = at == 0 || matches!(characters[at - 1], ' ' | '(' | ':' | '+' | '-' | '!');
+        match it {
+            it if it.is_whitespace() => at += 1,
+            '(' => {
+                tokens.push(Token::Open);
+                at += 1;
+            }
+            ')' => {
+                tokens.push(Token::Close);
+                at += 1;
+            }
+            '+' if starts_word => {
+                tokens.push(Token::Must);
+                at += 1;
+            }
+            '-' | '!' if starts_word => {
+                tokens.push(Token::MustNot);
+                at += 1;
+            }
+            '"' => {
+                let (phrase, after) = quoted(&characters, at + 1)
+                    .ok_or_else(|| format!("Cannot parse '{text}': a quote is opened and not closed"))?;
+                tokens.push(Token::Phrase(phrase));
+                at = after;
+                skip_boost(&characters, &mut at);
+            }
+            '[' | '{' => {
+                let rest: String = characters[at + 1..].iter().collect();
+                let end = rest.find([']', '}']);
+                let end =
+                    end.ok_or_else(|| format!("Cannot parse '{text}': a range is opened and not closed"))?;
+                let (low, high) = rest[..end]
+                    .split_once(" TO ")
+                    .ok_or_else(|| format!("Cannot parse '{text}': a range is written [a TO b]"))?;
+                let clean = |it: &str| it.trim().trim_matches('"').to_owned();
+                let closing = rest[end..].chars().next();
+                tokens.push(Token::Range(clean(low), clean(high), it == '[', closing == Some(']')));
+                at += 1 + rest[..end].chars().count() + 1;
+            }
+            _ => {
+                let (word, after, is_field) = word(&characters, at);
+                at = after;
+                tokens.push(match word.as_str() {
+                    "AND" | "&&" if !is_field => Token::And,
+                    "OR" | "||" if !is_field => Token::Or,
+                    "NOT" if !is_field => Token::Not,
+                    _ if is_field => Token::Field(word),
+                    _ => Token::Word(word),
+                });
+                skip_boost(&characters, &mut at);
+            }
+        }
+    }
+    Ok(tokens)
+}
+
+fn quoted(characters: &[char], mut at: usize) -> Option<(String, usize)> {
+    let mut text = String::new();
+    loop {
+        match characters.get(at)? {
+            '"' => return Some((text, at + 1)),
+            '\\' => {
+                at += 1;
+                text.push(*characters.get(at)?);
+            }
+            other => text.push(*other),
+        }
+        at += 1;
+    }
+}
+
+/// A word, or a field's name when a colon follows. A colon after `doi`, `hdl` and `http` is part of the word.
+fn word(characters: &[char], mut at: usize) -> (String, usize, bool) {
+    let mut text = String::new();
+    while let Some(&it) = characters.get(at) {
+        match it {
+            '\\' => {
+                at += 1;
+                text.extend(characters.get(at));
+            }
+            ':' => {
+                let has_value = characters.get(at + 1).is_some_and(|it| !it.is_whitespace());
+                let is_scheme =
+                    matches!(text.as_str(), "doi" | "hdl" | "perma" | "http" | "https") || text.contains(':');
+                if has_value && !is_scheme && !text.is_empty() {
+                    return (text, at + 1, true);
+                }
+                text.push(':');
+            }
+            ' ' | '\t' | '\n' | '\r' | '(' | ')' | '"' | '^' => break,
+            other => text.push(other),
+        }
+        at += 1;
+    }
+    (text, at.max(1), false)
+}
+
+fn skip_boost(characters: &[char], at: &mut usize) {
+    if matches!(characters.get(*at), Some('^' | '~')) {
+        *at += 1;
+        while characters.get(*at).is_some_and(|it| it.is_ascii_digit() || *it == '.') {
+            *at += 1;
+        }
+    }
+}
+
+struct Reader {
+    tokens: Vec<Token>,
+    at: usize,
+    words: Vec<String>,
+    depth: usize,
+}
+
+/// How a clause counts among those beside it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Occur {
+    Should,
+    Must,
+    MustNot,
+}
+
+impl Reader {
+    fn next(&mut self) -> Option<Token> {
+        let token = self.tokens.get(self.at).cloned();
+        self.at += 1;
+        token
+    }
+
+    fn peek(&self) -> Option<&Token> {
+        self.tokens.get(self.at)
+    }
+
+    /// Clauses up to a closing parenthesis or the end; `field` is that of the parenthesis.
+    fn group(&mut self, field: Option<&str>) -> Result<Expr, String> {
+        if DEPTH < self.depth {
+            return Err("the query is nested too deeply".to_owned());
+        }
+        let mut clauses: Vec<(Occur, Expr)> = Vec::new();
+        let mut joins_and = false;
+        loop {
+            match self.peek() {
+                None | Some(Token::Close) => break,
+                Some(Token::And) => {
+                    self.at += 1;
+                    if let Some(last) = clauses.last_mut().filter(|it| it.0 == Occur::Should) {
+                        last.0 = Occur::Must;
+                    }
+                    joins_and = true;
+                    continue;
+                }
+                Some(Token::Or) => {
+                    self.at += 1;
+                    continue;
+                }
+                _ => {}
+            }
+            let occur = match self.peek() {
+                Some(Token::Must) => {
+                    self.at += 1;
+                    Occur::Must
+                }
+                Some(Token::MustNot | Token::Not) => {
+                    self.at += 1;
+                    Occur::MustNot
+                }
+                _ if joins_and => Occur::Must,
+                _ => Occur::Should,
+            };
+            joins_and = false;
+            let is_wanted = occur != Occur::MustNot;
+            let expr = self.clause(field, is_wanted)?;
+            clauses.push((occur, expr));
+        }
+        Ok(joined(clauses))
+    }
+
+    fn clause(&mut self, field: Option<&str>, is_wanted: bool) -> Result<Expr, String> {
+        match self.next() {
+            Some(Token::Open) => {
+                self.depth += 1;
+                let inner = self.group(field)?;
+                self.depth -= 1;
+                match self.next() {
+                    Some(Token::Close) => Ok(inner),
+                    _ => Err("a parenthesis is opened and not closed".to_owned()),
+                }
+            }
+            Some(Token::Field(name)) => {
+                if matches!(self.peek(), None | Some(Token::Close | Token::Field(_))) {
+                    return Err(format!("the field {name} has no value"));
+                }
+                self.clause(Some(&name), is_wanted)
+            }
+            Some(Token::Range(low, high, has_low, has_high)) => {
+                let field = field.ok_or("a range stands without a field")?;
+                Ok(range(field, &low, &high, has_low, has_high))
+            }
+            Some(Token::Word(word)) => {
+                if is_wanted && field.is_none_or(|it| !is_exact(it)) && word != "*" {
+                    self.words.extend(word.trim_end_matches('*').split_whitespace().map(str::to_owned));
+                }
+                value(field, &word, false)
+            }
+            Some(Token::Phrase(phrase)) => {
+                if is_wanted && field.is_none_or(|it| !is_exact(it)) {
+                    self.words.extend(phrase.split_whitespace().map(str::to_owned));
+                }
+                value(field, &phrase, true)
+            }
+            Some(other) => Err(format!("{other:?} stands where a value is expected")),
+            None => Err("the query ends where a value is expected".to_owned()),
+        }
+    }
+}
+
+fn joined(clauses: Vec<(Occur, Expr)>) -> Expr {
+    let has_must = clauses.iter().any(|it| it.0 == Occur::Must);
+    let (mut must, mut should) = (Vec::new(), Vec::new());
+    for (occur, expr) in clauses {
+        match occur {
+            Occur::Must => must.push(expr),
+            Occur::MustNot => must.push(Expr::Not(Box::new(expr))),
+            Occur::Should if !has_must => should.push(expr),
+            Occur::Should => {}
+        }
+    }
+    match should.len() {
+        0 => {}
+        1 => must.extend(should),
+        _ => must.push(Expr::Or(should)),
+    }
+    must.into_iter().fold(Expr::All, Expr::and)
+}
+
+/// Fields whose values are compared as a whole, and the paths at which documents have them.
+const EXACT: [(&str, &str); 11] = [
+    ("id", "id"),
+    ("entityId", "entity"),
+    ("dvObjectType", "type"),
+    ("dsPersistentId", "pid"),
+    ("identifier", "identifier"),
+    ("dvAlias", "identifier"),
+    ("parentId", "parent"),
+    ("subtreePaths", "subtree"),
+    ("isHarvested", "harvested"),
+    ("datasetPersistentIdentifier", "pid"),
+    ("fileContentType", "contentType"),
+];
+
+/// Names that facets have in queries, besides `{field}_ss`.
+const FACETS: [&str; 9] = [
+    "dvCategory",
+    "metadataSource",
+    "publicationStatus",
+    "publicationDate",
+    "license",
+    "fileTypeGroupFacet",
+    "fileAccess",
+    "fileTag",
+    "variableName",
+];
+
+fn facet_name(field: &str) -> Option<&str> {
+    if FACETS.contains(&field) {
+        return Some(field);
+    }
+    field.strip_suffix("_ss").or_else(|| field.strip_suffix("_s"))
+}
+
+fn is_exact(field: &str) -> bool {
+    EXACT.iter().any(|it| it.0 == field) || facet_name(field).is_some()
+}
+
+/// The text under which documents hold a facet's value.
+pub(crate) fn facet_value(name: &str, value: &str) -> String {
+    format!("{name}\u{1}{value}")
+}
+
+fn path_of(field: &str) -> Path {
+    match field {
+        "name" => Path::dotted("name"),
+        "description" | "text" | "_text_" => Path::dotted("text"),
+        "fileName" | "filename_without_extension_en" => Path::dotted("name"),
+        _ => Path::steps(["fields", field]),
+    }
+}
+
+fn value(field: Option<&str>, text: &str, is_phrase: bool) -> Result<Expr, String> {
+    let Some(field) = field else {
+        return if text == "*" && !is_phrase { Ok(Expr::All) } else { words(text, is_phrase) };
+    };
+    if field == "*" {
+        return Ok(Expr::All);
+    }
+    if let Some((_, path)) = EXACT.iter().find(|it| it.0 == field) {
+        let path = Path::dotted(path);
+        if text == "*" {
+            return Ok(Expr::Exists(path));
+        }
+        if let Some(prefix) = text.strip_suffix('*').filter(|_| !is_phrase) {
+            return Ok(Expr::Prefix(path, prefix.to_owned()));
+        }
+        let forms = match field {
+            "dsPersistentId" => vec![text.to_owned(), text.to_uppercase(), format!("doi:10.5072/{text}")],
+            _ => vec![text.to_owned()],
+        };
+        if field == "identifier" || field == "dvAlias" {
+            return Ok(Expr::Is(path, pinakes_store::Value::Folded(text.to_owned())));
+        }
+        if field == "dsPersistentId" {
+            let tail = regex_text(text);
+            let pattern = Pattern::new(&format!("(^|[:/]){tail}$"), "i").map_err(|it| it.to_string())?;
+            return Ok(Expr::Or(vec![
+                Expr::In(path.clone(), forms.into_iter().map(Into::into).collect()),
+                Expr::Regex(path, pattern),
+            ]));
+        }
+        return Ok(Expr::In(path, forms.into_iter().map(Into::into).collect()));
+    }
+    if let Some(name) = facet_name(field) {
+        let path = Path::dotted("facetValues");
+        return Ok(match text.strip_suffix('*').filter(|_| !is_phrase) {
+            Some(prefix) => Expr::Prefix(path, facet_value(name, prefix)),
+            None => Expr::Is(path, facet_value(name, text).into()),
+        });
+    }
+    let path = path_of(field);
+    if text == "*" {
+        return Ok(Expr::Exists(path));
+    }
+    let mut pattern = String::new();
+    let has_star = text.ends_with('*') && !is_phrase;
+    let parts: Vec<String> = text.trim_end_matches('*').split_whitespace().map(regex_text).collect();
+    pattern.push_str(r"(^|[^\pL\pN])");
+    pattern.push_str(&parts.join(r"[^\pL\pN]+"));
+    if !has_star {
+        pattern.push_str(r"($|[^\pL\pN])");
+    }
+    Ok(Expr::Regex(path, Pattern::new(&pattern, "if").map_err(|it| it.to_string())?))
+}
+
+fn regex_text(text: &str) -> String {
+    text.chars().flat_map(|it| if it.is_alphanumeric() { vec![it] } else { vec!['\\', it] }).collect()
+}
+
+/// Words, or a phrase, anywhere in a document.
+fn words(text: &str, is_phrase: bool) -> Result<Expr, String> {
+    if let Some(prefix) = text.strip_suffix('*').filter(|it| !is_phrase && !it.is_empty()) {
+        let pattern = format!(r"(^|[^\pL\pN]){}", regex_text(prefix));
+        let pattern = Pattern::new(&pattern, "if").map_err(|it| it.to_string())?;
+        return Ok(Expr::Regex(Path::dotted("text"), pattern));
+    }
+    let parts: Vec<String> =
+        text.split(|it: char| !it.is_alphanumeric()).filter(|it| !it.is_empty()).map(str::to_owned).collect();
+    if parts.is_empty() {
+        return Ok(Expr::Ids(Vec::new()));
+    }
+    let phrase = parts.join(" ");
+    Ok(Expr::Text(match is_phrase || 1 < parts.len() {
+        true => TextQuery { phrases: vec![phrase], ..TextQuery::default() },
+        false => TextQuery { words: parts, ..TextQuery::default() },
+    }))
+}
+
+fn range(field: &str, low: &str, high: &str, has_low: bool, has_high: bool) -> Expr {
+    let field = match field {
+        "dateSort" | "publicationDate" => "date",
+        other => other,
+    };
+    let path = if field == "date" { Path::dotted("date") } else { path_of(field) };
+    let end = |text: &str, is_in: bool| match text {
+        "*" => End::Open,
+        text if is_in => End::Included(text.into()),
+        text => End::Excluded(text.into()),
+    };
+    // `2020` as an upper end takes in all of the year.
+    let high = if high == "*" || !has_high { high.to_owned() } else { format!("{high}\u{10ffff}") };
+    Expr::Range(path, end(low, has_low), end(&high, has_high))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(text: &str) -> String {
+        match parse(text) {
+            Ok(it) => format!("{:?}", it.filter),
+            Err(error) => format!("error: {error}"),
+        }
+    }
+
+    #[test]
+    fn queries_are_read() {
+        assert_eq!(shown("*"), "All");
+        assert_eq!(shown("*:*"), "All");
+        assert!(shown("tide gauge").starts_with("Or([Text("));
+        assert!(shown("tide AND gauge").starts_with("And([Text("));
+        assert!(shown("tide -gauge").contains("Not("));
+        assert!(shown("id:dataset_4_draft").starts_with("In(Path([\"id\"])"));
+        assert!(shown("subject_ss:\"Earth and Sky\"").contains("subject\\u{1}Earth and Sky"));
+        assert!(shown("timePeriodCoveredStart:[2000 TO 2020]").starts_with("Range("));
+        assert!(shown("doi:10.5072/FK2/AB").contains("phrases"));
+        assert!(shown("(a OR b) AND title:c").starts_with("And("));
+        for wrong in ["(a", "a)", "\"a", "title:", "[a TO b]", "x:[a b]"] {
+            assert!(shown(wrong).starts_with("error"), "{wrong}: {}", shown(wrong));
+        }
+        assert_eq!(parse("tide -gauge id:x").unwrap().words, ["tide"]);
+    }
+}

@@ -1,0 +1,654 @@
+//! SWORD 2.0, as scripts and the R client deposit: Atom entries with Dublin Core terms, files in zip archives (section 11 of
+//! the contract). The user name of Basic authentication is the API token.
+
+use std::sync::Arc;
+
+use axum::response::Response;
+use base64::Engine as _;
+use http::header::{LOCATION, WWW_AUTHENTICATE};
+use http::{HeaderValue, Method, StatusCode};
+use pinakes_http::answer;
+use pinakes_store::{Expr, Txn, View, Weight};
+use quick_xml::events::Event;
+use serde_json::{Value, json};
+
+use crate::app::Call;
+use crate::asker::{self, Asker};
+use crate::blocks::{Fields, Registry, edit};
+use crate::citation::Cited;
+use crate::collections::{self, Collection};
+use crate::datasets::create::{self, New};
+use crate::datasets::publish::Release;
+use crate::datasets::show::publisher;
+use crate::datasets::{self, Dataset, Version, version};
+use crate::error::{Answer, ApiError};
+use crate::exports::xml::Xml;
+use crate::files::{self, rows};
+use crate::permissions::{self, Permission};
+use crate::routes::Routes;
+use crate::{changes, clock};
+
+const BASE: &str = "/dvn/api/data-deposit/v1.1/swordv2";
+const TREATMENT: &str = "no treatment information available";
+/// Depth of an Atom entry that is read.
+const DEPTH: usize = 16;
+
+pub(crate) fn routes(routes: Routes) -> Routes {
+    let at = |path: &str| format!("{BASE}{path}");
+    routes
+        .elsewhere(Method::GET, &at("/service-document"), |call| told(call, Verb::Service))
+        .elsewhere(Method::GET, &at("/collection/dataverse/{alias}"), |call| told(call, Verb::List))
+        .elsewhere(Method::POST, &at("/collection/dataverse/{alias}"), |call| told(call, Verb::Create))
+        .elsewhere(Method::POST, &at("/edit/dataverse/{alias}"), |call| told(call, Verb::PublishCollection))
+        .elsewhere(Method::GET, &at("/edit/study/{*pid}"), |call| told(call, Verb::Entry))
+        .elsewhere(Method::PUT, &at("/edit/study/{*pid}"), |call| told(call, Verb::Update))
+        .elsewhere(Method::POST, &at("/edit/study/{*pid}"), |call| told(call, Verb::Publish))
+        .elsewhere(Method::DELETE, &at("/edit/study/{*pid}"), |call| told(call, Verb::Delete))
+        .elsewhere(Method::POST, &at("/edit-media/study/{*pid}"), |call| told(call, Verb::AddFiles))
+        .elsewhere(Method::DELETE, &at("/edit-media/file/{*id}"), |call| told(call, Verb::DeleteFile))
+        .elsewhere(Method::GET, &at("/statement/study/{*pid}"), |call| told(call, Verb::Statement))
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verb {
+    Service,
+    List,
+    Create,
+    PublishCollection,
+    Entry,
+    Update,
+    Publish,
+    Delete,
+    AddFiles,
+    DeleteFile,
+    Statement,
+}
+
+/// Answers a request, refusals as SWORD's own documents.
+async fn told(mut call: Call, verb: Verb) -> Answer {
+    match authenticated(&mut call).await {
+        Ok(()) => {}
+        Err(error) => return Ok(error),
+    }
+    let answered = match verb {
+        Verb::Service => service(call).await,
+        Verb::List => list(call).await,
+        Verb::Create => create_dataset(call).await,
+        Verb::PublishCollection => publish_collection(call).await,
+        Verb::Entry => entry(call).await,
+        Verb::Update => update(call).await,
+        Verb::Publish => publish(call).await,
+        Verb::Delete => delete(call).await,
+        Verb::AddFiles => add_files(call).await,
+        Verb::DeleteFile => delete_file(call).await,
+        Verb::Statement => statement(call).await,
+    };
+    Ok(answered.unwrap_or_else(|error| refusal(&error)))
+}
+
+/// Finds out who asks; a refusal otherwise.
+async fn authenticated(call: &mut Call) -> Result<(), Response> {
+    let given = call.header("authorization").and_then(|it| it.strip_prefix("Basic ")).map(str::trim);
+    let unknown = |status: StatusCode| {
+        let response = answer::empty(status);
+        answer::with_header(response, WWW_AUTHENTICATE, "Basic realm=\"SWORD2\"")
+    };
+    let Some(given) = given else { return Err(unknown(StatusCode::UNAUTHORIZED)) };
+    let decoded = base64::engine::general_purpose::STANDARD.decode(given).ok();
+    let decoded = decoded.and_then(|it| String::from_utf8(it).ok()).unwrap_or_default();
+    let token = decoded.split(':').next().unwrap_or_default().to_owned();
+    let guest = Asker { peer: call.asker.peer, ..Asker::default() };
+    match asker::with_token(&call.app, call.db(), &token, guest).await {
+        Ok(asker) if asker.user.is_some() => {
+            call.asker = asker;
+            Ok(())
+        }
+        _ => Err(unknown(StatusCode::FORBIDDEN)),
+    }
+}
+
+const ATOM: HeaderValue = HeaderValue::from_static("application/atom+xml; charset=utf-8");
+
+/// `sword:error`: what is no fault of the server is 400 here.
+fn refusal(error: &ApiError) -> Response {
+    let status = match error.status {
+        StatusCode::INTERNAL_SERVER_ERROR | StatusCode::SERVICE_UNAVAILABLE => error.status,
+        _ => StatusCode::BAD_REQUEST,
+    };
+    let mut xml = Xml::document();
+    xml.open(
+        "sword:error",
+        &[
+            ("xmlns:sword", "http://purl.org/net/sword/terms/"),
+            ("xmlns:atom", "http://www.w3.org/2005/Atom"),
+            ("href", "http://purl.org/net/sword/error/ErrorBadRequest"),
+        ],
+    );
+    xml.leaf("atom:title", "ERROR")
+        .leaf("atom:summary", &error.message)
+        .leaf("sword:treatment", "Processing failed");
+    answer::bytes(status, HeaderValue::from_static("text/xml"), xml.finish())
+}
+
+/// `https://host/dvn/api/data-deposit/v1.1/swordv2`. Clients count the slashes of ids, and expect no port to add one.
+fn base(call: &Call) -> String {
+    format!("{}{BASE}", call.site_url())
+}
+
+fn no_permission(asker: &Asker, alias: &str) -> ApiError {
+    let name = asker.user.as_ref().map(|it| it.display_name()).unwrap_or_default();
+    ApiError::bad_request(format!("User {name} is not authorized to modify dataverse {alias}"))
+}
+
+fn named_collection(view: &mut View<'_>, alias: &str) -> Result<Collection, ApiError> {
+    collections::by_alias(view, alias)?
+        .ok_or_else(|| ApiError::bad_request(format!("Could not find dataverse based on alias {alias}")))
+}
+
+fn named_dataset(view: &mut View<'_>, pid: &str) -> Result<Dataset, ApiError> {
+    datasets::by_pid(view, pid.trim_end_matches('/'))?
+        .ok_or_else(|| ApiError::not_found(format!("Could not find dataset based on global id: {pid}")))
+}
+
+/// The dataset of the path, which the caller may change.
+fn editable(view: &mut View<'_>, asker: &Asker, pid: &str) -> Result<Dataset, ApiError> {
+    let dataset = named_dataset(view, pid)?;
+    if !permissions::may(view, asker, dataset.place(), Permission::EditDataset)? {
+        let owner = collections::named_by_record(view, dataset.owner)?;
+        return Err(no_permission(asker, &owner.alias));
+    }
+    Ok(dataset)
+}
+
+async fn service(call: Call) -> Answer {
+    let (asker, base) = (call.asker.clone(), base(&call));
+    let read = move |view: &mut View<'_>| {
+        let mut xml = Xml::document();
+        xml.open(
+            "service",
+            &[
+                ("xmlns", "http://www.w3.org/2007/app"),
+                ("xmlns:atom", "http://www.w3.org/2005/Atom"),
+                ("xmlns:sword", "http://purl.org/net/sword/terms/"),
+                ("xmlns:dcterms", "http://purl.org/dc/terms/"),
+            ],
+        );
+        xml.open("workspace", &[]).leaf("atom:title", &publisher(view)?);
+        let mut all: Vec<Collection> = Vec::new();
+        for id in rows::ids_of(view, &collections::COLLECTION, Expr::All)? {
+            let Some(it) = collections::by_id(view, id.parse().unwrap_or_default())? else { continue };
+            if permissions::may(view, &asker, it.place(), Permission::AddDataset)? {
+                all.push(it);
+            }
+        }
+        for it in all {
+            let href = format!("{base}/collection/dataverse/{}", it.alias);
+            xml.open("collection", &[("href", &href)]);
+            xml.leaf("atom:title", &it.name);
+            xml.leaf("accept", "*/*");
+            xml.leaf("sword:mediation", "false");
+            xml.leaf("sword:acceptPackaging", "http://purl.org/net/sword/package/SimpleZip");
+            xml.close();
+        }
+        xml.close().leaf("sword:version", "2.0");
+        Ok::<_, ApiError>(xml.finish())
+    };
+    let text = call.db().read(Weight::Scan, read).await?;
+    Ok(answer::bytes(StatusCode::OK, HeaderValue::from_static("application/atomserv+xml"), text))
+}
+
+fn title_of(version: &Version) -> String {
+    create::title_of(version)
+}
+
+async fn list(call: Call) -> Answer {
+    let (asker, base, alias) = (call.asker.clone(), base(&call), call.param("alias").to_owned());
+    let read = move |view: &mut View<'_>| {
+        let collection = named_collection(view, &alias)?;
+        let may_see = collection.is_released()
+            || permissions::may(view, &asker, collection.place(), Permission::AddDataset)?;
+        if !may_see {
+            return Err(no_permission(&asker, &alias));
+        }
+        let mut xml = Xml::document();
+        xml.open("feed", &[("xmlns", "http://www.w3.org/2005/Atom")]);
+        xml.leaf("id", &format!("{base}/edit/dataverse/{alias}"));
+        xml.leaf_with("title", &[("type", "text")], &collection.name);
+        xml.leaf_with("generator", &[("uri", "http://www.swordapp.org/"), ("version", "2.0")], "SWORD");
+        xml.leaf("dataverseHasBeenReleased", if collection.is_released() { "true" } else { "false" });
+        let of = Expr::Is("owner".into(), collection.id.into());
+        for id in rows::ids_of(view, &datasets::DATASET, of)? {
+            let Some(it) = datasets::by_id(view, id.parse().unwrap_or_default())? else { continue };
+            if !permissions::may(view, &asker, it.place(), Permission::EditDataset)? {
+                continue;
+            }
+            let newest =
+                it.draft.as_ref().map(|it| it.version).or_else(|| it.last.as_ref().map(|it| it.version));
+            let Some(newest) = newest else { continue };
+            let version = version::of_dataset(view, &it, newest)?;
+            let url = format!("{base}/edit/study/{}", it.pid);
+            xml.open("entry", &[]);
+            xml.leaf("id", &url);
+            xml.leaf_with("title", &[("type", "text")], &title_of(&version));
+            xml.empty("link", &[("rel", "edit"), ("href", &url)]);
+            xml.close();
+        }
+        Ok(xml.finish())
+    };
+    let text = call.db().read(Weight::Scan, read).await?;
+    Ok(answer::bytes(StatusCode::OK, ATOM, text))
+}
+
+/// The receipt of a deposit.
+fn receipt(base: &str, dataset: &Dataset, cited: Option<&str>) -> String {
+    let edit = format!("{base}/edit/study/{}", dataset.pid);
+    let media = format!("{base}/edit-media/study/{}", dataset.pid);
+    let statement = format!("{base}/statement/study/{}", dataset.pid);
+    let mut xml = Xml::document();
+    xml.open("entry", &[("xmlns", "http://www.w3.org/2005/Atom")]);
+    xml.leaf_with("generator", &[("uri", "http://www.swordapp.org/"), ("version", "2.0")], "SWORD");
+    xml.leaf("id", &edit);
+    xml.empty("link", &[("href", &edit), ("rel", "edit")]);
+    xml.empty("link", &[("href", &edit), ("rel", "http://purl.org/net/sword/terms/add")]);
+    xml.empty("link", &[("href", &media), ("rel", "edit-media")]);
+    xml.leaf_with(
+        "packaging",
+        &[("xmlns", "http://purl.org/net/sword/terms/")],
+        "http://purl.org/net/sword/package/SimpleZip",
+    );
+    xml.empty(
+        "link",
+        &[
+            ("href", &statement),
+            ("rel", "http://purl.org/net/sword/terms/statement"),
+            ("type", "application/atom+xml;type=feed"),
+        ],
+    );
+    xml.leaf_with("treatment", &[("xmlns", "http://purl.org/net/sword/terms/")], TREATMENT);
+    xml.empty("link", &[("href", &dataset.persistent_url()), ("rel", "alternate")]);
+    if let Some(cited) = cited {
+        xml.leaf_with("bibliographicCitation", &[("xmlns", "http://purl.org/dc/terms/")], cited);
+    }
+    xml.finish()
+}
+
+/// The Dublin Core terms of an Atom entry: (term, text, attributes).
+type Terms = Vec<(String, String, Vec<(String, String)>)>;
+
+/// Errors: 400 for what is no XML.
+fn terms(bytes: &[u8]) -> Result<Terms, ApiError> {
+    let unreadable = |why: String| ApiError::bad_request(format!("problem with the XML of the entry: {why}"));
+    let mut reader = quick_xml::Reader::from_reader(bytes);
+    let (mut list, mut depth, mut open): (Terms, usize, Option<(String, String, Vec<(String, String)>)>) =
+        (Vec::new(), 0, None);
+    loop {
+        match reader.read_event() {
+            Ok(Event::Start(start)) => {
+                depth += 1;
+                if DEPTH < depth {
+                    return Err(unreadable("it is nested too deeply".to_owned()));
+                }
+                let name = start.local_name().as_ref().to_owned();
+                let attributes = start
+                    .attributes()
+                    .flatten()
+                    .map(|it| (it.key.local_name().as_ref().to_owned(), it.value.clone().into_owned()));
+                if 1 < depth {
+                    open = Some((name, String::new(), attributes.collect()));
+                }
+            }
+            Ok(Event::Text(text)) => {
+                if let Some(open) = &mut open {
+                    open.1.push_str(&text);
+                }
+            }
+            Ok(Event::CData(text)) => {
+                if let Some(open) = &mut open {
+                    open.1.push_str(&text);
+                }
+            }
+            Ok(Event::GeneralRef(reference)) => {
+                if let Some(open) = &mut open {
+                    open.1.push_str(match &*reference {
+                        "amp" => "&",
+                        "lt" => "<",
+                        "gt" => ">",
+                        "quot" => "\"",
+                        "apos" => "'",
+                        _ => "",
+                    });
+                }
+            }
+            Ok(Event::End(_)) => {
+                depth = depth.saturating_sub(1);
+                list.extend(open.take().filter(|it| !it.1.trim().is_empty()));
+            }
+            Ok(Event::Eof) => return Ok(list),
+            Ok(_) => {}
+            Err(error) => return Err(unreadable(error.to_string())),
+        }
+    }
+}
+
+/// What an entry says, as the fields of a version and its terms.
+fn fields(terms: &Terms, email: &str) -> Result<(Value, Value), ApiError> {
+    let all = |name: &'static str| terms.iter().filter(move |it| it.0 == name);
+    let texts = |name: &'static str| -> Vec<&str> { all(name).map(|it| it.1.trim()).collect() };
+    let one = |name: &str, value: &str| json!({"typeName": name, "value": value});
+    let child = |pairs: &[(&str, &str)]| -> Value {
+        let kept = pairs.iter().filter(|it| !it.1.is_empty());
+        kept.map(|(name, value)| ((*name).to_owned(), one(name, value)))
+            .collect::<serde_json::Map<_, _>>()
+            .into()
+    };
+    let mut list = Vec::new();
+    if let Some(title) = texts("title").first() {
+        list.push(one("title", title));
+    }
+    let mut compound = |name: &str, values: Vec<Value>| {
+        if !values.is_empty() {
+            list.push(json!({"typeName": name, "value": values}));
+        }
+    };
+    let attribute = |it: &(String, String, Vec<(String, String)>), name: &str| {
+        it.2.iter().find(|(key, _)| key == name).map(|it| it.1.clone()).unwrap_or_default()
+    };
+    let authors = all("creator").map(|it| {
+        child(&[("authorName", it.1.trim()), ("authorAffiliation", &attribute(it, "affiliation"))])
+    });
+    compound("author", authors.collect());
+    compound("datasetContact", vec![child(&[("datasetContactEmail", email)])]);
+    compound(
+        "dsDescription",
+        texts("description")
+            .iter()
+            .chain(&texts("abstract"))
+            .map(|it| child(&[("dsDescriptionValue", it)]))
+            .collect(),
+    );
+    let vocabulary = Registry::shipped();
+    let is_subject = |text: &str| vocabulary.field("subject").is_some_and(|it| it.term(text).is_some());
+    let subjects: Vec<&str> = texts("subject").into_iter().filter(|it| is_subject(it)).collect();
+    compound(
+        "keyword",
+        texts("subject")
+            .iter()
+            .filter(|it| !is_subject(it))
+            .map(|it| child(&[("keywordValue", it)]))
+            .collect(),
+    );
+    compound("producer", texts("publisher").iter().map(|it| child(&[("producerName", it)])).collect());
+    compound(
+        "contributor",
+        texts("contributor").iter().map(|it| child(&[("contributorName", it)])).collect(),
+    );
+    compound(
+        "publication",
+        all("isReferencedBy")
+            .map(|it| {
+                child(&[
+                    ("publicationCitation", it.1.trim()),
+                    ("publicationIDType", &attribute(it, "agency").to_lowercase()),
+                    ("publicationIDNumber", &attribute(it, "IDNo")),
+                    ("publicationURL", &attribute(it, "holdingsURI")),
+                ])
+            })
+            .collect(),
+    );
+    compound(
+        "geographicCoverage",
+        texts("coverage").iter().map(|it| child(&[("otherGeographicCoverage", it)])).collect(),
+    );
+    list.push(json!({"typeName": "subject", "value": if subjects.is_empty() { vec!["N/A"] } else { subjects.clone() }}));
+    if subjects.is_empty() {
+        list.pop();
+    }
+    if let Some(date) = texts("date").first() {
+        list.push(one("productionDate", date));
+    }
+    for (term, field) in [
+        ("type", "kindOfData"),
+        ("source", "dataSources"),
+        ("relation", "relatedDatasets"),
+        ("alternative", "alternativeTitle"),
+    ] {
+        let values = texts(term);
+        if !values.is_empty() {
+            list.push(json!({"typeName": field, "value": values}));
+        }
+    }
+    let (license, rights) = (texts("license"), texts("rights"));
+    let terms = match (license.first(), rights.first()) {
+        (Some(license), None) => json!({"license": license}),
+        (Some(license), Some(_)) if !license.is_empty() => {
+            return Err(ApiError::bad_request(
+                "Rights (Terms of Use) can not be specified together with a license.",
+            ));
+        }
+        (_, Some(rights)) => json!({"termsOfUse": rights}),
+        _ => json!({}),
+    };
+    Ok((json!({"fields": list}), terms))
+}
+
+async fn create_dataset(mut call: Call) -> Answer {
+    let bytes = call.bytes().await?;
+    let terms = terms(&bytes)?;
+    let user = call.asker.user()?.clone();
+    let (given, rights) = fields(&terms, &user.email)?;
+    let registry: Arc<Registry> = call.app.registry(call.db()).await?;
+    let fields = Fields::read_single(&registry, &given).map_err(ApiError::bad_request)?;
+    let mut body = rights.as_object().cloned().unwrap_or_default();
+    if body.is_empty() {
+        body.insert("license".to_owned(), "CC0 1.0".into());
+    }
+    let new = New {
+        fields,
+        body,
+        dataset_type: None,
+        metadata_language: None,
+        pid: None,
+        is_incomplete_allowed: false,
+        is_checked: true,
+    };
+    let (app, asker, alias, ids) =
+        (call.app.clone(), call.asker.clone(), call.param("alias").to_owned(), call.ids(5).await?);
+    let write = move |txn: &mut Txn<'_>| {
+        let collection = named_collection(txn, &alias)?;
+        if !permissions::may(txn, &asker, collection.place(), Permission::AddDataset)? {
+            return Err(no_permission(&asker, &alias));
+        }
+        for required in ["title", "author", "dsDescription"] {
+            let is_there = registry.place(required).is_some_and(|at| new.fields.get(at).is_some());
+            if !is_there {
+                return Err(ApiError::bad_request(format!(
+                    "Can't create/update dataset. {required} is required."
+                )));
+            }
+        }
+        create::insert(txn, &app, &registry, &asker, &collection, &new, ids)
+    };
+    let dataset = call.db().write(write).await?;
+    let text = receipt(&base(&call), &dataset, None);
+    let response = answer::bytes(StatusCode::CREATED, ATOM, text);
+    Ok(answer::with_header(response, LOCATION, &format!("{}/edit/study/{}", base(&call), dataset.pid)))
+}
+
+async fn publish_collection(call: Call) -> Answer {
+    let alias = call.param("alias").to_owned();
+    let (asker, find) = (call.asker.clone(), alias.clone());
+    let is_asked = call.header("in-progress").is_none_or(|it| it.eq_ignore_ascii_case("false"));
+    let read = move |view: &mut View<'_>| {
+        let collection = named_collection(view, &find)?;
+        if !permissions::may(view, &asker, collection.place(), Permission::PublishDataverse)? {
+            return Err(no_permission(&asker, &find));
+        }
+        Ok(collection)
+    };
+    let collection = call.db().read(Weight::Point, read).await?;
+    if is_asked && !collection.is_released() {
+        let published = collections::publication::publish(&call, "alias").await?;
+        if !published.status().is_success() {
+            return Ok(published);
+        }
+    }
+    let mut xml = Xml::document();
+    xml.open("entry", &[("xmlns", "http://www.w3.org/2005/Atom")]);
+    xml.leaf("id", &format!("{}/edit/dataverse/{alias}", base(&call)));
+    xml.leaf_with("treatment", &[("xmlns", "http://purl.org/net/sword/terms/")], TREATMENT);
+    Ok(answer::bytes(StatusCode::OK, ATOM, xml.finish()))
+}
+
+/// The dataset of the path with its newest version, for those who may change it.
+async fn opened(call: &Call) -> Result<(Dataset, Version, String), ApiError> {
+    let (asker, pid) = (call.asker.clone(), call.param("pid").to_owned());
+    let read = move |view: &mut View<'_>| {
+        let dataset = editable(view, &asker, &pid)?;
+        let version = version::find(view, &asker, &dataset, ":latest", version::Withdrawn::Shown)?;
+        let cited = Cited::of(&dataset, &version, &publisher(view)?).text();
+        Ok::<_, ApiError>((dataset, version, cited))
+    };
+    call.db().read(Weight::Point, read).await
+}
+
+async fn entry(call: Call) -> Answer {
+    let (dataset, _, cited) = opened(&call).await?;
+    Ok(answer::bytes(StatusCode::OK, ATOM, receipt(&base(&call), &dataset, Some(&cited))))
+}
+
+async fn update(mut call: Call) -> Answer {
+    let bytes = call.bytes().await?;
+    let terms = terms(&bytes)?;
+    let user = call.asker.user()?.clone();
+    let (given, rights) = fields(&terms, &user.email)?;
+    let registry = call.app.registry(call.db()).await?;
+    let update = Fields::read_single(&registry, &given).map_err(ApiError::bad_request)?;
+    let (app, asker, pid, ids, now) = (
+        call.app.clone(),
+        call.asker.clone(),
+        call.param("pid").to_owned(),
+        call.ids(1).await?,
+        call.app.now(),
+    );
+    let write = move |txn: &mut Txn<'_>| {
+        let mut ids = ids;
+        let mut dataset = editable(txn, &asker, &pid)?;
+        let mut version = datasets::open_draft(txn, &now, &mut dataset, &mut ids)?;
+        let blocks = Value::Object(version.metadata_blocks.clone());
+        let mut fields = Fields::stored(&registry, &blocks);
+        edit::replace(&registry, &mut fields, update.clone());
+        if let Value::Object(blocks) = fields.to_json(&registry) {
+            version.metadata_blocks = blocks;
+        }
+        if let Some(body) = rights.as_object().filter(|it| !it.is_empty()) {
+            datasets::terms::read(txn, &mut version, body)?;
+        }
+        version::put(txn, &version)?;
+        datasets::put(txn, &dataset)?;
+        changes::dataset(txn, &app, dataset.id)?;
+        Ok::<_, ApiError>(dataset)
+    };
+    let dataset = call.db().write(write).await?;
+    Ok(answer::bytes(StatusCode::OK, ATOM, receipt(&base(&call), &dataset, None)))
+}
+
+async fn publish(call: Call) -> Answer {
+    let (asker, pid) = (call.asker.clone(), call.param("pid").to_owned());
+    let read = move |view: &mut View<'_>| {
+        let dataset = named_dataset(view, &pid)?;
+        if !permissions::may(view, &asker, dataset.place(), Permission::PublishDataset)? {
+            let owner = collections::named_by_record(view, dataset.owner)?;
+            return Err(no_permission(&asker, &owner.alias));
+        }
+        Ok(dataset)
+    };
+    let dataset = call.db().read(Weight::Point, read).await?;
+    let is_asked = call.header("in-progress").is_some_and(|it| it.eq_ignore_ascii_case("false"));
+    if !is_asked {
+        return Err(ApiError::bad_request("Pass 'In-Progress: false' header to publish a dataset."));
+    }
+    let dataset = datasets::publish::release(&call, dataset.id, Release::Major).await?;
+    Ok(answer::bytes(StatusCode::OK, ATOM, receipt(&base(&call), &dataset, None)))
+}
+
+async fn delete(call: Call) -> Answer {
+    let (dataset, _, _) = opened(&call).await?;
+    let (app, asker) = (call.app.clone(), call.asker.clone());
+    let write = move |txn: &mut Txn<'_>| {
+        let dataset = datasets::Wanted::Number(dataset.id).find(txn)?;
+        permissions::require(txn, &asker, dataset.place(), Permission::DeleteDatasetDraft)?;
+        match (&dataset.draft, &dataset.last) {
+            (Some(_), None) => datasets::remove::remove(txn, &app, &dataset),
+            (Some(_), Some(_)) => datasets::remove::drop_draft(txn, &app, dataset),
+            _ => Err(ApiError::bad_request("Published datasets can not be deleted.")),
+        }
+    };
+    call.db().write(write).await?;
+    Ok(answer::empty(StatusCode::NO_CONTENT))
+}
+
+async fn add_files(mut call: Call) -> Answer {
+    let packaging = call.header("packaging").unwrap_or_default();
+    if packaging != "http://purl.org/net/sword/package/SimpleZip" {
+        return Err(ApiError::bad_request(format!(
+            "Package format http://purl.org/net/sword/package/SimpleZip is required but format specified in 'Packaging' \
+             HTTP header was {packaging}"
+        )));
+    }
+    let (dataset, _, _) = opened(&call).await?;
+    let dataset = files::add_archive(&mut call, dataset).await?;
+    let response = answer::bytes(StatusCode::CREATED, ATOM, receipt(&base(&call), &dataset, None));
+    Ok(answer::with_header(response, LOCATION, &format!("{}/edit-media/study/{}", base(&call), dataset.pid)))
+}
+
+async fn delete_file(call: Call) -> Answer {
+    let id = call.param("id").split('/').next().unwrap_or_default();
+    let id: i64 = id.parse().map_err(|_| ApiError::bad_request(format!("File id {id} is not a number.")))?;
+    let (app, asker, now, ids) = (call.app.clone(), call.asker.clone(), call.app.now(), call.ids(1).await?);
+    let write = move |txn: &mut Txn<'_>| {
+        let mut ids = ids;
+        files::delete_one(txn, &app, &asker, &now, &files::Wanted::Number(id), &mut ids)
+    };
+    call.db().write(write).await?;
+    Ok(answer::empty(StatusCode::NO_CONTENT))
+}
+
+async fn statement(call: Call) -> Answer {
+    let (dataset, version, _) = opened(&call).await?;
+    let base = base(&call);
+    let shown = version.clone();
+    let files = call.db().read(Weight::Scan, move |view| files::all_of(view, &shown)).await?;
+    let blocks = Value::Object(version.metadata_blocks.clone());
+    let authors = crate::blocks::fields::Metadata(&blocks).children("author", "authorName").join("; ");
+    let mut xml = Xml::document();
+    xml.open("feed", &[("xmlns", "http://www.w3.org/2005/Atom")]);
+    xml.leaf("id", &format!("{base}/edit/study/{}", dataset.pid));
+    xml.empty("link", &[("href", &format!("{base}/edit/study/{}", dataset.pid)), ("rel", "self")]);
+    xml.leaf_with("title", &[("type", "text")], &title_of(&version));
+    xml.open("author", &[]).leaf("name", &authors).close();
+    xml.leaf("updated", &version.last_update_time);
+    for (file, state) in [
+        ("latestVersionState", version.state.name()),
+        ("locked", if dataset.locks.is_empty() { "false" } else { "true" }),
+        ("isMinorUpdate", "false"),
+    ] {
+        let attributes =
+            [("term", file), ("scheme", "http://purl.org/net/sword/terms/state"), ("label", "State")];
+        xml.leaf_with("category", &attributes, state);
+    }
+    for (row, file) in &files {
+        let url = format!("{base}/edit-media/file/{}/{}", file.id, row.label);
+        xml.open("entry", &[]);
+        xml.empty("content", &[("type", &file.content_type), ("src", &url)]);
+        xml.leaf("id", &url);
+        xml.leaf_with("title", &[("type", "text")], &format!("Resource {url}"));
+        xml.leaf_with("summary", &[("type", "text")], "Resource Part");
+        xml.leaf("updated", &clock::instant(file.created_ms));
+        xml.close();
+    }
+    Ok(answer::bytes(
+        StatusCode::OK,
+        HeaderValue::from_static("application/atom+xml;type=feed"),
+        xml.finish(),
+    ))
+}
