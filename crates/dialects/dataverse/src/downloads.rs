@@ -1,35 +1,123 @@
 //! Guestbooks at downloads: who must sign one, and what is entered.
 
 use pinakes_store::{Txn, View};
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use crate::asker::Asker;
-use crate::datasets::Dataset;
+use crate::datasets::{self, Dataset};
 use crate::error::ApiError;
 use crate::files::DataFile;
+use crate::guestbooks::{self, Entry, Guestbook};
+use crate::permissions::{self, Permission};
 
 /// The guestbook that a caller must sign before it may download files of a dataset.
-pub(crate) fn demanded(
-    _view: &mut View<'_>,
-    _dataset: &Dataset,
-    _asker: &Asker,
-) -> Result<Option<i64>, ApiError> {
-    Ok(None)
+pub(crate) fn demanded(view: &mut View<'_>, dataset: &Dataset, asker: &Asker) -> Result<Option<i64>, ApiError> {
+    let Some(id) = dataset.guestbook.filter(|_| dataset.was_released()) else { return Ok(None) };
+    if guestbooks::by_id(view, id)?.is_none_or(|it| !it.enabled) {
+        return Ok(None);
+    }
+    let is_editor = permissions::may(view, asker, dataset.place(), Permission::EditDataset)?;
+    Ok((!is_editor).then_some(id))
+}
+
+fn entry(dataset: &Dataset, now: &str, asker: &Asker, file: &DataFile, response: Map<String, Value>) -> Entry {
+    Entry {
+        guestbook: dataset.guestbook,
+        user: asker.user.as_ref().map(|it| it.id),
+        dataset: dataset.id,
+        file: file.id,
+        time: now.to_owned(),
+        response,
+    }
 }
 
 /// Enters a download of a file.
-pub(crate) fn note(_: &mut Txn<'_>, _: i64, _: &str, _: &Asker, _: &DataFile) -> Result<(), ApiError> {
-    Ok(())
+pub(crate) fn note(txn: &mut Txn<'_>, id: i64, now: &str, asker: &Asker, file: &DataFile) -> Result<(), ApiError> {
+    let Some(dataset) = datasets::by_id(txn, file.dataset)? else { return Ok(()) };
+    guestbooks::record(txn, id, &entry(&dataset, now, asker, file, Map::new()))
 }
 
-/// Enters what a caller says of itself. Errors: 400 when the guestbook asks for more.
+/// Enters what a caller says of itself; what it leaves out its account says.
+///
+/// Errors: 400 when the guestbook asks for more, or an answer is none of its options.
 pub(crate) fn sign(
-    _: &mut Txn<'_>,
-    _: i64,
-    _: &str,
-    _: &Asker,
-    _: &DataFile,
-    _: &Value,
+    txn: &mut Txn<'_>,
+    id: i64,
+    now: &str,
+    asker: &Asker,
+    file: &DataFile,
+    given: &Value,
 ) -> Result<(), ApiError> {
-    Ok(())
+    let Some(dataset) = datasets::by_id(txn, file.dataset)? else { return Ok(()) };
+    let Some(guestbook) = dataset.guestbook.map(|id| guestbooks::by_id(txn, id)).transpose()?.flatten() else {
+        return Ok(());
+    };
+    let response = checked(&guestbook, asker, given)?;
+    guestbooks::record(txn, id, &entry(&dataset, now, asker, file, response))
+}
+
+fn checked(guestbook: &Guestbook, asker: &Asker, given: &Value) -> Result<Map<String, Value>, ApiError> {
+    let user = asker.user.as_deref();
+    let said = |name: &str, own: Option<String>| {
+        let text = given[name].as_str().map(str::to_owned).filter(|it| !it.trim().is_empty());
+        text.or(own).unwrap_or_default()
+    };
+    let fields = [
+        ("name", "Name", said("name", user.map(|it| it.display_name())), guestbook.name_required),
+        ("email", "Email", said("email", user.map(|it| it.email.clone())), guestbook.email_required),
+        (
+            "institution",
+            "Institution",
+            said("institution", user.and_then(|it| it.affiliation.clone())),
+            guestbook.institution_required,
+        ),
+        ("position", "Position", said("position", user.and_then(|it| it.position.clone())), guestbook.position_required),
+    ];
+    let mut missing: Vec<&str> =
+        fields.iter().filter(|it| it.3 && it.2.is_empty()).map(|it| it.1).collect();
+    let empty = Vec::new();
+    let given_answers = given["answers"].as_array().unwrap_or(&empty);
+    for answer in given_answers {
+        let is_known = guestbook.custom_questions.iter().any(|it| it["id"] == answer["id"]);
+        if !is_known {
+            return Err(ApiError::bad_request(format!("Guestbook Custom Question ID {} not found.", answer["id"])));
+        }
+    }
+    let mut answers = Vec::new();
+    for question in &guestbook.custom_questions {
+        let text = question["question"].as_str().unwrap_or_default();
+        let answer = given_answers.iter().find(|it| it["id"] == question["id"]).map(|it| &it["value"]);
+        let values: Vec<&str> = match answer {
+            Some(Value::Array(list)) => list.iter().filter_map(Value::as_str).collect(),
+            Some(Value::String(text)) => vec![text.as_str()],
+            _ => Vec::new(),
+        };
+        let value = values.join("\n");
+        if value.trim().is_empty() {
+            if question["required"] == true && question["hidden"] != true {
+                missing.push(text);
+            }
+            continue;
+        }
+        let options = question["optionValues"].as_array();
+        let is_option = options.is_none_or(|list| {
+            list.iter().any(|it| it == &value || it["value"] == value.as_str() || it["optionValue"] == value.as_str())
+        });
+        if !is_option {
+            return Err(ApiError::bad_request(format!(
+                "Guestbook Custom Question Answer not a valid option ({value})."
+            )));
+        }
+        answers.push(json!({"id": question["id"], "question": text, "value": value}));
+    }
+    if !missing.is_empty() {
+        return Err(ApiError::bad_request(format!(
+            "Guestbook Response entry is required but not present ({}).",
+            missing.join(",")
+        )));
+    }
+    let mut response: Map<String, Value> =
+        fields.into_iter().map(|(name, _, value, _)| (name.to_owned(), value.into())).collect();
+    response.insert("answers".to_owned(), answers.into());
+    Ok(response)
 }

@@ -54,6 +54,7 @@ mod routes;
 mod search;
 mod settings;
 mod signing;
+mod signposting;
 mod site;
 mod site_settings;
 mod stored;

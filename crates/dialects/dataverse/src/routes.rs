@@ -20,6 +20,9 @@ use crate::{
     notifications, roles, site, site_settings, templates, users,
 };
 
+/// What the dialect answers for.
+const BASE_PATHS: &[&str] =
+    &["/api", "/oai", "/dvn", "/confirmemail.xhtml", "/dataset.xhtml", "/users/:me"];
 /// Where the API lives.
 const BASES: [&str; 2] = ["/api", "/api/v1"];
 
@@ -132,6 +135,7 @@ fn all() -> Routes {
         .with(crate::access::routes)
         .with(crate::search::routes)
         .with(crate::exports::serve::routes)
+        .with(crate::signposting::routes)
         .with(crate::sword::routes)
         .with(crate::oai::routes)
         .with(info::routes)
@@ -172,7 +176,7 @@ pub fn mount(context: Context, settings: Settings) -> Mount {
         openapi: Value::Null,
         cors: Cors::Anyone,
         refuse: |refusal| render(&refusal),
-        ..Mount::new("dataverse", &["/api", "/oai", "/dvn", "/confirmemail.xhtml", "/users/:me"], router)
+        ..Mount::new("dataverse", BASE_PATHS, router)
     }
 }
 

@@ -1,0 +1,145 @@
+//! The page of a dataset as programs find it: links in its head (Signposting), and the same links as a link set (RFC 9264).
+
+use http::header::LINK;
+use http::{HeaderValue, Method, StatusCode};
+use pinakes_http::answer;
+use pinakes_store::{View, Weight};
+use serde_json::{Value, json};
+
+use crate::app::Call;
+use crate::datasets::show::native_json;
+use crate::datasets::{self, Dataset, Version, version};
+use crate::envelope;
+use crate::error::{Answer, ApiError};
+use crate::exports::xml::Xml;
+use crate::exports::{EXPORTERS, text};
+use crate::routes::Routes;
+
+pub(crate) fn routes(routes: Routes) -> Routes {
+    routes
+        .elsewhere(Method::GET, "/dataset.xhtml", page)
+        .get("/datasets/{id}/versions/{version}/linkset", link_set)
+}
+
+/// What links say of a version.
+struct Links {
+    page: String,
+    pid_url: String,
+    license: Option<String>,
+    /// (URL, media type).
+    described_by: Vec<(String, &'static str)>,
+    /// (URL, media type).
+    items: Vec<(String, String)>,
+    authors: Vec<String>,
+    set: String,
+    title: String,
+    citation: String,
+}
+
+/// Most files that are named in the head of a page.
+const ITEMS: usize = 10;
+
+fn links(
+    view: &mut View<'_>,
+    app: &crate::app::Dataverse,
+    site_url: &str,
+    dataset: &Dataset,
+    version: &Version,
+) -> Result<Links, ApiError> {
+    let json = native_json(view, app, dataset, version)?;
+    let shown = &json["datasetVersion"];
+    let pid = &dataset.pid;
+    let mut described_by = vec![(dataset.persistent_url(), "application/vnd.citationstyles.csl+json")];
+    for it in EXPORTERS.iter().filter(|it| it.name != "html") {
+        let url = format!("{site_url}/api/datasets/export?exporter={}&persistentId={pid}", it.name);
+        described_by.push((url, it.media_type));
+    }
+    let files = shown["files"].as_array().cloned().unwrap_or_default();
+    let open = files.iter().filter(|it| it["restricted"] != Value::Bool(true));
+    let items = open.map(|it| {
+        let file = &it["dataFile"];
+        (format!("{site_url}/api/access/datafile/{}", file["id"]), text(file, "contentType").to_owned())
+    });
+    let blocks = Value::Object(version.metadata_blocks.clone());
+    let authors = crate::blocks::fields::Metadata(&blocks);
+    let authors = authors
+        .compounds("author")
+        .into_iter()
+        .filter(|it| it.get("authorIdentifierScheme") == Some("ORCID"));
+    let orcid = |it: &str| format!("https://orcid.org/{}", it.rsplit('/').next().unwrap_or(it));
+    let number = version.friendly_number();
+    let number = if number == "DRAFT" { ":draft".to_owned() } else { number };
+    Ok(Links {
+        page: format!("{site_url}/dataset.xhtml?persistentId={pid}"),
+        pid_url: dataset.persistent_url(),
+        license: shown["license"]["uri"].as_str().map(str::to_owned),
+        described_by,
+        items: items.collect(),
+        authors: authors.filter_map(|it| it.get("authorIdentifier").map(orcid)).collect(),
+        set: format!("{site_url}/api/datasets/:persistentId/versions/{number}/linkset?persistentId={pid}"),
+        title: crate::datasets::create::title_of(version),
+        citation: text(shown, "citation").to_owned(),
+    })
+}
+
+async fn page(call: Call) -> Answer {
+    let pid = call.query.get("persistentId").unwrap_or_default().to_owned();
+    let wanted = call.query.filled("version").unwrap_or(":latest").to_owned();
+    let (app, asker, site_url) = (call.app.clone(), call.asker.clone(), call.site_url());
+    let read = move |view: &mut View<'_>| {
+        let dataset = datasets::by_pid(view, &pid)?
+            .ok_or_else(|| ApiError::not_found(format!("Dataset with Persistent ID {pid} not found.")))?;
+        let version = version::find(view, &asker, &dataset, &wanted, version::Withdrawn::Shown)?;
+        links(view, &app, &site_url, &dataset, &version)
+    };
+    let links = call.db().read(Weight::Point, read).await?;
+    let mut head = vec![format!("<{}>;rel=\"cite-as\"", links.pid_url)];
+    head.extend(links.authors.iter().map(|it| format!("<{it}>;rel=\"author\"")));
+    head.extend(
+        links.described_by.iter().map(|(url, kind)| format!("<{url}>;rel=\"describedby\";type=\"{kind}\"")),
+    );
+    if links.items.len() <= ITEMS {
+        head.extend(links.items.iter().map(|(url, kind)| format!("<{url}>;rel=\"item\";type=\"{kind}\"")));
+    }
+    head.push("<https://schema.org/AboutPage>;rel=\"type\"".to_owned());
+    head.push("<https://schema.org/Dataset>;rel=\"type\"".to_owned());
+    head.extend(links.license.iter().map(|it| format!("<{it}>;rel=\"license\"")));
+    head.push(format!("<{}> ; rel=\"linkset\";type=\"application/linkset+json\"", links.set));
+    let mut xml = Xml::fragment();
+    xml.raw("<!DOCTYPE html>")
+        .open("html", &[("lang", "en")])
+        .open("head", &[])
+        .leaf("title", &links.title)
+        .close();
+    xml.open("body", &[]).leaf("h1", &links.title).leaf("p", &links.citation);
+    let html = HeaderValue::from_static("text/html;charset=UTF-8");
+    let response = answer::bytes(StatusCode::OK, html, xml.finish());
+    Ok(answer::with_header(response, LINK, &head.join(", ")))
+}
+
+async fn link_set(call: Call) -> Answer {
+    let (app, asker, site_url) = (call.app.clone(), call.asker.clone(), call.site_url());
+    let (wanted, version_text) = (datasets::Wanted::of(&call)?, call.param("version").to_owned());
+    let read = move |view: &mut View<'_>| {
+        let dataset = wanted.find(view)?;
+        let version = version::find(view, &asker, &dataset, &version_text, version::Withdrawn::Hidden)?;
+        links(view, &app, &site_url, &dataset, &version)
+    };
+    let links = call.db().read(Weight::Point, read).await?;
+    let mut set = json!({
+        "anchor": links.page,
+        "cite-as": [{"href": links.pid_url}],
+        "type": [{"href": "https://schema.org/AboutPage"}, {"href": "https://schema.org/Dataset"}],
+        "author": links.authors.iter().map(|it| json!({"href": it})).collect::<Vec<_>>(),
+        "item": links.items.iter().map(|it| json!({"href": it.0, "type": it.1})).collect::<Vec<_>>(),
+        "describedby": links.described_by.iter().map(|it| json!({"href": it.0, "type": it.1})).collect::<Vec<_>>(),
+    });
+    if let Some(license) = &links.license {
+        set["license"] = json!({"href": license});
+    }
+    let mut all = vec![set];
+    for (url, kind) in &links.items {
+        all.push(json!({"anchor": url, "collection": [{"href": links.page, "type": "text/html"}], "type": [{"href": kind}]}));
+    }
+    Ok(envelope::raw_json(StatusCode::OK, &json!({"linkset": all})))
+}

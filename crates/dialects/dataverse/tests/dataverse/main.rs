@@ -1,0 +1,4 @@
+//! The life of a deposit over HTTP, in one process.
+
+mod files;
+mod server;

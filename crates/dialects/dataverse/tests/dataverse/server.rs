@@ -1,0 +1,179 @@
+//! A server for tests.
+
+use axum::body::Body;
+use axum::extract::Request;
+use http::{HeaderMap, StatusCode};
+use http_body_util::BodyExt as _;
+use pinakes_accounts::{Accounts, Clock, Entropy, Secret};
+use pinakes_blobs::Blobs;
+use pinakes_dataverse::{AdminAccess, Settings};
+use pinakes_http::{Context, Mount, TenantChoice};
+use pinakes_store::{Catalogue, Kind, Limits, Location};
+use serde_json::{Value, json};
+use tower::ServiceExt as _;
+
+/// Any error of a test.
+pub(crate) type Failure = Box<dyn std::error::Error>;
+
+/// 2026-02-01T10:00:00.000Z.
+const BEGIN_MS: i64 = 1_769_940_000_000;
+/// What an admin states where there is no address to tell it by.
+const UNBLOCK: &str = "unblocked";
+
+pub(crate) struct Server {
+    _folder: tempfile::TempDir,
+    mount: Mount,
+}
+
+/// An answer.
+pub(crate) struct Got {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Got {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|_| json!(String::from_utf8_lossy(&self.body)))
+    }
+
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+}
+
+impl Server {
+    pub(crate) fn start() -> Result<Self, Failure> {
+        let folder = tempfile::tempdir()?;
+        let kinds: &'static [&'static Kind] =
+            [pinakes_accounts::KINDS, pinakes_dataverse::kinds()].concat().leak();
+        let limits = Limits::default();
+        let catalogue = Catalogue::open(Location::Folder(folder.path().to_owned()), kinds, limits.clone())?;
+        catalogue.create_tenant("pinakes", "a repository")?;
+        let of_accounts = pinakes_accounts::Settings {
+            secret: Secret::from_text("a secret for tests alone")?,
+            everyone: Vec::new(),
+            clock: Clock::fixed(BEGIN_MS),
+            entropy: Entropy::seeded(1),
+        };
+        let accounts = Accounts::new(of_accounts, &limits);
+        let tenants = TenantChoice { default: "pinakes".to_owned(), ..TenantChoice::default() };
+        let context = Context::new(catalogue, accounts, limits, tenants).with_blobs(Blobs::in_memory());
+        let settings = Settings {
+            builtin_users_key: "burrito".to_owned(),
+            open_deposit: true,
+            admin_access: AdminAccess::Key,
+            admin_unblock_key: UNBLOCK.to_owned(),
+            ..Settings::default()
+        };
+        Ok(Self { _folder: folder, mount: pinakes_dataverse::mount(context, settings) })
+    }
+
+    /// Sends a request; `key` is an API token, empty for a guest.
+    pub(crate) async fn send(
+        &self,
+        key: &str,
+        method: &str,
+        path: &str,
+        content_type: &str,
+        body: impl Into<Body>,
+    ) -> Result<Got, Failure> {
+        let mut request = Request::builder().method(method).uri(path).header("host", "data.example.org");
+        if !content_type.is_empty() {
+            request = request.header("content-type", content_type);
+        }
+        if !key.is_empty() {
+            request = request.header("x-dataverse-key", key);
+        }
+        let request = request.header("x-dataverse-unblock-key", UNBLOCK).body(body.into())?;
+        let response = self.mount.router.clone().oneshot(request).await?;
+        let (parts, body) = response.into_parts();
+        let body = body.collect().await?.to_bytes().to_vec();
+        Ok(Got { status: parts.status, headers: parts.headers, body })
+    }
+
+    pub(crate) async fn json(
+        &self,
+        key: &str,
+        method: &str,
+        path: &str,
+        body: &Value,
+    ) -> Result<Got, Failure> {
+        self.send(key, method, path, "application/json", body.to_string()).await
+    }
+
+    pub(crate) async fn get(&self, key: &str, path: &str) -> Result<Got, Failure> {
+        self.send(key, "GET", path, "", Body::empty()).await
+    }
+
+    /// A new account: its API token.
+    pub(crate) async fn user(&self, name: &str) -> Result<String, Failure> {
+        let body = json!({
+            "firstName": name, "lastName": "Doe", "userName": name, "email": format!("{name}@example.org"),
+        });
+        let path = format!("/api/builtin-users?password={name}-secret1&key=burrito");
+        let got = self.json("", "POST", &path, &body).await?;
+        assert_eq!(got.status, StatusCode::OK, "{}", got.text());
+        Ok(got.json()["data"]["apiToken"].as_str().unwrap_or_default().to_owned())
+    }
+
+    /// A new collection and a dataset in it: (alias, number and identifier of the dataset).
+    pub(crate) async fn dataset(&self, key: &str, alias: &str) -> Result<(i64, String), Failure> {
+        let body =
+            json!({"name": alias, "alias": alias, "dataverseContacts": [{"contactEmail": "a@example.org"}]});
+        let got = self.json(key, "POST", "/api/dataverses/root", &body).await?;
+        assert_eq!(got.status, StatusCode::CREATED, "{}", got.text());
+        let field = |name: &str, value: Value| {
+            let class =
+                if value.is_array() && name == "subject" { "controlledVocabulary" } else { "primitive" };
+            json!({"typeName": name, "multiple": value.is_array(), "typeClass": class, "value": value})
+        };
+        let compound = |name: &str, child: &str, value: &str| json!({"typeName": name, "multiple": true, "typeClass": "compound", "value": [{child: field(child, json!(value))}]});
+        let fields = json!([
+            field("title", json!("Tide gauge readings")),
+            compound("author", "authorName", "Finch, Fiona"),
+            compound("datasetContact", "datasetContactEmail", "a@example.org"),
+            compound("dsDescription", "dsDescriptionValue", "Hourly."),
+            field("subject", json!(["Other"])),
+        ]);
+        let body = json!({"datasetVersion": {
+            "license": {"name": "CC0 1.0", "uri": "http://creativecommons.org/publicdomain/zero/1.0"},
+            "metadataBlocks": {"citation": {"displayName": "Citation Metadata", "fields": fields}},
+        }});
+        let got = self.json(key, "POST", &format!("/api/dataverses/{alias}/datasets"), &body).await?;
+        assert_eq!(got.status, StatusCode::CREATED, "{}", got.text());
+        let data = &got.json()["data"];
+        let pid = data["persistentId"].as_str().unwrap_or_default().to_owned();
+        Ok((data["id"].as_i64().unwrap_or_default(), pid))
+    }
+
+    /// Uploads a file.
+    pub(crate) async fn upload(
+        &self,
+        key: &str,
+        path: &str,
+        name: &str,
+        bytes: &[u8],
+        described: &Value,
+    ) -> Result<Got, Failure> {
+        let mut form = Vec::new();
+        let head = format!(
+            "--xyz\r\nContent-Disposition: form-data; name=\"file\"; filename=\"{name}\"\r\nContent-Type: application/octet-stream\r\n\r\n"
+        );
+        form.extend(head.as_bytes());
+        form.extend(bytes);
+        form.extend(
+            format!("\r\n--xyz\r\nContent-Disposition: form-data; name=\"jsonData\"\r\n\r\n{described}\r\n--xyz--\r\n").as_bytes(),
+        );
+        self.send(key, "POST", path, "multipart/form-data; boundary=xyz", form).await
+    }
+
+    pub(crate) async fn publish(&self, key: &str, alias: &str, dataset: i64) -> Result<(), Failure> {
+        self.send(key, "POST", &format!("/api/dataverses/{alias}/actions/:publish"), "", Body::empty())
+            .await?;
+        let path = format!("/api/datasets/{dataset}/actions/:publish?type=major");
+        let got = self.send(key, "POST", &path, "", Body::empty()).await?;
+        assert_eq!(got.status, StatusCode::OK, "{}", got.text());
+        Ok(())
+    }
+}
