@@ -11,7 +11,11 @@ use crate::guestbooks::{self, Entry, Guestbook};
 use crate::permissions::{self, Permission};
 
 /// The guestbook that a caller must sign before it may download files of a dataset.
-pub(crate) fn demanded(view: &mut View<'_>, dataset: &Dataset, asker: &Asker) -> Result<Option<i64>, ApiError> {
+pub(crate) fn demanded(
+    view: &mut View<'_>,
+    dataset: &Dataset,
+    asker: &Asker,
+) -> Result<Option<i64>, ApiError> {
     let Some(id) = dataset.guestbook.filter(|_| dataset.was_released()) else { return Ok(None) };
     if guestbooks::by_id(view, id)?.is_none_or(|it| !it.enabled) {
         return Ok(None);
@@ -20,7 +24,13 @@ pub(crate) fn demanded(view: &mut View<'_>, dataset: &Dataset, asker: &Asker) ->
     Ok((!is_editor).then_some(id))
 }
 
-fn entry(dataset: &Dataset, now: &str, asker: &Asker, file: &DataFile, response: Map<String, Value>) -> Entry {
+fn entry(
+    dataset: &Dataset,
+    now: &str,
+    asker: &Asker,
+    file: &DataFile,
+    response: Map<String, Value>,
+) -> Entry {
     Entry {
         guestbook: dataset.guestbook,
         user: asker.user.as_ref().map(|it| it.id),
@@ -32,7 +42,13 @@ fn entry(dataset: &Dataset, now: &str, asker: &Asker, file: &DataFile, response:
 }
 
 /// Enters a download of a file.
-pub(crate) fn note(txn: &mut Txn<'_>, id: i64, now: &str, asker: &Asker, file: &DataFile) -> Result<(), ApiError> {
+pub(crate) fn note(
+    txn: &mut Txn<'_>,
+    id: i64,
+    now: &str,
+    asker: &Asker,
+    file: &DataFile,
+) -> Result<(), ApiError> {
     let Some(dataset) = datasets::by_id(txn, file.dataset)? else { return Ok(()) };
     guestbooks::record(txn, id, &entry(&dataset, now, asker, file, Map::new()))
 }
@@ -49,7 +65,8 @@ pub(crate) fn sign(
     given: &Value,
 ) -> Result<(), ApiError> {
     let Some(dataset) = datasets::by_id(txn, file.dataset)? else { return Ok(()) };
-    let Some(guestbook) = dataset.guestbook.map(|id| guestbooks::by_id(txn, id)).transpose()?.flatten() else {
+    let Some(guestbook) = dataset.guestbook.map(|id| guestbooks::by_id(txn, id)).transpose()?.flatten()
+    else {
         return Ok(());
     };
     let response = checked(&guestbook, asker, given)?;
@@ -71,16 +88,23 @@ fn checked(guestbook: &Guestbook, asker: &Asker, given: &Value) -> Result<Map<St
             said("institution", user.and_then(|it| it.affiliation.clone())),
             guestbook.institution_required,
         ),
-        ("position", "Position", said("position", user.and_then(|it| it.position.clone())), guestbook.position_required),
+        (
+            "position",
+            "Position",
+            said("position", user.and_then(|it| it.position.clone())),
+            guestbook.position_required,
+        ),
     ];
-    let mut missing: Vec<&str> =
-        fields.iter().filter(|it| it.3 && it.2.is_empty()).map(|it| it.1).collect();
+    let mut missing: Vec<&str> = fields.iter().filter(|it| it.3 && it.2.is_empty()).map(|it| it.1).collect();
     let empty = Vec::new();
     let given_answers = given["answers"].as_array().unwrap_or(&empty);
     for answer in given_answers {
         let is_known = guestbook.custom_questions.iter().any(|it| it["id"] == answer["id"]);
         if !is_known {
-            return Err(ApiError::bad_request(format!("Guestbook Custom Question ID {} not found.", answer["id"])));
+            return Err(ApiError::bad_request(format!(
+                "Guestbook Custom Question ID {} not found.",
+                answer["id"]
+            )));
         }
     }
     let mut answers = Vec::new();
@@ -101,7 +125,9 @@ fn checked(guestbook: &Guestbook, asker: &Asker, given: &Value) -> Result<Map<St
         }
         let options = question["optionValues"].as_array();
         let is_option = options.is_none_or(|list| {
-            list.iter().any(|it| it == &value || it["value"] == value.as_str() || it["optionValue"] == value.as_str())
+            list.iter().any(|it| {
+                it == &value || it["value"] == value.as_str() || it["optionValue"] == value.as_str()
+            })
         });
         if !is_option {
             return Err(ApiError::bad_request(format!(

@@ -5,8 +5,9 @@ use std::sync::LazyLock;
 use pinakes_store::Kind;
 
 use crate::{
-    admin, assignments, collections, dataset_types, datasets, files, groups, guestbooks, ids, licenses, links,
-    notifications, oai, permissions, registry, roles, search, site, site_settings, templates, tokens, users,
+    admin, assignments, collections, dataset_types, datasets, files, groups, guestbooks, ids, licenses,
+    links, notifications, oai, permissions, registry, roles, search, site, site_settings, templates, tokens,
+    users,
 };
 
 /// The kinds, gathered.

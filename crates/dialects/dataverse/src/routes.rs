@@ -21,8 +21,7 @@ use crate::{
 };
 
 /// What the dialect answers for.
-const BASE_PATHS: &[&str] =
-    &["/api", "/oai", "/dvn", "/confirmemail.xhtml", "/dataset.xhtml", "/users/:me"];
+const BASE_PATHS: &[&str] = &["/api", "/oai", "/dvn", "/confirmemail.xhtml", "/dataset.xhtml", "/users/:me"];
 /// Where the API lives.
 const BASES: [&str; 2] = ["/api", "/api/v1"];
 
