@@ -26,6 +26,7 @@ static KINDS: LazyLock<Vec<&'static Kind>> = LazyLock::new(|| {
         &dataset_types::DATASET_TYPE,
         &admin::misc::BANNER,
         &guestbooks::GUESTBOOK,
+        &crate::featured::FEATURED,
         &guestbooks::ENTRY,
         &templates::TEMPLATE,
         &site::SAVED_SEARCH,

@@ -40,6 +40,9 @@ pub struct Notification {
     pub more: Map<String, Value>,
 }
 
+/// The version of the guides to which notices point.
+const GUIDES_VERSION: &str = "6.11";
+
 /// What a notice says.
 #[derive(Debug, Clone)]
 pub struct Notice {
@@ -96,13 +99,18 @@ pub(crate) fn routes(routes: Routes) -> Routes {
 }
 
 impl Notification {
-    fn json(&self, in_app: bool) -> Value {
+    fn json(&self, in_app: bool, brand: &str) -> Value {
         let mut map = Map::new();
         map.insert("id".into(), self.number.into());
         map.insert("type".into(), self.notice.as_str().into());
         map.insert("displayAsRead".into(), self.is_read.into());
         map.insert("sentTimestamp".into(), self.sent.as_str().into());
-        if !in_app {
+        if in_app {
+            map.insert("installationBrandName".into(), brand.into());
+            map.insert("userGuidesBaseUrl".into(), "https://guides.dataverse.org".into());
+            map.insert("userGuidesVersion".into(), GUIDES_VERSION.into());
+            map.insert("userGuidesSectionPath".into(), "user/index.html".into());
+        } else {
             map.insert("subjectText".into(), subject(&self.notice).into());
             map.insert("messageText".into(), format!("Hello,\n\n{}", subject(&self.notice)).into());
         }
@@ -135,7 +143,7 @@ async fn list(call: Call) -> Answer {
     let in_app = call.query.is_true("inAppNotificationFormat");
     let limit = call.query.number("limit")?.unwrap_or(1000).clamp(0, 1000);
     let offset = call.query.number("offset")?.unwrap_or(0).max(0);
-    let find = move |view: &mut View<'_>| -> Result<(u64, Vec<Notification>), ApiError> {
+    let find = move |view: &mut View<'_>| -> Result<(u64, Vec<Notification>, String), ApiError> {
         let mut filter = Expr::Is("user".into(), user.into());
         if only_unread {
             filter = filter.and(Expr::Is("isRead".into(), false.into()));
@@ -144,10 +152,11 @@ async fn list(call: Call) -> Answer {
         let query = Query::filter(filter)
             .sorted("number", Direction::Descending)
             .window(offset.unsigned_abs(), limit.unsigned_abs());
-        Ok((n_all, stored::find(view, &NOTIFICATION, &query)?))
+        let brand = crate::datasets::show::publisher(view)?;
+        Ok((n_all, stored::find(view, &NOTIFICATION, &query)?, brand))
     };
-    let (n_all, found) = call.db().read(Weight::Scan, find).await?;
-    envelope::page(n_all, found.iter().map(|it| it.json(in_app)).collect())
+    let (n_all, found, brand) = call.db().read(Weight::Scan, find).await?;
+    envelope::page(n_all, found.iter().map(|it| it.json(in_app, &brand)).collect())
 }
 
 async fn count_unread(call: Call) -> Answer {

@@ -152,6 +152,7 @@ fn all() -> Routes {
         .with(datasets::routes)
         .with(links::routes)
         .with(guestbooks::routes)
+        .with(crate::featured::routes)
         .with(templates::routes)
         .with(metrics::routes)
         .with(crate::mydata::routes)

@@ -257,8 +257,8 @@ async fn edit_metadata(mut call: Call) -> Answer {
         }
         Ok(())
     };
-    changed(&call, change).await?;
-    envelope::message("Template data updated")
+    let json = changed(&call, change).await?;
+    envelope::created(&format!("/dataverses/{}/template", json["id"]), json)
 }
 
 async fn set_license(mut call: Call) -> Answer {

@@ -297,7 +297,7 @@ async fn delete_note(call: Call) -> Answer {
     envelope::message("Note deleted")
 }
 
-/// `PUT citationdate`: body is the name of a date field; superusers.
+/// `PUT citationdate`: body is the name of a date field.
 async fn set_citation_date(mut call: Call) -> Answer {
     let name = call.text().await?;
     let registry = call.app.registry(call.db()).await?;
@@ -315,10 +315,10 @@ async fn clear_citation_date(call: Call) -> Answer {
 }
 
 async fn change_citation_date(call: &Call, name: Option<String>) -> Result<(), ApiError> {
-    call.asker.superuser("Forbidden. You must be a superuser.")?;
-    let (app, wanted) = (call.app.clone(), Wanted::of(call)?);
+    let (app, asker, wanted) = (call.app.clone(), call.asker.clone(), Wanted::of(call)?);
     let write = move |txn: &mut Txn<'_>| -> Result<(), ApiError> {
         let mut dataset = wanted.find(txn)?;
+        permissions::require(txn, &asker, dataset.place(), Permission::EditDataset)?;
         dataset.citation_date_field.clone_from(&name);
         datasets::put(txn, &dataset)?;
         changes::dataset(txn, &app, dataset.id)

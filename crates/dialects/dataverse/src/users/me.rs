@@ -88,7 +88,9 @@ async fn show_traces(call: Call) -> Answer {
 }
 
 async fn remove_roles(call: Call) -> Answer {
-    call.asker.superuser("Superusers only.")?;
+    if !call.asker.user()?.superuser {
+        return Err(permissions::refusal(&call.asker));
+    }
     let name = call.param("name").to_owned();
     let write = move |txn: &mut Txn<'_>| -> Result<String, ApiError> {
         let user = users::identified(txn, &name)?;
