@@ -21,7 +21,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .post("/access/datafile/{id}/auxiliary/{tag}/{version}", add_auxiliary)
         .get("/access/datafile/{id}/auxiliary/{tag}/{version}", get_auxiliary)
         .delete("/access/datafile/{id}/auxiliary/{tag}/{version}", delete_auxiliary)
-        .get("/access/datafile/{id}/auxiliary/{origin}", list_auxiliary)
+        .get("/access/datafile/{id}/auxiliary/{tag}", list_auxiliary)
         .get("/access/datafile/{id}/auxiliary", list_auxiliary)
         .get("/files/{id}/prov-json", show_provenance)
         .post("/files/{id}/prov-json", set_provenance)
@@ -154,7 +154,7 @@ async fn get_auxiliary(call: Call) -> Answer {
 
 async fn list_auxiliary(call: Call) -> Answer {
     let found = found(&call, None).await?;
-    let origin = call.param("origin").to_owned();
+    let origin = call.param("tag").to_owned();
     let file = found.file.id;
     let (asker, is_published) = (call.asker.clone(), found.published_row().is_some());
     let place = found.dataset.place();
