@@ -50,9 +50,7 @@ fn engine(escape: Escape) -> Handlebars<'static> {
     engine.register_helper("base64enc", Box::new(Text(base64)));
     engine.register_helper("job_v3", Box::new(JobV3));
     engine.register_helper("default", Box::new(OrElse));
-    for (name, test) in OTHER_TESTS {
-        engine.register_helper(name, Box::new(Test(test)));
-    }
+    engine.register_helper("includes", Box::new(Test(includes)));
     engine
 }
 
@@ -164,9 +162,10 @@ const HELPERS: [&str; 25] = [
     "includes",
 ];
 
-/// Tests that SciCat's templates may use beside those of the language itself.
-const OTHER_TESTS: [(&str, fn(&Value, &Value) -> bool); 1] =
-    [("includes", |list, item| list.as_array().is_some_and(|it| it.contains(item)))];
+/// Whether a list contains a value.
+fn includes(list: &Value, item: &Value) -> bool {
+    list.as_array().is_some_and(|it| it.contains(item))
+}
 
 /// A helper that compares its two arguments.
 struct Test(fn(&Value, &Value) -> bool);
