@@ -121,7 +121,7 @@ async fn the_names_of_tenants_are_for_this_machine() -> Outcome {
         b"GET /metrics HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: 9.9.9.9\r\nConnection: close\r\n\r\n";
     let remote = String::from_utf8(server.exchange(passed_on).await?)?;
     assert!(
-        remote.contains("pinakes_writer_writes{tenant=\"*\"}") && !remote.contains("default"),
+        remote.contains("pinakes_writer_writes{tenant=\"*\"}") && !remote.contains("\"default\""),
         "{remote}"
     );
     Ok(())
