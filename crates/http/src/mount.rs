@@ -3,14 +3,16 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Instant;
 
 use axum::Router;
 use axum::extract::{MatchedPath, Request};
 use axum::response::Response;
 use http::HeaderMap;
+use pinakes_store::Budget;
 use serde::Deserialize;
 use serde_json::Value;
-use tower::{Layer, Service};
+use tower::{Layer, Service, ServiceExt as _};
 
 use crate::cors::Cors;
 use crate::entrance::Entrance;
@@ -46,6 +48,17 @@ pub struct Mount {
 }
 
 impl Mount {
+    /// Answers a request that does not come over a connection, as the shell does: within a scope of its own that knows
+    /// the dialect's entrance. Paths are those behind [`PathRules`]; nothing is rendered for panics and timeouts.
+    pub async fn answer(&self, request: Request, budget: &Budget) -> Response {
+        let scope = RequestScope::new(Instant::now(), Arc::default(), budget);
+        scope.set_entrance(self.entrance);
+        match scope.run(self.router.clone().oneshot(request)).await {
+            Ok(answer) => answer,
+            Err(never) => match never {},
+        }
+    }
+
     /// A dialect with plain paths, no cross-origin headers and the shell's own error shape, to be completed by
     /// struct update syntax.
     pub fn new(dialect: &'static str, base_paths: &[&str], router: Router) -> Self {

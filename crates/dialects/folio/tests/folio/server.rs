@@ -12,7 +12,6 @@ use pinakes_folio::Settings;
 use pinakes_http::{Context, Mount, TenantChoice};
 use pinakes_store::{Catalogue, Kind, Limits, Tenant};
 use serde_json::Value;
-use tower::ServiceExt as _;
 
 use crate::engine::Engine;
 
@@ -149,7 +148,7 @@ impl Server {
         }
         let mut request = Request::builder().method(Method::try_from(method)?).uri(uri).body(body)?;
         request.headers_mut().extend(headers);
-        let answer = self.mount.router.clone().oneshot(request).await?;
+        let answer = self.mount.answer(request, self.catalogue.budget()).await;
         let (parts, body) = answer.into_parts();
         Ok((parts.status, parts.headers, body.collect().await?.to_bytes().to_vec()))
     }
