@@ -475,7 +475,7 @@ pub(crate) fn add_all(
     has_pids: bool,
 ) -> Result<Added, ApiError> {
     let now = crate::clock::instant(now_ms);
-    let draft = datasets::draft_for_edit(txn, &now, dataset, ids)?;
+    let draft = super::open_draft(txn, app, &now, dataset, ids)?;
     let version = datasets::version::of_dataset(txn, dataset, draft.version)?;
     let around = Around::with(txn, dataset, version)?;
     let mut added = Added { files: Vec::new(), duplicates: Vec::new(), pending: Vec::new() };
@@ -609,7 +609,7 @@ async fn write_replacement(
             incoming.replaces = None;
         }
         let now = crate::clock::instant(now_ms);
-        let draft = datasets::draft_for_edit(txn, &now, &mut dataset, &mut ids)?;
+        let draft = super::open_draft(txn, &app, &now, &mut dataset, &mut ids)?;
         super::remove_from_draft(txn, &app, &found, draft.ordinal)?;
         let list = vec![incoming];
         add_all(txn, &app, &asker, now_ms, &mut dataset, &mut ids, list, bounds.pids)

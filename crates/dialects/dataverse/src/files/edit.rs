@@ -48,7 +48,7 @@ impl Editing {
                 "You cannot edit metadata on a dataFile that has been deleted or replaced in a newer version.",
             )
         })?;
-        let draft = datasets::draft_for_edit(txn, &call.now, &mut found.dataset, ids)?;
+        let draft = super::open_draft(txn, &call.app, &call.now, &mut found.dataset, ids)?;
         Ok(Self { found, row, ordinal: draft.ordinal })
     }
 
@@ -434,7 +434,7 @@ pub(crate) fn delete_one(
             "This file has already been deleted (or replaced) in the current version. It may not be edited.",
         ));
     }
-    let draft = datasets::draft_for_edit(txn, now, &mut found.dataset, ids)?;
+    let draft = super::open_draft(txn, app, now, &mut found.dataset, ids)?;
     remove_from_draft(txn, app, &found, draft.ordinal)
 }
 

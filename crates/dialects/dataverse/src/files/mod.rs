@@ -27,9 +27,11 @@ mod unzip;
 use pinakes_store::{Expr, Query, Txn, View};
 use serde_json::Value;
 
+use crate::app::Dataverse;
 use crate::asker::Asker;
-use crate::datasets::{self, Dataset, Version, version};
+use crate::datasets::{self, Dataset, Draft, Version, version};
 use crate::error::ApiError;
+use crate::ids::Ids;
 use crate::permissions::{self, Permission, Place};
 use crate::routes::Routes;
 use crate::stored;
@@ -183,6 +185,22 @@ pub(crate) fn is_held_back(file: &DataFile, today: &str) -> bool {
         || file.retention.as_ref().is_some_and(|it| it.date.as_str() < today)
 }
 
+/// The draft of a dataset, whose files are to be changed; one that is opened for it is found by searches from then on.
+pub(crate) fn open_draft(
+    txn: &mut Txn<'_>,
+    app: &Dataverse,
+    now: &str,
+    dataset: &mut Dataset,
+    ids: &mut Ids,
+) -> Result<Draft, ApiError> {
+    let is_new = dataset.draft.is_none();
+    let draft = datasets::draft_for_edit(txn, now, dataset, ids)?;
+    if is_new {
+        crate::changes::dataset(txn, app, dataset.id)?;
+    }
+    Ok(draft)
+}
+
 /// A draft is dropped: what changed in it is undone. `ordinal` is the draft's.
 pub(crate) fn discard_draft(txn: &mut Txn<'_>, dataset: i64, ordinal: i64) -> Result<(), ApiError> {
     let of = |column: &str| {
@@ -192,6 +210,7 @@ pub(crate) fn discard_draft(txn: &mut Txn<'_>, dataset: i64, ordinal: i64) -> Re
     for id in born {
         let Some(record) = txn.delete(&ROW, &id)? else { continue };
         let row: Row = stored::parsed(&record)?;
+        crate::search::forget(txn, &format!("datafile_{}_draft", row.file))?;
         if rows::of_file(txn, row.file)?.is_empty() {
             rows::forget_file(txn, row.file)?;
         }

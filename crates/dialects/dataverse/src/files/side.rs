@@ -10,7 +10,6 @@ use super::kinds::{AUXILIARY, Auxiliary, PROVENANCE};
 use super::receive::{self, Algorithm, Target};
 use super::{Found, Wanted, rows};
 use crate::app::Call;
-use crate::datasets;
 use crate::error::{Answer, ApiError};
 use crate::permissions::{self, Permission};
 use crate::routes::Routes;
@@ -259,6 +258,7 @@ async fn set_freeform(mut call: Call) -> Answer {
     let text =
         text.ok_or_else(|| ApiError::bad_request("The JSON object you send must have a key called 'text'."))?;
     let (asker, now, ids) = (call.asker.clone(), call.app.now(), call.ids(2).await?);
+    let app = call.app.clone();
     let saved = text.clone();
     let write = move |txn: &mut Txn<'_>| {
         let mut ids = ids;
@@ -267,7 +267,7 @@ async fn set_freeform(mut call: Call) -> Answer {
         permissions::require(txn, &asker, found.dataset.place(), Permission::EditDataset)?;
         let row = found.open_row().cloned();
         let row = row.ok_or_else(|| ApiError::bad_request("The file is in no draft."))?;
-        let draft = datasets::draft_for_edit(txn, &now, &mut found.dataset, &mut ids)?;
+        let draft = super::open_draft(txn, &app, &now, &mut found.dataset, &mut ids)?;
         let checksum = found.file.checksum.clone();
         rows::change(txn, row, draft.ordinal, ids.next()?, &checksum, |row| {
             row.provenance = Some(saved.clone())

@@ -137,10 +137,9 @@ fn word(characters: &[char], mut at: usize) -> (String, usize, bool) {
                 text.extend(characters.get(at));
             }
             ':' => {
-                let has_value = characters.get(at + 1).is_some_and(|it| !it.is_whitespace());
                 let is_scheme =
                     matches!(text.as_str(), "doi" | "hdl" | "perma" | "http" | "https") || text.contains(':');
-                if has_value && !is_scheme && !text.is_empty() {
+                if !is_scheme && !text.is_empty() {
                     return (text, at + 1, true);
                 }
                 text.push(':');
