@@ -38,7 +38,7 @@ pub(crate) fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Config(args) => config::run(&args),
         Command::Marc(args) => marc::run(args).map(|()| ExitCode::SUCCESS),
         Command::Citations(args) => citations::run(args).map(|()| ExitCode::SUCCESS),
-        Command::Topics(args) => topics::run(args),
+        Command::Topics(args) => topics::run(&args),
         Command::Bench(args) => bench::run(&args),
     }
 }

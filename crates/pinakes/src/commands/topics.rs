@@ -126,7 +126,7 @@ impl Document {
             Options { is_strict: !is_lenient, loader: Some(&mut loader), ..Options::new(self.base.clone()) };
         let reading = read(self.format, &self.bytes, options)?;
         for warning in &reading.warnings {
-            warn(warning);
+            warn(warning.to_string());
         }
         Ok(reading.map)
     }
