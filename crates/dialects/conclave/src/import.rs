@@ -161,10 +161,10 @@ pub fn load_structure(
 ) -> Result<()> {
     let mut reader = dmoz::Reader::new(input, document);
     while let Some(entry) = reader.next_entry()? {
-        if let Entry::Category(it) = entry {
-            if !it.id.is_empty() {
-                load.add(category(map, it, how))?;
-            }
+        if let Entry::Category(it) = entry
+            && !it.id.is_empty()
+        {
+            load.add(category(map, it, how))?;
         }
     }
     Ok(())

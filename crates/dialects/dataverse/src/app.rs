@@ -88,6 +88,7 @@ impl Dataverse {
             return Ok(());
         }
         bootstrap::prepare(self, db).await?;
+        crate::files::ingest::resume(self, db).await?;
         self.seen().insert(name.to_owned());
         Ok(())
     }

@@ -21,7 +21,7 @@ pub(crate) static HISTORY: Kind = Kind {
 /// An assignment that was made, and taken back again if it was.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Change {
+pub(crate) struct Change {
     /// Where it counts.
     pub object: i64,
     /// The dataset, when the object is a file of it.
@@ -45,7 +45,7 @@ pub struct Change {
 
 /// The object on which roles are assigned, as answers name it.
 #[derive(Debug, Clone)]
-pub struct Point {
+pub(crate) struct Point {
     /// Its number.
     pub id: i64,
     /// Its name: of a collection, or the title of a dataset.
@@ -60,7 +60,7 @@ pub struct Point {
 
 /// Who does it, and when.
 #[derive(Debug, Clone)]
-pub struct Actor {
+pub(crate) struct Actor {
     /// The caller, as assignments name them.
     pub who: String,
     /// Now.
@@ -132,20 +132,6 @@ pub(crate) fn revoke(
         return Ok(Some((grant.assignee, role)));
     }
     Ok(None)
-}
-
-/// Takes back whatever an assignee holds on an object.
-pub(crate) fn revoke_all_of(
-    txn: &mut Txn<'_>,
-    actor: &Actor,
-    object: i64,
-    assignee: &str,
-) -> Result<(), ApiError> {
-    let Some(grant) = stored::get::<Grant>(txn, &GRANT, &grant_id(object, assignee))? else { return Ok(()) };
-    for assigned in grant.roles {
-        revoke(txn, actor, object, assigned.id)?;
-    }
-    Ok(())
 }
 
 /// Forgets what was assigned on an object that goes away.

@@ -17,27 +17,27 @@ fn written(ms: i64, form: &[FormatItem<'_>]) -> String {
 }
 
 /// `2026-01-31T10:20:30Z`, from milliseconds since 1970.
-pub fn instant(ms: i64) -> String {
+pub(crate) fn instant(ms: i64) -> String {
     written(ms, INSTANT)
 }
 
 /// `2026-01-31`.
-pub fn date(ms: i64) -> String {
+pub(crate) fn date(ms: i64) -> String {
     written(ms, DATE)
 }
 
 /// `Sat Jan 31 10:20:30 UTC 2026`, as locks have it.
-pub fn long(ms: i64) -> String {
+pub(crate) fn long(ms: i64) -> String {
     written(ms, LONG)
 }
 
 /// `2027-01-31 10:20:30.123`, as tokens have it.
-pub fn precise(ms: i64) -> String {
+pub(crate) fn precise(ms: i64) -> String {
     written(ms, PRECISE)
 }
 
 /// Milliseconds since 1970 of an instant in the first form.
-pub fn parse(text: &str) -> Option<i64> {
+pub(crate) fn parse(text: &str) -> Option<i64> {
     let at = OffsetDateTime::parse(text, &time::format_description::well_known::Rfc3339).ok()?;
     i64::try_from(at.unix_timestamp_nanos() / 1_000_000).ok()
 }

@@ -37,7 +37,7 @@ pub(crate) const DEPTH: usize = 64;
 /// A collection.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Collection {
+pub(crate) struct Collection {
     /// Number.
     pub id: i64,
     /// Short name, unique whatever its case.
@@ -115,7 +115,7 @@ pub struct Collection {
 /// How a field is asked for in a collection.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct InputLevel {
+pub(crate) struct InputLevel {
     /// Its number.
     #[serde(default)]
     pub id: i64,
@@ -132,12 +132,12 @@ pub struct InputLevel {
 
 impl Collection {
     /// Where roles on it count.
-    pub fn place(&self) -> Place {
+    pub(crate) fn place(&self) -> Place {
         Place::collection(self.id)
     }
 
     /// Whether everybody may see it.
-    pub fn is_released(&self) -> bool {
+    pub(crate) fn is_released(&self) -> bool {
         self.publication_date.is_some()
     }
 }
@@ -145,7 +145,7 @@ impl Collection {
 /// The collection that a path names: by number, by short name, or `:root`.
 ///
 /// Errors: 404 `Can't find dataverse with identifier='…'`.
-pub fn find(view: &mut View<'_>, text: &str) -> Result<Collection, ApiError> {
+pub(crate) fn find(view: &mut View<'_>, text: &str) -> Result<Collection, ApiError> {
     let found = match text {
         ":root" => by_id(view, ROOT)?,
         _ => match text.parse() {
@@ -157,27 +157,27 @@ pub fn find(view: &mut View<'_>, text: &str) -> Result<Collection, ApiError> {
 }
 
 /// The collection of that number.
-pub fn by_id(view: &mut View<'_>, id: i64) -> Result<Option<Collection>, ApiError> {
+pub(crate) fn by_id(view: &mut View<'_>, id: i64) -> Result<Option<Collection>, ApiError> {
     stored::get(view, &COLLECTION, &id.to_string())
 }
 
 /// The collection of that number, which another record names.
 ///
 /// Errors: it is not there.
-pub fn named_by_record(view: &mut View<'_>, id: i64) -> Result<Collection, ApiError> {
+pub(crate) fn named_by_record(view: &mut View<'_>, id: i64) -> Result<Collection, ApiError> {
     by_id(view, id)?
         .ok_or_else(|| ApiError::not_found(format!("Can't find dataverse with identifier='{id}'")))
 }
 
 /// The collection of that short name, whatever its case.
-pub fn by_alias(view: &mut View<'_>, alias: &str) -> Result<Option<Collection>, ApiError> {
+pub(crate) fn by_alias(view: &mut View<'_>, alias: &str) -> Result<Option<Collection>, ApiError> {
     let value = pinakes_store::Value::Folded(alias.to_owned());
     let found = view.first(&COLLECTION, Expr::Is("alias".into(), value))?;
     found.as_ref().map(stored::parsed).transpose()
 }
 
 /// A collection with all above it: itself first, the root last.
-pub fn with_owners(view: &mut View<'_>, collection: Collection) -> Result<Vec<Collection>, ApiError> {
+pub(crate) fn with_owners(view: &mut View<'_>, collection: Collection) -> Result<Vec<Collection>, ApiError> {
     let mut all = vec![collection];
     while let Some(parent) = all.last().and_then(|it| it.parent)
         && all.len() < DEPTH

@@ -23,7 +23,7 @@ const DEFAULT: &str = "dataset";
 /// A type.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct DatasetType {
+pub(crate) struct DatasetType {
     /// Number.
     pub id: i64,
     /// `software`.

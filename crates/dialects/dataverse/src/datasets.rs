@@ -17,7 +17,7 @@ pub(crate) mod schema;
 pub(crate) mod show;
 pub(crate) mod storage;
 pub(crate) mod terms;
-pub mod version;
+pub(crate) mod version;
 
 use http::StatusCode;
 use pinakes_store::{Column, Expr, Identifier, Index, Kind, Txn, Type, View};
@@ -31,7 +31,7 @@ use crate::permissions::Place;
 use crate::routes::Routes;
 use crate::stored;
 
-pub use version::{State, VERSION, Version};
+pub(crate) use version::{State, VERSION, Version};
 
 /// Datasets by number: body is a [`Dataset`].
 pub(crate) static DATASET: Kind = Kind {
@@ -57,7 +57,7 @@ pub(crate) static DATASET: Kind = Kind {
 /// A dataset.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Dataset {
+pub(crate) struct Dataset {
     /// Number.
     pub id: i64,
     /// The collection it lies in.
@@ -127,7 +127,7 @@ pub struct Dataset {
 /// The draft of a dataset, with what every change of it advances.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Draft {
+pub(crate) struct Draft {
     /// Number of the version's record.
     pub version: i64,
     /// Position among the versions.
@@ -141,7 +141,7 @@ pub struct Draft {
 /// A version that is no draft.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Numbered {
+pub(crate) struct Numbered {
     /// Number of the version's record.
     pub version: i64,
     /// Position among the versions.
@@ -155,7 +155,7 @@ pub struct Numbered {
 /// A lock.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Lock {
+pub(crate) struct Lock {
     /// `Ingest`, `Workflow`, `InReview`, `finalizePublication`, …
     pub lock_type: String,
     /// When it was set, `Sat Jan 31 10:20:30 UTC 2026`.
@@ -169,17 +169,17 @@ pub struct Lock {
 
 impl Dataset {
     /// Where roles on it count.
-    pub fn place(&self) -> Place {
+    pub(crate) fn place(&self) -> Place {
         Place::dataset(self.id, self.owner)
     }
 
     /// Whether a version of it was ever released.
-    pub fn was_released(&self) -> bool {
+    pub(crate) fn was_released(&self) -> bool {
         self.publication_date.is_some()
     }
 
     /// `https://doi.org/10.5072/FK2/AB12CD`.
-    pub fn persistent_url(&self) -> String {
+    pub(crate) fn persistent_url(&self) -> String {
         let rest = format!("{}/{}", self.authority, self.identifier);
         match self.protocol.as_str() {
             "hdl" => format!("https://hdl.handle.net/{rest}"),
@@ -191,7 +191,7 @@ impl Dataset {
 
 /// The dataset that a request names: by number, or by `:persistentId` with the parameter `persistentId`.
 #[derive(Debug, Clone)]
-pub enum Wanted {
+pub(crate) enum Wanted {
     /// By its number.
     Number(i64),
     /// By its persistent identifier, in the form in which it is stored.
@@ -202,12 +202,12 @@ impl Wanted {
     /// Of the path's parameter `id`.
     ///
     /// Errors: 400 for what is no number, and without `persistentId`.
-    pub fn of(call: &Call) -> Result<Self, ApiError> {
+    pub(crate) fn of(call: &Call) -> Result<Self, ApiError> {
         Self::parse(call.param("id"), call.query.filled("persistentId"))
     }
 
     /// The same of its parts.
-    pub fn parse(id: &str, pid: Option<&str>) -> Result<Self, ApiError> {
+    pub(crate) fn parse(id: &str, pid: Option<&str>) -> Result<Self, ApiError> {
         if id == ":persistentId" {
             let pid = pid.ok_or_else(|| {
                 ApiError::bad_request(
@@ -223,7 +223,7 @@ impl Wanted {
     }
 
     /// The dataset. Errors: 404.
-    pub fn find(&self, view: &mut View<'_>) -> Result<Dataset, ApiError> {
+    pub(crate) fn find(&self, view: &mut View<'_>) -> Result<Dataset, ApiError> {
         match self {
             Self::Number(id) => by_id(view, *id)?
                 .ok_or_else(|| ApiError::not_found(format!("Dataset with ID {id} not found."))),
@@ -234,7 +234,7 @@ impl Wanted {
 }
 
 /// The stored form of a persistent identifier: `https://doi.org/10.5072/x` is `doi:10.5072/x`.
-pub fn canonical_pid(text: &str) -> String {
+pub(crate) fn canonical_pid(text: &str) -> String {
     let resolvers = [
         ("https://doi.org/", "doi:"),
         ("http://doi.org/", "doi:"),
@@ -249,12 +249,12 @@ pub fn canonical_pid(text: &str) -> String {
 }
 
 /// The dataset of that number.
-pub fn by_id(view: &mut View<'_>, id: i64) -> Result<Option<Dataset>, ApiError> {
+pub(crate) fn by_id(view: &mut View<'_>, id: i64) -> Result<Option<Dataset>, ApiError> {
     stored::get(view, &DATASET, &id.to_string())
 }
 
 /// The dataset of that persistent identifier, whatever its case.
-pub fn by_pid(view: &mut View<'_>, pid: &str) -> Result<Option<Dataset>, ApiError> {
+pub(crate) fn by_pid(view: &mut View<'_>, pid: &str) -> Result<Option<Dataset>, ApiError> {
     let value = pinakes_store::Value::Folded(canonical_pid(pid));
     let found = view.first(&DATASET, Expr::Is("pid".into(), value))?;
     found.as_ref().map(stored::parsed).transpose()
@@ -268,7 +268,7 @@ pub(crate) fn put(txn: &mut Txn<'_>, dataset: &Dataset) -> Result<(), ApiError> 
 
 /// The draft of a dataset, begun as a copy of its newest version when there is none. The dataset is changed and not yet
 /// stored: the caller ends with [`put`], and with [`version::put`] when it changes the version. Takes one number.
-pub fn open_draft(
+pub(crate) fn open_draft(
     txn: &mut Txn<'_>,
     now: &str,
     dataset: &mut Dataset,
@@ -297,7 +297,7 @@ pub fn open_draft(
 }
 
 /// The same for changes that are no metadata (files): stores the dataset.
-pub fn draft_for_edit(
+pub(crate) fn draft_for_edit(
     txn: &mut Txn<'_>,
     now: &str,
     dataset: &mut Dataset,

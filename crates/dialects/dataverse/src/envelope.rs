@@ -9,28 +9,28 @@ use serde_json::{Map, Value, json};
 use crate::error::Answer;
 
 /// `application/json` as Dataverse sends it.
-pub const JSON: HeaderValue = HeaderValue::from_static("application/json");
+pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json");
 /// Plain text.
-pub const TEXT: HeaderValue = HeaderValue::from_static("text/plain");
+pub(crate) const TEXT: HeaderValue = HeaderValue::from_static("text/plain");
 
 /// Any JSON, without an envelope.
-pub fn raw_json(status: StatusCode, value: &Value) -> Response {
+pub(crate) fn raw_json(status: StatusCode, value: &Value) -> Response {
     let body = stages::timed(Stage::Render, || value.to_string());
     answer::bytes(status, JSON, body)
 }
 
 /// 200 `{"status":"OK","data":…}`.
-pub fn ok(data: impl Into<Value>) -> Answer {
+pub(crate) fn ok(data: impl Into<Value>) -> Answer {
     Ok(raw_json(StatusCode::OK, &json!({"status": "OK", "data": data.into()})))
 }
 
 /// 200 `{"status":"OK","data":{"message":…}}`.
-pub fn message(text: impl Into<String>) -> Answer {
+pub(crate) fn message(text: impl Into<String>) -> Answer {
     ok(json!({"message": text.into()}))
 }
 
 /// 200 `{"status":"OK","message":…,"data":…}`.
-pub fn message_and_data(text: impl Into<String>, data: impl Into<Value>) -> Answer {
+pub(crate) fn message_and_data(text: impl Into<String>, data: impl Into<Value>) -> Answer {
     Ok(raw_json(
         StatusCode::OK,
         &json!({"status": "OK", "message": {"message": text.into()}, "data": data.into()}),
@@ -38,18 +38,18 @@ pub fn message_and_data(text: impl Into<String>, data: impl Into<Value>) -> Answ
 }
 
 /// 200 `{"status":"OK","totalCount":…,"data":[…]}`.
-pub fn page(n_all: u64, items: Vec<Value>) -> Answer {
+pub(crate) fn page(n_all: u64, items: Vec<Value>) -> Answer {
     Ok(raw_json(StatusCode::OK, &json!({"status": "OK", "totalCount": n_all, "data": items})))
 }
 
 /// 201 with `Location`.
-pub fn created(location: &str, data: impl Into<Value>) -> Answer {
+pub(crate) fn created(location: &str, data: impl Into<Value>) -> Answer {
     let response = raw_json(StatusCode::CREATED, &json!({"status": "OK", "data": data.into()}));
     Ok(answer::with_header(response, LOCATION, location))
 }
 
 /// An object without the members that are `null`, which Dataverse leaves out everywhere.
-pub fn object(value: Value) -> Map<String, Value> {
+pub(crate) fn object(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(map) => map.into_iter().filter(|(_, value)| !value.is_null()).collect(),
         _ => Map::new(),

@@ -10,7 +10,7 @@ use pinakes_store::StoreError;
 use serde_json::{Map, Value, json};
 
 /// What a handler gives.
-pub type Answer = Result<Response, ApiError>;
+pub(crate) type Answer = Result<Response, ApiError>;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 

@@ -34,7 +34,7 @@ const ITEMS: usize = 50;
 /// An item.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Item {
+pub(crate) struct Item {
     /// Number.
     pub id: i64,
     /// The collection that features it.

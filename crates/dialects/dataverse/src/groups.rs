@@ -29,7 +29,7 @@ const DEPTH: usize = 8;
 /// A group that a collection keeps.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Group {
+pub(crate) struct Group {
     /// Its number.
     pub id: i64,
     /// The collection.

@@ -40,7 +40,7 @@ pub(crate) static ENTRY: Kind = Kind {
 /// A guestbook.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Guestbook {
+pub(crate) struct Guestbook {
     /// Number.
     pub id: i64,
     /// The collection that keeps it.
@@ -66,7 +66,7 @@ pub struct Guestbook {
 /// One download, with what was answered.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Entry {
+pub(crate) struct Entry {
     /// The guestbook; none when the dataset has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub guestbook: Option<i64>,

@@ -13,8 +13,6 @@
 //! | `blocks/` | metadata blocks: definitions, values, what is missing or wrong |
 //! | `exports/` | DDI, DataCite, Dublin Core, schema.org, OAI-ORE, Croissant |
 
-#![allow(dead_code, unused_imports, reason = "the routes that use it follow")]
-
 mod access;
 mod admin;
 pub mod app;

@@ -20,7 +20,7 @@ pub(crate) static LICENSE: Kind = Kind {
 /// A licence, in the form in which it is sent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct License {
+pub(crate) struct License {
     /// Number.
     pub id: i64,
     /// `CC0 1.0`.

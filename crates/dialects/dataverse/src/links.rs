@@ -22,7 +22,7 @@ pub(crate) static LINK: Kind = Kind {
 /// A link.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Link {
+pub(crate) struct Link {
     /// The dataset or collection that is shown.
     pub linked: i64,
     /// Whether it is a dataset.
@@ -176,10 +176,10 @@ async fn collection_links(call: Call) -> Answer {
                     let title = title_of(&version::of_dataset(view, &dataset, id)?);
                     shown_datasets.push(json!({"identifier": dataset.pid, "title": title}));
                 }
-            } else if let Some(linked) = collections::by_id(view, link.linked)? {
-                if collections::is_visible(view, &asker, &linked)? {
-                    shown.push(collection_json(&linked));
-                }
+            } else if let Some(linked) = collections::by_id(view, link.linked)?
+                && collections::is_visible(view, &asker, &linked)?
+            {
+                shown.push(collection_json(&linked));
             }
         }
         for link in of(view, collection.id)? {

@@ -23,7 +23,7 @@ pub(crate) static NOTIFICATION: Kind = Kind {
 /// A notice.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Notification {
+pub(crate) struct Notification {
     /// Number.
     pub number: i64,
     /// Whom it is for.
@@ -45,7 +45,7 @@ const GUIDES_VERSION: &str = "6.11";
 
 /// What a notice says.
 #[derive(Debug, Clone)]
-pub struct Notice {
+pub(crate) struct Notice {
     notice: &'static str,
     more: Map<String, Value>,
 }

@@ -42,7 +42,7 @@ pub(crate) static MEMBER: Kind = Kind {
 /// A set.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Set {
+pub(crate) struct Set {
     /// Name in requests.
     pub name: String,
     /// The search that finds its members.
@@ -54,7 +54,7 @@ pub struct Set {
 /// A member of a set.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Member {
+pub(crate) struct Member {
     /// The set.
     pub set: String,
     /// The dataset.

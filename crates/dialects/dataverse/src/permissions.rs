@@ -31,7 +31,7 @@ pub(crate) static GRANT: Kind = Kind {
 
 /// A permission, in the order in which bits of roles are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum Permission {
+pub(crate) enum Permission {
     /// Make collections in a collection.
     AddDataverse,
     /// Make datasets in a collection.
@@ -68,7 +68,7 @@ pub enum Permission {
 
 impl Permission {
     /// All of them, in order.
-    pub const ALL: [Self; 16] = [
+    pub(crate) const ALL: [Self; 16] = [
         Self::AddDataverse,
         Self::AddDataset,
         Self::ViewUnpublishedDataverse,
@@ -88,19 +88,19 @@ impl Permission {
     ];
 
     /// As it is written: `AddDataverse`.
-    pub fn name(self) -> String {
+    pub(crate) fn name(self) -> String {
         format!("{self:?}")
     }
 
     /// The permission of that name.
-    pub fn named(name: &str) -> Option<Self> {
+    pub(crate) fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.name() == name)
     }
 }
 
 /// Where something is to be done: an object with those above it that count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub(crate) struct Place {
     /// The file, if it is about one.
     pub file: Option<i64>,
     /// The dataset, if it is about one or a file of it.
@@ -111,17 +111,17 @@ pub struct Place {
 
 impl Place {
     /// A collection.
-    pub fn collection(collection: i64) -> Self {
+    pub(crate) fn collection(collection: i64) -> Self {
         Self { file: None, dataset: None, collection }
     }
 
     /// A dataset in a collection.
-    pub fn dataset(dataset: i64, collection: i64) -> Self {
+    pub(crate) fn dataset(dataset: i64, collection: i64) -> Self {
         Self { file: None, dataset: Some(dataset), collection }
     }
 
     /// A file of a dataset in a collection.
-    pub fn file(file: i64, dataset: i64, collection: i64) -> Self {
+    pub(crate) fn file(file: i64, dataset: i64, collection: i64) -> Self {
         Self { file: Some(file), dataset: Some(dataset), collection }
     }
 
@@ -132,7 +132,7 @@ impl Place {
 
 /// What one assignee holds on one object.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Grant {
+pub(crate) struct Grant {
     /// The object: a collection, a dataset or a file.
     pub object: i64,
     /// `@user`, `&explicit/1-readers`, `&ip/lab`, `:guest`, `:authenticated-users`, `:AllUsers`, `#42`.
@@ -143,7 +143,7 @@ pub struct Grant {
 
 /// One role that was assigned.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Assigned {
+pub(crate) struct Assigned {
     /// Number of the assignment.
     pub id: i64,
     /// Number of the role.
@@ -156,13 +156,13 @@ pub(crate) fn grant_id(object: i64, assignee: &str) -> String {
 }
 
 /// Permissions as a set.
-pub type Permissions = BTreeSet<Permission>;
+pub(crate) type Permissions = BTreeSet<Permission>;
 
 /// What the caller may do at a place.
 ///
 /// Two reads: the grants of the caller's own names, then the roles, if there are any that were made here. Groups are looked
 /// at when the names alone do not do.
-pub fn held(view: &mut View<'_>, asker: &Asker, place: Place) -> Result<Permissions, ApiError> {
+pub(crate) fn held(view: &mut View<'_>, asker: &Asker, place: Place) -> Result<Permissions, ApiError> {
     if asker.is_superuser() {
         return Ok(Permission::ALL.into_iter().collect());
     }
@@ -175,7 +175,7 @@ pub fn held(view: &mut View<'_>, asker: &Asker, place: Place) -> Result<Permissi
 }
 
 /// Whether the caller may do one thing at a place.
-pub fn may(
+pub(crate) fn may(
     view: &mut View<'_>,
     asker: &Asker,
     place: Place,
@@ -189,7 +189,7 @@ pub fn may(
 }
 
 /// Lets the caller do one thing at a place. Errors: 401.
-pub fn require(
+pub(crate) fn require(
     view: &mut View<'_>,
     asker: &Asker,
     place: Place,
@@ -199,7 +199,7 @@ pub fn require(
 }
 
 /// 401 `User @name is not permitted to perform requested action.`
-pub fn refusal(asker: &Asker) -> ApiError {
+pub(crate) fn refusal(asker: &Asker) -> ApiError {
     ApiError::unauthorized(format!(
         "User {} is not permitted to perform requested action.",
         asker.identifier()

@@ -4,8 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pinakes_http::Db;
-use pinakes_store::{Direction, Expr, Kind, Query, Txn, View, Weight};
-use serde_json::json;
+use pinakes_store::{Direction, Expr, Kind, Query, View, Weight};
 
 use crate::blocks::Registry;
 use crate::error::ApiError;
@@ -62,10 +61,4 @@ fn built(sources: &[String]) -> Registry {
         }
     }
     registry
-}
-
-/// Keeps a table that was read without faults. `number` is from the tenant's sequence.
-pub(crate) fn add(txn: &mut Txn<'_>, number: i64, tsv: &str) -> Result<(), ApiError> {
-    txn.insert(&BLOCK_SOURCE, &number.to_string(), &json!({"order": number, "tsv": tsv}))?;
-    Ok(())
 }

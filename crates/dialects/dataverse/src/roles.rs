@@ -25,7 +25,7 @@ pub(crate) static ROLE: Kind = Kind {
 /// A role.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Role {
+pub(crate) struct Role {
     /// Its short name, unique.
     pub alias: String,
     /// Its name.
@@ -44,7 +44,7 @@ pub struct Role {
 
 impl Role {
     /// As it is sent.
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         json!(self)
     }
 }
@@ -132,8 +132,6 @@ const BUILT_IN: [BuiltIn; 8] = [
 
 /// The role that makers of collections get.
 pub(crate) const ADMIN: i64 = 1;
-/// The role that lets its holders download restricted files.
-pub(crate) const FILE_DOWNLOADER: i64 = 2;
 /// The role that lets its holders make collections and datasets.
 pub(crate) const FULL_CONTRIBUTOR: i64 = 3;
 /// The role that makers of datasets get unless their collection says otherwise.

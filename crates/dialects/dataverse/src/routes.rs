@@ -27,7 +27,7 @@ const BASES: [&str; 2] = ["/api", "/api/v1"];
 
 /// The routes, gathered. What is not added here is not served.
 #[derive(Default)]
-pub struct Routes {
+pub(crate) struct Routes {
     router: Router<Dataverse>,
     /// Methods and paths, each once, without `/api`.
     table: Vec<(Method, String)>,
@@ -35,7 +35,7 @@ pub struct Routes {
 
 impl Routes {
     /// With `GET path`.
-    pub fn get<H, F>(self, path: &str, handler: H) -> Self
+    pub(crate) fn get<H, F>(self, path: &str, handler: H) -> Self
     where
         H: Fn(Call) -> F + Clone + Send + Sync + 'static,
         F: Future<Output = Answer> + Send + 'static,
@@ -44,7 +44,7 @@ impl Routes {
     }
 
     /// With `POST path`.
-    pub fn post<H, F>(self, path: &str, handler: H) -> Self
+    pub(crate) fn post<H, F>(self, path: &str, handler: H) -> Self
     where
         H: Fn(Call) -> F + Clone + Send + Sync + 'static,
         F: Future<Output = Answer> + Send + 'static,
@@ -53,7 +53,7 @@ impl Routes {
     }
 
     /// With `PUT path`.
-    pub fn put<H, F>(self, path: &str, handler: H) -> Self
+    pub(crate) fn put<H, F>(self, path: &str, handler: H) -> Self
     where
         H: Fn(Call) -> F + Clone + Send + Sync + 'static,
         F: Future<Output = Answer> + Send + 'static,
@@ -62,7 +62,7 @@ impl Routes {
     }
 
     /// With `DELETE path`.
-    pub fn delete<H, F>(self, path: &str, handler: H) -> Self
+    pub(crate) fn delete<H, F>(self, path: &str, handler: H) -> Self
     where
         H: Fn(Call) -> F + Clone + Send + Sync + 'static,
         F: Future<Output = Answer> + Send + 'static,
@@ -71,7 +71,7 @@ impl Routes {
     }
 
     /// With a route below `/api`.
-    pub fn on<H, F>(mut self, method: Method, path: &str, handler: H) -> Self
+    pub(crate) fn on<H, F>(mut self, method: Method, path: &str, handler: H) -> Self
     where
         H: Fn(Call) -> F + Clone + Send + Sync + 'static,
         F: Future<Output = Answer> + Send + 'static,
@@ -88,7 +88,7 @@ impl Routes {
     }
 
     /// With a route whose path is taken as it stands, e.g. `/oai`.
-    pub fn elsewhere<H, F>(mut self, method: Method, path: &str, handler: H) -> Self
+    pub(crate) fn elsewhere<H, F>(mut self, method: Method, path: &str, handler: H) -> Self
     where
         H: Fn(Call) -> F + Clone + Send + Sync + 'static,
         F: Future<Output = Answer> + Send + 'static,
@@ -122,7 +122,7 @@ impl Routes {
     }
 
     /// With the routes that `add` adds.
-    pub fn with(self, add: impl FnOnce(Self) -> Self) -> Self {
+    pub(crate) fn with(self, add: impl FnOnce(Self) -> Self) -> Self {
         add(self)
     }
 }

@@ -12,13 +12,13 @@ use crate::routes::Routes;
 pub(crate) static SETTING: Kind = Kind::named("dataverse_setting");
 
 /// The value of a setting.
-pub fn get(view: &mut View<'_>, name: &str) -> Result<Option<String>, ApiError> {
+pub(crate) fn get(view: &mut View<'_>, name: &str) -> Result<Option<String>, ApiError> {
     let Some(record) = view.get(&SETTING, name)? else { return Ok(None) };
     Ok(record.json()?["value"].as_str().map(str::to_owned))
 }
 
 /// Whether a setting is `true` or `yes`.
-pub fn is_true(view: &mut View<'_>, name: &str, default: bool) -> Result<bool, ApiError> {
+pub(crate) fn is_true(view: &mut View<'_>, name: &str, default: bool) -> Result<bool, ApiError> {
     let value = get(view, name)?;
     Ok(value.map_or(default, |it| it.eq_ignore_ascii_case("true") || it.eq_ignore_ascii_case("yes")))
 }

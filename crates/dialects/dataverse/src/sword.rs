@@ -273,14 +273,14 @@ fn receipt(base: &str, dataset: &Dataset, cited: Option<&str>) -> String {
 }
 
 /// The Dublin Core terms of an Atom entry: (term, text, attributes).
-type Terms = Vec<(String, String, Vec<(String, String)>)>;
+type Terms = Vec<Term>;
+type Term = (String, String, Vec<(String, String)>);
 
 /// Errors: 400 for what is no XML.
 fn terms(bytes: &[u8]) -> Result<Terms, ApiError> {
     let unreadable = |why: String| ApiError::bad_request(format!("problem with the XML of the entry: {why}"));
     let mut reader = quick_xml::Reader::from_reader(bytes);
-    let (mut list, mut depth, mut open): (Terms, usize, Option<(String, String, Vec<(String, String)>)>) =
-        (Vec::new(), 0, None);
+    let (mut list, mut depth, mut open): (Terms, usize, Option<Term>) = (Vec::new(), 0, None);
     loop {
         match reader.read_event() {
             Ok(Event::Start(start)) => {

@@ -24,7 +24,7 @@ pub(crate) static TEMPLATE: Kind = Kind {
 /// A template.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Template {
+pub(crate) struct Template {
     /// Number.
     pub id: i64,
     /// The collection that keeps it.

@@ -25,7 +25,7 @@ pub(crate) const LIFE_MS: i64 = 365 * 24 * 3600 * 1000;
 /// A token as it is kept.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Token {
+pub(crate) struct Token {
     /// The user it stands for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<i64>,
@@ -44,7 +44,7 @@ pub struct Token {
 
 /// Whom a token stands for.
 #[derive(Debug, Clone, Copy)]
-pub enum Bearer {
+pub(crate) enum Bearer {
     /// A user.
     User(i64),
     /// The holder of a private URL.

@@ -46,7 +46,7 @@ fn pattern(path: &str) -> String {
 impl Access {
     /// The same with the permission that FOLIO asks for on the route, where it has the route. Routes that are open here
     /// stay open.
-    pub(crate) fn as_folio_names_it(self, method: &Method, path: &str) -> Self {
+    pub(crate) fn named_as_in_folio(self, method: &Method, path: &str) -> Self {
         match (&self, FOLIO.get(&(method.as_str(), pattern(path)))) {
             (Self::Permission(_), Some(name)) => Self::to(name),
             _ => self,

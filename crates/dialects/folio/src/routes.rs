@@ -87,7 +87,7 @@ impl Routes {
         H: Fn(Call) -> F + Clone + Send + Sync + 'static,
         F: Future<Output = Answer> + Send + 'static,
     {
-        let access = access.as_folio_names_it(&method, path);
+        let access = access.named_as_in_folio(&method, path);
         let asked = Arc::new(access.clone());
         let serve = move |State(app): State<Folio>, params: Params, request: Request| {
             let params = params.map(|it| {

@@ -44,15 +44,15 @@ fn fence_of(lines: &[&str]) -> Option<char> {
 
 fn fenced(fence: char, mut lines: &[&str], link_base: &str, out: &mut String) {
     let (mut title, mut foot) = (None, None);
-    if let [first, rest @ ..] = lines {
-        if let Some(text) = first.strip_prefix('.') {
-            (title, lines) = (Some(text), rest);
-        }
+    if let [first, rest @ ..] = lines
+        && let Some(text) = first.strip_prefix('.')
+    {
+        (title, lines) = (Some(text), rest);
     }
-    if let [rest @ .., last] = lines {
-        if let Some(text) = last.strip_prefix('.') {
-            (foot, lines) = (Some(text), rest);
-        }
+    if let [rest @ .., last] = lines
+        && let Some(text) = last.strip_prefix('.')
+    {
+        (foot, lines) = (Some(text), rest);
     }
     match fence {
         '#' => {

@@ -70,7 +70,7 @@ impl Form {
                 topic.set(DEFAULT_SCOPE, name, value.clone());
             }
         }
-        let at = topic.occurrences.iter().position(|it| is_wiki(it));
+        let at = topic.occurrences.iter().position(is_wiki);
         match at {
             Some(at) if self.text.is_empty() => {
                 topic.occurrences.remove(at);

@@ -233,7 +233,7 @@ fn html(
                 Some(context! { kind => kind, id => id, href => address.replace("{id}", &encoded) })
             })
             .collect();
-        let timer = params.0.is_set("timer").then(|| elapsed.as_millis());
+        let timer = params.0.is_set("timer").then_some(elapsed.as_millis());
         let encoded = topic_href_raw("", &topic.id);
         context! {
             title => topic.label_in(scope), id => &topic.id, href => encoded,

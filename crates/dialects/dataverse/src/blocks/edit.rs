@@ -55,7 +55,7 @@ pub fn delete(registry: &Registry, fields: &mut Fields, update: &Fields) -> Resu
             }
             (_, Content::Texts(gone)) => return Err(missing(gone.first().cloned().unwrap_or_default())),
             (_, Content::Compounds(gone)) => {
-                return Err(missing(gone.first().map(shown).unwrap_or_default()));
+                return Err(missing(gone.first().map(|it| shown(it)).unwrap_or_default()));
             }
         };
         let is_empty = matches!(&content, Content::Texts(list) if list.is_empty())
@@ -69,7 +69,7 @@ pub fn delete(registry: &Registry, fields: &mut Fields, update: &Fields) -> Resu
     Ok(())
 }
 
-fn without<'g, T: PartialEq>(mut list: Vec<T>, gone: &'g [T]) -> Result<Vec<T>, &'g T> {
+fn without<T: PartialEq>(mut list: Vec<T>, gone: &[T]) -> Result<Vec<T>, &T> {
     for it in gone {
         let place = list.iter().position(|there| there == it).ok_or(it)?;
         list.remove(place);
@@ -78,7 +78,7 @@ fn without<'g, T: PartialEq>(mut list: Vec<T>, gone: &'g [T]) -> Result<Vec<T>, 
 }
 
 /// A compound value as people read it.
-fn shown(children: &Vec<Field>) -> String {
+fn shown(children: &[Field]) -> String {
     let texts = children.iter().filter_map(|it| match &it.content {
         Content::Texts(list) => Some(list.join("; ")),
         Content::Compounds(_) => None,

@@ -219,7 +219,7 @@ pub fn is_email(text: &str) -> bool {
             && !it.ends_with('-')
             && it.chars().all(|it| it.is_alphanumeric() || it == '-')
     };
-    let is_host = (2 <= labels.len() || host == "localhost") && labels.iter().all(|it| is_label(it));
+    let is_host = (2 <= labels.len() || host == "localhost") && labels.iter().all(is_label);
     is_name && is_host && !text.contains(char::is_whitespace)
 }
 

@@ -256,7 +256,9 @@ fn inherit_assignments(
                 let id = -assigned.id;
                 match assignments::assign(txn, actor, &point(collection), &grant.assignee, &role, id) {
                     Err(error) if error.status == http::StatusCode::CONFLICT => {}
-                    other => drop(other?),
+                    other => {
+                        other?;
+                    }
                 }
             }
         }

@@ -10,7 +10,6 @@ use crate::asker::Asker;
 use crate::assignments::{self, Actor, Point};
 use crate::blocks::fields::Reading;
 use crate::blocks::{Fields, Levels, Registry, validate, validation_message};
-use crate::collections::people::role_for;
 use crate::collections::{self, Collection, structure};
 use crate::datasets::{self, Dataset, Draft, Version, canonical_pid, schema, terms, version};
 use crate::error::{Answer, ApiError};

@@ -11,7 +11,7 @@ use crate::permissions::{self, Permission};
 use crate::stored;
 
 /// Versions by number: body is a [`Version`].
-pub static VERSION: Kind = Kind {
+pub(crate) static VERSION: Kind = Kind {
     columns: &[
         Column::one("dataset", Type::Integer),
         Column::one("ordinal", Type::Integer),
@@ -25,7 +25,7 @@ pub static VERSION: Kind = Kind {
 /// What a version is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
-pub enum State {
+pub(crate) enum State {
     /// Being worked on.
     #[default]
     Draft,
@@ -37,7 +37,7 @@ pub enum State {
 
 impl State {
     /// `DRAFT`, `RELEASED` or `DEACCESSIONED`.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Draft => "DRAFT",
             Self::Released => "RELEASED",
@@ -49,7 +49,7 @@ impl State {
 /// A version.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Version {
+pub(crate) struct Version {
     /// Number of the record.
     pub id: i64,
     /// The dataset.
@@ -136,7 +136,7 @@ impl Version {
     }
 
     /// `1.0`, or `DRAFT`.
-    pub fn friendly_number(&self) -> String {
+    pub(crate) fn friendly_number(&self) -> String {
         match (self.number, self.minor) {
             (Some(number), Some(minor)) => format!("{number}.{minor}"),
             _ => "DRAFT".to_owned(),
@@ -146,7 +146,7 @@ impl Version {
 
 /// Which version a request means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Spec {
+pub(crate) enum Spec {
     /// `:draft`.
     Draft,
     /// `:latest`: the draft for those who may see it, else the newest that was published.
@@ -161,7 +161,7 @@ impl Spec {
     /// From its text.
     ///
     /// Errors: 400 `Illegal version identifier '…'`.
-    pub fn parse(text: &str) -> Result<Self, ApiError> {
+    pub(crate) fn parse(text: &str) -> Result<Self, ApiError> {
         let illegal = || ApiError::bad_request(format!("Illegal version identifier '{text}'"));
         Ok(match text {
             ":draft" => Self::Draft,
@@ -178,7 +178,7 @@ impl Spec {
 
 /// Whether versions that were withdrawn are looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Withdrawn {
+pub(crate) enum Withdrawn {
     /// They are not.
     Hidden,
     /// They are.
@@ -188,7 +188,7 @@ pub enum Withdrawn {
 /// The version that `spec` means, if the caller may see it.
 ///
 /// Errors: 401 for a draft that the caller may not see; 404 `Dataset version … of dataset … not found`.
-pub fn find(
+pub(crate) fn find(
     view: &mut View<'_>,
     asker: &Asker,
     dataset: &Dataset,
@@ -246,7 +246,7 @@ fn by_number(
 }
 
 /// The version of that record number. Errors: it is not there.
-pub fn of_dataset(view: &mut View<'_>, dataset: &Dataset, id: i64) -> Result<Version, ApiError> {
+pub(crate) fn of_dataset(view: &mut View<'_>, dataset: &Dataset, id: i64) -> Result<Version, ApiError> {
     let found: Option<Version> = stored::get(view, &VERSION, &id.to_string())?;
     let version = found.filter(|it| it.dataset == dataset.id);
     let version = version.ok_or_else(|| {
@@ -265,7 +265,7 @@ fn brought_up_to_date(mut version: Version, dataset: &Dataset) -> Version {
 }
 
 /// All versions, newest first.
-pub fn newest_first(view: &mut View<'_>, dataset: &Dataset) -> Result<Vec<Version>, ApiError> {
+pub(crate) fn newest_first(view: &mut View<'_>, dataset: &Dataset) -> Result<Vec<Version>, ApiError> {
     let query =
         Query::filter(Expr::Is("dataset".into(), dataset.id.into())).sorted("ordinal", Direction::Descending);
     let all: Vec<Version> = stored::find(view, &VERSION, &query)?;
@@ -273,12 +273,12 @@ pub fn newest_first(view: &mut View<'_>, dataset: &Dataset) -> Result<Vec<Versio
 }
 
 /// Stores a version.
-pub fn put(txn: &mut Txn<'_>, version: &Version) -> Result<(), ApiError> {
+pub(crate) fn put(txn: &mut Txn<'_>, version: &Version) -> Result<(), ApiError> {
     stored::put(txn, &VERSION, &version.id.to_string(), version)
 }
 
 /// Removes a version's record.
-pub fn remove(txn: &mut Txn<'_>, id: i64) -> Result<(), ApiError> {
+pub(crate) fn remove(txn: &mut Txn<'_>, id: i64) -> Result<(), ApiError> {
     txn.delete(&VERSION, &id.to_string())?;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! DataCite's kernel 4: `Datacite`, as it is registered with a DOI, and `oai_datacite`, as OpenAIRE harvests it.
+//! DataCite's kernel 4: `Datacite`, as it is registered with a DOI, and `oai_datacite`, as `OpenAIRE` harvests it.
 
 use super::xml::Xml;
 use super::{Source, person, plain, text};

@@ -281,7 +281,7 @@ async fn incoming(
     let (target_, archive, most) = (target.clone(), received, bounds.zip_entries);
     let unpacked = tokio::task::spawn_blocking(move || unzip::unpack(&target_, &archive, most)).await;
     match unpacked.unwrap_or_else(|_| Err(ApiError::internal("The archive cannot be unpacked.")))? {
-        unzip::Unpacked::AsItIs(_) => Ok(vec![one]),
+        unzip::Unpacked::AsItIs => Ok(vec![one]),
         unzip::Unpacked::Files(files) => {
             let described = Described { label: None, ..described.clone() };
             Ok(files.iter().map(|(folder, it)| Incoming::of(call, it, folder, &described, target)).collect())

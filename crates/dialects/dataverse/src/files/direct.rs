@@ -39,7 +39,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
 /// An upload that was begun.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Begun {
+pub(crate) struct Begun {
     /// `file1://…`.
     pub storage_identifier: String,
     /// The dataset for which it was begun.
@@ -54,7 +54,7 @@ pub struct Begun {
 
 /// A part that came.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Part {
+pub(crate) struct Part {
     /// Its number from 1.
     pub number: u64,
     /// Where it lies.

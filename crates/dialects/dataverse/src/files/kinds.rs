@@ -80,7 +80,7 @@ pub(crate) static LOGO: Kind = Kind {
 /// What was deposited.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct DataFile {
+pub(crate) struct DataFile {
     /// Number.
     pub id: i64,
     /// The dataset.
@@ -150,7 +150,7 @@ fn is_zero(it: &u64) -> bool {
 /// A file as it was deposited.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Original {
+pub(crate) struct Original {
     /// Where its bytes lie.
     pub blob: String,
     /// Media type.
@@ -163,7 +163,7 @@ pub struct Original {
 
 /// A day and a reason.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Until {
+pub(crate) struct Until {
     /// `2027-01-31`.
     pub date: String,
     /// Why; may be empty.
@@ -174,7 +174,7 @@ pub struct Until {
 /// What a file is called and how it is described in some versions.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Row {
+pub(crate) struct Row {
     /// Number.
     pub id: i64,
     /// The file.
@@ -211,7 +211,7 @@ pub struct Row {
 
 impl Row {
     /// `folder/name`.
-    pub fn path(&self) -> String {
+    pub(crate) fn path(&self) -> String {
         match self.directory.as_str() {
             "" => self.label.clone(),
             directory => format!("{directory}/{}", self.label),
@@ -219,7 +219,7 @@ impl Row {
     }
 
     /// Whether the version of that ordinal has it.
-    pub fn is_in(&self, ordinal: i64) -> bool {
+    pub(crate) fn is_in(&self, ordinal: i64) -> bool {
         self.since <= ordinal && self.until.is_none_or(|until| ordinal < until)
     }
 }
@@ -227,7 +227,7 @@ impl Row {
 /// A request for access.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct AccessRequest {
+pub(crate) struct AccessRequest {
     /// Number.
     pub id: i64,
     /// The file.
@@ -243,7 +243,7 @@ pub struct AccessRequest {
 /// A file derived from a file.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Auxiliary {
+pub(crate) struct Auxiliary {
     /// The file.
     pub file: i64,
     /// Number.

@@ -21,8 +21,8 @@ const PATH_BYTES: usize = 1000;
 pub(crate) enum Unpacked {
     /// Its entries: (folder, file).
     Files(Vec<(String, Received)>),
-    /// It is kept as it is, and why.
-    AsItIs(&'static str),
+    /// It is no archive that can be unpacked, and is kept as it is.
+    AsItIs,
 }
 
 /// Unpacks an archive that is in the store of files. Runs on a thread that may wait.
@@ -34,15 +34,15 @@ pub(crate) fn unpack(target: &Target, archive: &Received, most_entries: usize) -
     std::io::copy(&mut reader, &mut local).map_err(|error| disk_fault(&error))?;
     local.flush().and_then(|()| local.rewind()).map_err(|error| disk_fault(&error))?;
     let Ok(mut zip) = zip::ZipArchive::new(local) else {
-        return Ok(Unpacked::AsItIs("Failed to unzip the file. Saving the file as is."));
+        return Ok(Unpacked::AsItIs);
     };
     let mut wanted = Vec::new();
     for index in 0..zip.len() {
         let Ok(entry) = zip.by_index_raw(index) else {
-            return Ok(Unpacked::AsItIs("Failed to unzip the file. Saving the file as is."));
+            return Ok(Unpacked::AsItIs);
         };
         if entry.encrypted() {
-            return Ok(Unpacked::AsItIs("Failed to unzip the file. Saving the file as is."));
+            return Ok(Unpacked::AsItIs);
         }
         let Ok(name) = entry.name() else { continue };
         let Some(path) = place_of(&name).filter(|_| !entry.is_dir()) else { continue };
@@ -55,14 +55,14 @@ pub(crate) fn unpack(target: &Target, archive: &Received, most_entries: usize) -
         }
     }
     if wanted.is_empty() {
-        return Ok(Unpacked::AsItIs("Failed to unzip the file. Saving the file as is."));
+        return Ok(Unpacked::AsItIs);
     }
     let most_bytes = archive.blob.length.saturating_mul(EXPANSION).max(SMALL_BYTES);
     let mut left = most_bytes;
     let mut files = Vec::new();
     for (index, (folder, name)) in wanted {
         let Ok(entry) = zip.by_index(index) else {
-            return Ok(Unpacked::AsItIs("Failed to unzip the file. Saving the file as is."));
+            return Ok(Unpacked::AsItIs);
         };
         let mut reading = Reading {
             source: entry.take(left.min(target.most_bytes.unwrap_or(u64::MAX)).saturating_add(1)),
@@ -72,7 +72,7 @@ pub(crate) fn unpack(target: &Target, archive: &Received, most_entries: usize) -
         let blob: Blob = match target.blobs.put_blocking(&target.tenant, &mut reading) {
             Ok(blob) => blob,
             Err(pinakes_blobs::BlobError::Source(_)) => {
-                return Ok(Unpacked::AsItIs("Failed to unzip the file. Saving the file as is."));
+                return Ok(Unpacked::AsItIs);
             }
             Err(error) => return Err(store_fault(error)),
         };
@@ -83,10 +83,7 @@ pub(crate) fn unpack(target: &Target, archive: &Received, most_entries: usize) -
             ))
         })?;
         if target.most_bytes.is_some_and(|most| most < blob.length) {
-            return Ok(Unpacked::AsItIs(
-                "A file contained in this zip file exceeds the size limit. This Dataverse installation will save and \
-                 display the zipped file, rather than unpacking and displaying files.",
-            ));
+            return Ok(Unpacked::AsItIs);
         }
         let received = Received {
             name,

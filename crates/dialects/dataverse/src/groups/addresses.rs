@@ -20,7 +20,7 @@ pub(crate) static ADDRESS_GROUP: Kind = Kind {
 
 /// A group of addresses.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct AddressGroup {
+pub(crate) struct AddressGroup {
     /// Number.
     pub id: i64,
     /// Short name: the group is `&ip/{alias}`.

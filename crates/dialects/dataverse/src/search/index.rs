@@ -201,7 +201,7 @@ pub(crate) fn index_dataset(txn: &mut Txn<'_>, app: &Dataverse, id: i64) -> Resu
     }
     // What a publication, a withdrawal, a dropped draft or a move changes, it changes for the files too.
     let shown = before.as_ref().and_then(|it| it["version"].as_i64());
-    let moved = before.as_ref().is_some_and(|it| it["parent"] != dataset.owner.to_string());
+    let moved = before.as_ref().is_some_and(|it| it["parent"] != dataset.owner);
     if shown != released || moved || (before_draft && dataset.draft.is_none()) {
         index_files(txn, app, &dataset)?;
     }

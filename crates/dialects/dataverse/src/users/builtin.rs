@@ -2,7 +2,7 @@
 
 use http::StatusCode;
 use pinakes_accounts::{Login, Password};
-use pinakes_store::{Expr, StoreError, Txn, View, Weight};
+use pinakes_store::{Txn, View, Weight};
 use serde_json::{Map, Value, json};
 
 use crate::app::{Call, Dataverse};
@@ -12,7 +12,7 @@ use crate::error::{Answer, ApiError};
 use crate::notifications::{self, Notice};
 use crate::routes::Routes;
 use crate::tokens::{self, Token};
-use crate::users::{self, USER, User};
+use crate::users::{self, User};
 use crate::{clock, site_settings};
 
 /// Adds the routes.

@@ -101,9 +101,9 @@ fn is_something(value: &Value) -> bool {
     }
 }
 
-fn write<'a>(
+fn write(
     parts: &[Part<'_>],
-    contexts: &mut Vec<&'a Value>,
+    contexts: &mut Vec<&Value>,
     out: &mut String,
     max_bytes: usize,
 ) -> Result<(), TemplateFault> {
@@ -121,10 +121,8 @@ fn write<'a>(
             Part::Section { name, is_inverted, parts } => {
                 let value = find(contexts, name);
                 match value {
-                    _ if *is_inverted => {
-                        if !value.is_some_and(is_something) {
-                            write(parts, contexts, out, max_bytes)?;
-                        }
+                    _ if *is_inverted && !value.is_some_and(is_something) => {
+                        write(parts, contexts, out, max_bytes)?;
                     }
                     Some(Value::Array(list)) => {
                         for one in list {
