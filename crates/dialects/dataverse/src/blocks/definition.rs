@@ -24,7 +24,7 @@ pub enum FieldKind {
     Text,
     /// Several lines, HTML allowed.
     Textbox,
-    /// A date: `yyyy`, `yyyy-MM`, `yyyy-MM-dd` and the forms of [`super::validate`].
+    /// A date: `yyyy`, `yyyy-MM`, `yyyy-MM-dd` and the forms of [`mod@super::validate`].
     Date,
     /// An e-mail address.
     Email,

@@ -156,7 +156,8 @@ async fn notices_are_mailed_once() -> Result<(), Failure> {
         due().await?;
         due().await?;
         deliver().await?;
-        assert_eq!(all(&received).len(), 2, "{engine:?}");
+        let mails = all(&received);
+        assert_eq!(mails.len(), 2, "{engine:?}: {mails:#?}");
         // A book that is back is told no more; the other is told each day.
         let back = format!(
             r#"{{"itemBarcode": "b2", "servicePointId": "{POINT}", "checkInDate": "2026-03-31T10:00:00Z"}}"#
