@@ -85,7 +85,7 @@ impl Shell {
 
     /// With one more dialect.
     ///
-    /// Errors: [`MountFault`] when its place is taken by another, or is none.
+    /// Errors: [`ShellError::Mount`] when its place is taken by another, or is none.
     pub fn mount(mut self, mount: Mount) -> Result<Self, ShellError> {
         self.mounts.add(mount)?;
         let documents = self.mounts.all().iter().map(|it| (it.dialect, &it.openapi));

@@ -76,7 +76,7 @@ impl Dataverse {
         self.registries.of(db).await
     }
 
-    /// Numbers for new objects, see [`Ids`].
+    /// Numbers for new objects, see `Ids`.
     pub async fn ids(&self, db: &Db, n: i64) -> Result<Ids, ApiError> {
         self.ranges.take(db, n).await
     }
@@ -158,7 +158,7 @@ impl Call {
         self.params.iter().find(|(it, _)| it == name).map_or("", |(_, value)| value)
     }
 
-    /// Numbers for new objects, see [`Ids`]. Ask for as many as the write may need at most.
+    /// Numbers for new objects, see `Ids`. Ask for as many as the write may need at most.
     pub async fn ids(&self, n: i64) -> Result<Ids, ApiError> {
         self.app.ids(&self.db, n).await
     }

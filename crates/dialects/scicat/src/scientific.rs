@@ -70,7 +70,7 @@ pub fn condition_in_si(value: f64, unit_text: &str) -> Option<(f64, String)> {
 
 /// Adds the dotted keys of `metadata`, in order: quantities, lists and plain values by their key, objects by those
 /// inside (`parent.child`). Keys of the original's junk list are left out. A key that is met on two ways comes twice. One
-/// whose object says `human_name` is followed by [`NAME_MARK`] and that name.
+/// whose object says `human_name` is followed by `NAME_MARK` and that name.
 pub fn add_keys(metadata: &Map<String, Value>, keys: &mut Texts) {
     Fields::of(metadata).add_keys(keys);
 }

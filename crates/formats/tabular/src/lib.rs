@@ -1,7 +1,7 @@
 //! Tabular files of statistics programs: what variables they have, and their rows as plain tab-separated text.
 //!
 //! Readers for comma- and tab-separated values, Stata's `.dta` (formats 104 to 119) and SPSS's `.sav`, `.zsav` and `.por`.
-//! A reader goes through its file once, hands every cell to a [`Sink`], and holds no more of the file than a row, the labels
+//! A reader goes through its file once, hands every cell to a `Sink`, and holds no more of the file than a row, the labels
 //! and the long strings that Stata keeps apart. The sink writes the tab-separated form, the summary statistics and the
 //! UNF (universal numeric fingerprint) of every variable, as archives of data keep them.
 //!

@@ -1,7 +1,7 @@
 //! Metadata blocks: what fields a dataset has, how they are read, checked, changed and written.
 //!
 //! Plain code without storage. [`Registry`] holds the definitions, read from the tables that Dataverse publishes them in
-//! ([`tsv`]); [`Fields`] holds the values of one version; [`validate`] says what is missing or wrong; [`edit`] holds the
+//! ([`tsv`]); [`Fields`] holds the values of one version; [`mod@validate`] says what is missing or wrong; [`edit`] holds the
 //! rules of changing single fields.
 
 pub mod definition;

@@ -3,6 +3,8 @@
 //! A message is a record: written with what it tells, sent afterwards, with the number of attempts and their outcome. A
 //! server that is killed between handing one over and noting it hands it over again, under the same `Message-ID`.
 
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
 use http::StatusCode;
@@ -101,8 +103,16 @@ pub(super) fn queue(
     timers::wake(txn, DELIVERY)
 }
 
+/// Who delivers for a tenant now: the timer and whoever asks for it take turns, or a message would go out twice.
+static DELIVERING: LazyLock<Mutex<HashMap<String, Arc<Mutex<()>>>>> = LazyLock::new(Mutex::default);
+
 /// Sends what waits to be sent.
 pub(crate) fn deliver(parts: &Parts) -> Result<(), FolioError> {
+    let turn = {
+        let mut all = DELIVERING.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(all.entry(parts.tenant.name().to_owned()).or_default())
+    };
+    let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
     let read = |view: &mut pinakes_store::View<'_>| -> Result<(Option<Value>, Vec<Value>), FolioError> {
         let smtp = view.first(&SMTP.kind, Expr::All)?.map(|it| it.json()).transpose()?;
         let waiting = Query::filter(Expr::Is("shouldRetry".into(), true.into()));
