@@ -1,5 +1,6 @@
 """A server with a library, for the FOLIO clients: a tenant of its own, with accounts by role."""
 
+import pathlib
 import signal
 import subprocess
 
@@ -7,6 +8,7 @@ import pytest
 from running import PATIENCE_S, PINAKES, printed_url
 
 TENANT = "library"
+SITE = pathlib.Path(__file__).parent.parent / "pinakes.toml"
 ROLES = ["admin", "librarian", "desk", "reader"]
 
 
@@ -40,7 +42,7 @@ def library(tmp_path_factory):
             given=Library.password(role) + "\n",
         )
     process = subprocess.Popen(
-        [PINAKES, "serve", "--data", data, "--listen", "127.0.0.1:0"],
+        [PINAKES, "serve", "--config", SITE, "--data", data, "--listen", "127.0.0.1:0"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
