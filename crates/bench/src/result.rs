@@ -241,7 +241,7 @@ pub struct FlowResult {
     pub slowest: Vec<SlowResult>,
     /// Failures in words, with their number.
     pub messages: BTreeMap<String, u64>,
-    /// Every bucket of the latency histogram (microseconds, count): goes to `raw.csv`.
+    /// Every bucket of the latency histogram (microseconds, count): goes to `raw.csv.gz`.
     #[serde(skip)]
     pub buckets: Vec<(u64, u64)>,
 }

@@ -3,12 +3,14 @@
 
 mod servers;
 
+use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use axum::response::IntoResponse;
 use clap::Parser;
+use flate2::read::GzDecoder;
 use pinakes_bench::BenchError;
 use pinakes_bench::cli::{BenchArgs, Command};
 use pinakes_bench::compare::compare;
@@ -49,7 +51,9 @@ fn check_report(out: &Path, result: &RunResult) {
     let parsed: RunResult = serde_json::from_str(&read("result.json")).unwrap();
     assert_eq!(parsed.steps.len(), result.steps.len());
     assert_eq!(parsed.ended, result.ended);
-    let (markdown, html, raw) = (read("report.md"), read("report.html"), read("raw.csv"));
+    let (markdown, html) = (read("report.md"), read("report.html"));
+    let mut raw = String::new();
+    GzDecoder::new(std::fs::File::open(out.join("raw.csv.gz")).unwrap()).read_to_string(&mut raw).unwrap();
     for step in result.steps.iter().filter(|step| step.kind != StepKind::Trial) {
         assert!(markdown.contains(&step.name), "{}", step.name);
         assert!(html.contains(&step.name.replace('&', "&amp;")), "{}", step.name);
@@ -65,7 +69,7 @@ fn check_report(out: &Path, result: &RunResult) {
     let recorded: u64 = result.steps.iter().flat_map(|step| &step.flows).map(|flow| flow.latency.n).sum();
     assert!(
         (counted - recorded as f64).abs() < 0.5,
-        "raw.csv holds {counted} latencies, result.json {recorded}"
+        "raw.csv.gz holds {counted} latencies, result.json {recorded}"
     );
 }
 

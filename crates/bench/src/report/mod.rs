@@ -1,5 +1,5 @@
 //! Reports of a run: `report.md` for reading in a terminal or a repository, `report.html` for looking at,
-//! `result.json` for programs, `raw.csv` for those who distrust all three.
+//! `result.json` for programs, `raw.csv.gz` for those who distrust all three.
 
 pub mod axis;
 pub mod html;
@@ -17,7 +17,10 @@ use crate::result::RunResult;
 pub fn write_all(result: &RunResult, out: &Path) -> Result<(), BenchError> {
     write_result(result, out)?;
     write(&out.join("report.md"), markdown::render(result).as_bytes())?;
-    write(&out.join("raw.csv"), raw::render(result).as_bytes())?;
+    let raw_path = out.join("raw.csv.gz");
+    let compressed =
+        raw::compressed(result).map_err(|source| BenchError::Write { path: raw_path.clone(), source })?;
+    write(&raw_path, &compressed)?;
     write(&out.join("report.html"), html::render(result)?.as_bytes())
 }
 

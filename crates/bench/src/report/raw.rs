@@ -1,16 +1,26 @@
-//! `raw.csv`: everything counted, in long form (one value a line), for spreadsheets and statistics
-//! programs. Columns: step, repeat, flow, record, at, name, value.
+//! `raw.csv.gz`: everything counted, in long form (one value a line), for spreadsheets and statistics
+//! programs. Compressed, as a long run fills tens of megabytes. Columns: step, repeat, flow, record, at, name, value.
 //!
 //! `record` is `second` (at: second of the window; values by name), `bucket` (at: latency in
 //! microseconds; value: count) or `sample` (at: second; resources by name).
 
-use std::fmt::Write;
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
 
 use crate::observe::Sample;
 use crate::result::{FlowResult, RunResult, StepResult};
 
-/// The file's text.
-pub fn render(result: &RunResult) -> String {
+/// The file: the text, by gzip.
+pub fn compressed(result: &RunResult) -> io::Result<Vec<u8>> {
+    let mut out = GzEncoder::new(Vec::new(), Compression::best());
+    out.write_all(render(result).as_bytes())?;
+    out.finish()
+}
+
+fn render(result: &RunResult) -> String {
     let mut text = "step,repeat,flow,record,at,name,value\n".to_owned();
     for step in &result.steps {
         for flow in &step.flows {
