@@ -1,8 +1,10 @@
 //! The `OpenAPI` document of what is served, from which client programs are generated (`/explorer-json`), and a page on
 //! which its operations can be tried (`/explorer`).
 //!
-//! `openapi/operations.txt` names each operation, its parameters and the schema of its body; the schemas are made of the same
-//! tables that check the bodies. A test asks the router for every operation of the list.
+//! `openapi/operations.txt` names each operation, its parameters, its body and its answer; [`schemas`] makes the schemas. A test
+//! asks the router for every operation of the list, another holds the answers of the exchanges against the document.
+
+mod schemas;
 
 use axum::Router;
 use axum::routing::get;
@@ -11,15 +13,9 @@ use pinakes_http::answer;
 use serde_json::{Map, Value, json};
 
 use crate::app::Scicat;
-use crate::dto;
-use crate::validate::{Dto, Field, Form, Nested, Presence, Rule};
 
-/// `METHOD path [schema] [?parameter,parameter]`, one a line.
+/// The operations; its first lines say how it is written.
 const OPERATIONS: &str = include_str!("openapi/operations.txt");
-
-/// Ends of paths whose `POST` answers 200: it makes nothing.
-const AS_READS: [&str; 7] =
-    ["isValid", "logout", "register", "resync", "publish", "amend", "appendToArrayField"];
 
 /// The page, which makes itself from the document.
 const EXPLORER: &str = include_str!("openapi/explorer.html");
@@ -37,131 +33,99 @@ const PARAMETERS: [(&str, &str); 8] = [
     ("datasetFields", "JSON: a list of fields to show"),
 ];
 
-/// Schemas of bodies by name.
-static SCHEMAS: [(&str, &Dto); 37] = [
-    ("RawDataset", &dto::dataset::RAW),
-    ("DerivedDataset", &dto::dataset::DERIVED),
-    ("Dataset", &dto::dataset::OTHER),
-    ("PartialRawDataset", &dto::dataset::RAW),
-    ("PartialDerivedDataset", &dto::dataset::DERIVED),
-    ("PartialDataset", &dto::dataset::OTHER),
-    ("Lifecycle", &dto::lifecycle::LIFECYCLE),
-    ("OrigDatablock", &dto::origdatablock::ORIG_DATABLOCK),
-    ("OrigDatablockOfDataset", &dto::origdatablock::ORIG_DATABLOCK_OF_DATASET),
-    ("PartialOrigDatablock", &dto::origdatablock::ORIG_DATABLOCK),
-    ("Datablock", &dto::datablock::DATABLOCK),
-    ("DatablockOfDataset", &dto::datablock::DATABLOCK_OF_DATASET),
-    ("PartialDatablock", &dto::datablock::DATABLOCK),
-    ("Attachment", &dto::attachment::V4),
-    ("PartialAttachment", &dto::attachment::V4),
-    ("AttachmentV3", &dto::attachment::V3),
-    ("PartialAttachmentV3", &dto::attachment::V3),
-    ("Proposal", &dto::proposal::PROPOSAL),
-    ("PartialProposal", &dto::proposal::PROPOSAL),
-    ("Sample", &dto::sample::SAMPLE),
-    ("PartialSample", &dto::sample::SAMPLE),
-    ("Instrument", &dto::instrument::INSTRUMENT),
-    ("PartialInstrument", &dto::instrument::INSTRUMENT),
-    ("Policy", &dto::policy::POLICY),
-    ("PartialPolicy", &dto::policy::POLICY),
-    ("JobV3", &dto::job::V3_CREATE),
-    ("Job", &dto::job::V4_CREATE),
-    ("JobV3Update", &dto::job::V3_UPDATE),
-    ("JobUpdate", &dto::job::V4_UPDATE),
-    ("PublishedDataV3", &dto::published_data::V3),
-    ("PublishedData", &dto::published_data::V4),
-    ("PartialPublishedDataV3", &dto::published_data::V3),
-    ("PartialPublishedData", &dto::published_data::V4),
-    ("UserSettings", &dto::user_settings::USER_SETTINGS),
-    ("Login", &dto::account::LOGIN),
-    ("NewPassword", &dto::account::NEW_PASSWORD),
-    ("TokenLife", &dto::account::TOKEN_LIFE),
-];
-
-/// Schemas that are no table: one of several, or free in form.
-fn other_schemas() -> [(&'static str, Value); 5] {
-    let one_of = |prefix: &str| {
-        let names = ["RawDataset", "DerivedDataset", "Dataset"];
-        let refs = names.map(|it| json!({"$ref": format!("#/components/schemas/{prefix}{it}")}));
-        json!({"oneOf": refs})
-    };
-    let object = json!({"type": "object"});
-    let policies = json!({
-        "type": "object", "required": ["ownerGroupList", "data"],
-        "properties": {
-            "ownerGroupList": {"type": "string"},
-            "data": {"$ref": "#/components/schemas/PartialPolicy"},
-        },
-    });
-    [
-        ("DatasetV3", one_of("")),
-        ("PartialDatasetV3", one_of("Partial")),
-        ("PolicyUpdate", policies),
-        ("RuntimeConfig", json!({"type": "object", "required": ["data"], "properties": {"data": object}})),
-        ("Anything", object),
-    ]
-}
-
 pub(crate) fn routes() -> Router<Scicat> {
     Router::new()
         .route("/explorer-json", get(async || answer::json(StatusCode::OK, &document())))
         .route("/explorer", get(async || answer::bytes(StatusCode::OK, HTML, EXPLORER)))
 }
 
+/// One line of the list.
+#[derive(Debug, Default)]
+struct Operation<'a> {
+    method: &'a str,
+    path: &'a str,
+    id: &'a str,
+    tag: &'a str,
+    /// Of success; 201 for a `POST` unless the list says otherwise.
+    status: &'a str,
+    body: Option<&'a str>,
+    /// A `!` at the end marks what is required.
+    query: Vec<&'a str>,
+    answer: Option<&'a str>,
+}
+
+fn operations() -> impl Iterator<Item = Operation<'static>> {
+    let mut tag = "";
+    OPERATIONS.lines().filter_map(move |line| {
+        if let Some(heading) = line.strip_prefix('#') {
+            tag = heading.trim();
+            return None;
+        }
+        let (asked, answer) = line.split_once(" -> ").map_or((line, None), |(a, b)| (a, Some(b)));
+        let mut words = asked.split(' ');
+        let (method, path, id) = (words.next()?, words.next()?, words.next()?);
+        let status = if method == "POST" { "201" } else { "200" };
+        let mut operation = Operation { method, path, id, tag, status, answer, ..Operation::default() };
+        for word in words {
+            if let Some(names) = word.strip_prefix('?') {
+                operation.query.extend(names.split(','));
+            } else if let Some(status) = word.strip_prefix(':') {
+                operation.status = status;
+            } else {
+                operation.body = Some(word);
+            }
+        }
+        Some(operation)
+    })
+}
+
 /// The whole document.
 pub(crate) fn document() -> Value {
     let mut paths: Map<String, Value> = Map::new();
-    for line in OPERATIONS.lines() {
-        let mut words = line.split(' ');
-        let (Some(method), Some(path)) = (words.next(), words.next()) else { continue };
-        let item = paths.entry(path.to_owned()).or_insert_with(|| json!({}));
-        let (queries, bodies): (Vec<&str>, Vec<&str>) = words.partition(|it| it.starts_with('?'));
-        let names = queries.iter().flat_map(|it| it.trim_start_matches('?').split(',')).collect::<Vec<_>>();
-        item[method.to_lowercase()] = operation(method, path, bodies.first().copied(), &names);
+    for operation in operations() {
+        let item = paths.entry(operation.path.to_owned()).or_insert_with(|| json!({}));
+        item[operation.method.to_lowercase()] = described(&operation);
     }
-    let tables = SCHEMAS.iter().map(|(name, dto)| (*name, schema(name, dto)));
-    let schemas: Map<String, Value> =
-        tables.chain(other_schemas()).map(|(name, schema)| (name.to_owned(), schema)).collect();
     json!({
         "openapi": "3.0.3",
         "info": {"title": "SciCat dialect of Pinakes", "version": env!("CARGO_PKG_VERSION")},
         "paths": paths,
         "components": {
-            "schemas": schemas,
+            "schemas": schemas::all(),
             "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}},
         },
     })
 }
 
-fn operation(method: &str, path: &str, body: Option<&str>, query: &[&str]) -> Value {
-    let segments: Vec<&str> = path.split('/').filter(|it| !it.is_empty()).collect();
-    let names = segments.iter().skip(1).map(|it| it.trim_matches(['{', '}']));
-    let id: String = std::iter::once(method.to_lowercase()).chain(names.map(capitalised)).collect();
-    let parameters: Vec<Value> = segments
-        .iter()
-        .filter(|it| it.starts_with('{'))
-        .map(|it| json!({"name": it.trim_matches(['{', '}']), "in": "path", "required": true, "schema": {"type": "string"}}))
-        .chain(query.iter().map(|it| query_parameter(it)))
-        .collect();
-    let is_done = |it: &&str| AS_READS.contains(it);
-    let success = if method == "POST" && !segments.last().is_some_and(is_done) { "201" } else { "200" };
-    let mut operation = json!({
-        "operationId": id,
-        "tags": [segments.get(2).copied().unwrap_or_default()],
+fn described(operation: &Operation<'_>) -> Value {
+    let segments: Vec<&str> = operation.path.split('/').collect();
+    let in_path = segments.iter().filter_map(|it| it.strip_prefix('{')?.strip_suffix('}'));
+    let in_path =
+        in_path.map(|it| json!({"name": it, "in": "path", "required": true, "schema": {"type": "string"}}));
+    let parameters: Vec<Value> =
+        in_path.chain(operation.query.iter().map(|it| query_parameter(it))).collect();
+    let mut response = json!({"description": if operation.status == "201" { "made" } else { "done" }});
+    if let Some(answer) = operation.answer {
+        response["content"] = json!({"application/json": {"schema": schemas::of(answer)}});
+    }
+    let mut described = json!({
+        "operationId": operation.id,
+        "tags": [operation.tag],
         "parameters": parameters,
-        "responses": {success: {"description": "done"}},
+        "responses": {operation.status: response},
         "security": [{}, {"bearer": []}],
     });
-    if let Some(name) = body {
-        let schema = json!({"$ref": format!("#/components/schemas/{name}")});
-        operation["requestBody"] =
-            json!({"required": true, "content": {"application/json": {"schema": schema}}});
+    if let Some(body) = operation.body {
+        described["requestBody"] =
+            json!({"required": true, "content": {"application/json": {"schema": schemas::of(body)}}});
     }
-    operation
+    described
 }
 
-fn query_parameter(name: &str) -> Value {
-    let mut parameter = json!({"name": name, "in": "query", "required": false, "schema": {"type": "string"}});
+fn query_parameter(written: &str) -> Value {
+    let name = written.trim_end_matches('!');
+    let mut parameter =
+        json!({"name": name, "in": "query", "required": name != written, "schema": {"type": "string"}});
     if let Some((_, about)) = PARAMETERS.iter().find(|(it, _)| *it == name) {
         parameter["description"] = json!(about);
     }
@@ -169,50 +133,4 @@ fn query_parameter(name: &str) -> Value {
         parameter["schema"] = json!({"type": "array", "items": {"type": "string"}});
     }
     parameter
-}
-
-/// `isValid` becomes `IsValid`, so that operation ids read as one word.
-fn capitalised(word: &str) -> String {
-    let mut letters = word.chars();
-    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
-}
-
-fn schema(name: &str, dto: &Dto) -> Value {
-    let form = if name.starts_with("Partial") { Form::Update } else { Form::Create };
-    let known = || dto.fields.iter().filter(|it| it.is_known_to(form));
-    let properties: Map<String, Value> = known().map(|it| (it.name.to_owned(), property(it))).collect();
-    let mut schema = json!({"type": "object", "additionalProperties": false, "properties": properties});
-    let required: Vec<&str> =
-        known().filter(|it| it.presence == Presence::Required).map(|it| it.name).collect();
-    if !required.is_empty() && form == Form::Create {
-        schema["required"] = json!(required);
-    }
-    schema
-}
-
-fn property(field: &Field) -> Value {
-    match field.nested {
-        Some(Nested::Each(dto)) => return json!({"type": "array", "items": schema("", dto)}),
-        Some(Nested::One(dto)) => return schema("", dto),
-        None => {}
-    }
-    field.rules.iter().find_map(|it| type_of(*it)).unwrap_or_else(|| json!({}))
-}
-
-/// What a rule says of a value's type; `None` when it says something else.
-fn type_of(rule: Rule) -> Option<Value> {
-    Some(match rule {
-        Rule::Text | Rule::EmailList => json!({"type": "string"}),
-        Rule::EachText => json!({"type": "array", "items": {"type": "string"}}),
-        Rule::Integer => json!({"type": "integer"}),
-        Rule::Number => json!({"type": "number"}),
-        Rule::Boolean => json!({"type": "boolean"}),
-        Rule::Date => json!({"type": "string", "format": "date-time"}),
-        Rule::Email => json!({"type": "string", "format": "email"}),
-        Rule::Url | Rule::UrlOfAnyProtocol => json!({"type": "string", "format": "uri"}),
-        Rule::Object => json!({"type": "object"}),
-        Rule::List => json!({"type": "array", "items": {}}),
-        Rule::Enum(choices) | Rule::OneOf(choices) => json!({"type": "string", "enum": choices}),
-        Rule::NotEmpty | Rule::ListNotEmpty | Rule::NotNegative | Rule::Countable => return None,
-    })
 }

@@ -8,12 +8,21 @@ use crate::validate::Dto;
 pub static LOGIN: Dto =
     Dto { fields: &[Field::required("username", TEXT), Field::required("password", TEXT)] };
 
-/// `/api/v3/users/password` and `/api/v3/users/{id}/password`.
+/// `/api/v3/users/password`.
+pub static OWN_PASSWORD: Dto = Dto {
+    fields: &[
+        Field::required("currentPassword", TEXT),
+        Field::required("newPassword", TEXT),
+        Field::required("confirmPassword", TEXT),
+    ],
+};
+
+/// `/api/v3/users/{id}/password`; admins need no `currentPassword`.
 pub static NEW_PASSWORD: Dto = Dto {
     fields: &[
-        Field::optional("currentPassword", TEXT),
         Field::required("newPassword", TEXT),
         Field::optional("confirmPassword", TEXT),
+        Field::optional("currentPassword", TEXT),
     ],
 };
 
