@@ -139,6 +139,7 @@ sql() { "$PG_BIN/psql" -X -q -A -t -v ON_ERROR_STOP=1 -d "$(url_of "$1")" -c "$2
 start_server() {
     local name=$1
     shift
+    rm -f "$WORK/$name.out" # what a former server said is not what this one says
     in_background "$WORK/$name.out" "$PINAKES" serve --data "${DATA:-$WORK/$name.data}" --listen "${LISTEN:-127.0.0.1:0}" "$@"
     echo "$STARTED_PID" >"$WORK/$name.pid"
     wait_for "server $name" is_listening_or_dead "$name"
@@ -146,7 +147,7 @@ start_server() {
     sed -n 's/.*listens on \(http:[^ ]*\).*/\1/p' "$WORK/$name.out" >"$WORK/$name.url"
 }
 
-is_listening() { grep -q 'listens on http' "$WORK/$1.out"; }
+is_listening() { grep -qs 'listens on http' "$WORK/$1.out"; }
 is_listening_or_dead() { is_listening "$1" || ! is_alive "$(cat "$WORK/$1.pid")"; }
 is_alive() { [ -d "/proc/$1" ] && ! grep -q '^State:.Z' "/proc/$1/status" 2>/dev/null; }
 server_url() { cat "$WORK/$1.url"; }

@@ -144,6 +144,12 @@ pub enum StoreError {
 
 impl From<rusqlite::Error> for StoreError {
     fn from(error: rusqlite::Error) -> Self {
+        // The index of the log lies in a file of its own, which the engine cannot make on a full disk.
+        let is_without_index =
+            |it: &rusqlite::ffi::Error| it.extended_code == rusqlite::ffi::SQLITE_IOERR_SHMSIZE;
+        if error.sqlite_error().is_some_and(is_without_index) {
+            return Self::Full("the tenant's file".into());
+        }
         match error.sqlite_error_code() {
             Some(rusqlite::ErrorCode::DiskFull) => Self::Full("the tenant's file".into()),
             Some(rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase) => {

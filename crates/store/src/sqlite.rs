@@ -10,6 +10,7 @@ mod flush;
 mod keeper;
 #[cfg(test)]
 mod power;
+mod presence;
 mod queue;
 mod writer;
 
@@ -25,6 +26,8 @@ use rusqlite::Connection;
 
 use self::flush::Flusher;
 use self::keeper::Keeper;
+pub(crate) use self::presence::PRESENCE;
+use self::presence::Presence;
 use self::queue::{Queue, Refused};
 use self::writer::Writer;
 use crate::pace::Pace;
@@ -58,8 +61,8 @@ pub(crate) struct Sqlite {
     statistics: Arc<Statistics>,
     threads: Vec<JoinHandle<()>>,
     keeper: Arc<Keeper>,
-    /// Held while the file is open: says to other processes that lists in the making are somebody's.
-    _presence: File,
+    /// Says to other processes that lists in the making are somebody's.
+    presence: Arc<Presence>,
 }
 
 /// A reading connection and how long what it reads may take.
@@ -81,13 +84,17 @@ impl Sqlite {
         flusher: impl FnOnce(&Path, Arc<Queue>, Arc<Statistics>) -> Result<Flusher>,
     ) -> Result<Self> {
         keep_private(path);
-        let connection = connect(path, &shared.limits)?;
-        let cache_kib = i64::from(shared.limits.page_cache_kib) * WRITER_CACHES;
-        connection.pragma_update(None, "cache_size", -cache_kib)?;
-        let (presence, company) = announce(path)?;
-        prepare(&connection, &shared, path, company)?;
-        let shown = path.display().to_string();
-        presence.lock_shared().map_err(|source| StoreError::Io { path: shown, source })?;
+        let (connection, presence) = match open_prepared(path, &shared) {
+            Err(StoreError::Full(_)) if presence::give_back(path) => {
+                tracing::warn!(file = %path.display(), "the disk is full: opened with the room kept for it; free some");
+                open_prepared(path, &shared)?
+            }
+            opened => opened?,
+        };
+        let presence = Arc::new(presence);
+        if !presence.keep_reserve() {
+            tracing::warn!(file = %path.display(), "the disk is nearly full: no room is kept for opening this file again");
+        }
         // Who waits for the disk waits for the flusher.
         connection.pragma_update(None, "synchronous", "NORMAL")?;
         let statistics = Arc::new(Statistics::default());
@@ -105,11 +112,12 @@ impl Sqlite {
             committed,
         );
         let (log_keeper, log_queue, log_statistics) = (keeper.clone(), queue.clone(), statistics.clone());
+        let log_presence = presence.clone();
         let threads = vec![
             spawn("store-writer", move || writer.run())?,
             spawn("store-flush", move || flusher.run(&batches))?,
             spawn("store-log", move || {
-                log_keeper.run(&mut log_connection, &log_queue, log_bytes, &log_statistics);
+                log_keeper.run(&mut log_connection, &log_queue, &log_presence, log_bytes, &log_statistics);
             })?,
         ];
         Ok(Self {
@@ -121,7 +129,7 @@ impl Sqlite {
             statistics,
             threads,
             keeper,
-            _presence: presence,
+            presence,
         })
     }
 
@@ -246,6 +254,17 @@ impl Sqlite {
     }
 }
 
+impl Sqlite {
+    /// A connection that leaves the log as it is if it is the last to close.
+    fn connect_to_keep_log(&self) -> Option<Connection> {
+        let connection = connect(&self.path, &self.shared.limits).ok()?;
+        // Only who has read is counted among those who use the log.
+        connection.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0)).ok()?;
+        keep_log(&connection);
+        Some(connection)
+    }
+}
+
 /// Pause of a backup when another process holds a lock.
 const BACKUP_PAUSE: Duration = Duration::from_millis(50);
 
@@ -254,6 +273,8 @@ impl Drop for Sqlite {
     fn drop(&mut self) {
         self.queue.close();
         self.keeper.close();
+        // Declared first, so closed last.
+        let _last = if self.presence.keep_reserve() { None } else { self.connect_to_keep_log() };
         let here = std::thread::current().id();
         // The last owner may be a write that has just ended: its own thread cannot wait for itself.
         for thread in self.threads.drain(..).filter(|it| it.thread().id() != here) {
@@ -261,19 +282,19 @@ impl Drop for Sqlite {
                 tracing::error!(path = %self.path.display(), "a thread of the store stopped by an internal fault");
             }
         }
+        let readers = std::mem::take(&mut *self.readers.lock().unwrap_or_else(PoisonError::into_inner));
         if self.queue.failure().is_some() {
-            let readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
             readers.iter().for_each(|it| keep_log(&it.connection));
         }
     }
 }
 
-/// Has the engine leave the log as it is when this connection is the last to close: after a flush that failed, nothing of
-/// it may be taken for kept and written back.
+/// Has the engine leave the log as it is when this connection is the last to close. After a flush that failed, nothing of
+/// it may be taken for kept and written back; on a full disk it would take the room that the next opening needs.
 fn keep_log(connection: &Connection) {
     let kept = connection.set_db_config(rusqlite::config::DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
     if let Err(error) = kept {
-        tracing::error!(%error, "the log may be written back although it could not be flushed");
+        tracing::error!(%error, "the log may be written back although it should be left as it is");
     }
 }
 
@@ -353,6 +374,17 @@ fn wait_for_locks(connection: &mut Connection, patience: Duration) -> Result<()>
     Ok(connection.busy_handler(Some(wait))?)
 }
 
+/// The writer's connection to the file with its tables up to date, and the word to others that it is open.
+fn open_prepared(path: &Path, shared: &Shared) -> Result<(Connection, Presence)> {
+    let (presence, users) = Presence::announce(path)?;
+    let connection = connect(path, &shared.limits)?;
+    let cache_kib = i64::from(shared.limits.page_cache_kib) * WRITER_CACHES;
+    connection.pragma_update(None, "cache_size", -cache_kib)?;
+    prepare(&connection, shared, path, users)?;
+    presence.share()?;
+    Ok((connection, presence))
+}
+
 /// Brings the tables up to date, sweeps lists that no record took over, makes indexes and counts that a bulk load left out.
 fn prepare(connection: &Connection, shared: &Shared, path: &Path, company: Users) -> Result<()> {
     let mut session = Session::Sqlite(connection);
@@ -375,25 +407,11 @@ fn prepare(connection: &Connection, shared: &Shared, path: &Path, company: Users
     prepared
 }
 
-/// Opens the file whose lock tells who has the tenant open; it is locked alone if nobody else has it.
-fn announce(path: &Path) -> Result<(File, Users)> {
-    let path = PathBuf::from(format!("{}{PRESENCE}", path.display()));
-    let failed = |source| StoreError::Io { path: path.display().to_string(), source };
-    let file =
-        File::options().create(true).truncate(false).write(true).mode(PRIVATE).open(&path).map_err(failed)?;
-    let company = match file.try_lock() {
-        Ok(()) => Users::None,
-        Err(std::fs::TryLockError::WouldBlock) => Users::Others,
-        Err(std::fs::TryLockError::Error(source)) => return Err(failed(source)),
-    };
-    Ok((file, company))
-}
-
-/// Ending of the file whose lock tells who has a tenant open.
-pub(crate) const PRESENCE: &str = "-open";
-
 fn sweep(session: &mut Session<'_>) -> Result<()> {
     let left = session.all("SELECT kind, list FROM staging", &[], |row| Ok((row.text(0)?, row.int(1)?)))?;
+    if left.is_empty() {
+        return Ok(()); // to delete nothing costs a page of the log
+    }
     for (kind, list) in left {
         session.execute(&format!("DELETE FROM \"m_{kind}\" WHERE list = ?1"), &[list.into()])?;
     }

@@ -123,7 +123,7 @@ fn wrong() -> FolioError {
     )
 }
 
-/// Makes the record of a user whose account was made otherwise.
+/// Makes the record of a user whose account was made otherwise, with the next login if the disk is full.
 async fn remember(call: &Call, user: &User) -> Result<(), FolioError> {
     let id = user.uuid.to_string();
     let wanted = id.clone();
@@ -138,7 +138,18 @@ async fn remember(call: &Call, user: &User) -> Result<(), FolioError> {
         }
         Ok(())
     };
-    call.db().write(write).await
+    unless_full(call.db().write(write).await, "no record of the user was made")
+}
+
+/// A full disk keeps nobody from logging in: what could not be kept is said in the log.
+fn unless_full(written: Result<(), FolioError>, missed: &str) -> Result<(), FolioError> {
+    match written {
+        Err(error) if error.status == StatusCode::INSUFFICIENT_STORAGE => {
+            tracing::warn!("logged in, but {missed}: the disk is full");
+            Ok(())
+        }
+        written => written,
+    }
 }
 
 /// The claims that name a user of a tenant.
@@ -153,7 +164,8 @@ fn lasting_token(app: &Folio, tenant: &str, user: &User) -> String {
     app.context.accounts().sign_for(tenant, claims(tenant, user), app.settings.login_token_s)
 }
 
-/// A new refresh token: its text is given to the client, its hash is kept.
+/// A new refresh token: its text is given to the client, its hash is kept. On a full disk it is not, and refused when it is
+/// used.
 async fn new_refresh_token(app: &Folio, db: &Db, user: &User) -> Result<String, FolioError> {
     let text = hex(&app.context.entropy().bytes::<32>());
     let id = hash(&text);
@@ -164,7 +176,7 @@ async fn new_refresh_token(app: &Folio, db: &Db, user: &User) -> Result<String, 
         txn.insert(&REFRESH_TOKEN, &id, &body)?;
         Ok(())
     };
-    db.write(write).await?;
+    unless_full(db.write(write).await, "the refresh token is not kept")?;
     Ok(text)
 }
 

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
+use super::presence::Presence;
 use super::queue::Queue;
 use super::{LOCK_TIMEOUT, keep_log, wait_for_locks};
 use crate::Result;
@@ -59,6 +60,7 @@ impl Keeper {
         &self,
         connection: &mut Connection,
         queue: &Queue,
+        presence: &Presence,
         log_bytes: u64,
         statistics: &Statistics,
     ) {
@@ -79,7 +81,9 @@ impl Keeper {
             }
             let is_quiet = !std::mem::take(&mut state.has_commits);
             drop(state);
-            let written = if is_quiet {
+            let written = if !presence.keep_reserve() {
+                Ok(true)
+            } else if is_quiet {
                 write_all(connection)
             } else {
                 write_back(connection, queue, log_bytes, statistics, &mut in_vain_until).map(|()| true)

@@ -38,11 +38,22 @@ pub(super) fn routes() -> Router<Scicat> {
 }
 
 /// Makes the settings of a user who logs in for the first time.
+///
+/// A full disk keeps nobody from logging in: the settings are made with the next login, or when they are changed.
 pub(crate) async fn remember_login(app: &Scicat, asker: &Asker, user: &User) -> Result<(), ScicatError> {
-    if listing::get(asker, &USER_SETTINGS, &user.id).await?.is_none() {
-        write(app, asker, &user.id, |_| {}).await?;
+    if listing::get(asker, &USER_SETTINGS, &user.id).await?.is_some() {
+        return Ok(());
     }
-    Ok(())
+    match write(app, asker, &user.id, |_| {}).await {
+        Err(ScicatError::Refused(refusal)) if refusal.status() == StatusCode::INSUFFICIENT_STORAGE => {
+            tracing::warn!(
+                username = user.username,
+                "logged in, but no settings were made: the disk is full"
+            );
+            Ok(())
+        }
+        written => written.map(drop),
+    }
 }
 
 /// Lets `change` work on a user's settings, made where there are none, and gives their bytes.
