@@ -15,7 +15,7 @@ use http::Request;
 use http_body_util::BodyExt as _;
 use pinakes_accounts::{Accounts, Clock, Entropy, Secret};
 use pinakes_citations::synthetic::{Format, Shape, Synthetic};
-use pinakes_citations::{BuildOptions, Graph, Observer, Problem, Progress, build};
+use pinakes_citations::{BuildOptions, Graph, Leftover, Observer, Problem, Progress, build};
 use pinakes_http::{Context, TenantChoice};
 use pinakes_labe::import::{self, Existing};
 use pinakes_labe::{CatalogueIds, KINDS, Settings};
@@ -76,6 +76,7 @@ fn content(folder: &Path, shape: Shape) -> Result<Vec<String>, Failure> {
         n_threads: 2,
         checkpoint_rows: BuildOptions::CHECKPOINT_ROWS,
         keys_at_once: BuildOptions::KEYS_AT_ONCE,
+        leftover: Leftover::Refuse,
     };
     build(&options, &mut Silent)?;
     let list: Vec<String> = table.lines().filter_map(|it| Some(it.split_once('\t')?.0.to_owned())).collect();

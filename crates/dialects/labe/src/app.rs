@@ -9,9 +9,9 @@ use pinakes_store::Kind;
 
 use crate::error::MountError;
 use crate::extra_ids::ExtraIds;
-use crate::graph_file::GraphFile;
+use crate::graph_file::{Copies, GraphFile};
 use crate::id_maps::IdMaps;
-use crate::settings::Settings;
+use crate::settings::{GraphCopy, Settings};
 use crate::shelf::Shelves;
 use crate::statistics::Statistics;
 
@@ -39,7 +39,7 @@ impl Parts {
     pub(crate) fn open(settings: Settings) -> Result<Self, MountError> {
         let graph = match settings.graph.as_os_str().is_empty() {
             true => None,
-            false => Some(GraphFile::open(&settings.graph, settings.graph_check_ms)?),
+            false => Some(GraphFile::open(&settings.graph, settings.graph_check_ms, copies(&settings))?),
         };
         let extra = match settings.ids.as_os_str().is_empty() {
             true => ExtraIds::default(),
@@ -83,6 +83,14 @@ impl Labe {
     /// The tenant's data.
     pub(crate) fn db(&self, headers: &HeaderMap) -> Result<Db, Refusal> {
         self.context.db(headers)
+    }
+}
+
+fn copies(settings: &Settings) -> Copies {
+    match (settings.graph_copy, settings.copy_first) {
+        (GraphCopy::None, _) => Copies::None,
+        (GraphCopy::Keep, false) => Copies::Beside(settings.shelf_folder()),
+        (GraphCopy::Keep, true) => Copies::First(settings.shelf_folder()),
     }
 }
 

@@ -3,11 +3,13 @@
 //! The store keeps bodies as parsed JSON, which would change long numbers, doubled keys and escapes of a document that
 //! must be sent as it came. So the document's text, compacted and escaped, is a string of the body, the first
 //! one; taking it out is a copy that drops backslashes. Beside it stands what is asked without reading the text:
-//! institutions (the record's class), the normalised DOI (an identifier), and the DOI's spelling if that differs; ISSNs, and
-//! the identifiers of authors and editors, if it names any.
+//! institutions (the record's class), the normalised DOI (an identifier), and the DOI's spelling if that differs; ISSNs,
+//! the identifiers of authors and editors, and what else the work is called, if it names any.
 
 use pinakes_citations::Doi;
 use serde_json::{Map, Value};
+
+use crate::id_maps::exact_of;
 
 /// How every body with a text begins.
 const BEFORE_TEXT: &[u8] = b"{\"text\":\"";
@@ -24,12 +26,21 @@ pub(crate) fn body(text: String, document: &Map<String, Value>) -> Value {
             body.insert("spelled".to_owned(), Value::from(spelled));
         }
         body.insert("doi".to_owned(), Value::from(doi.as_str()));
+        // Punctuation at the end may be part of the DOI.
+        if let Some(exact) = exact_of(spelled).filter(|it| it != doi.as_str()) {
+            body.insert("exact_doi".to_owned(), Value::from(exact));
+        }
     }
-    let issns: Vec<String> = texts(document, "issn").filter_map(issn).collect();
+    let of_venue = texts(document, "venue").flat_map(bracketed).filter_map(|it| it.strip_prefix("issn:"));
+    let mut issns: Vec<String> = texts(document, "issn").chain(of_venue).filter_map(issn).collect();
+    issns.dedup();
     let persons = |field| texts(document, field).flat_map(person_ids).map(str::to_lowercase).collect();
-    for (name, found) in
-        [("issn", issns), ("author_ids", persons("author")), ("editor_ids", persons("editor"))]
-    {
+    for (name, found) in [
+        ("issn", issns),
+        ("author_ids", persons("author")),
+        ("editor_ids", persons("editor")),
+        ("work_ids", work_ids(document)),
+    ] {
         if !found.is_empty() {
             body.insert(name.to_owned(), Value::from(found));
         }
@@ -45,12 +56,80 @@ fn institution(document: &Map<String, Value>) -> Option<&Value> {
 
 /// The first DOI of `doi_str_mv`, a list or a string, and how it is spelt there.
 fn first_doi(document: &Map<String, Value>) -> Option<(Doi, &str)> {
-    let values = match document.get("doi_str_mv")? {
-        Value::Array(list) => list.as_slice(),
-        single => std::slice::from_ref(single),
+    let listed = texts(document, "doi_str_mv").map(str::trim);
+    let dumped = tokens(document).filter_map(|it| it.strip_prefix("doi:"));
+    listed.chain(dumped).find_map(|text| Some((Doi::parse_dirty(text).ok()?, text)))
+}
+
+/// The identifiers of a row of the Meta dump: `omid:br/… doi:… isbn:…` in the field `id`.
+fn tokens(document: &Map<String, Value>) -> impl Iterator<Item = &str> {
+    texts(document, "id").flat_map(str::split_ascii_whitespace).filter(|it| it.contains(':'))
+}
+
+/// What else a work is called: `isbn:9780306406157`, `openalex:w2741809807`, `pmcid:pmc5334499`.
+pub(crate) fn work_ids(document: &Map<String, Value>) -> Vec<String> {
+    let fields = [("isbn", "isbn"), ("openalex", "openalex"), ("pmcid", "pmcid")];
+    let of_fields = fields
+        .into_iter()
+        .flat_map(|(field, scheme)| texts(document, field).filter_map(move |it| work_id(scheme, it)));
+    let dumped = tokens(document).filter_map(|it| {
+        let (scheme, value) = it.split_once(':')?;
+        work_id(scheme, value)
+    });
+    let mut found: Vec<String> = Vec::new();
+    for id in of_fields.chain(dumped) {
+        if !found.contains(&id) {
+            found.push(id);
+        }
+    }
+    found
+}
+
+/// An identifier as it is compared: ISBNs with 13 digits, letters lower; `None` for a scheme or a value that is none.
+pub(crate) fn work_id(scheme: &str, value: &str) -> Option<String> {
+    let value = value.trim().to_lowercase();
+    let digits_behind = |prefix: &str| {
+        let digits = value.strip_prefix(prefix)?;
+        let is_number = !digits.is_empty() && digits.bytes().all(|it| it.is_ascii_digit());
+        is_number.then_some(digits)
     };
-    let texts = values.iter().filter_map(Value::as_str).map(str::trim);
-    texts.filter_map(|text| Some((Doi::parse_dirty(text).ok()?, text))).next()
+    match scheme {
+        "isbn" => isbn_13(&value).map(|it| format!("isbn:{it}")),
+        "openalex" => {
+            let bare = value.rsplit('/').next().unwrap_or_default();
+            let is_id = bare.len() > 1 && bare[1..].bytes().all(|it| it.is_ascii_digit());
+            (bare.starts_with('w') && is_id).then(|| format!("openalex:{bare}"))
+        }
+        "pmcid" => {
+            let digits = digits_behind("pmc").or_else(|| digits_behind(""))?;
+            Some(format!("pmcid:pmc{digits}"))
+        }
+        _ => None,
+    }
+}
+
+/// An ISBN's 13 digits; one of ten gets the prefix 978 and its check digit (ISO 2108).
+fn isbn_13(text: &str) -> Option<String> {
+    let bare: String = text.chars().filter(|it| !matches!(it, '-' | ' ')).collect();
+    // VuFind adds notes behind: `9780306406157 (pbk.)`.
+    let bare = bare.split(|it: char| !it.is_ascii_digit() && it != 'x').next().unwrap_or_default();
+    let is_digits = |text: &str| text.bytes().all(|it| it.is_ascii_digit());
+    match bare.len() {
+        13 if is_digits(bare) => Some(bare.to_owned()),
+        10 if is_digits(&bare[..9]) => {
+            let stem = format!("978{}", &bare[..9]);
+            let weighted = stem.bytes().zip([1, 3].into_iter().cycle());
+            let sum: u32 = weighted.map(|(digit, weight)| u32::from(digit - b'0') * weight).sum();
+            Some(format!("{stem}{}", (10 - sum % 10) % 10))
+        }
+        _ => None,
+    }
+}
+
+/// What stands in the last brackets of a text, word by word: `Title [issn:… omid:br/…]`.
+fn bracketed(text: &str) -> impl Iterator<Item = &str> {
+    let within = text.rsplit_once('[').and_then(|(_, rest)| rest.split_once(']')).map_or("", |(ids, _)| ids);
+    within.split_ascii_whitespace()
 }
 
 /// The strings of a field, a list or a single one.
@@ -72,10 +151,10 @@ pub(crate) fn issn(text: &str) -> Option<String> {
     is_issn.then(|| format!("{}-{}", &letters[..4], &letters[4..]))
 }
 
-/// The identifiers of a person as OpenCitations writes them behind the name: `Family, Given [orcid:… omid:ra/…]`.
+/// The identifiers of persons as OpenCitations writes them behind the names: `Family, Given [orcid:… omid:ra/…]; …`.
 fn person_ids(text: &str) -> impl Iterator<Item = &str> {
-    let within = text.rsplit_once('[').and_then(|(_, rest)| rest.split_once(']')).map_or("", |(ids, _)| ids);
-    within.split_ascii_whitespace().filter(|it| it.starts_with("orcid:") || it.starts_with("omid:ra/"))
+    let ids = text.split("; ").flat_map(bracketed);
+    ids.filter(|it| it.starts_with("orcid:") || it.starts_with("omid:ra/"))
 }
 
 /// Appends the text of a stored body; `false`, and nothing appended, if it has none.

@@ -9,6 +9,7 @@ use pinakes_citations::id_table::{IdRow, read_id_table};
 use pinakes_citations::source::{self, SourceError};
 
 use crate::error::MountError;
+use crate::id_maps::exact_of;
 
 /// Bad rows that are told of one by one.
 const TOLD_MAX: u64 = 20;
@@ -88,6 +89,10 @@ impl ExtraIds {
             self.by_doi.get_key_value(doi).map_or_else(|| doi.into(), |(key, _)| Arc::clone(key));
         let spelled = if *doi == *spelled { Arc::clone(&doi) } else { spelled.into() };
         self.by_doi.entry(Arc::clone(&doi)).or_default().push(Arc::clone(&id));
+        // Punctuation at the end may be part of the DOI.
+        if let Some(exact) = exact_of(&spelled).filter(|it| **it != *doi) {
+            self.by_doi.entry(exact.into()).or_default().push(Arc::clone(&id));
+        }
         self.by_id.insert(id, Entry { doi, spelled });
     }
 }

@@ -27,11 +27,9 @@ pub(crate) struct IdMaps<'a> {
 /// The DOI of an id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mapped {
-    /// Normalised.
-    pub(crate) doi: String,
     /// As the map spells it.
     pub(crate) spelled: String,
-    /// In the graph, if it is there.
+    /// Its work in the graph, if it is there.
     pub(crate) number: Option<u32>,
 }
 
@@ -53,6 +51,14 @@ pub(crate) enum Rank {
     Catalogue,
 }
 
+/// The same for all DOIs of a work: those of its first DOI come first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Standing {
+    /// 0 for the work's first DOI, else the place of a further one, from 1.
+    doi: u32,
+    pub(crate) rank: Rank,
+}
+
 impl Holding {
     /// Whether it is a catalogue document, not another dialect's record.
     pub(crate) fn is_document(&self) -> bool {
@@ -70,13 +76,13 @@ impl IdMaps<'_> {
             && let Some(record) = view.get(&DOCUMENT, id)?
             && let Some((doi, spelled)) = envelope::doi_of(&record.json()?)
         {
-            return Ok(Some(self.mapped(doi, spelled)));
+            return Ok(Some(self.mapped(&doi, spelled)));
         }
         for kind in self.public_kinds {
             if let Some(record) = view.get(kind, id)?
                 && let Some((doi, spelled)) = doi_in_record(kind, &record.json()?)
             {
-                return Ok(Some(self.mapped(doi, spelled)));
+                return Ok(Some(self.mapped(&doi, spelled)));
             }
         }
         Ok(None)
@@ -91,18 +97,26 @@ impl IdMaps<'_> {
     ) -> Result<(), StoreError> {
         let Some(graph) = self.graph else { return Ok(()) };
         push_graph_ids(graph, number, holdings);
-        if !self.asks_by_text() {
-            return Ok(());
+        if self.asks_by_text() {
+            let doi = graph.doi(number).unwrap_or_default();
+            self.push_by_text(view, &doi, holdings)?;
         }
-        let doi = graph.doi(number).unwrap_or_default();
-        self.push_by_text(view, &doi, holdings)
+        for doi in graph.other_dois(number) {
+            if let Some(own) = graph.own_number_of(&doi) {
+                push_graph_ids(graph, own, holdings);
+            }
+            if self.asks_by_text() {
+                self.push_by_text(view, &doi, holdings)?;
+            }
+        }
+        Ok(())
     }
 
     /// The records that have a normalised DOI, in the order of the maps.
     pub(crate) fn holdings_of(&self, view: &mut View<'_>, doi: &str) -> Result<Vec<Holding>, StoreError> {
         let mut holdings = Vec::new();
         if let Some(graph) = self.graph
-            && let Some(number) = graph.number_of(doi)
+            && let Some(number) = graph.own_number_of(doi)
         {
             push_graph_ids(graph, number, &mut holdings);
         }
@@ -146,30 +160,37 @@ impl IdMaps<'_> {
         {
             let doi = graph.doi(number)?;
             let spelled = graph.spelling(local).map_or_else(|| doi.clone(), str::to_owned);
-            return Some(Mapped { doi, spelled, number: Some(number) });
+            let number = self.number_of(&doi, &spelled);
+            return Some(Mapped { spelled, number });
         }
         let entry = self.extra.doi_of(id)?;
-        Some(self.mapped(entry.doi.to_string(), entry.spelled.to_string()))
+        Some(self.mapped(&entry.doi, entry.spelled.to_string()))
     }
 
     /// The work of a catalogue document, and where the document stands among those of its DOI; `None` if it is not in the
     /// graph. What [`IdMaps::holdings_of_number`] gives for a number, seen from the document.
-    pub(crate) fn work_of(&self, document: &Record) -> Result<Option<(u32, Rank)>, StoreError> {
+    pub(crate) fn work_of(&self, document: &Record) -> Result<Option<(u32, Standing)>, StoreError> {
         let Some(graph) = self.graph else { return Ok(None) };
         if let Some(local) = graph.local_id_number(document.id.as_bytes()) {
-            let number = graph.doi_of_local_id(local);
-            let place = |number| graph.local_ids(number).position(|it| it == local).unwrap_or(0);
-            return Ok(number.map(|number| (number, Rank::Graph(place(number) as u32))));
+            let Some(number) = graph.doi_of_local_id(local) else { return Ok(None) };
+            let place = graph.local_ids(number).position(|it| it == local).unwrap_or(0);
+            let rank = Rank::Graph(u32::try_from(place).unwrap_or(u32::MAX));
+            let doi = graph.doi(number).unwrap_or_default();
+            return Ok(Some(standing(graph, graph.work_of(number), &doi, rank)));
         }
         if let Some(entry) = self.extra.doi_of(&document.id) {
-            let place = self.extra.ids_of(&entry.doi).iter().position(|id| **id == *document.id).unwrap_or(0);
-            return Ok(graph.number_of(&entry.doi).map(|number| (number, Rank::Extra(place as u32))));
+            let doi = exact_of(&entry.spelled).filter(|it| graph.own_number_of(it).is_some());
+            let doi = doi.unwrap_or_else(|| entry.doi.to_string());
+            let place = self.extra.ids_of(&doi).iter().position(|id| **id == *document.id).unwrap_or(0);
+            let rank = Rank::Extra(u32::try_from(place).unwrap_or(u32::MAX));
+            return Ok(graph.number_of(&doi).map(|number| standing(graph, number, &doi, rank)));
         }
         if self.catalogue == CatalogueIds::Ignore {
             return Ok(None);
         }
-        let doi = envelope::doi_of(&document.json()?);
-        Ok(doi.and_then(|(doi, _)| graph.number_of(&doi)).map(|number| (number, Rank::Catalogue)))
+        let Some((doi, spelled)) = envelope::doi_of(&document.json()?) else { return Ok(None) };
+        let doi = exact_of(&spelled).filter(|it| graph.own_number_of(it).is_some()).unwrap_or(doi);
+        Ok(graph.number_of(&doi).map(|number| standing(graph, number, &doi, Rank::Catalogue)))
     }
 
     /// The works whose DOIs a record of another dialect names.
@@ -193,24 +214,47 @@ impl IdMaps<'_> {
     /// Whether a work has an id, be there a document or not. For works without a record.
     pub(crate) fn has_id(&self, number: u32) -> bool {
         let Some(graph) = self.graph else { return false };
-        if 0 < graph.local_ids(number).len() {
+        let has_own = |number| 0 < graph.local_ids(number).len();
+        let is_in_extra = |doi: &str| self.extra.ids_of(doi).iter().any(|id| !self.graph_knows(id));
+        if has_own(number) {
             return true;
         }
-        if self.extra.is_empty() {
-            return false;
+        if !self.extra.is_empty() && is_in_extra(&graph.doi(number).unwrap_or_default()) {
+            return true;
         }
-        let doi = graph.doi(number).unwrap_or_default();
-        self.extra.ids_of(&doi).iter().any(|id| !self.graph_knows(id))
+        let others = graph.other_dois(number);
+        others.iter().any(|doi| graph.own_number_of(doi).is_some_and(has_own) || is_in_extra(doi))
     }
 
-    fn mapped(&self, doi: String, spelled: String) -> Mapped {
-        let number = self.graph.and_then(|graph| graph.number_of(&doi));
-        Mapped { doi, spelled, number }
+    fn mapped(&self, doi: &str, spelled: String) -> Mapped {
+        let number = self.number_of(doi, &spelled);
+        Mapped { spelled, number }
+    }
+
+    /// The work of a DOI: of the DOI as it is spelt, punctuation at its end included, if the graph has that; else of what is
+    /// left when the end is trimmed.
+    fn number_of(&self, doi: &str, spelled: &str) -> Option<u32> {
+        let graph = self.graph?;
+        let exact = exact_of(spelled).filter(|it| it != doi);
+        let exact = exact.and_then(|it| graph.number_of(&it)).filter(|it| graph.has_neighbours(*it));
+        exact.or_else(|| graph.number_of(doi))
     }
 
     fn graph_knows(&self, id: &str) -> bool {
         self.graph.is_some_and(|graph| graph.local_id_number(id.as_bytes()).is_some())
     }
+}
+
+/// A DOI as it is spelt, normalised without trimming its end.
+pub(crate) fn exact_of(spelled: &str) -> Option<String> {
+    Doi::parse(spelled).ok().map(|doi| doi.as_str().to_owned())
+}
+
+/// A work, and where a record of its DOI `doi` stands.
+fn standing(graph: &Graph, number: u32, doi: &str, rank: Rank) -> (u32, Standing) {
+    let others = graph.other_dois(number);
+    let place = others.iter().position(|it| it == doi).map_or(0, |place| place + 1);
+    (number, Standing { doi: u32::try_from(place).unwrap_or(u32::MAX), rank })
 }
 
 fn push_graph_ids(graph: &Graph, number: u32, holdings: &mut Vec<Holding>) {

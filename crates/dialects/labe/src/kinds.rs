@@ -10,9 +10,11 @@ pub static DOCUMENT: Kind = Kind {
     class_fields: &["institution"],
     identifiers: &[
         Identifier { scheme: "doi", path: "doi" },
+        Identifier { scheme: "doi", path: "exact_doi" },
         Identifier { scheme: ISSN_SCHEME, path: "issn" },
         Identifier { scheme: AUTHOR_SCHEME, path: "author_ids" },
         Identifier { scheme: EDITOR_SCHEME, path: "editor_ids" },
+        Identifier { scheme: WORK_SCHEME, path: "work_ids" },
     ],
     ..Kind::named("labe_document")
 };
@@ -23,6 +25,9 @@ pub(crate) const ISSN_SCHEME: &str = "issn";
 pub(crate) const AUTHOR_SCHEME: &str = "labe-author";
 /// Scheme of the persons who edited a work, likewise.
 pub(crate) const EDITOR_SCHEME: &str = "labe-editor";
+
+/// Scheme of what else works are called: `isbn:978…`, `openalex:w…`, `pmcid:pmc…`.
+pub(crate) const WORK_SCHEME: &str = "labe-work";
 
 /// Every kind of the dialect.
 pub static KINDS: &[&Kind] = &[&DOCUMENT];

@@ -194,12 +194,15 @@ async fn by_doi(
 
 /// The first record whose DOI is spelt as asked.
 fn first_id(app: &Labe, view: &mut View<'_>, asked: &str) -> Result<Option<String>, LabeError> {
-    let Ok(doi) = Doi::parse_dirty(asked) else { return Ok(None) };
     let graph = app.graph();
     let maps = app.parts.maps(graph.as_deref());
-    for holding in maps.holdings_of(view, doi.as_str())? {
-        if maps.doi_of(view, &holding.id)?.is_some_and(|it| it.spelled == asked) {
-            return Ok(Some(holding.id));
+    let (exact, trimmed) = (Doi::parse(asked).ok(), Doi::parse_dirty(asked).ok());
+    let trimmed = trimmed.filter(|it| exact.as_ref() != Some(it));
+    for doi in [exact, trimmed].into_iter().flatten() {
+        for holding in maps.holdings_of(view, doi.as_str())? {
+            if maps.doi_of(view, &holding.id)?.is_some_and(|it| it.spelled == asked) {
+                return Ok(Some(holding.id));
+            }
         }
     }
     Ok(None)

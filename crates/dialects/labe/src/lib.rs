@@ -38,4 +38,4 @@ mod statistics;
 pub use error::MountError;
 pub use kinds::{DOCUMENT, KINDS};
 pub use routes::{Reload, mount};
-pub use settings::{CatalogueIds, Settings, ShelfUse};
+pub use settings::{CatalogueIds, GraphCopy, Settings, ShelfUse};

@@ -7,6 +7,8 @@ use axum::Router;
 use axum::extract::{Request, State};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
+use http::header::{CACHE_CONTROL, VARY};
+use http::{HeaderValue, Method, StatusCode};
 use pinakes_http::entrance::TENANT_HEADER;
 use pinakes_http::{Context, Entrance, Mount};
 
@@ -51,6 +53,31 @@ impl Reload {
 async fn count(State(app): State<Labe>, request: Request, next: Next) -> Response {
     let started = Instant::now();
     let is_counted = request.uri().path() != "/stats";
-    let answer = next.run(request).await;
+    let is_of_data = request.method() == Method::GET && is_of_data(request.uri().path());
+    let mut answer = next.run(request).await;
+    let max_age_s = if is_of_data { app.parts.settings.max_age_s } else { 0 };
+    set_max_age(&mut answer, max_age_s);
     if is_counted { app.parts.statistics.note_answer(answer, started.elapsed()) } else { answer }
+}
+
+/// Whether what is answered at a path follows from the graph and the catalogue.
+fn is_of_data(path: &str) -> bool {
+    ["/id/", "/doi/", "/index/", "/meta/"].iter().any(|it| path.starts_with(it))
+}
+
+/// Says how long an answer may be kept: `max_age_s` if it is one, not at all if it is a refusal or 0. Which tenant is asked may
+/// stand in a header.
+fn set_max_age(answer: &mut Response, max_age_s: u32) {
+    let status = answer.status();
+    let is_answer = status.is_success() || status == StatusCode::TEMPORARY_REDIRECT;
+    let value = if is_answer && 0 < max_age_s {
+        HeaderValue::from_str(&format!("public, max-age={max_age_s}")).ok()
+    } else {
+        Some(HeaderValue::from_static("no-store"))
+    };
+    if let Some(value) = value {
+        let headers = answer.headers_mut();
+        headers.insert(CACHE_CONTROL, value);
+        headers.append(VARY, HeaderValue::from_static(TENANT_HEADER));
+    }
 }

@@ -22,6 +22,11 @@ pub struct Settings {
     pub public_kinds: Vec<String>,
     /// How often the graph's file is looked at for a new one, in milliseconds (1 s).
     pub graph_check_ms: u64,
+    /// Whether the graph is copied into a nameless file, from which answers are given then: `keep` or `none`. With `none`
+    /// its file must never be written over, only replaced by renaming another one.
+    pub graph_copy: GraphCopy,
+    /// How long clients and caches may keep an answer, in seconds (60); 0 for not at all.
+    pub max_age_s: u32,
     /// Most rows of the table `ids` (10,000,000). Beyond: an error at the start.
     pub ids_rows: usize,
     /// Citations and references together up to which an answer is made at once (256); longer ones are streamed by a
@@ -37,11 +42,14 @@ pub struct Settings {
     /// store: `keep` or `none`. It costs room for these documents once more in a nameless file, and 24 bytes of memory for each;
     /// without it an answer costs a search in the store for each neighbour.
     pub shelf: ShelfUse,
-    /// Folder of that file. Empty for the folder of the catalogue.
+    /// Folder of that file and of the graph's copy. Empty for the folder of the catalogue.
     pub shelf_folder: PathBuf,
     /// Whether an answer waits for the shelf rather than begin it and ask the store. Not in the file: for tests.
     #[serde(skip)]
     pub shelf_first: bool,
+    /// Whether a graph is served only when its copy is made. Not in the file: for tests.
+    #[serde(skip)]
+    pub copy_first: bool,
     /// Folder of the catalogue. Not in the file: whoever mounts the dialect sets it; empty for the system's temporary folder.
     #[serde(skip)]
     pub data: PathBuf,
@@ -71,6 +79,16 @@ pub enum ShelfUse {
     None,
 }
 
+/// Whether answers are given from a copy of the graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum GraphCopy {
+    /// They are, as soon as it is made.
+    Keep,
+    /// They are given from the file itself.
+    None,
+}
+
 impl Settings {
     /// Where the shelf's file is made.
     pub(crate) fn shelf_folder(&self) -> PathBuf {
@@ -87,6 +105,8 @@ impl Default for Settings {
             catalogue_ids: CatalogueIds::Use,
             public_kinds: Vec::new(),
             graph_check_ms: 1_000,
+            graph_copy: GraphCopy::Keep,
+            max_age_s: 60,
             ids_rows: 10_000_000,
             inline_neighbours: 256,
             rows: 200_000,
@@ -95,6 +115,7 @@ impl Default for Settings {
             shelf: ShelfUse::Keep,
             shelf_folder: PathBuf::new(),
             shelf_first: false,
+            copy_first: false,
             data: PathBuf::new(),
             kinds: &[],
         }

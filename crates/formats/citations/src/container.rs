@@ -141,10 +141,18 @@ pub(crate) enum Section {
     SpellingStarts = 20,
     /// Local id numbers in the order of `Spellings`.
     SpellingIds = 23,
+    /// Front-coded further DOIs of works.
+    OtherDois = 24,
+    /// Where the blocks of `OtherDois` start.
+    OtherDoiBlocks = 25,
+    /// The number of the work's first DOI, in the order of `OtherDois`.
+    OtherDoiFirsts = 26,
+    /// Places in `OtherDois`, those of one work together, in the order of the works.
+    DoiOtherDois = 27,
 }
 
 impl Section {
-    pub(crate) const ALL: [Self; 23] = [
+    pub(crate) const ALL: [Self; 27] = [
         Self::Summary,
         Self::Dois,
         Self::DoiBlocks,
@@ -168,6 +176,10 @@ impl Section {
         Self::Spellings,
         Self::SpellingStarts,
         Self::SpellingIds,
+        Self::OtherDois,
+        Self::OtherDoiBlocks,
+        Self::OtherDoiFirsts,
+        Self::DoiOtherDois,
     ];
 
     /// The section's name, in errors and in statistics.
@@ -196,6 +208,10 @@ impl Section {
             Self::Spellings => "spellings",
             Self::SpellingStarts => "spelling-starts",
             Self::SpellingIds => "spelling-ids",
+            Self::OtherDois => "other-dois",
+            Self::OtherDoiBlocks => "other-doi-blocks",
+            Self::OtherDoiFirsts => "other-doi-firsts",
+            Self::DoiOtherDois => "doi-other-dois",
         }
     }
 
@@ -220,6 +236,28 @@ pub(crate) struct Container {
 }
 
 impl Container {
+    /// A header's checksum, which covers those of all sections: equal for equal files.
+    pub(crate) fn identity(&self) -> u64 {
+        let table_end = FIXED_BYTES + self.entries.len() * ENTRY_BYTES;
+        u64_at(&self.map, table_end).unwrap_or(0)
+    }
+
+    /// Copies the file into a nameless one in `folder`, maps that, and checks all of it: whatever becomes of the file, the
+    /// copy stays as it is.
+    pub(crate) fn open_copy(path: &Path, folder: &Path) -> Result<Self, GraphError> {
+        let failed = |error| GraphError::Io { path: path.to_owned(), error };
+        let mut file = File::open(path).map_err(failed)?;
+        check_length(path, &mut file)?;
+        let mut copy = tempfile::tempfile_in(folder)
+            .map_err(|error| GraphError::Io { path: folder.to_owned(), error })?;
+        io::copy(&mut file, &mut copy).map_err(failed)?;
+        let map = map_file(&copy).map_err(failed)?;
+        let entries = read_header(path, &map)?;
+        let container = Self { path: path.to_owned(), map, entries };
+        container.verify()?;
+        Ok(container)
+    }
+
     /// Maps the file and checks its header.
     pub(crate) fn open(path: &Path) -> Result<Self, GraphError> {
         let failed = |error| GraphError::Io { path: path.to_owned(), error };
@@ -264,11 +302,30 @@ impl Container {
     }
 }
 
+/// Whether the file is as long as its header says, read rather than mapped: it may be being written.
+fn check_length(path: &Path, file: &mut File) -> Result<(), GraphError> {
+    let failed = |error| GraphError::Io { path: path.to_owned(), error };
+    let mut head = Vec::new();
+    Read::by_ref(file).take(FIXED_BYTES as u64).read_to_end(&mut head).map_err(failed)?;
+    let found = file.metadata().map_err(failed)?.len();
+    file.rewind().map_err(failed)?;
+    match u64_at(&head, 16) {
+        Some(expected) if head.starts_with(&MAGIC) && expected != found => {
+            Err(GraphError::Length { path: path.to_owned(), found, expected })
+        }
+        _ if !head.starts_with(&MAGIC) => {
+            head.truncate(MAGIC.len());
+            Err(GraphError::NotAGraph { path: path.to_owned(), found: head })
+        }
+        _ => Ok(()),
+    }
+}
+
 #[allow(unsafe_code, reason = "a memory map is what lets a file of any size open in milliseconds")]
 fn map_file(file: &File) -> io::Result<Mmap> {
     // SAFETY: a map is sound as long as nobody changes the file. Graph files are immutable: they are written under
     // another name, renamed into place when complete and never written again; a new release replaces the name, not
-    // the bytes. Every reader of this crate also bears arbitrary bytes without undefined behaviour.
+    // the bytes; who cannot rely on that takes a copy. Every reader of this crate also bears arbitrary bytes without undefined behaviour.
     unsafe { Mmap::map(file) }
 }
 

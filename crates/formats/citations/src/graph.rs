@@ -44,6 +44,15 @@ struct Places {
     omids: Option<NumberPlaces>,
     pmids: Option<NumberPlaces>,
     local_ids: Option<LocalIdPlaces>,
+    other_dois: Option<OtherDoiPlaces>,
+}
+
+#[derive(Debug)]
+struct OtherDoiPlaces {
+    dois: Range<usize>,
+    blocks: Range<usize>,
+    firsts: Range<usize>,
+    of_dois: Range<usize>,
 }
 
 #[derive(Debug)]
@@ -100,7 +109,10 @@ impl Graph {
     /// [`GraphError`] if the file cannot be read, is none of ours, is cut off, or its header is damaged; each says what
     /// to do.
     pub fn open(path: &Path) -> Result<Self, GraphError> {
-        let file = Container::open(path)?;
+        Self::of_file(Container::open(path)?)
+    }
+
+    fn of_file(file: Container) -> Result<Self, GraphError> {
         let summary_range = range(&file, Section::Summary)?;
         let summary: Summary = serde_json::from_slice(file.bytes(&summary_range))
             .map_err(|_| inconsistent(&file, Section::Summary))?;
@@ -108,6 +120,22 @@ impl Graph {
         let graph = Self { file, summary, places };
         graph.check_sizes()?;
         Ok(graph)
+    }
+
+    /// Opens a copy of a graph file that is made in `folder` and has no name: it costs the room and the time of a copy, all of
+    /// it is checked, and whatever is done to the file afterwards, also writing over it, does not touch the copy. Where
+    /// the file system shares blocks between copies, it costs neither.
+    ///
+    /// # Errors
+    /// As [`Graph::open`] and [`Graph::verify`]; the copy cannot be written.
+    pub fn open_copy(path: &Path, folder: &Path) -> Result<Self, GraphError> {
+        Self::of_file(Container::open_copy(path, folder)?)
+    }
+
+    /// A number that is equal for equal files.
+    #[must_use]
+    pub fn identity(&self) -> u64 {
+        self.file.identity()
     }
 
     /// Reads the whole file and compares the checksum of every section.
@@ -151,10 +179,81 @@ impl Graph {
         self.summary.n_citations
     }
 
-    /// The number of a normalised DOI ([`crate::Doi`]); some microseconds, a binary search.
+    /// The number of a normalised DOI ([`crate::Doi`]); some microseconds, a binary search. A further DOI of a work leads to
+    /// the work's number, unless the dumps say of that DOI itself who cites whom.
     #[must_use]
     pub fn number_of(&self, doi: &str) -> Option<u32> {
+        let own = self.own_number_of(doi);
+        if self.places.other_dois.is_none() {
+            return own;
+        }
+        match own.filter(|it| self.has_neighbours(*it)) {
+            None => self.number_of_other(doi).or(own),
+            own => own,
+        }
+    }
+
+    /// The number to ask about for a DOI: its own, unless it has no citations and is a further DOI of another work.
+    #[must_use]
+    pub fn work_of(&self, number: u32) -> u32 {
+        if self.places.other_dois.is_none() || self.has_neighbours(number) {
+            return number;
+        }
+        self.doi(number).and_then(|doi| self.number_of_other(&doi)).unwrap_or(number)
+    }
+
+    /// Whether a DOI cites or is cited.
+    #[must_use]
+    pub fn has_neighbours(&self, number: u32) -> bool {
+        0 < self.references(number).len() || 0 < self.citations(number).len()
+    }
+
+    /// Further DOIs of a work, in order: those of which the dumps say nothing themselves.
+    #[must_use]
+    pub fn other_dois(&self, number: u32) -> Vec<String> {
+        self.other_dois_of(number).unwrap_or_default()
+    }
+
+    fn other_dois_of(&self, number: u32) -> Option<Vec<String>> {
+        let places = self.places.other_dois.as_ref()?;
+        let n = self.summary.n_other_dois;
+        let firsts =
+            PackedInts::new(self.file.bytes(&places.firsts), width_of(self.n_dois().saturating_sub(1)));
+        let order = PackedInts::new(self.file.bytes(&places.of_dois), width_of(n.saturating_sub(1)));
+        let (mut low, mut high) = (0, n);
+        while low < high {
+            let middle = low.midpoint(high);
+            if firsts.get(order.get(middle)) < u64::from(number) { low = middle + 1 } else { high = middle }
+        }
+        let starts = EliasFano::open(self.file.bytes(&places.blocks))?;
+        let others = Dictionary::new(self.file.bytes(&places.dois), starts, n);
+        let mut found = Vec::new();
+        while low < n && firsts.get(order.get(low)) == u64::from(number) {
+            let mut text = Vec::new();
+            others.text_into(order.get(low), &mut text)?;
+            let doi = String::from_utf8(text).ok()?;
+            if self.number_of(&doi) == Some(number) {
+                found.push(doi);
+            }
+            low += 1;
+        }
+        Some(found)
+    }
+
+    /// The number that a DOI has itself, whatever work it is of.
+    #[must_use]
+    pub fn own_number_of(&self, doi: &str) -> Option<u32> {
         u32::try_from(self.dictionary()?.number_of(doi.as_bytes())?).ok()
+    }
+
+    fn number_of_other(&self, doi: &str) -> Option<u32> {
+        let places = self.places.other_dois.as_ref()?;
+        let starts = EliasFano::open(self.file.bytes(&places.blocks))?;
+        let others = Dictionary::new(self.file.bytes(&places.dois), starts, self.summary.n_other_dois);
+        let place = others.number_of(doi.as_bytes())?;
+        let width = width_of(self.n_dois().saturating_sub(1));
+        let first = PackedInts::new(self.file.bytes(&places.firsts), width).get(place);
+        u32::try_from(first).ok().filter(|it| u64::from(*it) < self.n_dois())
     }
 
     /// The DOI of a number.
@@ -410,6 +509,15 @@ impl Places {
             omids: numbers(summary.n_omids, [Section::Omids, Section::OmidDois, Section::DoiOmids])?,
             pmids: numbers(summary.n_pmids, [Section::Pmids, Section::PmidDois, Section::DoiPmids])?,
             local_ids: has_ids.then(|| LocalIdPlaces::find(file)).transpose()?,
+            other_dois: match summary.n_other_dois {
+                0 => None,
+                _ => Some(OtherDoiPlaces {
+                    dois: range(file, Section::OtherDois)?,
+                    blocks: range(file, Section::OtherDoiBlocks)?,
+                    firsts: range(file, Section::OtherDoiFirsts)?,
+                    of_dois: range(file, Section::DoiOtherDois)?,
+                }),
+            },
         })
     }
 }

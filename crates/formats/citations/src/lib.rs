@@ -34,7 +34,10 @@ pub mod synthetic;
 mod varint;
 
 pub use adjacency::Neighbours;
-pub use build::{BuildError, BuildOptions, CompleteBuild, Observer, Progress, Step, build, build_beside};
+pub use build::{
+    BuildError, BuildOptions, CompleteBuild, Leftover, Observer, Progress, Step, build, build_beside,
+    is_half_published,
+};
 pub use container::GraphError;
 pub use date::{PartialDate, Timespan};
 pub use doi::{Doi, DoiError};

@@ -18,6 +18,25 @@ pub const RECORD_LEN_MAX_BYTES: usize = 8 << 20;
 const READ_BYTES: usize = 1 << 18;
 const COLUMNS_MAX: usize = 256;
 
+/// What a work is called beside the first of each.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OtherIds {
+    /// Further DOIs, normalised.
+    pub dois: Vec<Vec<u8>>,
+    /// Further OMIDs.
+    pub omids: Vec<Omid>,
+    /// Further `PubMed` numbers.
+    pub pmids: Vec<u64>,
+}
+
+impl OtherIds {
+    fn clear(&mut self) {
+        self.dois.clear();
+        self.omids.clear();
+        self.pmids.clear();
+    }
+}
+
 /// What one work is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WorkIds<'a> {
@@ -27,6 +46,8 @@ pub struct WorkIds<'a> {
     pub omid: Option<Omid>,
     /// The first `PubMed` number.
     pub pmid: Option<u64>,
+    /// All others.
+    pub others: &'a OtherIds,
 }
 
 /// What a reader of identifiers tells, with the line.
@@ -47,7 +68,7 @@ pub fn read_work_ids<E: From<io::Error>>(
     tell: &mut dyn FnMut(u64, Told<'_>) -> Result<(), E>,
 ) -> Result<(), E> {
     let mut records = Records::new(source);
-    let mut doi = Vec::new();
+    let (mut doi, mut others) = (Vec::new(), OtherIds::default());
     let mut id_column = None;
     while let Some(record) = records.next_record()? {
         if record.is_too_long {
@@ -65,7 +86,7 @@ pub fn read_work_ids<E: From<io::Error>>(
                 columns
             }
         };
-        match columns.work_ids(&record, &mut doi) {
+        match columns.work_ids(&record, &mut doi, &mut others) {
             Ok(ids) => tell(record.line, Told::Work(ids))?,
             Err(reason) => tell(record.line, Told::Problem(reason))?,
         }
@@ -94,36 +115,69 @@ impl IdColumns {
         (Self::One(0), false)
     }
 
-    fn work_ids<'a>(self, record: &Record<'_>, doi: &'a mut Vec<u8>) -> Result<WorkIds<'a>, Reason> {
+    fn work_ids<'a>(
+        self,
+        record: &Record<'_>,
+        doi: &'a mut Vec<u8>,
+        others: &'a mut OtherIds,
+    ) -> Result<WorkIds<'a>, Reason> {
+        others.clear();
         match self {
-            Self::One(column) => list_of_ids(record.get(column), doi),
-            Self::Pair => pair(record, doi),
+            Self::One(column) => list_of_ids(record.get(column), doi, others),
+            Self::Pair => pair(record, doi, others),
         }
     }
 }
 
-fn pair<'a>(record: &Record<'_>, doi: &'a mut Vec<u8>) -> Result<WorkIds<'a>, Reason> {
+fn pair<'a>(record: &Record<'_>, doi: &'a mut Vec<u8>, others: &'a OtherIds) -> Result<WorkIds<'a>, Reason> {
     if record.len() != 2 {
         return Err(Reason::FieldCount { found: record.len(), expected: 2 });
     }
     let omid = Omid::parse(record.get(0)).ok_or(Reason::NoIdentifier { column: "omid" })?;
     read_doi(record.get(1), doi)?;
-    Ok(WorkIds { doi, omid: Some(omid), pmid: None })
+    Ok(WorkIds { doi, omid: Some(omid), pmid: None, others })
 }
 
-fn list_of_ids<'a>(list: &[u8], doi: &'a mut Vec<u8>) -> Result<WorkIds<'a>, Reason> {
+/// Most identifiers of one kind that a work is found by beside the first: more are an error of the dump.
+const OTHERS_MAX: usize = 64;
+
+fn list_of_ids<'a>(
+    list: &[u8],
+    doi: &'a mut Vec<u8>,
+    others: &'a mut OtherIds,
+) -> Result<WorkIds<'a>, Reason> {
     doi.clear();
     let (mut omid, mut pmid) = (None, None);
     for id in list.split(u8::is_ascii_whitespace) {
         if id.starts_with(b"doi:") && doi.is_empty() {
             read_doi(id, doi)?;
+        } else if id.starts_with(b"doi:") {
+            let mut other = Vec::new();
+            // One that is none costs itself: the work has its name.
+            if read_doi(id, &mut other).is_ok() && other != *doi && others.dois.len() < OTHERS_MAX {
+                others.dois.push(other);
+            }
         } else if let Some(digits) = id.strip_prefix(b"pmid:") {
-            pmid = pmid.or_else(|| str::from_utf8(digits).ok()?.parse().ok());
+            let number = str::from_utf8(digits).ok().and_then(|it| it.parse().ok());
+            let number = number.filter(|it| *it <= PMID_MAX);
+            take_first(&mut pmid, number, &mut others.pmids);
         } else if id.starts_with(b"omid:") || id.starts_with(b"meta:") {
-            omid = omid.or_else(|| Omid::parse(id));
+            take_first(&mut omid, Omid::parse(id), &mut others.omids);
         }
     }
-    Ok(WorkIds { doi, omid, pmid })
+    Ok(WorkIds { doi, omid, pmid, others })
+}
+
+/// Largest `PubMed` number taken: they have eight digits.
+const PMID_MAX: u64 = u32::MAX as u64;
+
+/// Keeps the first, and the rest among the others.
+fn take_first<T: Copy + PartialEq>(first: &mut Option<T>, found: Option<T>, others: &mut Vec<T>) {
+    match (*first, found) {
+        (None, found) => *first = found,
+        (Some(first), Some(found)) if first != found && others.len() < OTHERS_MAX => others.push(found),
+        _ => {}
+    }
 }
 
 fn read_doi(value: &[u8], doi: &mut Vec<u8>) -> Result<(), Reason> {

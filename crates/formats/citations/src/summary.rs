@@ -77,6 +77,9 @@ pub struct Summary {
     pub n_omids: u64,
     /// `PubMed` numbers.
     pub n_pmids: u64,
+    /// Further DOIs by which works are found.
+    #[serde(default)]
+    pub n_other_dois: u64,
     /// Local ids.
     pub n_local_ids: u64,
     /// Spellings of DOIs that differ from the normal form.

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use building::{Collecting, options};
 use pinakes_citations::synthetic::{Format, Shape, Synthetic};
 use pinakes_citations::{
-    BuildError, BuildOptions, Citation, Graph, GraphError, Observer, Problem, Progress, Summary, build,
-    build_beside,
+    BuildError, BuildOptions, Citation, Graph, GraphError, Leftover, Observer, Omid, Problem, Progress,
+    Summary, build, build_beside, is_half_published,
 };
 use proptest::prelude::*;
 use tempfile::TempDir;
@@ -219,6 +219,110 @@ fn refuses_to_go_on_with_other_input() {
     fs::write(&edges, "10.1/a,10.1/b\n10.1/a,10.1/c\n").unwrap();
     let other = build_beside(&options, &mut Collecting::default()).unwrap_err();
     assert!(matches!(other, BuildError::OtherBuild { .. }), "{other}");
+}
+
+/// What runs each night by itself is not held up by what another input left.
+#[test]
+fn a_leftover_can_be_removed() {
+    let folder = TempDir::new().unwrap();
+    let edges = folder.path().join("edges.csv");
+    fs::write(&edges, "10.1/a,10.1/b\n").unwrap();
+    let mut options = options(std::slice::from_ref(&edges), folder.path());
+    drop(build_beside(&options, &mut Collecting::default()).unwrap());
+    fs::write(&edges, "10.1/a,10.1/b\n10.1/a,10.1/c\n").unwrap();
+    options.leftover = Leftover::Remove;
+    assert_eq!(build(&options, &mut Collecting::default()).unwrap().n_citations, 2);
+    drop(build_beside(&options, &mut Collecting::default()).unwrap());
+    build_beside(&options, &mut Collecting::default()).unwrap().discard().unwrap();
+    assert!(!folder.path().join("graph.building").exists());
+}
+
+/// Killed between taking the name and the removal of the working folder, a build is finished by the next.
+#[test]
+fn a_publication_is_finished() {
+    let folder = TempDir::new().unwrap();
+    let edges = folder.path().join("edges.csv");
+    fs::write(&edges, "10.1/a,10.1/b\n").unwrap();
+    let options = options(std::slice::from_ref(&edges), folder.path());
+    let complete = build_beside(&options, &mut Collecting::default()).unwrap();
+    fs::hard_link(complete.path(), &options.out).unwrap();
+    drop(complete);
+    assert!(is_half_published(&options.out));
+    build(&options, &mut Collecting::default()).unwrap();
+    assert!(!is_half_published(&options.out) && !folder.path().join("graph.building").exists());
+    // Where there are no hard links the file is gone from the folder.
+    let complete = build_beside(&options, &mut Collecting::default()).unwrap();
+    fs::rename(complete.path(), &options.out).unwrap();
+    drop(complete);
+    fs::write(&edges, "10.1/a,10.1/b\n10.1/a,10.1/c\n").unwrap();
+    assert_eq!(build(&options, &mut Collecting::default()).unwrap().n_citations, 2);
+}
+
+/// A dump that names works by OMID gives nothing without Meta: that is told, not published.
+#[test]
+fn omids_without_dois_are_refused() {
+    let folder = TempDir::new().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        fs::write(&path, text).unwrap();
+        path
+    };
+    let edges = write("edges.csv", "id,citing,cited\noci:0601-0602,omid:br/0601,omid:br/0602\n");
+    let ids = write("ids.tsv", "x\t10.1/a\n");
+    let meta = write("meta.tsv", "omid:br/0601\t10.1/a\nomid:br/0602\t10.1/b\n");
+    let other = write("other.tsv", "omid:br/0603\t10.1/a\n");
+    let plain = options(&[edges], folder.path());
+    for (works, ids, told) in [
+        (vec![], vec![], "--meta"),
+        (vec![], vec![ids.clone()], "--meta"),
+        (vec![other], vec![ids], "of the same release"),
+    ] {
+        let options = BuildOptions { works, ids, ..plain.clone() };
+        let error = build(&options, &mut Collecting::default()).unwrap_err();
+        assert!(matches!(error, BuildError::NoDois { n_rows: 1, .. }), "{error}");
+        assert!(error.to_string().contains(told), "{error}");
+        assert!(!options.out.exists() && !folder.path().join("graph.building").exists());
+    }
+    let options = BuildOptions { works: vec![meta], ..plain };
+    assert_eq!(build(&options, &mut Collecting::default()).unwrap().n_citations, 1);
+}
+
+/// A work is found by each of its DOIs, OMIDs and `PubMed` numbers.
+#[test]
+fn further_identifiers_lead_to_the_work() {
+    let folder = TempDir::new().unwrap();
+    let (edges, works) = (folder.path().join("edges.csv"), folder.path().join("works.csv"));
+    fs::write(&edges, "citing,cited\n10.1/a,10.1/b\n10.1/own,10.1/a\n").unwrap();
+    let rows = [
+        "omid:br/0601 omid:br/0603 doi:10.1/b doi:10.1/B2 doi:10.1/b3 doi:nonsense pmid:7 pmid:8",
+        "omid:br/0602 doi:10.1/a doi:10.1/own doi:10.1/a2",
+        "omid:br/0604 doi:10.1/unused doi:10.1/unused2",
+        "omid:br/0605 doi:10.1/own doi:10.1/b3",
+    ];
+    fs::write(&works, format!("id\n{}\n", rows.join("\n"))).unwrap();
+    let ids = folder.path().join("ids.tsv");
+    fs::write(&ids, "record\t10.1/a2\n").unwrap();
+    let options = BuildOptions { works: vec![works], ids: vec![ids], ..options(&[edges], folder.path()) };
+    build(&options, &mut Collecting::default()).unwrap();
+    let graph = Graph::open(&options.out).unwrap();
+    graph.verify().unwrap();
+    let number = |doi: &str| graph.number_of(doi).and_then(|it| graph.doi(it));
+    assert_eq!(number("10.1/b2").as_deref(), Some("10.1/b"));
+    assert_eq!(number("10.1/b3").as_deref(), Some("10.1/b"), "the first work that has it");
+    assert_eq!(number("10.1/a2").as_deref(), Some("10.1/a"), "though a record has it as well");
+    assert_eq!(number("10.1/own").as_deref(), Some("10.1/own"), "it cites itself");
+    assert_eq!((number("10.1/unused"), number("10.1/unused2")), (None, None));
+    let b = graph.number_of("10.1/b").unwrap();
+    assert_eq!((graph.number_of_pmid(7), graph.number_of_pmid(8)), (Some(b), Some(b)));
+    let omid = |digits: &[u8]| Omid::from_digits(digits).and_then(|it| graph.number_of_omid(it));
+    assert_eq!((omid(b"0601"), omid(b"0603")), (Some(b), Some(b)));
+    assert_eq!(graph.other_dois(b), ["10.1/b2", "10.1/b3"]);
+    assert_eq!(graph.other_dois(graph.number_of("10.1/a").unwrap()), ["10.1/a2"]);
+    let record = graph.doi_of_local_id(graph.local_id_number(b"record").unwrap()).unwrap();
+    assert_eq!(graph.doi(record).as_deref(), Some("10.1/a2"));
+    assert_eq!(graph.doi(graph.work_of(record)).as_deref(), Some("10.1/a"));
+    let copy = Graph::open_copy(&options.out, folder.path()).unwrap();
+    assert_eq!(copy.identity(), graph.identity());
 }
 
 fn small_graph(folder: &Path) -> PathBuf {

@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail, ensure};
 use indicatif::{ProgressBar, ProgressStyle};
 use pinakes_citations::{
-    BuildOptions, CompleteBuild, Doi, Graph, Observer, Problem, Progress, Step, Summary, build_beside,
+    BuildOptions, CompleteBuild, Doi, Graph, Leftover, Observer, Problem, Progress, Step, Summary,
+    build_beside, is_half_published,
 };
 
 /// Bad rows that are printed one by one if no file takes them.
@@ -111,15 +112,27 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
 }
 
 fn build(args: &BuildArgs, out: &mut impl Write) -> anyhow::Result<()> {
-    ensure!(!args.out.exists(), "{} exists; `pinakes citations update` replaces it", args.out.display());
-    let summary = build_reporting(args)?.publish()?;
+    // One that was killed while it was published is finished.
+    ensure!(
+        !args.out.exists() || is_half_published(&args.out),
+        "{} exists; `pinakes citations update` replaces it",
+        args.out.display()
+    );
+    let summary = build_reporting(args, Leftover::Refuse)?.publish()?;
     write_counts(&summary, out)
 }
 
 fn update(args: &UpdateArgs, out: &mut impl Write) -> anyhow::Result<()> {
-    let complete = build_reporting(&args.build)?;
-    let new = open(&complete.path())?;
-    new.verify()?;
+    let complete = build_reporting(&args.build, Leftover::Remove)?;
+    let verified = open(&complete.path()).and_then(|new| Ok(new.verify().map(|()| new)?));
+    let new = match verified {
+        Ok(new) => new,
+        Err(error) => {
+            // Else the next update would find the same file, complete.
+            complete.discard()?;
+            return Err(error);
+        }
+    };
     if args.build.out.exists() {
         let old = open(&args.build.out)?;
         check_shrinkage(&old, &new, args.shrink_limit_percent).with_context(|| {
@@ -143,10 +156,11 @@ fn check_shrinkage(old: &Graph, new: &Graph, limit_percent: u8) -> anyhow::Resul
     Ok(())
 }
 
-fn build_reporting(args: &BuildArgs) -> anyhow::Result<CompleteBuild> {
+fn build_reporting(args: &BuildArgs, leftover: Leftover) -> anyhow::Result<CompleteBuild> {
     let mut options = BuildOptions {
         works: args.meta.clone(),
         ids: args.ids.clone(),
+        leftover,
         ..BuildOptions::new(args.edges.clone(), args.out.clone())
     };
     options.n_threads = args.threads.unwrap_or(options.n_threads);
@@ -307,6 +321,7 @@ fn write_counts(summary: &Summary, out: &mut impl Write) -> anyhow::Result<()> {
         ("  self-loops", summary.n_self_loops),
         ("  date exceptions", summary.n_exceptions),
         ("local ids", summary.n_local_ids),
+        ("further DOIs", summary.n_other_dois),
         ("OMIDs", summary.n_omids),
         ("PubMed numbers", summary.n_pmids),
         ("rows read", counts.n_rows),

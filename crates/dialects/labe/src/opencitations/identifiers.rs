@@ -3,6 +3,8 @@
 use pinakes_citations::oci::{self, OciWork};
 use pinakes_citations::{Doi, Graph, Omid};
 
+use crate::envelope::work_id;
+
 /// Forms of the index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Version {
@@ -21,8 +23,8 @@ pub(crate) enum WorkId {
     Pmid(u64),
     /// An OMID.
     Omid(Omid),
-    /// Of a scheme that the graph does not know.
-    Other,
+    /// Of a scheme that the graph does not know: as documents are indexed by it; `None` if no document can be.
+    Other(Option<String>),
 }
 
 impl WorkId {
@@ -32,7 +34,7 @@ impl WorkId {
         match version {
             Version::V1 => of_doi(&lower),
             Version::V2 => match Self::of_meta(&lower)? {
-                Self::Other => None,
+                Self::Other(_) => None,
                 known => Some(known),
             },
         }
@@ -45,7 +47,8 @@ impl WorkId {
             "doi" => of_doi(&value.to_lowercase()),
             "pmid" => value.parse().ok().filter(|_| !value.starts_with('+')).map(Self::Pmid),
             "omid" => Omid::from_digits(value.strip_prefix("br/")?.as_bytes()).map(Self::Omid),
-            "issn" | "isbn" | "openalex" | "pmcid" if !value.is_empty() => Some(Self::Other),
+            "isbn" | "openalex" | "pmcid" if !value.is_empty() => Some(Self::Other(work_id(scheme, value))),
+            "issn" if !value.is_empty() => Some(Self::Other(None)),
             _ => None,
         }
     }
@@ -56,7 +59,7 @@ impl WorkId {
             Self::Doi(doi) => graph.number_of(doi.as_deref()?),
             Self::Pmid(pmid) => graph.number_of_pmid(*pmid),
             Self::Omid(omid) => graph.number_of_omid(*omid),
-            Self::Other => None,
+            Self::Other(_) => None,
         }
     }
 }

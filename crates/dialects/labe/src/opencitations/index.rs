@@ -19,6 +19,9 @@ pub(crate) static CITATION: [Column; 7] = [
 /// The column of a count.
 pub(crate) static COUNT: [Column; 1] = [Column::new("count", Type::Count)];
 
+/// The columns of the counts of several works.
+pub(crate) static COUNTS: [Column; 2] = [Column::new("id", Type::Text), Column::new("count", Type::Count)];
+
 /// Who cites a work.
 pub(crate) fn citations(graph: &Graph, version: Version, number: u32) -> impl Iterator<Item = Row> + '_ {
     graph.citation_rows(number).map(move |(citing, said)| row(graph, version, citing, number, &said))

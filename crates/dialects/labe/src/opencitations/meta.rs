@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use pinakes_citations::Graph;
+use pinakes_citations::{Doi, Graph};
 use pinakes_store::{StoreError, View};
 use serde_json::{Map, Value};
 
@@ -11,9 +11,9 @@ use super::identifiers;
 use super::typed::{Column, Row, Type};
 use crate::app::Labe;
 use crate::citation::push_document;
-use crate::envelope::{issn, texts};
-use crate::id_maps::IdMaps;
-use crate::kinds::{DOCUMENT, ISSN_SCHEME};
+use crate::envelope::{issn, texts, work_ids};
+use crate::id_maps::{Holding, IdMaps};
+use crate::kinds::{DOCUMENT, ISSN_SCHEME, WORK_SCHEME};
 
 /// Columns of meta v1.
 pub(crate) static META: [Column; 11] = [
@@ -53,7 +53,7 @@ const LISTED_MAX: usize = 10_000;
 /// What a catalogue document says of a work, by the fields of `VuFind`'s index and those of the Meta dump.
 #[derive(Debug, Default)]
 struct Described {
-    isbns: Vec<String>,
+    more_ids: Vec<String>,
     title: String,
     author: String,
     date: String,
@@ -75,20 +75,9 @@ pub(crate) fn meta_row(
     number: u32,
 ) -> Result<Row, StoreError> {
     let it = described(view, maps, number)?;
-    let date = graph.date(number).map_or(it.date, |date| date.to_string());
-    Ok(vec![
-        [vec![identifiers::all_of(graph, number)], it.isbns].concat().join(" "),
-        it.title,
-        it.author,
-        date,
-        it.issue,
-        it.volume,
-        with_ids(it.venue, &it.issns),
-        it.kind,
-        it.page,
-        it.publisher,
-        it.editor,
-    ])
+    let date = graph.date(number).map_or_else(|| it.date.clone(), |date| date.to_string());
+    let ids = [&[identifiers::all_of(graph, number)], it.more_ids.as_slice()].concat().join(" ");
+    Ok(it.into_row(ids, date))
 }
 
 /// A row of `metadata` of index v1.
@@ -139,6 +128,34 @@ pub(crate) fn named_by(
     Ok(works)
 }
 
+/// Rows of meta v1 for an identifier that only documents have: of their works, or, for those that are in no dump, of the documents
+/// themselves.
+pub(crate) fn rows_of_documents(
+    view: &mut View<'_>,
+    maps: IdMaps<'_>,
+    graph: Option<&Graph>,
+    id: &str,
+    works_max: usize,
+) -> Result<Vec<Row>, StoreError> {
+    let (mut rows, mut works) = (Vec::new(), BTreeSet::new());
+    let named = view.by_identifier(WORK_SCHEME, id)?;
+    for (_, id) in named.into_iter().filter(|(kind, _)| kind == DOCUMENT.name).take(works_max) {
+        let mapped = maps.doi_of(view, &id)?;
+        if let (Some(graph), Some(number)) = (graph, mapped.as_ref().and_then(|it| it.number)) {
+            if works.insert(number) {
+                rows.push(meta_row(view, maps, graph, number)?);
+            }
+            continue;
+        }
+        let Some(it) = document_of(view, &Holding { kind: &DOCUMENT, id })? else { continue };
+        let doi = mapped.and_then(|it| Doi::parse_dirty(&it.spelled).ok()).map(|it| format!("doi:{it}"));
+        let ids: Vec<String> = doi.into_iter().chain(it.more_ids.iter().cloned()).collect();
+        let date = it.date.clone();
+        rows.push(it.into_row(ids.join(" "), date));
+    }
+    Ok(rows)
+}
+
 /// How many different works cite the documents that name an ISSN.
 pub(crate) fn n_citing_venue(
     view: &mut View<'_>,
@@ -156,18 +173,42 @@ fn described(view: &mut View<'_>, maps: IdMaps<'_>, number: u32) -> Result<Descr
     let mut holdings = Vec::new();
     maps.holdings_of_number(view, number, &mut holdings)?;
     for holding in holdings {
-        let mut text = Vec::new();
-        if let Some(record) = view.get(holding.kind, &holding.id)?
-            && push_document(&holding, &record, &mut text)
-            && let Ok(Value::Object(document)) = serde_json::from_slice::<Value>(&text)
-        {
-            return Ok(Described::of(&document));
+        if let Some(found) = document_of(view, &holding)? {
+            return Ok(found);
         }
     }
     Ok(Described::default())
 }
 
+fn document_of(view: &mut View<'_>, holding: &Holding) -> Result<Option<Described>, StoreError> {
+    let mut text = Vec::new();
+    if let Some(record) = view.get(holding.kind, &holding.id)?
+        && push_document(holding, &record, &mut text)
+        && let Ok(Value::Object(document)) = serde_json::from_slice::<Value>(&text)
+    {
+        return Ok(Some(Described::of(&document)));
+    }
+    Ok(None)
+}
+
 impl Described {
+    /// The row of meta v1.
+    fn into_row(self, ids: String, date: String) -> Row {
+        vec![
+            ids,
+            self.title,
+            self.author,
+            date,
+            self.issue,
+            self.volume,
+            with_ids(self.venue, &self.issns),
+            self.kind,
+            self.page,
+            self.publisher,
+            self.editor,
+        ]
+    }
+
     fn of(document: &Map<String, Value>) -> Self {
         let first = |names: &[&str]| {
             let mut found = names.iter().filter_map(|name| texts(document, name).next());
@@ -180,7 +221,7 @@ impl Described {
             _ => first(&["page"]),
         };
         Self {
-            isbns: texts(document, "isbn").map(|it| format!("isbn:{}", it.replace(['-', ' '], ""))).collect(),
+            more_ids: work_ids(document),
             title: first(&["title"]),
             author: all("author"),
             date: first(&["publishDate", "pub_date"]),

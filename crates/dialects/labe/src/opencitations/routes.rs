@@ -61,6 +61,9 @@ enum Operation {
     Citation(Version, String),
     CitationCount(WorkId),
     ReferenceCount(WorkId),
+    /// Of several works, as the path names them.
+    CitationCounts(Vec<(String, WorkId)>),
+    ReferenceCounts(Vec<(String, WorkId)>),
     OldMetadata(Vec<WorkId>),
     Metadata(Vec<WorkId>),
     /// Of a person, `orcid:…` or `omid:ra/…`, by the scheme of the store.
@@ -88,7 +91,11 @@ impl Operation {
         };
         let (name, id) = rest.split_once('/')?;
         let work = || WorkId::of_index(version, id);
+        let named = |it: &str| Some((it.to_owned(), WorkId::of_index(version, it)?));
+        let is_batch = id.contains(BETWEEN_IDS) && id.split(BETWEEN_IDS).all(|it| named(it).is_some());
         match (name, version) {
+            ("citation-count", _) if is_batch => several(id, works_max, named).map(Self::CitationCounts),
+            ("reference-count", _) if is_batch => several(id, works_max, named).map(Self::ReferenceCounts),
             ("citations", _) => Some(Self::Citations(version, work()?)),
             ("references", _) => Some(Self::References(version, work()?)),
             ("citation-count", _) => Some(Self::CitationCount(work()?)),
@@ -110,6 +117,7 @@ impl Operation {
         match self {
             Self::Citations(..) | Self::References(..) | Self::Citation(..) => &index::CITATION,
             Self::CitationCount(_) | Self::ReferenceCount(_) | Self::VenueCount(_) => &index::COUNT,
+            Self::CitationCounts(_) | Self::ReferenceCounts(_) => &index::COUNTS,
             Self::OldMetadata(_) => &meta::OLD_METADATA,
             Self::Metadata(_) | Self::OfPerson(..) => &meta::META,
         }
@@ -159,6 +167,14 @@ impl Operation {
             Self::ReferenceCount(work) => {
                 take(&mut count(find(work).map(|(graph, number)| graph.references(number).len())))
             }
+            Self::CitationCounts(works) => take(&mut works.iter().map(|(id, work)| {
+                let n = find(work).map_or(0, |(graph, number)| graph.citations(number).len());
+                vec![id.clone(), n.to_string()]
+            })),
+            Self::ReferenceCounts(works) => take(&mut works.iter().map(|(id, work)| {
+                let n = find(work).map_or(0, |(graph, number)| graph.references(number).len());
+                vec![id.clone(), n.to_string()]
+            })),
             Self::VenueCount(issn) => {
                 let n_citing = match graph {
                     Some(graph) => meta::n_citing_venue(view, app, graph, issn)?,
@@ -180,7 +196,12 @@ impl Operation {
             Self::OldMetadata(works) | Self::Metadata(works) => {
                 let mut rows = Vec::new();
                 let mut seen = Vec::new();
-                for (graph, number) in works.iter().filter_map(find) {
+                for work in works {
+                    if let WorkId::Other(Some(id)) = work {
+                        let (maps, max) = (app.parts.maps(graph), app.parts.settings.metadata_works);
+                        rows.extend(meta::rows_of_documents(view, maps, graph, id, max)?);
+                    }
+                    let Some((graph, number)) = find(work) else { continue };
                     if seen.contains(&number) {
                         continue;
                     }
@@ -197,8 +218,8 @@ impl Operation {
     }
 }
 
-fn several(text: &str, works_max: usize, parse: impl Fn(&str) -> Option<WorkId>) -> Option<Vec<WorkId>> {
-    let works: Vec<WorkId> = text.split(BETWEEN_IDS).take(works_max + 1).map(parse).collect::<Option<_>>()?;
+fn several<T>(text: &str, works_max: usize, parse: impl Fn(&str) -> Option<T>) -> Option<Vec<T>> {
+    let works: Vec<T> = text.split(BETWEEN_IDS).take(works_max + 1).map(parse).collect::<Option<_>>()?;
     (works.len() <= works_max).then_some(works)
 }
 

@@ -51,6 +51,8 @@ pub(crate) enum Typed {
 const NO_SPAN_YEARS: i64 = 2_000;
 const DAYS_PER_YEAR: i64 = 372; // Of twelve months of 31 days, so that parts never overlap.
 const DAYS_PER_MONTH: i64 = 31;
+/// The day to which RAMOSE adds a timespan to compare it.
+const SPANS_FROM: (u16, u8, u8) = (1983, 1, 15);
 
 impl Typed {
     /// The value of a cell; `None` if it is not of the type.
@@ -68,9 +70,24 @@ impl Typed {
         }
     }
 
-    /// How two cells of a type stand in an order; what is not of the type comes first.
+    /// A value that cells are compared with, as a filter names it: timespans with dates, by where they lead from
+    /// [`SPANS_FROM`], as RAMOSE does.
+    pub(crate) fn asked(ty: Type, value: &str) -> Option<Self> {
+        if ty != Type::Span {
+            return Self::of(ty, value);
+        }
+        let Self::Date(year, month, day) = Self::of(Type::Date, value)? else { return None };
+        let days = |year: u16, month: u8, day: u8| {
+            i64::from(year) * DAYS_PER_YEAR + i64::from(month) * DAYS_PER_MONTH + i64::from(day)
+        };
+        let (from_year, from_month, from_day) = SPANS_FROM;
+        Some(Self::Span(days(year, month, day) - days(from_year, from_month, from_day)))
+    }
+
+    /// How two cells of a type stand in an order; what is not of the type comes first, and cells of one value stand as
+    /// their texts do.
     pub(crate) fn order(ty: Type, a: &str, b: &str) -> Ordering {
-        Self::of(ty, a).cmp(&Self::of(ty, b))
+        Self::of(ty, a).cmp(&Self::of(ty, b)).then_with(|| a.cmp(b))
     }
 }
 
@@ -106,7 +123,10 @@ mod tests {
         ] {
             assert_eq!(Typed::order(ty, less, more), Ordering::Less, "{less} {more}");
         }
-        assert_eq!(Typed::order(Type::Date, "2016", "2016-01-01"), Ordering::Equal);
+        assert_eq!(Typed::of(Type::Date, "2016"), Typed::of(Type::Date, "2016-01-01"));
+        assert_eq!(Typed::order(Type::Date, "2016", "2016-01-01"), Ordering::Less, "ties");
+        assert_eq!(Typed::asked(Type::Span, "1984-01-15"), Typed::of(Type::Span, "P1Y"));
+        assert_eq!(Typed::asked(Type::Span, "P1Y"), None);
         assert_eq!(Typed::of(Type::Date, "soon"), None);
         assert_eq!(Typed::of(Type::Span, "P1"), None);
     }

@@ -14,7 +14,7 @@ use super::texts::{Texts, Writer};
 use super::{Base, Place, Shelf};
 use crate::app::Labe;
 use crate::citation::push_document;
-use crate::id_maps::{Holding, IdMaps, Rank};
+use crate::id_maps::{Holding, IdMaps, Rank, Standing};
 use crate::kinds::DOCUMENT;
 
 /// Records read in one step: a snapshot is not held for longer.
@@ -63,8 +63,8 @@ pub(super) fn renewed(
     graph: &Arc<Graph>,
     old: Option<&Shelf>,
 ) -> Result<Shelf, MakeError> {
-    if let Some(old) = old.filter(|it| Arc::ptr_eq(&it.base.graph, graph))
-        && let Some(shelf) = followed(app, tenant, old)?
+    if let Some(old) = old.filter(|it| it.base.graph == graph.identity())
+        && let Some(shelf) = followed(app, tenant, graph, old)?
     {
         return Ok(shelf);
     }
@@ -80,12 +80,12 @@ pub(super) fn renewed(
         "the shelf of documents is made"
     );
     // What changed meanwhile was read before or after: its works are doubtful.
-    Ok(followed(app, tenant, &shelf)?.unwrap_or(shelf))
+    Ok(followed(app, tenant, graph, &shelf)?.unwrap_or(shelf))
 }
 
 /// The shelf after what has changed since; `None` if that is too much.
-fn followed(app: &Labe, tenant: &Tenant, shelf: &Shelf) -> Result<Option<Shelf>, StoreError> {
-    let maps = app.parts.maps(Some(&shelf.base.graph));
+fn followed(app: &Labe, tenant: &Tenant, graph: &Graph, shelf: &Shelf) -> Result<Option<Shelf>, StoreError> {
+    let maps = app.parts.maps(Some(graph));
     let seen = shelf.sequences.iter().copied().max().unwrap_or(0);
     tenant.read_blocking(|view| {
         let sequences = sequences(app, view)?;
@@ -135,7 +135,7 @@ fn hash_of(id: &str) -> u32 {
 /// A document that is written, before all are in order.
 struct Written {
     number: u32,
-    rank: Rank,
+    standing: Standing,
     place: Place,
 }
 
@@ -160,11 +160,11 @@ impl<'a> Making<'a> {
         for kind in kinds(self.app) {
             self.read(kind)?;
         }
-        self.written.sort_unstable_by_key(|it| (it.number, it.rank));
+        self.written.sort_unstable_by_key(|it| (it.number, it.standing));
         let groups = self.written.chunk_by(|a, b| a.number == b.number);
         // Records without a place in a table stand in an order that only the store knows.
-        let unplain =
-            groups.filter(|group| 1 < group.len() && group.iter().any(|it| it.rank == Rank::Catalogue));
+        let unplain = groups
+            .filter(|group| 1 < group.len() && group.iter().any(|it| it.standing.rank == Rank::Catalogue));
         self.doubtful.extend(unplain.map(|group| group[0].number));
         u32::try_from(self.written.len()).map_err(|_| MakeError::TooMany)?;
         let n_dois = usize::try_from(self.graph.n_dois()).unwrap_or(usize::MAX);
@@ -179,7 +179,7 @@ impl<'a> Making<'a> {
         let places = self.written.iter().map(|it| it.place).collect();
         let texts: Texts = self.texts.finish().map_err(|error| io(self.app, error))?;
         let base = Base {
-            graph: self.graph.clone(),
+            graph: self.graph.identity(),
             texts,
             starts,
             places,
@@ -214,7 +214,7 @@ impl<'a> Making<'a> {
             self.doubtful.extend(maps.works_of_public(kind, record)?);
             return Ok(());
         }
-        let Some((number, rank)) = maps.work_of(record)? else { return Ok(()) };
+        let Some((number, standing)) = maps.work_of(record)? else { return Ok(()) };
         let is_neighbour = 0 < self.graph.references(number).len() || 0 < self.graph.citations(number).len();
         if !is_neighbour {
             return Ok(());
@@ -229,7 +229,7 @@ impl<'a> Making<'a> {
         let start = self.texts.push(&text).map_err(|error| io(self.app, error))?;
         let len = u32::try_from(text.len()).map_err(|_| MakeError::TooMany)?;
         let place = Place { start, len, holders, id_hash: hash_of(&record.id) };
-        self.written.push(Written { number, rank, place });
+        self.written.push(Written { number, standing, place });
         Ok(())
     }
 }

@@ -51,7 +51,8 @@ pub(crate) struct Place {
 
 /// Documents by the number of their work.
 struct Base {
-    graph: Arc<Graph>,
+    /// The identity of its graph.
+    graph: u64,
     texts: Texts,
     /// Where the places of a DOI begin, one more than there are DOIs.
     starts: Vec<u32>,
@@ -94,7 +95,7 @@ impl Shelf {
 
     /// Whether it is that of a graph and a snapshot.
     fn is_current(&self, app: &Labe, graph: &Arc<Graph>, view: &mut View<'_>) -> Result<bool, StoreError> {
-        Ok(Arc::ptr_eq(&self.base.graph, graph) && self.sequences == make::sequences(app, view)?)
+        Ok(self.base.graph == graph.identity() && self.sequences == make::sequences(app, view)?)
     }
 }
 
@@ -177,7 +178,7 @@ impl Shelves {
         {
             return Ok(Some(shelf));
         }
-        let is_outdated = slot.get().is_some_and(|shelf| !Arc::ptr_eq(&shelf.base.graph, graph));
+        let is_outdated = slot.get().is_some_and(|shelf| shelf.base.graph != graph.identity());
         if (slot.is_resting() && !is_outdated) || slot.is_being_made.swap(true, Ordering::AcqRel) {
             return Ok(None);
         }

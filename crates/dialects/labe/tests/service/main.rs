@@ -10,3 +10,4 @@ mod recorded;
 mod server;
 mod shelf;
 mod swap;
+mod works;

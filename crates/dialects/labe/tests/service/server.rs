@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pinakes_accounts::{Accounts, Clock, Entropy, Secret};
-use pinakes_citations::{BuildOptions, Observer, Problem, Progress, build};
+use pinakes_citations::{BuildOptions, Leftover, Observer, Problem, Progress, build};
 use pinakes_http::{Context, Drained, Shell, TenantChoice};
 use pinakes_labe::import::{self, Existing, Loaded};
 use pinakes_labe::{DOCUMENT, Reload, Settings};
@@ -190,6 +190,7 @@ pub(crate) fn build_graph(folder: &Path, content: &Content) -> Result<PathBuf, F
         n_threads: 1,
         checkpoint_rows: BuildOptions::CHECKPOINT_ROWS,
         keys_at_once: BuildOptions::KEYS_AT_ONCE,
+        leftover: Leftover::Refuse,
     };
     build(&options, &mut Silent)?;
     Ok(options.out)

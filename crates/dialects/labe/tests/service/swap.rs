@@ -60,6 +60,54 @@ async fn a_graph_that_is_broken_is_refused_and_the_old_one_stays() -> Result<(),
     server.stop().await
 }
 
+/// Who writes over the file instead of renaming kills nobody and empties no answer; the new graph is served once it is whole.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_graph_written_over_in_place_is_served_when_it_is_whole() -> Result<(), Failure> {
+    let server = Server::start(&content(N_CITING[1]), |settings| settings.copy_first = true).await?;
+    let other = tempfile::tempdir()?;
+    let new = fs::read(build_graph(other.path(), &content(N_CITING[0]))?)?;
+    let before = untimed(&server.get("/id/a").await?.body);
+    let path = server.folder.path().join("graph");
+    for len in [0, 100, new.len() / 2, new.len() - 1] {
+        fs::write(&path, &new[..len])?;
+        server.reload.now();
+        assert_eq!(untimed(&server.get("/id/a").await?.body), before, "{len} bytes are there");
+    }
+    // As long as it should be, and not yet what it should be.
+    let mut torn = new.clone();
+    torn.last_chunk_mut::<200>().ok_or("a small graph")?.fill(0x55);
+    fs::write(&path, &torn)?;
+    server.reload.now();
+    assert_eq!(untimed(&server.get("/id/a").await?.body), before);
+    fs::write(&path, &new)?;
+    server.reload.now();
+    let count = server.get("/id/a").await?.json()?["extra"]["unmatched_cited_count"].take();
+    assert_eq!(count, N_CITING[0]);
+    server.stop().await
+}
+
+/// The same while the copy is made beside the answers, as servers do.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_copy_made_beside_is_served_in_the_end() -> Result<(), Failure> {
+    let server = Server::start(&content(N_CITING[1]), |_| {}).await?;
+    let other = tempfile::tempdir()?;
+    let new = build_graph(other.path(), &content(N_CITING[0]))?;
+    put(&server, &new)?;
+    let count = async || -> Result<serde_json::Value, Failure> {
+        Ok(server.get("/id/a").await?.json()?["extra"]["unmatched_cited_count"].take())
+    };
+    assert_eq!(count().await?, N_CITING[0]);
+    // Longer than before, so what is mapped already stays readable whenever the copy is made.
+    let longer = build_graph(other.path(), &content(N_CITING[1]))?;
+    fs::write(server.folder.path().join("graph"), fs::read(longer)?)?;
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while count().await? != N_CITING[1] {
+        assert!(std::time::Instant::now() < deadline, "the new graph was never served");
+        tokio::task::yield_now().await;
+    }
+    server.stop().await
+}
+
 /// While the graph changes again and again, every answer is whole and that of one of the two.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn swaps_under_load_fail_nobody() -> Result<(), Failure> {

@@ -4,7 +4,7 @@ use std::io;
 
 use super::join::Used;
 use super::pairs::{Pair, PairRuns, PairSorter};
-use super::scan::DOIS;
+use super::scan::{DOIS, OTHER_DOI_MARK, OTHER_DOIS};
 use super::section::{PackedWriter, Sequence, close, create, elias_fano_of, section_path};
 use super::texts::TextRuns;
 use super::workspace::Workspace;
@@ -16,6 +16,7 @@ use crate::summary::Summary;
 
 const PROGRESS_STEP: u64 = 1 << 16;
 const BLOCK_STARTS: &str = "doi-blocks";
+const OTHER_BLOCK_STARTS: &str = "other-doi-block-starts";
 
 /// The three sections of one kind of number.
 struct NumberSections {
@@ -38,7 +39,15 @@ pub(crate) fn write_sections(
 ) -> Result<Sections, BuildError> {
     let mut omids = PairSorter::create(&work.path("omid-pairs"))?;
     let mut pmids = PairSorter::create(&work.path("pmid-pairs"))?;
+    let n_other_dois = usize::try_from(work.plan.n_other_dois).map_err(|_| BuildError::TooMany)?;
+    let mut firsts = vec![NO_FIRST; n_other_dois];
     write_dictionary(work, used, observer, &mut |doi, omid, pmid| {
+        if pmid & OTHER_DOI_MARK != 0 {
+            if let Some(first) = firsts.get_mut((pmid & !OTHER_DOI_MARK) as usize) {
+                *first = doi;
+            }
+            return Ok(());
+        }
         if omid != 0 {
             omids.push(Pair { key: omid, value: u64::from(doi) })?;
         }
@@ -51,7 +60,58 @@ pub(crate) fn write_sections(
         [Section::Dois, Section::DoiBlocks].map(|section| (section, section_path(work, section))).into();
     summary.n_omids = write_numbers(work, used.n_used(), &OMIDS, &omids.finish()?, &mut sections)?;
     summary.n_pmids = write_numbers(work, used.n_used(), &PMIDS, &pmids.finish()?, &mut sections)?;
+    summary.n_other_dois = write_other_dois(work, used, &firsts, &mut sections)?;
     Ok(sections)
+}
+
+/// No work in use has that further DOI.
+const NO_FIRST: u32 = u32::MAX;
+
+/// Writes the further DOIs in order, and the first DOI of each; how many there are. Takes twelve bytes of memory for each.
+fn write_other_dois(
+    work: &Workspace,
+    used: &Used,
+    firsts: &[u32],
+    sections: &mut Sections,
+) -> Result<u64, BuildError> {
+    if firsts.iter().all(|it| *it == NO_FIRST) {
+        return Ok(0);
+    }
+    let runs = TextRuns::open(&work.path(OTHER_DOIS), work.plan.other_doi_runs.clone())?;
+    let path = work.path(OTHER_BLOCK_STARTS);
+    let mut dictionary =
+        DictionaryWriter::new(create(&section_path(work, Section::OtherDois))?, create(&path)?);
+    let width = width_of(used.n_used().saturating_sub(1));
+    let mut numbers = PackedWriter::create(&section_path(work, Section::OtherDoiFirsts), width)?;
+    let mut texts = runs.merge();
+    let mut last: Option<Vec<u8>> = None;
+    let mut of_places = Vec::new();
+    while let Some(text) = texts.next()? {
+        let first = usize::try_from(text.first).ok().and_then(|it| firsts.get(it)).copied();
+        let Some(first) = first.filter(|it| *it != NO_FIRST) else { continue };
+        // A DOI that several works have belongs to the first of them.
+        if last.as_deref() == Some(text.bytes) {
+            continue;
+        }
+        dictionary.push(text.bytes)?;
+        numbers.push(u64::from(first))?;
+        of_places.push(first);
+        last = Some(text.bytes.to_vec());
+    }
+    numbers.finish()?;
+    let (blocks, starts, size) = dictionary.finish();
+    close(blocks)?;
+    close(starts)?;
+    elias_fano_of(&path, size.n_blocks, size.n_bytes, &section_path(work, Section::OtherDoiBlocks))?;
+    let mut order: Vec<u32> = (0..u32::try_from(of_places.len()).map_err(|_| BuildError::TooMany)?).collect();
+    order.sort_by_key(|place| of_places[*place as usize]);
+    let width = width_of(size.n_texts.saturating_sub(1));
+    let mut places = PackedWriter::create(&section_path(work, Section::DoiOtherDois), width)?;
+    order.into_iter().try_for_each(|place| places.push(u64::from(place)))?;
+    places.finish()?;
+    let own = [Section::DoiOtherDois, Section::OtherDois, Section::OtherDoiBlocks, Section::OtherDoiFirsts];
+    sections.extend(own.map(|section| (section, section_path(work, section))));
+    Ok(size.n_texts)
 }
 
 /// Writes the DOIs in use and tells the other numbers of each, in order.

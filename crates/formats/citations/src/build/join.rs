@@ -54,11 +54,15 @@ pub(crate) fn join(
     work.plan.counts.n_without_doi = target.n_without_doi;
     work.plan.reference_runs = target.by_citing.finish()?.list().to_vec();
     work.plan.citation_runs = target.by_cited.finish()?.list().to_vec();
-    work.save()?;
+    Ok(work.save()?)
+}
+
+/// Removes what the join has read, once the next stage is entered.
+pub(crate) fn remove_used_up(work: &Workspace) -> io::Result<()> {
     for name in [EDGES, HALF, KEYS] {
         remove_parts(work, name)?;
     }
-    Ok(local_ids::remove_keyed(work)?)
+    local_ids::remove_keyed(work)
 }
 
 /// Where joined citations go.

@@ -58,6 +58,17 @@ pub struct BuildOptions {
     pub checkpoint_rows: u64,
     /// DOIs and OMIDs whose numbers are in memory at a time, 18 bytes each.
     pub keys_at_once: u64,
+    /// What becomes of a working folder that a build from other or changed input left.
+    pub leftover: Leftover,
+}
+
+/// What becomes of a working folder that a build from other or changed input left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Leftover {
+    /// It stays, and the build stops: hours of work are not lost to a mistyped name.
+    Refuse,
+    /// It is removed, and the build starts anew: what runs by itself each night is not held up by what failed last night.
+    Remove,
 }
 
 impl BuildOptions {
@@ -77,6 +88,7 @@ impl BuildOptions {
             n_threads: std::thread::available_parallelism().map_or(1, usize::from),
             checkpoint_rows: Self::CHECKPOINT_ROWS,
             keys_at_once: Self::KEYS_AT_ONCE,
+            leftover: Leftover::Refuse,
         }
     }
 }
@@ -197,10 +209,23 @@ pub enum BuildError {
         /// Rows read.
         n_rows: u64,
     },
+    /// Every citation names its works by OMID, and no DOI is known of any.
+    #[error("all {n_rows} citations name their works by OMID, {told}")]
+    NoDois {
+        /// Citations.
+        n_rows: u64,
+        /// Why no DOI is known, and what to do.
+        told: &'static str,
+    },
     /// The finished file does not open.
     #[error(transparent)]
     Graph(#[from] GraphError),
 }
+
+/// Why a dump of OMIDs gives nothing.
+pub(crate) const WITHOUT_META: &str =
+    "and nothing tells their DOIs; give the dump of OpenCitations Meta as well (--meta)";
+const META_OF_OTHERS: &str = "and the files of OpenCitations Meta (--meta) have a DOI for none of them; are they of the same release, and whole?";
 
 /// Seeds tried before giving up; one suffices but for one build in a thousand of the largest size.
 const SEEDS_MAX: u64 = 4;
@@ -227,7 +252,14 @@ pub fn build_beside(
 ) -> Result<CompleteBuild, BuildError> {
     let mut work = Workspace::open(options)?;
     while work.plan.stage != Stage::Complete {
-        advance(&mut work, options, observer)?;
+        match advance(&mut work, options, observer) {
+            // Nothing of it can serve a build with more files.
+            Err(error @ BuildError::NoDois { .. }) => {
+                work.remove()?;
+                return Err(error);
+            }
+            advanced => advanced?,
+        }
     }
     Ok(CompleteBuild { work, out: options.out.clone() })
 }
@@ -255,9 +287,15 @@ fn advance(
         },
         Stage::Join => {
             join::join(work, options.keys_at_once, observer)?;
+            let counts = &work.plan.counts;
+            if counts.n_without_doi == counts.n_rows_kept {
+                return Err(BuildError::NoDois { n_rows: counts.n_rows_kept, told: META_OF_OTHERS });
+            }
             Stage::Encode
         }
         Stage::Encode => {
+            // Not at the end of the join: until this stage is entered, the join may have to be done again.
+            join::remove_used_up(work)?;
             let sections = encode::encode(work, observer)?;
             write_container(&work.path(workspace::COMPLETE), &sections)?;
             Stage::Complete
@@ -282,18 +320,50 @@ impl CompleteBuild {
         self.work.path(workspace::COMPLETE)
     }
 
-    /// Renames the file into place, on disk, and removes the working folder.
+    /// Puts the file into its place in one step, on disk, and removes the working folder. Killed in between, the same build
+    /// does it again.
     ///
     /// # Errors
     /// [`BuildError::Graph`] if it does not open, [`BuildError::Work`] if it cannot be renamed.
     pub fn publish(self) -> Result<Summary, BuildError> {
         let summary = Graph::open(&self.path())?.summary().clone();
-        fs::rename(self.path(), &self.out)?;
+        self.take_place()?;
         let folder = self.out.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
         fs::File::open(folder)?.sync_all()?;
         self.work.remove()?;
         Ok(summary)
     }
+
+    /// Removes the file with the working folder: the same build starts anew.
+    ///
+    /// # Errors
+    /// [`BuildError::Work`] if the folder cannot be removed.
+    pub fn discard(self) -> Result<(), BuildError> {
+        Ok(self.work.remove()?)
+    }
+
+    /// Gives the file its name. Where the file system has hard links it keeps the one in the working folder until that is
+    /// removed.
+    fn take_place(&self) -> io::Result<()> {
+        let second = self.work.path("publishing");
+        match fs::remove_file(&second) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        match fs::hard_link(self.path(), &second) {
+            Ok(()) => fs::rename(second, &self.out),
+            Err(_) => fs::rename(self.path(), &self.out),
+        }
+    }
+}
+
+/// Whether the file at `out` is that of a build that was killed while it was published: the same build finishes that.
+#[must_use]
+pub fn is_half_published(out: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    let identity = |path: &Path| fs::metadata(path).ok().map(|it| (it.dev(), it.ino()));
+    let kept = identity(&workspace::folder_of(out).join(workspace::COMPLETE));
+    kept.is_some() && kept == identity(out)
 }
 
 /// Sections in the order of the file, with where they are.
@@ -302,4 +372,43 @@ type Sections = Vec<(Section, PathBuf)>;
 /// A run that does not decode: only a changed file can be the cause.
 fn torn_run() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, "a temporary file is damaged; remove the working folder")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Silent;
+
+    impl Observer for Silent {
+        fn progress(&mut self, _: Progress) {}
+
+        fn problem(&mut self, _: &Problem) {}
+    }
+
+    /// The moment between the end of the join and the stage behind it.
+    #[test]
+    fn a_build_killed_at_the_end_of_the_join_goes_on() -> Result<(), Box<dyn std::error::Error>> {
+        let folder = tempfile::tempdir()?;
+        let (edges, ids) = (folder.path().join("edges.tsv"), folder.path().join("ids.tsv"));
+        fs::write(&edges, "10.1/a\t10.1/b\n10.1/a\t10.1/c\n")?;
+        fs::write(&ids, "x\t10.1/a\n")?;
+        let mut options = BuildOptions {
+            ids: vec![ids],
+            n_threads: 1,
+            ..BuildOptions::new(vec![edges], folder.path().join("whole"))
+        };
+        build(&options, &mut Silent)?;
+        let whole = fs::read(&options.out)?;
+        options.out = folder.path().join("killed");
+        let mut work = Workspace::open(&options)?;
+        while work.plan.stage != Stage::Join {
+            advance(&mut work, &options, &mut Silent)?;
+        }
+        join::join(&mut work, options.keys_at_once, &mut Silent)?;
+        drop(work);
+        build(&options, &mut Silent)?;
+        assert!(fs::read(&options.out)? == whole);
+        Ok(())
+    }
 }

@@ -29,6 +29,10 @@ pub(crate) const EDGES: &str = "edges";
 pub(crate) const EDGE_BYTES: usize = 24;
 /// DOIs with OMID and PMID, in runs.
 pub(crate) const DOIS: &str = "dois";
+/// Further DOIs of works with a number of their own, in runs.
+pub(crate) const OTHER_DOIS: &str = "other-dois";
+/// Marks the number of a further DOI where a `PubMed` number would stand.
+pub(crate) const OTHER_DOI_MARK: u64 = 1 << 63;
 /// Local ids with row and key, in runs.
 pub(crate) const IDS: &str = "ids";
 /// Chunks on their way between threads, per thread: bounds memory to some megabytes.
@@ -58,6 +62,11 @@ pub(crate) fn scan(
         }
         collector.reach(Position { n_inputs: index + 1, n_members: 0, n_lines: 0 });
         collector.checkpoint()?;
+        let is_last_of_edges =
+            collector.work.inputs().get(index + 1).is_none_or(|next| next.role != Role::Edges);
+        if input.role == Role::Edges && is_last_of_edges {
+            collector.check_names()?;
+        }
     }
     Ok(())
 }
@@ -218,7 +227,10 @@ struct Collector<'a> {
     observer: &'a mut dyn Observer,
     edges: PartWriter<EDGE_BYTES>,
     dois: TextSorter,
+    other_dois: TextSorter,
     ids: TextSorter,
+    /// Whether DOIs can come from Meta.
+    has_works: bool,
     seen: Seen,
     symbols: Symbols,
     n_threads: usize,
@@ -237,6 +249,7 @@ impl<'a> Collector<'a> {
         let plan = &work.plan;
         let edges = PartWriter::open(work, EDGES, &plan.edge_lens)?;
         let dois = TextSorter::open(&work.path(DOIS), plan.doi_runs.clone())?;
+        let other_dois = TextSorter::open(&work.path(OTHER_DOIS), plan.other_doi_runs.clone())?;
         let ids = TextSorter::open(&work.path(IDS), plan.id_runs.clone())?;
         let symbols = Symbols::new(&plan.palette);
         let inputs = work.inputs();
@@ -245,7 +258,9 @@ impl<'a> Collector<'a> {
         Ok(Self {
             edges,
             dois,
+            other_dois,
             ids,
+            has_works: !options.works.is_empty(),
             seen: Seen::for_input(n_total),
             symbols,
             n_threads: options.n_threads.max(1),
@@ -299,6 +314,18 @@ impl<'a> Collector<'a> {
             Told::Work(ids) => {
                 let (first, second) = (ids.omid.map_or(0, Omid::number), ids.pmid.unwrap_or(0));
                 self.dois.push(Text { bytes: ids.doi, first, second })?;
+                for omid in &ids.others.omids {
+                    self.dois.push(Text { bytes: ids.doi, first: omid.number(), second: 0 })?;
+                }
+                for pmid in &ids.others.pmids {
+                    self.dois.push(Text { bytes: ids.doi, first: 0, second: *pmid })?;
+                }
+                for other in &ids.others.dois {
+                    let number = self.work.plan.n_other_dois;
+                    self.work.plan.n_other_dois += 1;
+                    self.dois.push(Text { bytes: ids.doi, first: 0, second: OTHER_DOI_MARK | number })?;
+                    self.other_dois.push(Text { bytes: other, first: number, second: 0 })?;
+                }
             }
         }
         Ok(())
@@ -338,6 +365,7 @@ impl<'a> Collector<'a> {
     fn checkpoint_if_due(&mut self) -> Result<(), BuildError> {
         if self.n_rows_at_checkpoint + self.checkpoint_rows <= n_all_rows(self.work) {
             self.checkpoint()?;
+            self.check_names()?;
         }
         Ok(())
     }
@@ -347,9 +375,19 @@ impl<'a> Collector<'a> {
         self.n_rows_at_checkpoint = n_all_rows(self.work);
         self.work.plan.edge_lens = self.edges.checkpoint()?.to_vec();
         self.work.plan.doi_runs = self.dois.checkpoint()?.to_vec();
+        self.work.plan.other_doi_runs = self.other_dois.checkpoint()?.to_vec();
         self.work.plan.id_runs = self.ids.checkpoint()?.to_vec();
         self.work.plan.palette.clone_from(&self.symbols.entries);
         self.work.save()?;
+        Ok(())
+    }
+
+    /// Stops early if all works are named by OMID and nothing can tell their DOIs.
+    fn check_names(&self) -> Result<(), BuildError> {
+        let n_rows = self.work.plan.counts.n_rows_kept;
+        if !self.has_works && 0 < n_rows && self.work.plan.doi_runs.is_empty() {
+            return Err(BuildError::NoDois { n_rows, told: super::WITHOUT_META });
+        }
         Ok(())
     }
 

@@ -8,7 +8,7 @@ use std::time::UNIX_EPOCH;
 use serde::{Deserialize, Serialize};
 
 use super::spool::Run;
-use super::{BuildError, BuildOptions};
+use super::{BuildError, BuildOptions, Leftover};
 use crate::container::FORMAT_VERSION;
 use crate::dictionary::DictionarySize;
 use crate::summary::{Counts, PaletteEntry};
@@ -69,6 +69,9 @@ pub(crate) struct Plan {
     /// Bytes of each file of citation keys.
     pub(crate) edge_lens: Vec<u64>,
     pub(crate) doi_runs: Vec<Run>,
+    pub(crate) other_doi_runs: Vec<Run>,
+    /// Further DOIs of works, whether or not the works have a citation.
+    pub(crate) n_other_dois: u64,
     pub(crate) id_runs: Vec<Run>,
     /// DOIs before those without citation or local id are left out.
     pub(crate) n_candidates: u64,
@@ -93,6 +96,8 @@ impl Plan {
             palette: Vec::new(),
             edge_lens: Vec::new(),
             doi_runs: Vec::new(),
+            other_doi_runs: Vec::new(),
+            n_other_dois: 0,
             id_runs: Vec::new(),
             n_candidates: 0,
             n_local_ids: 0,
@@ -123,7 +128,17 @@ impl Workspace {
         let inputs = inputs(options)?;
         let plan = match read_plan(&folder.join(PLAN))? {
             None => Plan::new(inputs, 0),
-            Some(plan) => resumable(plan, &inputs, &folder)?,
+            // What was published is done with: the folder was about to be removed.
+            Some(plan) if plan.stage == Stage::Complete && !folder.join(COMPLETE).exists() => {
+                Plan::new(inputs, 0)
+            }
+            Some(plan) => match resumable(plan, &inputs, &folder) {
+                Err(BuildError::OtherBuild { .. }) if options.leftover == Leftover::Remove => {
+                    empty(&folder)?;
+                    Plan::new(inputs, 0)
+                }
+                resumed => resumed?,
+            },
         };
         let work = Self { folder, plan, _lock: lock };
         work.save()?;
@@ -163,17 +178,33 @@ impl Workspace {
         self.save()
     }
 
-    /// Removes the folder.
+    /// Removes the folder: the plan first, so that half a removal is no build to go on with.
     pub(crate) fn remove(self) -> io::Result<()> {
-        fs::remove_dir_all(&self.folder)
+        match fs::remove_file(self.path(PLAN)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => fs::remove_dir_all(&self.folder),
+        }
     }
 }
 
 /// The output's name with `.building` behind it.
-fn folder_of(out: &Path) -> PathBuf {
+pub(crate) fn folder_of(out: &Path) -> PathBuf {
     let mut name = out.as_os_str().to_owned();
     name.push(".building");
     PathBuf::from(name)
+}
+
+/// Removes all files of a locked folder but the lock, the plan first.
+fn empty(folder: &Path) -> io::Result<()> {
+    fs::remove_file(folder.join(PLAN))?;
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.file_name().is_some_and(|name| name == LOCK) {
+            continue;
+        }
+        if path.is_dir() { fs::remove_dir_all(path)? } else { fs::remove_file(path)? }
+    }
+    Ok(())
 }
 
 fn lock(folder: &Path) -> Result<File, BuildError> {
