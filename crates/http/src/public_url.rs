@@ -12,13 +12,22 @@ use http::{Extensions, HeaderMap, HeaderValue};
 pub struct MountedAt(pub Arc<str>);
 
 /// Scheme, host and the mount's prefix, e.g. `https://example.org/folio`: what a dialect's own paths are put behind.
-/// A proxy says what it was called by `X-Forwarded-Proto` and `X-Forwarded-Host`.
+/// A proxy says what it was called by `X-Forwarded-Proto` and `X-Forwarded-Host`; of a list of proxies the first counts.
+/// What is no scheme of the web, or cannot be a host, is passed over: anybody can send these headers, and what is made of
+/// them is written into links.
 pub fn origin(headers: &HeaderMap, extensions: &Extensions) -> String {
-    let text = |name: &str| headers.get(name).and_then(|it| it.to_str().ok());
-    let host = text("x-forwarded-host").or_else(|| text(HOST.as_str())).unwrap_or("localhost");
-    let scheme = text("x-forwarded-proto").unwrap_or("http");
+    let first = |name: &str| headers.get(name)?.to_str().ok()?.split(',').next().map(str::trim);
+    let host = |name: &str| first(name).filter(|it| is_host(it));
+    let host = host("x-forwarded-host").or_else(|| host(HOST.as_str())).unwrap_or("localhost");
+    let scheme = if first("x-forwarded-proto") == Some("https") { "https" } else { "http" };
     let prefix = extensions.get::<MountedAt>().map_or("", |it| &it.0);
     format!("{scheme}://{host}{prefix}")
+}
+
+/// Whether the text can be a host with its port: names, addresses, IPv6 in brackets.
+fn is_host(text: &str) -> bool {
+    let is_of_host = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:[]".contains(&byte);
+    !text.is_empty() && text.bytes().all(is_of_host)
 }
 
 /// Puts the prefix in front of a `Location` that names a path.
@@ -29,5 +38,29 @@ pub(crate) fn relocate(prefix: &str, answer: &mut Response) {
     }
     if let Ok(moved) = HeaderValue::from_str(&format!("{prefix}{location}")) {
         answer.headers_mut().insert(LOCATION, moved);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `origin` of a request with these headers.
+    fn check(headers: &[(&'static str, &str)], wanted: &str) {
+        let headers: HeaderMap =
+            headers.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect();
+        assert_eq!(origin(&headers, &Extensions::new()), wanted);
+    }
+
+    #[test]
+    fn only_hosts_and_schemes_of_the_web_are_put_into_links() {
+        check(&[("host", "example.org:8080")], "http://example.org:8080");
+        check(&[("host", "[::1]:80")], "http://[::1]:80");
+        check(&[("host", "x"), ("x-forwarded-host", "a.example, b.example")], "http://a.example");
+        check(&[("host", "x"), ("x-forwarded-proto", "https, http")], "https://x");
+        check(&[("host", "x"), ("x-forwarded-proto", "javascript")], "http://x");
+        check(&[("host", "x"), ("x-forwarded-host", "a\"><script>")], "http://x");
+        check(&[("host", "a/b?c#d")], "http://localhost");
+        check(&[], "http://localhost");
     }
 }
