@@ -2,17 +2,15 @@
 
 use std::sync::Arc;
 
-use axum::body::Body;
 use axum::extract::FromRequestParts;
-use bytes::Bytes;
 use http::header::COOKIE;
 use http::request::Parts;
 use http::{HeaderMap, Method};
 use pinakes_accounts::Caller;
-use pinakes_http::{Context, Db, body};
-use serde_json::Value;
+use pinakes_http::{Context, Db};
 use sha2::{Digest as _, Sha256};
 
+use crate::basic::Remembered;
 use crate::edit::{Author, Found};
 use crate::error::{ConclaveError, Result};
 use crate::pages::Pages;
@@ -33,6 +31,8 @@ pub(crate) struct Conclave {
     pub(crate) settings: Arc<Settings>,
     /// Templates.
     pub(crate) pages: Arc<Pages>,
+    /// Names and passwords that were right a moment ago.
+    pub(crate) remembered: Remembered,
 }
 
 impl Conclave {
@@ -44,19 +44,6 @@ impl Conclave {
     /// A new UUID, greater than those made before.
     pub(crate) fn new_uuid(&self) -> String {
         self.context.entropy().uuid_at(self.now_ms()).to_string()
-    }
-
-    /// The body of a request, within the ordinary bound.
-    pub(crate) async fn received(&self, headers: &HeaderMap, body: Body) -> Result<Bytes> {
-        let limits = self.context.limits();
-        Ok(body::receive(headers, body, limits.body_bytes, limits).await?)
-    }
-
-    /// The same as JSON. Errors: 400 that says where it stops being JSON.
-    pub(crate) async fn json(&self, headers: &HeaderMap, body: Body) -> Result<Value> {
-        let bytes = self.received(headers, body).await?;
-        body::parse_json(&bytes, self.context.limits())
-            .map_err(|fault| ConclaveError::bad_request(format!("the body is no JSON: {fault}")))
     }
 }
 
@@ -150,6 +137,16 @@ impl Asker {
         found
     }
 
+    /// Scopes that the caller may not see.
+    fn hidden(&self) -> Vec<String> {
+        self.settings.scopes.keys().filter(|it| !self.sees(it)).cloned().collect()
+    }
+
+    /// Whether everything there is may be seen.
+    pub(crate) fn sees_all(&self) -> bool {
+        self.settings.scopes.keys().all(|it| self.sees(it))
+    }
+
     /// What of the reader decides what is seen, for validators.
     pub(crate) fn sight(&self) -> String {
         let seen = self.settings.scopes.keys().map(|it| if self.sees(it) { '1' } else { '0' });
@@ -158,7 +155,8 @@ impl Asker {
 
     /// Who makes a change.
     pub(crate) fn author(&self, now_ms: i64) -> Author {
-        Author { name: self.caller.username().unwrap_or("anonymous").to_owned(), now_ms }
+        let name = self.caller.username().unwrap_or("anonymous").to_owned();
+        Author { name, now_ms, hidden: self.hidden() }
     }
 }
 
@@ -174,11 +172,15 @@ impl FromRequestParts<Conclave> for Asker {
     async fn from_request_parts(parts: &mut Parts, app: &Conclave) -> Result<Self> {
         let db = app.context.db(&parts.headers)?;
         let session = session_of(&parts.headers).map(str::to_owned);
-        // A token in a header is meant; a cookie comes along.
+        // What stands in a header is meant; a cookie comes along.
         let has_header = parts.headers.contains_key(http::header::AUTHORIZATION);
+        let accounts = app.context.accounts();
         let (asking, session) = match session.filter(|_| !has_header) {
             Some(token) => (app.context.asking_with(&db, &token).await?, Some(token)),
-            None => (app.context.asking(&db, parts).await?, None),
+            None => match app.remembered.token(accounts, &db, &parts.headers).await? {
+                Some(token) => (app.context.asking_with(&db, &token).await?, None),
+                None => (app.context.asking(&db, parts).await?, None),
+            },
         };
         let caller = asking.or_anonymous();
         let session = session.filter(|_| !caller.is_anonymous());
@@ -197,18 +199,8 @@ fn session_of(headers: &HeaderMap) -> Option<&str> {
 }
 
 /// The parameters behind `?`.
+#[derive(Clone)]
 pub(crate) struct Params(pub(crate) Fields);
-
-impl<S: Send + Sync> FromRequestParts<S> for Params {
-    type Rejection = std::convert::Infallible;
-
-    async fn from_request_parts(
-        parts: &mut Parts,
-        _state: &S,
-    ) -> std::result::Result<Self, std::convert::Infallible> {
-        Ok(Self(Fields::parse(parts.uri.query().unwrap_or_default())))
-    }
-}
 
 impl Params {
     /// A parameter that must be there.

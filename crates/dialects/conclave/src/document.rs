@@ -71,7 +71,7 @@ impl<'v> Taking<'v> {
         let object = value.as_object();
         let object =
             object.ok_or_else(|| ConclaveError::bad_request(format!("{what}: expected an object")))?;
-        let mut out = Self { what, object, known: vec!["_type"] };
+        let mut out = Self { what, object, known: Vec::new() };
         match out.text("_type")? {
             Some(ty) if ty != what => {
                 Err(ConclaveError::bad_request(format!("_type is {ty:?}; expected {what:?}")))
@@ -163,8 +163,17 @@ pub(crate) fn read_topic(
     out.subject_identifiers = taking.texts("subject-identifiers")?;
     out.subject_locators = taking.texts("subject-locators")?;
     out.item_identifiers = taking.texts("item-identifiers")?;
+    let label = taking.text(LABEL)?;
     taking.end()?;
-    Ok(out)
+    out.label = out.label_in(DEFAULT_SCOPE).to_owned();
+    match label {
+        // The label follows from the metadata; one that is stated must not say something else.
+        Some(stated) if stated != out.label => Err(ConclaveError::bad_request(format!(
+            "topic: label is {stated:?}, but its metadata make it {:?}; set the metadata named label",
+            out.label
+        ))),
+        _ => Ok(out),
+    }
 }
 
 /// Reads a metadata: whose it is, and what.

@@ -15,7 +15,9 @@ use crate::model::{Arc, DEFAULT_SCOPE, LABEL, Metadata, Occurrence, Topic, key, 
 /// [`update_labels`].
 const FOLLOWING_LABELS_MAX: u32 = 200;
 /// Revisions of a topic that are kept.
-const REVISIONS_MAX: usize = 50;
+const REVISIONS_MAX: u64 = 50;
+/// Members of a topic of which revisions are kept: what a topic with very many was would cost more than the change.
+const REVISED_MEMBERS_MAX: usize = 5_000;
 
 /// A topic as it was read: with the numbers of its record.
 #[derive(Debug, Clone)]
@@ -46,14 +48,8 @@ pub(crate) fn owner_of_arc(view: &mut View<'_>, map: &str, arc: &str) -> Result<
     Ok(is_there.then(|| own.to_owned()))
 }
 
-/// Ids of topics with arcs at a topic, in order, after `after`.
-pub(crate) fn pointing_topics(
-    view: &mut View<'_>,
-    map: &str,
-    reference: &str,
-    after: &str,
-    limit: u32,
-) -> Result<Vec<String>> {
+/// Ids of topics with arcs at a topic, in order.
+pub(crate) fn pointing_topics(view: &mut View<'_>, map: &str, reference: &str) -> Result<Vec<String>> {
     let mut out: Vec<String> = Vec::new();
     let all = target(map, reference, &[""]);
     let (low, high) = range(&all);
@@ -70,7 +66,7 @@ pub(crate) fn pointing_topics(
     }
     out.sort_unstable();
     out.dedup();
-    Ok(out.into_iter().filter(|it| it.as_str() > after).take(limit as usize).collect())
+    Ok(out)
 }
 
 /// The range of what begins with `prefix`, which ends with a separator.
@@ -86,6 +82,14 @@ pub(crate) struct Author {
     pub(crate) name: String,
     /// Milliseconds since 1970.
     pub(crate) now_ms: i64,
+    /// Scopes that the author may not see: what lies in them stays as it is.
+    pub(crate) hidden: Vec<String>,
+}
+
+impl Author {
+    fn sees(&self, scope: &str) -> bool {
+        !self.hidden.iter().any(|it| it == scope)
+    }
 }
 
 /// What is kept of the state before.
@@ -131,6 +135,11 @@ impl<'t, 'v> Edit<'t, 'v> {
     /// Begins.
     pub(crate) fn new(txn: &'t mut Txn<'v>, map: &'t str, author: &'t Author, history: History) -> Self {
         Self { txn, map, author, history, sheets: BTreeMap::new() }
+    }
+
+    /// Name of the map.
+    pub(crate) fn map(&self) -> &'t str {
+        self.map
     }
 
     fn sheet(&mut self, id: &str) -> Result<&mut Sheet> {
@@ -190,6 +199,11 @@ impl<'t, 'v> Edit<'t, 'v> {
         let own = format!("{owner}~");
         for arc in arcs.iter().filter(|it| !it.id.starts_with(&own)) {
             if let Some(other) = self.owner(&arc.id)?.filter(|it| it != owner) {
+                let is_it = |it: &&Arc| it.id == arc.id;
+                let taken = self.get(&other)?.and_then(|it| it.arcs.iter().find(is_it)).cloned();
+                if taken.is_some_and(|it| !self.author.sees(&it.scope)) {
+                    return Err(out_of_sight(&arc.scope));
+                }
                 self.topic(&other)?.arcs.retain(|it| it.id != arc.id);
             }
         }
@@ -303,7 +317,7 @@ impl<'t, 'v> Edit<'t, 'v> {
     /// Removes every arc that points at a topic; tells how many.
     pub(crate) fn remove_pointing(&mut self, reference: &str) -> Result<usize> {
         let mut n_removed = 0;
-        for owner in pointing_topics(self.txn, self.map, reference, "", u32::MAX)? {
+        for owner in pointing_topics(self.txn, self.map, reference)? {
             let Some(topic) = self.get(&owner)?.is_some().then(|| self.topic(&owner)).transpose()? else {
                 continue;
             };
@@ -321,7 +335,7 @@ impl<'t, 'v> Edit<'t, 'v> {
         }
         let gone = self.get(from)?.cloned();
         let gone = gone.ok_or_else(|| ConclaveError::not_found(format!("there is no topic {from:?}")))?;
-        for owner in pointing_topics(self.txn, self.map, from, "", u32::MAX)? {
+        for owner in pointing_topics(self.txn, self.map, from)? {
             if owner != from && self.get(&owner)?.is_some() {
                 for arc in self.topic(&owner)?.arcs.iter_mut().filter(|it| it.reference == from) {
                     into.clone_into(&mut arc.reference);
@@ -385,11 +399,19 @@ impl<'t, 'v> Edit<'t, 'v> {
             match (&mut sheet.now, &sheet.before) {
                 (None, None) => {}
                 (None, Some(before)) => {
+                    let mut left = before.topic.clone();
+                    left.retain(|it| self.author.sees(it));
+                    if left != before.topic {
+                        return Err(ConclaveError::forbidden(format!(
+                            "the topic {id:?} holds what only others may read: it cannot be removed"
+                        )));
+                    }
                     self.txn.delete(&TOPIC, &key(self.map, id))?;
                     keep_revision(self.txn, before, self.author, self.history)?;
                     done.n_removed += 1;
                 }
                 (Some(topic), before) => {
+                    keep_hidden(before.as_ref().map(|it| &it.topic), topic, self.author)?;
                     topic.put_in_order();
                     if before.as_ref().is_some_and(|it| it.topic == *topic) {
                         continue;
@@ -438,8 +460,9 @@ impl<'t, 'v> Edit<'t, 'v> {
                 if self.get(owner)?.is_none() {
                     continue;
                 }
+                let author = self.author;
                 for arc in self.topic(owner)?.arcs.iter_mut().filter(|it| it.reference == id) {
-                    if arc.label(DEFAULT_SCOPE) == old {
+                    if arc.label(DEFAULT_SCOPE) == old && author.sees(&arc.scope) {
                         set(&mut arc.metadata, DEFAULT_SCOPE, LABEL, new.clone());
                         n_labels += 1;
                     }
@@ -450,12 +473,56 @@ impl<'t, 'v> Edit<'t, 'v> {
     }
 }
 
-/// Keeps what a topic was; of many revisions the oldest go.
-fn keep_revision(txn: &mut Txn<'_>, before: &Found, author: &Author, history: History) -> Result<()> {
-    if history == History::None {
+fn out_of_sight(scope: &str) -> ConclaveError {
+    ConclaveError::forbidden(format!("what lies in the scope {scope:?} is written by those who may read it"))
+}
+
+/// What the author may not see stays as it was, and they add nothing to it.
+fn keep_hidden(before: Option<&Topic>, now: &mut Topic, author: &Author) -> Result<()> {
+    if author.hidden.is_empty() {
         return Ok(());
     }
+    let nothing = Topic::default();
+    let before = before.unwrap_or(&nothing);
+    let is_hidden = |scope: &str| !author.sees(scope);
+    let new_metadata = |list: &[Metadata], old: &[Metadata]| {
+        list.iter().find(|it| is_hidden(&it.scope) && !old.contains(it)).map(|it| it.scope.clone())
+    };
+    let old_arc = |id: &str| before.arcs.iter().find(|it| it.id == id);
+    let added = new_metadata(&now.metadata, &before.metadata)
+        .or_else(|| {
+            let mut all = now.occurrences.iter();
+            all.find(|it| is_hidden(&it.scope) && !before.occurrences.contains(it)).map(|it| it.scope.clone())
+        })
+        .or_else(|| {
+            now.arcs.iter().find_map(|it| match old_arc(&it.id) {
+                Some(old) if is_hidden(&old.scope) && old != it => Some(old.scope.clone()),
+                Some(old) => new_metadata(&it.metadata, &old.metadata),
+                None if is_hidden(&it.scope) => Some(it.scope.clone()),
+                None => new_metadata(&it.metadata, &[]),
+            })
+        });
+    if let Some(scope) = added {
+        return Err(out_of_sight(&scope));
+    }
+    now.retain(|scope| !is_hidden(scope));
+    now.metadata.extend(before.metadata.iter().filter(|it| is_hidden(&it.scope)).cloned());
+    now.occurrences.extend(before.occurrences.iter().filter(|it| is_hidden(&it.scope)).cloned());
+    for arc in &mut now.arcs {
+        let hidden = old_arc(&arc.id).map_or(&[][..], |it| it.metadata.as_slice());
+        arc.metadata.extend(hidden.iter().filter(|it| is_hidden(&it.scope)).cloned());
+    }
+    now.arcs.extend(before.arcs.iter().filter(|it| is_hidden(&it.scope)).cloned());
+    Ok(())
+}
+
+/// Keeps what a topic was; of many revisions the oldest go.
+fn keep_revision(txn: &mut Txn<'_>, before: &Found, author: &Author, history: History) -> Result<()> {
     let topic = &before.topic;
+    let n_members = topic.metadata.len() + topic.arcs.len() + topic.occurrences.len();
+    if history == History::None || n_members > REVISED_MEMBERS_MAX {
+        return Ok(());
+    }
     let revision = revision_key(&topic.key, before.version, before.sequence);
     let body = json!({
         "key": revision, "topic": topic.key, "version": before.version, "by": author.name, "at": author.now_ms,
@@ -463,12 +530,14 @@ fn keep_revision(txn: &mut Txn<'_>, before: &Found, author: &Author, history: Hi
     });
     txn.put(&REVISION, &revision, &body)?;
     let filter = pinakes_store::Expr::Is("topic".into(), topic.key.as_str().into());
-    let query = pinakes_store::Query::filter(filter)
-        .sorted("key", pinakes_store::Direction::Ascending)
-        .window(0, REVISIONS_MAX as u64 + 10);
-    let kept = txn.find(&REVISION, &query)?;
-    for old in kept.iter().take(kept.len().saturating_sub(REVISIONS_MAX)) {
-        txn.delete(&REVISION, &old.id)?;
+    let n_kept = txn.count(&REVISION, &filter)?;
+    if n_kept > REVISIONS_MAX {
+        let oldest = pinakes_store::Query::filter(filter)
+            .sorted("key", pinakes_store::Direction::Ascending)
+            .window(0, n_kept - REVISIONS_MAX);
+        for old in txn.find(&REVISION, &oldest)? {
+            txn.delete(&REVISION, &old.id)?;
+        }
     }
     Ok(())
 }
@@ -486,12 +555,15 @@ pub(crate) fn update_labels(
     it: &Metadata,
 ) -> Result<usize> {
     let mut n_updated = 0;
+    let author = edit.author;
     for owner in owners {
         if edit.get(owner)?.is_none() {
             continue;
         }
         for arc in &mut edit.topic(owner)?.arcs {
-            if (arc.reference.as_str(), arc.ty.as_str(), arc.role.as_str()) == (reference, ty, role) {
+            let is_meant =
+                (arc.reference.as_str(), arc.ty.as_str(), arc.role.as_str()) == (reference, ty, role);
+            if is_meant && author.sees(&arc.scope) {
                 set(&mut arc.metadata, &it.scope, &it.name, it.value.clone());
                 n_updated += 1;
             }

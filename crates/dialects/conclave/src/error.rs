@@ -1,6 +1,7 @@
 //! What the dialect refuses, as `application/problem+json` (RFC 9457; section 10 of the contract).
 
 use axum::response::{IntoResponse, Response};
+use http::header::WWW_AUTHENTICATE;
 use http::{HeaderValue, StatusCode};
 use pinakes_accounts::AccountsError;
 use pinakes_http::Refusal;
@@ -41,6 +42,11 @@ impl ConclaveError {
         Self::new(StatusCode::UNAUTHORIZED, "sign in to do this")
     }
 
+    /// 401: name and password are no pair. Says no more than that.
+    pub fn wrong_password() -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, "name and password do not belong together")
+    }
+
     /// 403: the caller may not.
     pub fn forbidden(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::FORBIDDEN, detail)
@@ -49,6 +55,11 @@ impl ConclaveError {
     /// 404.
     pub fn not_found(what: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, what)
+    }
+
+    /// 404 for a topic.
+    pub fn no_topic(id: &str) -> Self {
+        Self::not_found(format!("there is no topic {id:?}"))
     }
 
     /// 409: it is there already.
@@ -112,11 +123,29 @@ impl IntoResponse for ConclaveError {
         let status = self.status();
         let title = status.canonical_reason().unwrap_or("Error");
         let body = json!({"status": status.as_u16(), "title": title, "detail": self.detail()}).to_string();
-        match self {
+        let told = Told { status, detail: self.detail() };
+        let mut response = match self {
             Self::Shell(refusal) => refusal.with_body(problem, body),
             Self::Refused { .. } => pinakes_http::answer::bytes(status, problem, body),
+        };
+        if status == StatusCode::UNAUTHORIZED {
+            // RFC 9110, section 15.5.2: what would be accepted.
+            let basic = HeaderValue::from_static("Basic realm=\"topics\", charset=\"UTF-8\"");
+            response.headers_mut().append(WWW_AUTHENTICATE, basic);
+            response.headers_mut().append(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
+        response.extensions_mut().insert(told);
+        response
     }
+}
+
+/// What a refusal says, beside its body: pages say it as a page.
+#[derive(Debug, Clone)]
+pub(crate) struct Told {
+    /// Status of the answer.
+    pub(crate) status: StatusCode,
+    /// What is wrong.
+    pub(crate) detail: String,
 }
 
 /// How the shell's own refusals look here.

@@ -1,15 +1,21 @@
 //! Filling a map: topics in batches, from topic maps, from the dumps of the Open Directory, from topic documents.
 
-use std::collections::BTreeMap;
+mod curlie;
+mod directory;
+mod documents;
+
+use std::collections::{BTreeMap, HashSet};
 use std::io::BufRead;
 
 use pinakes_store::{Document, Tenant, Txn};
-use pinakes_topicmap::dmoz::{self, ArcKind, Category, Entry};
-use serde_json::json;
+use pinakes_topicmap::Format;
 
 use crate::error::{ConclaveError, Result};
-use crate::kinds::TOPIC;
-use crate::model::{Arc, DEFAULT_SCOPE, LABEL, Occurrence, SELF, Topic, set};
+use crate::kinds::{TOPIC, draw_of};
+use crate::model::{Topic, set};
+
+pub use curlie::Categories;
+pub use directory::Dmoz;
 
 /// Topics written in one transaction of a load.
 pub const BATCH_TOPICS: usize = 1_000;
@@ -32,22 +38,129 @@ pub struct Loaded {
     pub n_changed: u64,
 }
 
+/// What an import reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// A topic map, which is read whole.
+    Map(Format),
+    /// Categories of the Open Directory (`structure.rdf.u8`).
+    DmozStructure,
+    /// Its links (`content.rdf.u8`).
+    DmozContent,
+    /// Tables of its successor, Curlie: categories (`rdf-*-s.tsv`) or links (`rdf-*-c.tsv`).
+    Curlie,
+    /// Topic documents, one a line, as an export gives them.
+    Ndjson,
+}
+
+impl Source {
+    /// Of a name, as clients and the command state it.
+    pub fn named(name: &str) -> Option<Source> {
+        match name {
+            "ndjson" => Some(Source::Ndjson),
+            "curlie" => Some(Source::Curlie),
+            name => Format::named(name).map(Source::of_format),
+        }
+    }
+
+    /// Of the name of a file.
+    pub fn of_file(name: &str) -> Option<Source> {
+        let stem = [".gz", ".zst"].iter().find_map(|it| name.strip_suffix(it)).unwrap_or(name);
+        match stem.rsplit('.').next()? {
+            "ndjson" | "jsonl" => Some(Source::Ndjson),
+            "tsv" => Some(Source::Curlie),
+            _ => Format::of_file(stem).map(Source::of_format),
+        }
+    }
+
+    fn of_format(format: Format) -> Source {
+        match format {
+            Format::DmozStructure => Source::DmozStructure,
+            Format::DmozContent => Source::DmozContent,
+            format => Source::Map(format),
+        }
+    }
+
+    /// Names of all sources.
+    pub fn names() -> Vec<&'static str> {
+        Format::ALL.iter().map(|it| it.0).chain(["curlie", "ndjson"]).collect()
+    }
+
+    /// Reads what comes one entry after the other; a topic may come in several parts. Errors: 422 with the name of the
+    /// document and the line; what came before is in the sink. Topic maps, which are read whole, are no business of this.
+    pub fn stream(self, input: impl BufRead, reading: &mut Streaming<'_>) -> Result<()> {
+        match self {
+            Source::DmozStructure => directory::structure(input, reading),
+            Source::DmozContent => directory::content(input, reading),
+            Source::Curlie => curlie::read(input, reading),
+            Source::Ndjson => documents::read(input, reading),
+            Source::Map(_) => Err(ConclaveError::bad_request("a topic map is read whole")),
+        }
+    }
+}
+
+/// Where the parts of a stream come from and go to.
+pub struct Streaming<'s> {
+    /// Name of the document, for errors.
+    pub document: &'s str,
+    /// Map that the topics go to.
+    pub map: &'s str,
+    /// How the Open Directory is read.
+    pub how: Dmoz,
+    /// Paths of Curlie's categories by number, from the tables read so far.
+    pub categories: &'s mut Categories,
+    /// Takes the topics.
+    pub sink: &'s mut dyn FnMut(Topic) -> Result<()>,
+}
+
 /// A topic, ready to be written: made outside of transactions.
 pub struct Ready {
     topic: Topic,
     document: Document,
+    existing: Existing,
 }
 
 impl Ready {
     /// Of a topic. Errors: it breaks a rule of the model.
-    pub fn new(mut topic: Topic) -> Result<Self> {
+    pub fn new(mut topic: Topic, existing: Existing) -> Result<Self> {
         let document = Document::new(&TOPIC, topic.key.clone(), &topic.body()?)?;
-        Ok(Self { topic, document })
+        Ok(Self { topic, document, existing })
+    }
+}
+
+/// Topics gathered in memory, those of one id merged.
+#[derive(Debug, Default)]
+pub struct Gathered(BTreeMap<String, Topic>);
+
+impl Gathered {
+    /// Adds a topic or a part of one.
+    pub fn add(&mut self, topic: Topic) {
+        match self.0.get_mut(&topic.key) {
+            Some(known) => merge_into(known, topic),
+            None => {
+                self.0.insert(topic.key.clone(), topic);
+            }
+        }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The topics by id.
+    pub fn into_topics(self) -> impl Iterator<Item = Topic> {
+        self.0.into_values()
     }
 }
 
 /// Writes topics in a transaction.
-pub fn put_all(txn: &mut Txn<'_>, topics: &[Ready], existing: Existing) -> Result<Loaded> {
+pub fn put_all(txn: &mut Txn<'_>, topics: &[Ready]) -> Result<Loaded> {
     let documents: Vec<&Document> = topics.iter().map(|it| &it.document).collect();
     let is_made = txn.insert_missing(&documents)?;
     let mut loaded = Loaded::default();
@@ -57,7 +170,7 @@ pub fn put_all(txn: &mut Txn<'_>, topics: &[Ready], existing: Existing) -> Resul
             continue;
         }
         loaded.n_changed += 1;
-        match existing {
+        match ready.existing {
             Existing::Replace => {
                 txn.update_document(&ready.document)?;
             }
@@ -97,8 +210,9 @@ pub struct Load<'t> {
     tenant: &'t Tenant,
     existing: Existing,
     has_deferred: bool,
-    /// By key: a topic that comes again within the batch is merged there.
-    batch: BTreeMap<String, Topic>,
+    batch: Gathered,
+    /// Topics that were replaced in this load, by their [`draw_of`]: what comes of them later is added.
+    replaced: HashSet<i64>,
     loaded: Loaded,
 }
 
@@ -107,25 +221,23 @@ impl<'t> Load<'t> {
     pub fn begin(tenant: &'t Tenant, existing: Existing) -> Result<Self> {
         let has_deferred =
             tenant.write_blocking(|txn| txn.defer_indexes(&TOPIC).map_err(ConclaveError::from))?;
-        Ok(Self { tenant, existing, has_deferred, batch: BTreeMap::new(), loaded: Loaded::default() })
+        let (batch, replaced) = (Gathered::default(), HashSet::new());
+        Ok(Self { tenant, existing, has_deferred, batch, replaced, loaded: Loaded::default() })
     }
 
-    /// Adds a topic.
+    /// Adds a topic, or a part of one.
     pub fn add(&mut self, topic: Topic) -> Result<()> {
-        match self.batch.get_mut(&topic.key) {
-            Some(known) => merge_into(known, topic),
-            None => {
-                self.batch.insert(topic.key.clone(), topic);
-            }
-        }
+        self.batch.add(topic);
         if self.batch.len() >= BATCH_TOPICS { self.write() } else { Ok(()) }
     }
 
     fn write(&mut self) -> Result<()> {
-        let batch = std::mem::take(&mut self.batch);
-        let ready: Vec<Ready> = batch.into_values().map(Ready::new).collect::<Result<_>>()?;
-        let existing = self.existing;
-        let loaded = self.tenant.load_blocking(move |txn| put_all(txn, &ready, existing))?;
+        let mut ready = Vec::with_capacity(self.batch.len());
+        for it in std::mem::take(&mut self.batch).into_topics() {
+            let is_first = self.existing == Existing::Replace && self.replaced.insert(draw_of(&it.key));
+            ready.push(Ready::new(it, if is_first { Existing::Replace } else { Existing::Merge })?);
+        }
+        let loaded = self.tenant.load_blocking(move |txn| put_all(txn, &ready))?;
         self.loaded.n_made += loaded.n_made;
         self.loaded.n_changed += loaded.n_changed;
         Ok(())
@@ -140,167 +252,4 @@ impl<'t> Load<'t> {
         self.tenant.write_blocking(|_| Ok::<_, ConclaveError>(()))?;
         Ok(self.loaded)
     }
-}
-
-/// How the Open Directory is read.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Dmoz {
-    /// As the original loader did: relations without digits alone, texts cut at 50 characters, a fixed text in each topic.
-    pub is_seed: bool,
-    /// Links kept for each category; 0 for all.
-    pub n_links_max: usize,
-}
-
-/// Reads a dump of categories into a load.
-pub fn load_structure(
-    input: impl BufRead,
-    document: &str,
-    map: &str,
-    how: Dmoz,
-    load: &mut Load<'_>,
-) -> Result<()> {
-    let mut reader = dmoz::Reader::new(input, document);
-    while let Some(entry) = reader.next_entry()? {
-        if let Entry::Category(it) = entry
-            && !it.id.is_empty()
-        {
-            load.add(category(map, it, how))?;
-        }
-    }
-    Ok(())
-}
-
-/// Reads a dump of links into a load: occurrences of their categories.
-pub fn load_content(
-    input: impl BufRead,
-    document: &str,
-    map: &str,
-    how: Dmoz,
-    load: &mut Load<'_>,
-) -> Result<()> {
-    let mut reader = dmoz::Reader::new(input, document);
-    let mut kinds: BTreeMap<(String, String), String> = BTreeMap::new();
-    let mut n_links: BTreeMap<String, usize> = BTreeMap::new();
-    while let Some(entry) = reader.next_entry()? {
-        match entry {
-            Entry::Category(it) if !it.id.is_empty() => {
-                // Pages follow their category.
-                kinds.clear();
-                n_links.clear();
-                for (kind, url) in &it.links {
-                    kinds.insert((it.id.clone(), url.clone()), kind.clone());
-                }
-                let mut topic = Topic::new(map, &it.id);
-                topic.set(DEFAULT_SCOPE, LABEL, dmoz::label_of(&it.id));
-                if let Some(catid) = it.catid {
-                    topic.set(DEFAULT_SCOPE, "catid", catid);
-                }
-                load.add(topic)?;
-            }
-            Entry::Page(it) if !it.category.is_empty() => {
-                let n_seen = n_links.entry(it.category.clone()).or_insert(0);
-                *n_seen += 1;
-                if how.n_links_max > 0 && *n_seen > how.n_links_max {
-                    continue;
-                }
-                let kind = kinds.get(&(it.category.clone(), it.url.clone()));
-                let mut topic = Topic::new(map, &it.category);
-                topic.set(DEFAULT_SCOPE, LABEL, dmoz::label_of(&it.category));
-                let mut data = json!({"title": it.title, "description": it.description});
-                if let Some(priority) = it.priority {
-                    data["priority"] = json!(priority);
-                }
-                topic.occurrences.push(Occurrence {
-                    scope: DEFAULT_SCOPE.to_owned(),
-                    role: kind.map_or("link", String::as_str).to_owned(),
-                    behaviour: "url".to_owned(),
-                    reference: it.url,
-                    data: data.to_string(),
-                    base64: None,
-                });
-                load.add(topic)?;
-            }
-            _ => {}
-        }
-    }
-    Ok(())
-}
-
-/// A category as a topic (section 17 of the contract).
-fn category(map: &str, it: Category, how: Dmoz) -> Topic {
-    let cut = |text: String| if how.is_seed { text.chars().take(50).collect() } else { text };
-    let mut topic = Topic::new(map, &it.id);
-    let title = it.title.filter(|title| title != "Top" || it.id == "Top");
-    let label = title.map_or_else(|| dmoz::label_of(&it.id), |title| title.replace('_', " "));
-    topic.set(DEFAULT_SCOPE, LABEL, cut(label));
-    for (name, text) in [
-        ("catid", it.catid),
-        ("description", it.description.map(|text| without_tags(&text))),
-        ("last-update", it.last_update),
-        ("dispname", it.display_name),
-    ] {
-        if let Some(text) = text.filter(|text| !text.is_empty()) {
-            topic.set(DEFAULT_SCOPE, name, cut(text));
-        }
-    }
-    for (number, arc) in it.arcs.into_iter().enumerate() {
-        if how.is_seed && (arc.group.is_some() || arc.kind == ArcKind::Language) {
-            continue;
-        }
-        let (ty, role) = match arc.kind {
-            ArcKind::Narrow => ("category", "narrow".to_owned()),
-            ArcKind::Related => ("navigation", "related".to_owned()),
-            ArcKind::Symbolic => ("similar", arc.label.clone().unwrap_or_else(|| "symbolic".to_owned())),
-            ArcKind::Language => ("language", arc.label.clone().unwrap_or_else(|| "language".to_owned())),
-        };
-        let mut metadata = Vec::new();
-        set(&mut metadata, DEFAULT_SCOPE, LABEL, cut(dmoz::label_of(&arc.target)));
-        if let Some(group) = arc.group {
-            set(&mut metadata, DEFAULT_SCOPE, "position", group.to_string());
-        }
-        topic.arcs.push(Arc {
-            id: format!("{}~{}", it.id, number + 1),
-            ty: ty.to_owned(),
-            scope: DEFAULT_SCOPE.to_owned(),
-            reference: arc.target,
-            role: cut(role),
-            metadata,
-        });
-    }
-    for address in it.newsgroups {
-        topic.occurrences.push(Occurrence {
-            scope: DEFAULT_SCOPE.to_owned(),
-            role: "newsgroup".to_owned(),
-            behaviour: "url".to_owned(),
-            reference: address,
-            data: String::new(),
-            base64: None,
-        });
-    }
-    if how.is_seed {
-        topic.occurrences.push(Occurrence {
-            scope: DEFAULT_SCOPE.to_owned(),
-            role: "wiki".to_owned(),
-            behaviour: "markdown".to_owned(),
-            reference: SELF.to_owned(),
-            data: "This topic came with the directory.".to_owned(),
-            base64: None,
-        });
-    }
-    topic
-}
-
-/// The text of a description that may hold HTML.
-fn without_tags(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut is_tag = false;
-    for it in text.chars() {
-        match it {
-            '<' => is_tag = true,
-            '>' if is_tag => is_tag = false,
-            it if !is_tag => out.push(it),
-            _ => {}
-        }
-    }
-    out.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -21,8 +21,12 @@ pub(crate) const ITEM_IDENTIFIER: &str = "conclave-ii";
 /// a range of the links, whatever of the three is asked for.
 pub static TOPIC: Kind = Kind {
     id_path: Some("key"),
-    columns: &[Column::one("map", Type::Text), Column::one("label", Type::Folded)],
-    indexes: &[Index::on(&["map", "label"])],
+    columns: &[
+        Column::one("map", Type::Text),
+        Column::one("label", Type::Folded),
+        Column::one("draw", Type::Integer),
+    ],
+    indexes: &[Index::on(&["map", "label"]), Index::on(&["map", "draw"])],
     text: Text::At(&["label", "metadata.value", "occurrences.data"]),
     identifiers: &[
         Identifier { scheme: ARC, path: "arc_ids" },
@@ -40,6 +44,19 @@ pub static TOPIC: Kind = Kind {
     links: &[Link { relation: POINTS, path: POINTS, to: "conclave_topic" }],
     ..Kind::named("conclave_topic")
 };
+
+/// End of the numbers that topics are drawn by.
+pub(crate) const DRAW_END: i64 = 1 << 40;
+
+/// The number that a topic is drawn by when one is chosen at random: it follows from its key, evenly over all numbers.
+pub(crate) fn draw_of(key: &str) -> i64 {
+    // FNV-1a, whose last bits are mixed once more: keys of neighbours differ in their last letters alone.
+    let hash = key
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, it| (hash ^ u64::from(it)).wrapping_mul(0x0100_0000_01b3));
+    let mixed = (hash ^ (hash >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    i64::try_from(mixed >> 24).unwrap_or_default()
+}
 
 /// A topic as it was before an edit. Its id is that of the topic, a unit separator and the version in ten digits.
 pub static REVISION: Kind = Kind {

@@ -15,6 +15,8 @@
 
 mod api;
 mod app;
+mod basic;
+mod call;
 mod document;
 mod edit;
 mod error;
@@ -35,7 +37,7 @@ use pinakes_http::{Context, Mount};
 
 pub use error::{ConclaveError, Result};
 pub use kinds::{KINDS, REVISION, TOPIC};
-pub use model::{Arc as TopicArc, DEFAULT_SCOPE, LABEL, Metadata, Occurrence, SELF, Topic, key};
+pub use model::{Arc as TopicArc, DEFAULT_MAP, DEFAULT_SCOPE, LABEL, Metadata, Occurrence, SELF, Topic, key};
 pub use pages::TemplateError;
 pub use settings::Settings;
 
@@ -48,7 +50,8 @@ const BASE_PATHS: [&str; 4] = ["/topics", "/t", "/conclave", "/conclave.cms"];
 /// A template of the site cannot be read, or is none.
 pub fn mount(context: Context, settings: Settings) -> std::result::Result<Mount, TemplateError> {
     let pages = Arc::new(pages::Pages::read(&settings)?);
-    let app = app::Conclave { context, settings: Arc::new(settings), pages };
-    let router = Router::new().merge(api::routes()).merge(pages::routes()).with_state(app);
+    let remembered = basic::Remembered::default();
+    let app = app::Conclave { context, settings: Arc::new(settings), pages, remembered };
+    let router = Router::new().merge(api::routes()).merge(pages::routes(&app)).with_state(app);
     Ok(Mount { refuse: error::render, ..Mount::new("conclave", &BASE_PATHS, router) })
 }

@@ -6,9 +6,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::error::{ConclaveError, Result};
-use crate::kinds::UNIT;
+use crate::kinds::{UNIT, draw_of};
 use crate::subjects;
 
+/// The map of addresses that name none.
+pub const DEFAULT_MAP: &str = "default";
 /// The scope of everything that states none.
 pub const DEFAULT_SCOPE: &str = "default";
 /// The metadata that a label is.
@@ -211,6 +213,7 @@ impl Topic {
             |list: &[String]| -> Vec<String> { list.iter().map(|it| identity(&self.map, it)).collect() };
         let subjects = subjects::by_scheme(self);
         if let Value::Object(body) = &mut body {
+            body.insert("draw".to_owned(), json!(draw_of(&self.key)));
             body.insert("points".to_owned(), json!(points));
             body.insert("arc_ids".to_owned(), json!(arc_ids));
             body.insert("si".to_owned(), json!(within(&self.subject_identifiers)));

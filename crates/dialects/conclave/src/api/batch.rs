@@ -2,15 +2,14 @@
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{Path, State};
 use axum::routing::post;
-use http::{HeaderMap, StatusCode};
+use http::StatusCode;
 use pinakes_http::answer;
 use serde_json::{Value, json};
 
 use super::Answer;
-use super::topics::write;
-use crate::app::{Asker, Conclave, map_name};
+use crate::app::Conclave;
+use crate::call::Editing;
 use crate::document;
 use crate::edit::Edit;
 use crate::error::{ConclaveError, Result};
@@ -103,24 +102,16 @@ impl Operation {
 }
 
 /// All is read before anything is written; a chunk of lines is one transaction, all or nothing.
-async fn batch(
-    State(app): State<Conclave>,
-    asker: Asker,
-    Path(map): Path<String>,
-    headers: HeaderMap,
-    body: Body,
-) -> Answer {
-    asker.may_edit()?;
-    let map = map_name(&map)?.to_owned();
-    let bytes = app.received(&headers, body).await?;
+async fn batch(call: Editing, body: Body) -> Answer {
+    let bytes = call.received(body).await?;
     let (mut operations, mut errors) = (Vec::new(), Vec::new());
     for (number, line) in bytes.split(|&it| it == b'\n').enumerate() {
         if line.trim_ascii().is_empty() {
             continue;
         }
-        let value = pinakes_http::body::parse_json(line, app.context.limits())
+        let value = pinakes_http::body::parse_json(line, call.app.context.limits())
             .map_err(|fault| ConclaveError::bad_request(fault.to_string()));
-        let read = value.and_then(|it| Operation::read(it, &map, &mut || app.new_uuid()));
+        let read = value.and_then(|it| Operation::read(it, &call.map, &mut || call.app.new_uuid()));
         match read {
             Ok(operation) => operations.push((number + 1, operation)),
             Err(error) => errors.push(json!({"line": number + 1, "detail": error.detail()})),
@@ -134,18 +125,19 @@ async fn batch(
     let mut n_done = 0;
     for chunk in operations.chunks(CHUNK_LINES) {
         let own = chunk.to_vec();
-        let written = write(&app, &asker, &map, move |edit| {
-            for (line, operation) in &own {
-                operation.run(edit).map_err(|error| match error {
-                    ConclaveError::Refused { status, detail } => {
-                        ConclaveError::Refused { status, detail: format!("line {line}: {detail}") }
-                    }
-                    other => other,
-                })?;
-            }
-            Ok(())
-        })
-        .await;
+        let written = call
+            .write(move |edit| {
+                for (line, operation) in &own {
+                    operation.run(edit).map_err(|error| match error {
+                        ConclaveError::Refused { status, detail } => {
+                            ConclaveError::Refused { status, detail: format!("line {line}: {detail}") }
+                        }
+                        other => other,
+                    })?;
+                }
+                Ok(())
+            })
+            .await;
         match written {
             Ok(_) => n_done += chunk.len(),
             Err(ConclaveError::Refused { detail, .. }) => {

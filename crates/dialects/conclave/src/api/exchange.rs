@@ -1,36 +1,40 @@
 //! Import, export and conversion over HTTP (section 10.5 of the contract).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{Path, State};
 use axum::response::Response;
 use axum::routing::{get, post};
 use bytes::Bytes;
-use http::header::CONTENT_ENCODING;
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use pinakes_http::{answer, body};
-use pinakes_store::{Direction, End, Expr, Query, Weight};
-use pinakes_topicmap::{Format, Options, read, write};
-use serde_json::json;
+use pinakes_store::{Direction, End, Expr, Query, View, Weight};
+use pinakes_topicmap::{Format, Limits, Options, TopicMap, read, write};
+use serde_json::{Value, json};
 
 use super::Answer;
 use super::topics::after_prefix;
-use crate::app::{Asker, Conclave, Params, map_name};
+use crate::app::Conclave;
+use crate::call::{Administering, Reading};
 use crate::document;
 use crate::edit::find;
 use crate::error::{ConclaveError, Result};
-use crate::import::{Existing, Ready, put_all};
+use crate::import::{Categories, Dmoz, Existing, Gathered, Ready, Source, Streaming, put_all};
 use crate::kinds::TOPIC;
 use crate::model::{Topic, key};
 use crate::projection::{from_map, to_map};
 
 /// Topics that one import by HTTP may bring; it is one transaction. More are loaded by `pinakes import topics`.
 const TOPICS_MAX: usize = 100_000;
-/// Topics that one export may hold in memory; a whole larger map is exported as NDJSON or by `pinakes export topics`.
+/// Topics that one export may hold in memory; a larger map is exported by `pinakes export topics`.
 const EXPORTED_MAX: u64 = 200_000;
+/// Topics, and statements of templates, that a conversion makes: whoever asks may have no account.
+const CONVERTED_STATEMENTS_MAX: usize = 2_000_000;
+/// Documents of a bundle.
+const BUNDLE_MAX: usize = 256;
 
 pub(super) fn routes() -> Router<Conclave> {
     Router::new()
@@ -39,11 +43,12 @@ pub(super) fn routes() -> Router<Conclave> {
         .route("/topics/v1/convert", post(convert))
 }
 
+fn not_known(name: &str) -> ConclaveError {
+    ConclaveError::bad_request(format!("{name:?} is no format; known are {}", Source::names().join(", ")))
+}
+
 fn format_named(name: &str) -> Result<Format> {
-    Format::named(name).ok_or_else(|| {
-        let known: Vec<&str> = Format::ALL.iter().map(|it| it.0).collect();
-        ConclaveError::bad_request(format!("{name:?} is no format; known are {}", known.join(", ")))
-    })
+    Format::named(name).ok_or_else(|| not_known(name))
 }
 
 /// A body, unpacked if it is gzip.
@@ -51,66 +56,155 @@ async fn received(app: &Conclave, headers: &HeaderMap, body: Body) -> Result<Byt
     let limits = app.context.limits();
     let most = app.settings.import_bytes;
     let bytes = body::receive(headers, body, most, limits).await?;
-    let is_gzip = bytes.starts_with(&[0x1F, 0x8B]) && !headers.contains_key(CONTENT_ENCODING);
-    if !is_gzip {
-        return Ok(bytes);
+    match bytes.starts_with(&[0x1F, 0x8B]) && !headers.contains_key(CONTENT_ENCODING) {
+        true => Ok(unpacked(&bytes, most)?.into()),
+        false => Ok(bytes),
     }
+}
+
+/// What gzip packed, up to a bound.
+fn unpacked(bytes: &[u8], most: u64) -> Result<Vec<u8>> {
     let mut out = Vec::new();
-    let mut unpacked = flate2::read::GzDecoder::new(&bytes[..]).take(most + 1);
-    unpacked
+    flate2::read::MultiGzDecoder::new(bytes)
+        .take(most + 1)
         .read_to_end(&mut out)
         .map_err(|error| ConclaveError::bad_request(format!("the body cannot be unpacked: {error}")))?;
     if out.len() as u64 > most {
         return Err(ConclaveError::bad_request(format!("the body unpacks to more than {most} bytes")));
     }
-    Ok(out.into())
+    Ok(out)
 }
 
-async fn import(
-    State(app): State<Conclave>,
-    asker: Asker,
-    Path(map): Path<String>,
-    params: Params,
-    headers: HeaderMap,
-    body: Body,
-) -> Answer {
-    asker.may_administer()?;
-    let map = map_name(&map)?.to_owned();
-    let format = format_named(params.required("format")?)?;
-    let existing = match params.0.get("mode") {
+/// What an import brought: the document, and others of the same bundle that it may merge, by name.
+#[derive(Default)]
+struct Bundle {
+    document: Vec<u8>,
+    others: BTreeMap<String, Vec<u8>>,
+}
+
+/// The parts of a form. The first is the document, the others are what it merges, by their file names.
+async fn bundle(boundary: &str, bytes: Bytes, most: u64) -> Result<Bundle> {
+    let wrong =
+        |error: multer::Error| ConclaveError::bad_request(format!("the bundle cannot be read: {error}"));
+    let once = futures_util::stream::once(async move { Ok::<_, std::io::Error>(bytes) });
+    let mut form = multer::Multipart::new(once, boundary);
+    let mut out = Bundle::default();
+    let mut is_first = true;
+    while let Some(part) = form.next_field().await.map_err(wrong)? {
+        let name = part.file_name().or(part.name()).unwrap_or_default().to_owned();
+        let mut content = part.bytes().await.map_err(wrong)?.to_vec();
+        if content.starts_with(&[0x1F, 0x8B]) {
+            content = unpacked(&content, most)?;
+        }
+        if is_first {
+            (out.document, is_first) = (content, false);
+        } else if out.others.len() < BUNDLE_MAX {
+            out.others.insert(name, content);
+        } else {
+            return Err(ConclaveError::bad_request(format!("the bundle has more than {BUNDLE_MAX} parts")));
+        }
+    }
+    Ok(out)
+}
+
+/// What an import will do.
+struct Wanted {
+    source: Source,
+    map: String,
+    base: String,
+    existing: Existing,
+    how: Dmoz,
+    is_strict: bool,
+}
+
+/// Topics that are ready, and what is told of them.
+fn prepared(wanted: &Wanted, bundle: &Bundle) -> Result<(Vec<Ready>, Value)> {
+    let mut gathered = Gathered::default();
+    let mut told = json!({});
+    let too_many = |n: usize| {
+        ConclaveError::rule(format!(
+            "{n} topics or more; by HTTP at most {TOPICS_MAX} are taken, more by `pinakes import topics`"
+        ))
+    };
+    if let Source::Map(format) = wanted.source {
+        let folder = pinakes_topicmap::iri::decode(&pinakes_topicmap::iri::resolve(&wanted.base, "./"));
+        let mut loader = |iri: &str| {
+            let name = iri.strip_prefix(&folder).unwrap_or(iri);
+            bundle.others.get(name).cloned().ok_or_else(|| "the bundle has no part of that name".to_owned())
+        };
+        let has_others = !bundle.others.is_empty();
+        let mut options = Options { is_strict: wanted.is_strict, ..Options::new(wanted.base.clone()) };
+        options.limits = Limits { n_statements_max: 20 * TOPICS_MAX, ..options.limits };
+        if has_others {
+            options.loader = Some(&mut loader);
+        }
+        let reading = read(format, &bundle.document, options)?;
+        let counts = reading.map.counts();
+        let warnings: Vec<String> = reading.warnings.iter().take(100).map(ToString::to_string).collect();
+        told = json!({
+            "topics": counts.topics, "names": counts.names, "occurrences": counts.occurrences,
+            "associations": counts.associations, "warnings": warnings,
+        });
+        from_map(&reading.map, &wanted.map, &wanted.base).into_iter().for_each(|it| gathered.add(it));
+    } else {
+        let mut sink = |topic| {
+            gathered.add(topic);
+            if gathered.len() > TOPICS_MAX { Err(too_many(gathered.len())) } else { Ok(()) }
+        };
+        let mut reading = Streaming {
+            document: &wanted.base,
+            map: &wanted.map,
+            how: wanted.how,
+            categories: &mut Categories::default(),
+            sink: &mut sink,
+        };
+        wanted.source.stream(&bundle.document[..], &mut reading)?;
+    }
+    if gathered.len() > TOPICS_MAX {
+        return Err(too_many(gathered.len()));
+    }
+    if told.get("topics").is_none() {
+        told = json!({"topics": gathered.len(), "warnings": []});
+    }
+    let ready = gathered.into_topics().map(|it| Ready::new(it, wanted.existing)).collect::<Result<_>>()?;
+    Ok((ready, told))
+}
+
+/// All is read and checked before anything is written, in one transaction.
+async fn import(call: Administering, body: Body) -> Answer {
+    let name = call.params.required("format")?;
+    let source = Source::named(name).ok_or_else(|| not_known(name))?;
+    let existing = match call.params.0.get("mode") {
         None | Some("merge") => Existing::Merge,
         Some("replace") => Existing::Replace,
         Some(other) => {
             return Err(ConclaveError::bad_request(format!("mode is {other:?}; expected merge or replace")));
         }
     };
-    let base = params.0.get("base").map_or_else(|| format!("urn:conclave:import:{map}"), str::to_owned);
-    let (is_strict, is_dry) = (params.0.is_set("strict"), params.0.is_set("dry"));
-    let bytes = received(&app, &headers, body).await?;
-    let (topics, counts, warnings) = blocking(move || {
-        let reading = read(format, &bytes, Options { is_strict, ..Options::new(base.clone()) })?;
-        let topics = from_map(&reading.map, &map, &base);
-        if topics.len() > TOPICS_MAX {
-            return Err(ConclaveError::rule(format!(
-                "the map has {} topics; by HTTP at most {TOPICS_MAX} are taken, more by `pinakes import topics`",
-                topics.len()
-            )));
-        }
-        let ready: Vec<Ready> = topics.into_iter().map(Ready::new).collect::<Result<_>>()?;
-        let warnings: Vec<String> = reading.warnings.iter().take(100).map(ToString::to_string).collect();
-        Ok((ready, reading.map.counts(), warnings))
-    })
-    .await?;
-    let mut answered = json!({
-        "dry": is_dry, "topics": counts.topics, "names": counts.names, "occurrences": counts.occurrences,
-        "associations": counts.associations, "warnings": warnings,
-    });
+    let map = call.map.clone();
+    let base = call.params.0.get("base").map_or_else(|| format!("urn:conclave:import:{map}"), str::to_owned);
+    let n_links_max = call.params.0.get("maxLinks").map_or(Ok(0), str::parse);
+    let how = Dmoz {
+        is_seed: call.params.0.get("profile") == Some("seed"),
+        n_links_max: n_links_max.map_err(|_| ConclaveError::bad_request("maxLinks is no number"))?,
+    };
+    let is_strict = call.params.0.is_set("strict");
+    let wanted = Wanted { source, map, base, existing, how, is_strict };
+    let is_dry = call.params.0.is_set("dry");
+    let bytes = received(&call.app, &call.headers, body).await?;
+    let content_type = call.headers.get(CONTENT_TYPE).and_then(|it| it.to_str().ok()).unwrap_or_default();
+    let bundle = match multer::parse_boundary(content_type) {
+        Ok(boundary) => bundle(&boundary, bytes, call.app.settings.import_bytes).await?,
+        Err(_) => Bundle { document: bytes.to_vec(), others: BTreeMap::new() },
+    };
+    let (topics, mut told) = blocking(move || prepared(&wanted, &bundle)).await?;
+    told["dry"] = json!(is_dry);
     if !is_dry {
-        let loaded = asker.db.write(move |txn| put_all(txn, &topics, existing)).await?;
-        answered["made"] = json!(loaded.n_made);
-        answered["merged"] = json!(loaded.n_changed);
+        let loaded = call.asker.db.write(move |txn| put_all(txn, &topics)).await?;
+        told["made"] = json!(loaded.n_made);
+        told["merged"] = json!(loaded.n_changed);
     }
-    Ok(answer::json(StatusCode::OK, &answered))
+    Ok(answer::json(StatusCode::OK, &told))
 }
 
 /// Runs work of the processor off the threads that serve requests.
@@ -119,101 +213,93 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + '
     given.unwrap_or_else(|_| Err(pinakes_http::Refusal::Panic.into()))
 }
 
-/// Topics in some format.
-pub(crate) fn written(format: Format, topics: &[Topic], base: &str) -> Result<Response> {
-    let map = to_map(topics).map_err(|conflict| ConclaveError::rule(conflict.to_string()))?;
+/// A map in some format.
+fn written_map(format: Format, map: &TopicMap, base: &str) -> Result<Response> {
     let mut out = Vec::new();
-    write(format, &map, base, &mut out).map_err(|error| ConclaveError::bad_request(error.to_string()))?;
+    write(format, map, base, &mut out).map_err(|error| ConclaveError::bad_request(error.to_string()))?;
     Ok(answer::bytes(StatusCode::OK, HeaderValue::from_static(format.media_type()), out))
 }
 
-async fn export(State(_): State<Conclave>, asker: Asker, Path(map): Path<String>, params: Params) -> Answer {
-    asker.may_read()?;
-    let map = map_name(&map)?.to_owned();
-    let name = params.0.get("format").unwrap_or("xtm").to_owned();
-    let is_lines = name == "ndjson";
-    let format = if is_lines { Format::Jtm } else { format_named(&name)? };
-    let ids: BTreeSet<String> =
-        params.0.0.iter().filter(|it| it.0 == "id").map(|it| it.1.clone()).take(1000).collect();
-    let with_neighbours = params.0.get("depth") == Some("1");
-    let reader = asker.clone();
-    let base = format!("urn:conclave:map:{map}");
-    let topics = asker
-        .db
-        .read(Weight::Scan, move |view| {
-            let mut out = Vec::new();
-            if ids.is_empty() {
-                let own = key(&map, "");
-                let low = End::Included(own.as_str().into());
-                let high = End::Excluded(after_prefix(&own).into());
-                let range = Expr::Range("key".into(), low, high);
-                let n_topics = view.count(&TOPIC, &Expr::Is("map".into(), map.as_str().into()))?;
-                if n_topics > EXPORTED_MAX {
-                    return Err(ConclaveError::rule(format!(
-                        "the map has {n_topics} topics; by HTTP at most {EXPORTED_MAX} are sent, more by \
-                         `pinakes export topics`"
-                    )));
-                }
-                let mut bad = None;
-                view.for_each(&TOPIC, &Query::filter(range).sorted("key", Direction::Ascending), |record| {
-                    match Topic::stored(&record.body) {
-                        Ok(topic) => out.push(topic),
-                        Err(error) => bad = Some(error),
-                    }
-                    std::ops::ControlFlow::Continue(())
-                })?;
-                if let Some(error) = bad {
-                    return Err(error);
-                }
-            } else {
-                let mut wanted = ids.clone();
-                for id in &ids {
-                    let Some(found) = find(view, &map, id)? else { continue };
-                    if with_neighbours {
-                        wanted.extend(found.topic.arcs.iter().map(|it| it.reference.clone()));
-                    }
-                }
-                for id in wanted {
-                    out.extend(find(view, &map, &id)?.map(|it| it.topic));
-                }
+/// Topics in some format.
+pub(crate) fn written(format: Format, topics: &[Topic], base: &str) -> Result<Response> {
+    let map = to_map(topics).map_err(|conflict| ConclaveError::rule(conflict.to_string()))?;
+    written_map(format, &map, base)
+}
+
+/// Every topic of a map, in id order. Errors: 422 when there are too many to hold.
+fn whole_map(view: &mut View<'_>, map: &str) -> Result<Vec<Topic>> {
+    let n_topics = view.count(&TOPIC, &Expr::Is("map".into(), map.into()))?;
+    if n_topics > EXPORTED_MAX {
+        return Err(ConclaveError::rule(format!(
+            "the map has {n_topics} topics; by HTTP at most {EXPORTED_MAX} are sent, more by `pinakes export topics`"
+        )));
+    }
+    let own = key(map, "");
+    let high = End::Excluded(after_prefix(&own).into());
+    let range = Expr::Range("key".into(), End::Included(own.into()), high);
+    let (mut out, mut bad) = (Vec::new(), None);
+    view.for_each(&TOPIC, &Query::filter(range).sorted("key", Direction::Ascending), |record| {
+        match Topic::stored(&record.body) {
+            Ok(topic) => out.push(topic),
+            Err(error) => bad = Some(error),
+        }
+        std::ops::ControlFlow::Continue(())
+    })?;
+    bad.map_or(Ok(out), Err)
+}
+
+async fn export(call: Reading) -> Answer {
+    let name = call.params.0.get("format").unwrap_or("xtm").to_owned();
+    // Lines of JSON are topics as they are; other formats are of a topic map.
+    let format = if name == "ndjson" { None } else { Some(format_named(&name)?) };
+    let asked = call.params.0.0.iter().filter(|it| it.0 == "id");
+    let ids: BTreeSet<String> = asked.map(|it| it.1.clone()).take(1000).collect();
+    let with_neighbours = call.params.0.get("depth") == Some("1");
+    let asker = call.asker.clone();
+    let topics = call.read(Weight::Scan, move |view, map| {
+        let mut out = Vec::new();
+        if ids.is_empty() {
+            out = whole_map(view, map)?;
+        } else {
+            let mut wanted = ids.clone();
+            for id in ids.iter().filter(|_| with_neighbours) {
+                let Some(found) = find(view, map, id)? else { continue };
+                wanted.extend(asker.filtered(found).topic.arcs.into_iter().map(|it| it.reference));
             }
-            for topic in &mut out {
-                topic.retain(|it| reader.sees(it));
+            for id in wanted {
+                out.extend(find(view, map, &id)?.map(|it| it.topic));
             }
-            Ok(out)
-        })
-        .await?;
-    blocking(move || {
-        if is_lines {
+        }
+        for topic in &mut out {
+            topic.retain(|it| asker.sees(it));
+        }
+        Ok(out)
+    });
+    let (topics, base) = (topics.await?, format!("urn:conclave:map:{}", call.map));
+    blocking(move || match format {
+        Some(format) => written(format, &topics, &base),
+        None => {
             let lines: Vec<String> =
                 topics.iter().map(|it| format!("{}\n", document::topic(it, None))).collect();
-            return Ok(answer::bytes(StatusCode::OK, answer::NDJSON, lines.concat()));
+            Ok(answer::bytes(StatusCode::OK, answer::NDJSON, lines.concat()))
         }
-        written(format, &topics, &base)
     })
     .await
 }
 
 /// Stateless: from one format to another.
-async fn convert(
-    State(app): State<Conclave>,
-    asker: Asker,
-    params: Params,
-    headers: HeaderMap,
-    body: Body,
-) -> Answer {
-    asker.may_read()?;
-    let (from, to) = (format_named(params.required("from")?)?, format_named(params.required("to")?)?);
-    let base = params.0.get("base").unwrap_or("urn:conclave:convert").to_owned();
-    let is_strict = params.0.get("strict") != Some("0");
+async fn convert(call: Reading, body: Body) -> Answer {
+    let (from, to) =
+        (format_named(call.params.required("from")?)?, format_named(call.params.required("to")?)?);
+    let base = call.params.0.get("base").unwrap_or("urn:conclave:convert").to_owned();
+    let is_strict = call.params.0.get("strict") != Some("0");
     // Whoever may convert without an account gets the ordinary bound.
-    let bytes = app.received(&headers, body).await?;
+    let bytes = call.received(body).await?;
     blocking(move || {
-        let reading = read(from, &bytes, Options { is_strict, ..Options::new(base.clone()) })?;
-        let mut out = Vec::new();
-        write(to, &reading.map, &base, &mut out)
-            .map_err(|error| ConclaveError::bad_request(error.to_string()))?;
-        Ok(answer::bytes(StatusCode::OK, HeaderValue::from_static(to.media_type()), out))
+        let mut options = Options { is_strict, ..Options::new(base.clone()) };
+        options.limits = Limits { n_statements_max: CONVERTED_STATEMENTS_MAX, ..options.limits };
+        let reading = read(from, &bytes, options)?;
+        written_map(to, &reading.map, &base)
     })
     .await
 }

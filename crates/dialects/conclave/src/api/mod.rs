@@ -1,7 +1,9 @@
 //! The HTTP API below `/topics/v1` (section 10 of the contract). Ids hold slashes, so they travel as parameters.
 
+mod arcs;
 mod batch;
 mod exchange;
+mod finding;
 mod members;
 mod neighbours;
 mod topics;
@@ -14,11 +16,12 @@ use http::HeaderMap;
 use http::header::{ETAG, IF_MATCH, IF_NONE_MATCH};
 
 use crate::app::Conclave;
+use crate::edit::Found;
 use crate::error::{ConclaveError, Result};
 
 pub(crate) use exchange::written;
+pub(crate) use finding::Search;
 pub(crate) use neighbours::{Which, navigation_view, pointing_page};
-pub(crate) use topics::find_topics;
 
 /// What handlers give.
 pub(crate) type Answer = Result<Response>;
@@ -26,15 +29,26 @@ pub(crate) type Answer = Result<Response>;
 pub(crate) fn routes() -> Router<Conclave> {
     Router::new()
         .merge(topics::routes())
+        .merge(finding::routes())
         .merge(members::routes())
+        .merge(arcs::routes())
         .merge(neighbours::routes())
         .merge(batch::routes())
         .merge(exchange::routes())
 }
 
-/// The tag of a topic's document: its revision and form.
-pub(crate) fn tag(version: u64, sequence: u64, form: &str) -> String {
-    format!("\"{version:x}-{sequence:x}-{form}\"")
+/// The tag of a topic's document: its revision, and what else decides the bytes.
+pub(crate) fn tag(found: &Found, form: &[String]) -> String {
+    format!("\"{}\"", mark(found, form))
+}
+
+/// The same without quotes. What decides the bytes is hashed: it may hold anything.
+pub(crate) fn mark(found: &Found, form: &[String]) -> String {
+    // FNV-1a: tells forms apart, and nothing more.
+    let bytes = form.iter().flat_map(|it| it.bytes().chain([0xFF]));
+    let hash = bytes
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, it| (hash ^ u64::from(it)).wrapping_mul(0x0100_0000_01b3));
+    format!("{:x}-{:x}-{hash:x}", found.version, found.sequence)
 }
 
 /// Whether the client has a document of this tag already.

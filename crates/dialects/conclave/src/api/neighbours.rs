@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use axum::Router;
-use axum::extract::{Path, State};
 use axum::routing::get;
 use http::StatusCode;
 use pinakes_http::answer;
@@ -11,9 +10,10 @@ use pinakes_store::{View, Weight};
 use serde_json::{Value, json};
 
 use super::{Answer, cursor, cursor_parts};
-use crate::app::{Asker, Conclave, Params, map_name};
+use crate::app::{Conclave, Params};
+use crate::call::Reading;
 use crate::document;
-use crate::edit::{find, range};
+use crate::edit::range;
 use crate::error::{ConclaveError, Result};
 use crate::kinds::{POINTS, TOPIC, UNIT};
 use crate::markup::Resolver;
@@ -40,7 +40,7 @@ pub(crate) struct Which {
 }
 
 impl Which {
-    fn of(params: &Params) -> Which {
+    pub(super) fn of(params: &Params) -> Which {
         let text = |name: &str| params.0.get(name).map(str::to_owned);
         Which { ty: text("type"), role: text("role"), scope: text("scope") }
     }
@@ -63,6 +63,31 @@ impl Which {
         }
         target(map, reference, &parts)
     }
+
+    /// The range of links in which all that are meant lie.
+    fn range(&self, map: &str, reference: &str) -> (String, String) {
+        let prefix = self.prefix(map, reference);
+        match prefix.ends_with(UNIT) {
+            true => range(&prefix),
+            false => (prefix.clone(), format!("{prefix}\u{1}")),
+        }
+    }
+}
+
+/// Arcs of a topic that are meant, by id, after one; and the id after which the rest comes.
+pub(super) fn page_of_arcs<'t>(
+    topic: &'t Topic,
+    which: &Which,
+    after: &str,
+    limit: usize,
+) -> (Vec<&'t Arc>, Option<String>) {
+    let is_meant = |it: &&Arc| which.takes(&it.ty, &it.role, &it.scope) && after < it.id.as_str();
+    let mut meant: Vec<&Arc> = topic.arcs.iter().filter(is_meant).collect();
+    meant.sort_by(|it, other| it.id.cmp(&other.id));
+    let has_more = meant.len() > limit;
+    meant.truncate(limit);
+    let next = meant.last().filter(|_| has_more).map(|it| it.id.clone());
+    (meant, next)
 }
 
 /// A page of links at a topic: type, role, scope and owner of each, and where the next page begins.
@@ -89,11 +114,7 @@ pub(crate) fn pointing_page(
     after: Option<&str>,
     limit: usize,
 ) -> Result<Page> {
-    let prefix = which.prefix(map, reference);
-    let (low, high) = match prefix.ends_with(UNIT) {
-        true => range(&prefix),
-        false => (prefix.clone(), format!("{prefix}\u{1}")),
-    };
+    let (low, high) = which.range(map, reference);
     let mut at = match after {
         None => (low.clone(), String::new()),
         Some(text) => {
@@ -134,58 +155,65 @@ pub(crate) fn pointing_page(
     Ok(Page { links, next: Some(cursor(&[&at.0, &at.1])) })
 }
 
-pub(super) async fn pointing(
-    State(_): State<Conclave>,
-    asker: Asker,
-    Path(map): Path<String>,
-    params: Params,
-) -> Answer {
-    asker.may_read()?;
-    let map = map_name(&map)?.to_owned();
-    let id = params.0.get("id").or(params.0.get("reference"));
-    let id = id.ok_or_else(|| ConclaveError::bad_request("the parameter id is missing"))?.to_owned();
-    let (which, limit) = (Which::of(&params), params.limit()? as usize);
-    let after = params.0.get("after").map(str::to_owned);
-    let view_as = params.0.get("view").unwrap_or("labels").to_owned();
-    if !matches!(view_as.as_str(), "ids" | "labels" | "topics") {
-        return Err(ConclaveError::bad_request(format!(
-            "view is {view_as:?}; expected ids, labels or topics"
-        )));
-    }
-    if params.0.get("order").is_some_and(|it| it != "id") {
-        return leaves(&asker, &map, &id, which, &params).await;
-    }
-    let is_resolved = params.0.is_set("resolve");
-    let wants_count = params.0.is_set("count");
-    let reader = asker.clone();
-    let (items, next, total) = asker
-        .db
-        .read(Weight::Scan, move |view| {
-            let page = pointing_page(view, (&map, &id), &which, after.as_deref(), limit)?;
-            let mut total = None;
-            if wants_count {
-                let prefix = which.prefix(&map, &id);
-                let (low, high) = if prefix.ends_with(UNIT) {
-                    range(&prefix)
-                } else {
-                    (prefix.clone(), format!("{prefix}\u{1}"))
-                };
-                let most = u32::try_from(COUNTED_MAX).unwrap_or(u32::MAX);
-                let rows = view.links_within(&TOPIC, POINTS, (&low, &high), (&low, ""), most)?;
-                let takes = |target: &str| {
-                    let parts: Vec<&str> = target.split(UNIT).skip(1).collect();
-                    matches!(parts.as_slice(), [ty, role, scope] if which.takes(ty, role, scope))
-                };
-                total = Some(rows.iter().filter(|it| takes(&it.0)).count());
+/// How many links of those that are meant there are that a reader may see; up to [`COUNTED_MAX`] are looked at.
+fn count(view: &mut View<'_>, (map, id): (&str, &str), which: &Which, call: &Reading) -> Result<usize> {
+    let (low, high) = which.range(map, id);
+    let most = u32::try_from(COUNTED_MAX).unwrap_or(u32::MAX);
+    let rows = view.links_within(&TOPIC, POINTS, (&low, &high), (&low, ""), most)?;
+    let takes = |target: &str| {
+        let parts: Vec<&str> = target.split(UNIT).skip(1).collect();
+        matches!(parts.as_slice(), [ty, role, scope] if which.takes(ty, role, scope) && call.asker.sees(scope))
+    };
+    Ok(rows.iter().filter(|it| takes(&it.0)).count())
+}
+
+/// What the items of a list of pointing topics hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shown {
+    Ids,
+    Labels,
+    Topics,
+}
+
+impl Shown {
+    fn of(params: &Params) -> Result<Shown> {
+        match params.0.get("view").unwrap_or("labels") {
+            "ids" => Ok(Shown::Ids),
+            "labels" => Ok(Shown::Labels),
+            "topics" => Ok(Shown::Topics),
+            other => {
+                Err(ConclaveError::bad_request(format!("view is {other:?}; expected ids, labels or topics")))
             }
+        }
+    }
+}
+
+pub(super) async fn pointing(call: Reading) -> Answer {
+    let id = call.params.0.get("id").or(call.params.0.get("reference"));
+    let id = id.ok_or_else(|| ConclaveError::bad_request("the parameter id is missing"))?.to_owned();
+    let (which, limit) = (Which::of(&call.params), call.params.limit()? as usize);
+    let shown = Shown::of(&call.params)?;
+    match call.params.0.get("order") {
+        None | Some("id") => {}
+        Some("timestamp") => return leaves(&call, &id, which).await,
+        Some(other) => {
+            return Err(ConclaveError::bad_request(format!("order is {other:?}; expected id or timestamp")));
+        }
+    }
+    let after = call.params.0.get("after").map(str::to_owned);
+    let (is_resolved, wants_count) = (call.params.0.is_set("resolve"), call.params.0.is_set("count"));
+    let (reader, wanted) = (call.clone(), id.clone());
+    let (items, next, total) = call
+        .read(Weight::Scan, move |view, map| {
+            let page = pointing_page(view, (map, &wanted), &which, after.as_deref(), limit)?;
+            let total = wants_count.then(|| count(view, (map, &wanted), &which, &reader)).transpose()?;
             let mut items = Vec::with_capacity(page.links.len());
-            let keys: Vec<String> = page.links.iter().map(|it| key(&map, &it.owner)).collect();
-            let records = if view_as == "ids" { Vec::new() } else { view.get_many(&TOPIC, &keys)? };
-            for (at, link) in page.links.iter().enumerate() {
-                if !reader.sees(&link.scope) {
-                    continue;
-                }
-                if view_as == "ids" {
+            let keys: Vec<String> = page.links.iter().map(|it| key(map, &it.owner)).collect();
+            let records = if shown == Shown::Ids { Vec::new() } else { view.get_many(&TOPIC, &keys)? };
+            let base = reader.link_base();
+            let resolver = Resolver::new(&base);
+            for (at, link) in page.links.iter().enumerate().filter(|it| reader.asker.sees(&it.1.scope)) {
+                if shown == Shown::Ids {
                     items.push(json!({
                         "topic": link.owner, "type": link.ty, "role": link.role, "scope": link.scope,
                     }));
@@ -193,28 +221,26 @@ pub(super) async fn pointing(
                 }
                 let Some(record) = records.get(at).and_then(Option::as_ref) else { continue };
                 let mut topic = Topic::stored(&record.body)?;
-                topic.retain(|it| reader.sees(it));
+                topic.retain(|it| reader.asker.sees(it));
                 let is_it = |it: &&Arc| {
-                    it.reference == id && (&it.ty, &it.role, &it.scope) == (&link.ty, &link.role, &link.scope)
+                    it.reference == wanted
+                        && (&it.ty, &it.role, &it.scope) == (&link.ty, &link.role, &link.scope)
+                };
+                let owner = match shown {
+                    Shown::Topics => {
+                        let whole = topic.clone().within(which.scope.as_deref());
+                        document::topic(&whole, is_resolved.then_some(&resolver))
+                    }
+                    _ => json!({"id": topic.id, "label": topic.label}),
                 };
                 for arc in topic.arcs.iter().filter(is_it) {
-                    let shown = match view_as.as_str() {
-                        "topics" => {
-                            let scope = which.scope.as_deref();
-                            let base = format!("/t/{map}/");
-                            let resolver = Resolver { link_base: &base };
-                            let whole = topic.clone().within(scope);
-                            document::topic(&whole, is_resolved.then_some(&resolver))
-                        }
-                        _ => json!({"id": topic.id, "label": topic.label}),
-                    };
-                    items.push(json!({"association": document::arc(&topic.id, arc), "topic": shown}));
+                    items.push(json!({"association": document::arc(&topic.id, arc), "topic": owner}));
                 }
             }
-            Ok::<_, ConclaveError>((items, page.next, total))
+            Ok((items, page.next, total))
         })
         .await?;
-    let mut body = json!({"id": params.0.get("id"), "items": items, "next": next});
+    let mut body = json!({"id": id, "items": items, "next": next});
     if let Some(total) = total {
         body["total"] = json!(total);
     }
@@ -222,21 +248,21 @@ pub(super) async fn pointing(
 }
 
 /// Pointing topics by their metadata `timestamp`, newest first: what blogs and comments ask for.
-async fn leaves(asker: &Asker, map: &str, id: &str, which: Which, params: &Params) -> Answer {
-    let (map, id, limit) = (map.to_owned(), id.to_owned(), params.limit()? as usize);
-    let is_resolved = params.0.is_set("resolve");
-    let reader = asker.clone();
-    let items = asker
-        .db
-        .read(Weight::Scan, move |view| {
+async fn leaves(call: &Reading, id: &str, which: Which) -> Answer {
+    let (id, limit) = (id.to_owned(), call.params.limit()? as usize);
+    let is_resolved = call.params.0.is_set("resolve");
+    let reader = call.clone();
+    let items = call
+        .read(Weight::Scan, move |view, map| {
             let mut found: Vec<(String, Topic)> = Vec::new();
             let mut after = None;
             loop {
-                let page = pointing_page(view, (&map, &id), &which, after.as_deref(), 1_000)?;
-                let keys: Vec<String> = page.links.iter().map(|it| key(&map, &it.owner)).collect();
+                let page = pointing_page(view, (map, &id), &which, after.as_deref(), 1_000)?;
+                let seen = page.links.iter().filter(|it| reader.asker.sees(&it.scope));
+                let keys: Vec<String> = seen.map(|it| key(map, &it.owner)).collect();
                 for record in view.get_many(&TOPIC, &keys)?.into_iter().flatten() {
                     let mut topic = Topic::stored(&record.body)?;
-                    topic.retain(|it| reader.sees(it));
+                    topic.retain(|it| reader.asker.sees(it));
                     let stamp = topic.metadata.iter().find(|it| it.name == "timestamp");
                     found.push((stamp.map_or(String::new(), |it| it.value.clone()), topic));
                 }
@@ -249,67 +275,39 @@ async fn leaves(asker: &Asker, map: &str, id: &str, which: Which, params: &Param
                     None => break,
                 }
             }
-            let base = format!("/t/{map}/");
-            let resolver = Resolver { link_base: &base };
+            let base = reader.link_base();
+            let resolver = Resolver::new(&base);
             let show = |it: &Topic| document::topic(it, is_resolved.then_some(&resolver));
-            Ok::<_, ConclaveError>(found.iter().map(|it| show(&it.1)).collect::<Vec<Value>>())
+            Ok(found.iter().map(|it| show(&it.1)).collect::<Vec<Value>>())
         })
         .await?;
     Ok(answer::json(StatusCode::OK, &json!({"items": items, "next": null})))
 }
 
-async fn related(State(_): State<Conclave>, asker: Asker, Path(map): Path<String>, params: Params) -> Answer {
-    asker.may_read()?;
-    let (map, id) = (map_name(&map)?.to_owned(), params.required("id")?.to_owned());
-    let (which, limit) = (Which::of(&params), params.limit()? as usize);
-    let after = params.0.text("after").to_owned();
-    let with_topics = params.0.get("view") == Some("topics");
-    let reader = asker.clone();
-    let (items, next) = asker
-        .db
-        .read(Weight::Scan, move |view| {
-            let found = find(view, &map, &id)?;
-            let found = found.ok_or_else(|| ConclaveError::not_found(format!("there is no topic {id:?}")))?;
-            let topic = reader.filtered(found).topic;
-            let mut meant: Vec<&Arc> = topic
-                .arcs
-                .iter()
-                .filter(|it| which.takes(&it.ty, &it.role, &it.scope) && after < it.id)
-                .collect();
-            meant.sort_by(|it, other| it.id.cmp(&other.id));
-            let next = meant.get(limit).and(meant.get(limit.wrapping_sub(1))).map(|it| it.id.clone());
-            meant.truncate(limit);
-            let keys: Vec<String> = meant.iter().map(|it| key(&map, &it.reference)).collect();
-            let records = if with_topics { view.get_many(&TOPIC, &keys)? } else { Vec::new() };
-            let mut items = Vec::new();
-            for (at, arc) in meant.iter().enumerate() {
-                let mut item = json!({"association": document::arc(&topic.id, arc)});
-                if let Some(record) = records.get(at).and_then(Option::as_ref) {
-                    let mut other = Topic::stored(&record.body)?;
-                    other.retain(|it| reader.sees(it));
-                    item["topic"] = document::topic(&other, None);
-                }
-                items.push(item);
-            }
-            Ok::<_, ConclaveError>((items, next))
-        })
-        .await?;
+async fn related(call: Reading) -> Answer {
+    let topic = call.topic(call.params.required("id")?).await?;
+    let limit = call.params.limit()? as usize;
+    let (arcs, next) = page_of_arcs(&topic, &Which::of(&call.params), call.params.0.text("after"), limit);
+    let with_topics = Shown::of(&call.params)? == Shown::Topics;
+    let mut items: Vec<Value> =
+        arcs.iter().map(|it| json!({"association": document::arc(&topic.id, it)})).collect();
+    if with_topics {
+        let keys: Vec<String> = arcs.iter().map(|it| key(&call.map, &it.reference)).collect();
+        let records = call.read(Weight::Scan, move |view, _| Ok(view.get_many(&TOPIC, &keys)?)).await?;
+        for (item, record) in items.iter_mut().zip(records) {
+            let Some(record) = record else { continue };
+            let mut other = Topic::stored(&record.body)?;
+            other.retain(|it| call.asker.sees(it));
+            item["topic"] = document::topic(&other, None);
+        }
+    }
     Ok(answer::json(StatusCode::OK, &json!({"items": items, "next": next})))
 }
 
 /// Arcs of a topic by type and role.
-async fn navigation(
-    State(_): State<Conclave>,
-    asker: Asker,
-    Path(map): Path<String>,
-    params: Params,
-) -> Answer {
-    asker.may_read()?;
-    let (map, id) = (map_name(&map)?.to_owned(), params.required("id")?.to_owned());
-    let name = id.clone();
-    let found = asker.db.read(Weight::Point, move |view| find(view, &map, &id)).await?;
-    let found = found.ok_or_else(|| ConclaveError::not_found(format!("there is no topic {name:?}")))?;
-    Ok(answer::json(StatusCode::OK, &navigation_view(&asker.filtered(found).topic)))
+async fn navigation(call: Reading) -> Answer {
+    let topic = call.topic(call.params.required("id")?).await?;
+    Ok(answer::json(StatusCode::OK, &navigation_view(&topic)))
 }
 
 /// Type -> role -> arcs.

@@ -1,8 +1,9 @@
-//! Markdown with tables, fenced code, footnotes and definition lists. Links that begin with `#` lead to topics.
+//! Markdown with tables, fenced code, footnotes and definition lists. Links that begin with `#` lead to topics. HTML within
+//! it stays where it is harmless.
 
 use pulldown_cmark::{CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
 
-use super::safe_link;
+use super::{harmless, safe_link};
 use crate::text::topic_href_raw;
 
 pub(super) fn html(text: &str, link_base: &str) -> String {
@@ -11,19 +12,17 @@ pub(super) fn html(text: &str, link_base: &str) -> String {
         | Options::ENABLE_STRIKETHROUGH
         | Options::ENABLE_DEFINITION_LIST;
     let mut events: Vec<Event<'_>> =
-        Parser::new_ext(text, options).map(|event| harmless(event, link_base)).collect();
+        Parser::new_ext(text, options).map(|event| mended(event, link_base)).collect();
     name_headings(&mut events);
+    let has_html = events.iter().any(|it| matches!(it, Event::Html(_) | Event::InlineHtml(_)));
     let mut out = String::with_capacity(text.len() + text.len() / 2);
     html::push_html(&mut out, events.into_iter());
-    out
+    if has_html { harmless::html(&out) } else { out }
 }
 
-/// HTML becomes text, links lead where they may.
-fn harmless<'t>(event: Event<'t>, link_base: &str) -> Event<'t> {
+/// Links lead where they may, and headings leave the first place to that of the page.
+fn mended<'t>(event: Event<'t>, link_base: &str) -> Event<'t> {
     match event {
-        Event::Html(text) | Event::InlineHtml(text) => Event::Text(text),
-        Event::Start(Tag::HtmlBlock) => Event::Start(Tag::Paragraph),
-        Event::End(TagEnd::HtmlBlock) => Event::End(TagEnd::Paragraph),
         Event::Start(Tag::Link { link_type, dest_url, title, id }) => {
             let dest_url = destination(dest_url, link_base);
             Event::Start(Tag::Link { link_type, dest_url, title, id })

@@ -1,12 +1,15 @@
 //! What occurrences are shown as: behaviours turn data or a reference into HTML (section 8 of the contract).
 //!
-//! Raw HTML in a text is shown as text, in every behaviour: nothing that an editor writes becomes an element or a
-//! script of the page. Links lead only where [`safe_link`] allows.
+//! HTML that an editor writes passes a list of elements and attributes that are harmless ([`harmless`]); links lead only
+//! where [`safe_link`] allows.
 
+mod harmless;
 mod markdown;
 mod wiki;
 
-use crate::model::{Occurrence, SELF};
+use std::collections::BTreeMap;
+
+use crate::model::{DEFAULT_SCOPE, Occurrence, SELF, Topic};
 use crate::text::{escape, topic_href};
 
 /// Longest text that is made into HTML, in bytes; longer ones are shown as text.
@@ -15,10 +18,39 @@ const TEXT_LEN_MAX_BYTES: usize = 4 << 20;
 /// Turns occurrences into HTML.
 pub(crate) struct Resolver<'r> {
     /// What a link to a topic begins with: `/t/{map}/`.
-    pub(crate) link_base: &'r str,
+    link_base: &'r str,
+    /// Topics that occurrences name, by id: their labels are shown, and their texts where one is included.
+    known: Option<&'r BTreeMap<String, Topic>>,
 }
 
-impl Resolver<'_> {
+/// Behaviour of an occurrence that is another topic.
+pub(crate) const TOPIC: &str = "topic";
+/// Role of an occurrence that is another topic's text.
+const INCLUDE: &str = "include";
+
+impl<'r> Resolver<'r> {
+    /// For links that begin with `link_base`.
+    pub(crate) fn new(link_base: &'r str) -> Self {
+        Self { link_base, known: None }
+    }
+
+    /// The same, where other topics may be shown.
+    pub(crate) fn with_topics(link_base: &'r str, known: &'r BTreeMap<String, Topic>) -> Self {
+        Self { link_base, known: Some(known) }
+    }
+
+    /// A topic in the place of an occurrence: its link, or its text. Topics within that text are links.
+    fn other(&self, it: &Occurrence) -> String {
+        let other = self.known.and_then(|known| known.get(&it.reference));
+        if let Some(other) = other.filter(|_| it.role == INCLUDE) {
+            let inner = Resolver::new(self.link_base);
+            let wiki = other.occurrences.iter().filter(|it| it.role == "wiki" && it.behaviour != TOPIC);
+            return wiki.filter_map(|it| inner.html(it)).collect();
+        }
+        let label = other.map_or(it.reference.as_str(), |it| it.label_in(DEFAULT_SCOPE));
+        format!("<a href=\"{}\">{}</a>", topic_href(self.link_base, &it.reference), escape(label))
+    }
+
     /// The HTML of an occurrence; `None` for a behaviour that is not known, or without anything to show.
     pub(crate) fn html(&self, it: &Occurrence) -> Option<String> {
         let is_own = it.reference == SELF;
@@ -30,10 +62,7 @@ impl Resolver<'_> {
                 }
                 false => None,
             },
-            "topic" => {
-                let href = topic_href(self.link_base, &it.reference);
-                Some(format!("<a href=\"{href}\">{}</a>", escape(&it.reference)))
-            }
+            TOPIC => Some(self.other(it)),
             _ if it.base64.is_some() || it.data.is_empty() && is_own => None,
             behaviour => self.render(behaviour, &it.data),
         }
@@ -45,7 +74,8 @@ impl Resolver<'_> {
             _ if text.len() > TEXT_LEN_MAX_BYTES => Some(format!("<pre>{}</pre>", escape(text))),
             "markdown" => Some(markdown::html(text, self.link_base)),
             "wiki" => Some(wiki::html(text, self.link_base)),
-            "text" | "html" => Some(format!("<pre>{}</pre>", escape(text))),
+            "html" => Some(harmless::html(text)),
+            "text" => Some(format!("<pre>{}</pre>", escape(text))),
             _ => None,
         }
     }
@@ -80,7 +110,7 @@ mod tests {
     /// Nothing that is written here becomes a script, an element of its own or a link to a script.
     #[test]
     fn no_script_survives() {
-        let resolver = Resolver { link_base: "/t/default/" };
+        let resolver = Resolver::new("/t/default/");
         for text in [
             "<script>alert(1)</script>",
             "a <img src=x onerror=alert(1)> b",
@@ -93,6 +123,10 @@ mod tests {
             "^<b>^ *<i>* `<u>` <<\"><script>>>",
             "| a |\n|---|\n| <script>alert(1)</script> |",
             "x[^1]\n\n[^1]: <script>",
+            "<svg><script>alert(1)</script></svg><math><mtext></mtext><style><img src=x onerror=alert(1)></style>",
+            "<a href=\"jav&#x09;ascript:alert(1)\" onclick=alert(1) style=\"x:expression(1)\">x</a>",
+            "<iframe src=javascript:alert(1)></iframe><form action=/conclave/sign-out><button>x</button></form>",
+            "<base href=http://evil.example/><meta http-equiv=refresh content=0><link rel=stylesheet href=x>",
         ] {
             for behaviour in ["markdown", "wiki", "text", "html"] {
                 let html = resolver.render(behaviour, text).unwrap_or_default();
@@ -126,7 +160,7 @@ mod tests {
 
     #[test]
     fn links_to_topics_lead_to_their_pages() {
-        let resolver = Resolver { link_base: "/t/default/" };
+        let resolver = Resolver::new("/t/default/");
         let html = resolver
             .render("markdown", "See [arts](#Top/Arts) and `#Top/Arts`, [up](#).")
             .unwrap_or_default();

@@ -4,6 +4,8 @@
 //! site puts a template of the same name into its folder to change how a page looks.
 
 mod editing;
+mod form;
+mod history;
 mod legacy;
 mod looking;
 mod parts;
@@ -11,17 +13,22 @@ mod session;
 mod view;
 
 use axum::Router;
+use axum::extract::{Request, State};
+use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
 use axum::routing::{get, post};
-use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, ETAG, VARY, X_CONTENT_TYPE_OPTIONS};
-use http::{HeaderName, HeaderValue, StatusCode};
-use minijinja::{Environment, Value, context};
+use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_SECURITY_POLICY, ETAG, VARY, X_CONTENT_TYPE_OPTIONS};
+use http::{HeaderName, HeaderValue, StatusCode, Uri};
+use minijinja::{AutoEscape, Environment, Error, ErrorKind, Value, context, escape_formatter};
 use pinakes_http::{Stage, answer, stages};
 use std::path::PathBuf;
 
-use crate::app::{Asker, Conclave};
-use crate::error::{ConclaveError, Result};
+use crate::app::Conclave;
+use crate::call::Reading;
+use crate::error::{ConclaveError, Result, Told};
+use crate::model::DEFAULT_MAP;
 use crate::settings::Settings;
+use crate::text::escape;
 
 /// `text/html; charset=utf-8`.
 pub(crate) const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
@@ -75,7 +82,16 @@ impl Pages {
     /// The built-in templates, with those of the site in their places.
     pub(crate) fn read(settings: &Settings) -> std::result::Result<Pages, TemplateError> {
         let mut environment = Environment::new();
-        let mut all = format!("{STYLE}{SCRIPT}{}", env!("CARGO_PKG_VERSION"));
+        environment.set_formatter(|out, state, value| match value.as_str() {
+            // Slashes stay as they are: most of what stands on a page are addresses.
+            Some(text) if !value.is_safe() && *state.auto_escape() == AutoEscape::Html => {
+                out.write_str(&escape(text)).map_err(|_| Error::from(ErrorKind::WriteFailure))
+            }
+            _ => escape_formatter(out, state, value),
+        });
+        // Everything that pages are made of beside topics.
+        let of_site = format!("{}{:?}", settings.site_name, settings.records);
+        let mut all = format!("{STYLE}{SCRIPT}{}{of_site}", env!("CARGO_PKG_VERSION"));
         for (name, built_in) in TEMPLATES {
             let path = settings.templates.join(name);
             let text = match settings.templates.as_os_str().is_empty() || !path.is_file() {
@@ -102,36 +118,46 @@ impl Pages {
     }
 }
 
-impl Conclave {
+impl Reading {
     /// A page. What every template has: `site`, `map`, `user`, `is_editor`, `csrf`, and `page` with the rest.
-    fn page(
-        &self,
-        asker: &Asker,
-        map: &str,
-        status: StatusCode,
-        name: &str,
-        page: Value,
-    ) -> Result<Response> {
+    fn page(&self, status: StatusCode, name: &str, page: Value) -> Result<Response> {
         let values = context! {
-            site => &self.settings.site_name, map => map, user => asker.caller.username(),
-            is_editor => asker.is_editor(), csrf => asker.csrf(), page => page,
+            site => &self.app.settings.site_name, map => &self.map, user => self.asker.caller.username(),
+            is_editor => self.asker.is_editor(), csrf => self.asker.csrf(), page => page,
         };
-        let html = self.pages.render(name, values)?;
-        let mut response = answer::bytes(status, HTML, html);
-        harden(&mut response);
-        response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-        response.headers_mut().insert(VARY, HeaderValue::from_static("Accept, Cookie"));
-        Ok(response)
+        finished(status, self.app.pages.render(name, values)?)
     }
+}
 
-    /// An error as a page.
-    fn error_page(&self, asker: &Asker, map: &str, error: &ConclaveError) -> Result<Response> {
-        let status = error.status();
-        let page = context! {
-            title => status.canonical_reason(), status => status.as_u16(), detail => error.detail(),
-        };
-        self.page(asker, map, status, "error.html", page)
-    }
+fn finished(status: StatusCode, html: String) -> Result<Response> {
+    let mut response = answer::bytes(status, HTML, html);
+    harden(&mut response);
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    response.headers_mut().insert(VARY, HeaderValue::from_static("Accept, Cookie"));
+    Ok(response)
+}
+
+/// Says a refusal as a page to those who read pages.
+async fn told_as_page(State(app): State<Conclave>, request: Request, next: Next) -> Response {
+    let accept = request.headers().get(ACCEPT).and_then(|it| it.to_str().ok()).unwrap_or("*/*");
+    let path = request.uri().path();
+    let is_for_programs = view::form_of(path).is_some() || path.ends_with("/json") || path.ends_with("/xml");
+    let wants_page = accept.contains("text/html") || accept.starts_with("*/*") && !is_for_programs;
+    let uri = request.uri().clone();
+    let response = next.run(request).await;
+    let Some(told) = response.extensions().get::<Told>().filter(|_| wants_page) else { return response };
+    // What cannot be rendered is told as it is.
+    error_page(&app, told, &uri).unwrap_or(response)
+}
+
+fn error_page(app: &Conclave, told: &Told, uri: &Uri) -> Result<Response> {
+    let next = uri.path_and_query().map_or("/", |it| it.as_str());
+    let page = context! {
+        title => told.status.canonical_reason(), status => told.status.as_u16(), detail => &told.detail,
+        next => crate::text::topic_href_raw("", next),
+    };
+    let values = context! { site => &app.settings.site_name, map => DEFAULT_MAP, page => page };
+    finished(told.status, app.pages.render("error.html", values)?)
 }
 
 fn harden(response: &mut Response) {
@@ -141,7 +167,7 @@ fn harden(response: &mut Response) {
     headers.insert(HeaderName::from_static("referrer-policy"), HeaderValue::from_static("same-origin"));
 }
 
-pub(crate) fn routes() -> Router<Conclave> {
+pub(crate) fn routes(app: &Conclave) -> Router<Conclave> {
     Router::new()
         .route("/t/{map}/{*id}", get(view::view))
         .route("/conclave", get(looking::home))
@@ -156,9 +182,10 @@ pub(crate) fn routes() -> Router<Conclave> {
         .route("/conclave/{map}/edit", get(editing::form).post(editing::save))
         .route("/conclave/{map}/create", get(editing::create_form))
         .route("/conclave/{map}/remove", post(editing::remove))
-        .route("/conclave/{map}/history", get(editing::history))
-        .route("/conclave/{map}/restore", post(editing::restore))
-        .route("/conclave.cms/{*path}", get(legacy::get))
+        .route("/conclave/{map}/history", get(history::list))
+        .route("/conclave/{map}/restore", post(history::restore))
+        .route("/conclave.cms/{*path}", get(legacy::get).post(legacy::post))
+        .layer(from_fn_with_state(app.clone(), told_as_page))
 }
 
 async fn style() -> Response {

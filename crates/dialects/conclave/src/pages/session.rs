@@ -1,18 +1,20 @@
 //! Signing in and out. The cookie is a signed token that scripts cannot read; it is set when somebody signs in and at no
 //! other time, so that pages can be kept by caches.
 
-use axum::body::Body;
-use axum::extract::State;
+use axum::extract::{Request, State};
 use axum::response::Response;
 use http::header::{LOCATION, SET_COOKIE};
+use http::request::Parts;
 use http::{HeaderMap, StatusCode};
 use minijinja::context;
 use pinakes_accounts::{Login, Password};
 use pinakes_http::answer;
-use serde_json::{Value, json};
 
-use crate::app::{Asker, COOKIE_NAME, Conclave, Params};
+use crate::app::{COOKIE_NAME, Conclave};
+use crate::basic::claims;
+use crate::call::Reading;
 use crate::error::{ConclaveError, Result};
+use crate::model::DEFAULT_MAP;
 use crate::text::Fields;
 
 /// A place of this site to go on at; anything else would lead strangers elsewhere.
@@ -22,32 +24,49 @@ fn next_page(fields: &Fields) -> String {
     if is_own { next.to_owned() } else { "/conclave/default".to_owned() }
 }
 
-pub(super) async fn form(State(app): State<Conclave>, asker: Asker, params: Params) -> Result<Response> {
-    let page = context! { title => "Sign in", next => next_page(&params.0), tab => "sign-in" };
-    app.page(&asker, "default", StatusCode::OK, "signin.html", page)
+pub(super) async fn form(State(app): State<Conclave>, mut parts: Parts) -> Result<Response> {
+    let call = open(&mut parts, &app).await?;
+    let page = context! { title => "Sign in", next => next_page(&call.params.0), tab => "sign-in" };
+    call.page(StatusCode::OK, "signin.html", page)
+}
+
+/// Signing in is for those who may not read yet, too.
+async fn open(parts: &mut Parts, app: &Conclave) -> Result<Reading> {
+    Reading::unchecked(parts, app, DEFAULT_MAP.to_owned()).await
 }
 
 /// Errors: 403 for a form of another site.
 fn is_from_here(headers: &HeaderMap) -> Result<()> {
-    let site = headers.get("sec-fetch-site").and_then(|it| it.to_str().ok()).unwrap_or("same-origin");
-    if matches!(site, "same-origin" | "none") {
+    let text = |name: &str| headers.get(name).and_then(|it| it.to_str().ok());
+    let is_own = match (text("sec-fetch-site"), text("origin"), text("host")) {
+        (Some(site), _, _) => matches!(site, "same-origin" | "none"),
+        (None, Some(origin), Some(host)) => origin.split_once("://").is_some_and(|it| it.1 == host),
+        _ => true,
+    };
+    if is_own {
         return Ok(());
     }
     Err(ConclaveError::forbidden("the form was sent by another site"))
 }
 
-pub(super) async fn sign_in(
-    State(app): State<Conclave>,
-    asker: Asker,
-    headers: HeaderMap,
-    body: Body,
-) -> Result<Response> {
-    is_from_here(&headers)?;
-    let bytes = app.received(&headers, body).await?;
-    let fields = Fields::parse(&String::from_utf8_lossy(&bytes));
-    let accounts = app.context.accounts();
-    let login = match Password::new(fields.text("password")) {
-        Ok(password) => accounts.log_in(asker.db.tenant(), fields.text("username"), password).await?,
+/// The cookie of a session. Over TLS it is for TLS alone.
+fn cookie(headers: &HeaderMap, token: &str, life_s: i64) -> String {
+    let text = |name: &str| headers.get(name).and_then(|it| it.to_str().ok()).unwrap_or_default();
+    let is_secure = text("origin").starts_with("https://") || text("x-forwarded-proto") == "https";
+    let secure = if is_secure { "; Secure" } else { "" };
+    format!("{COOKIE_NAME}={token}; Path=/; HttpOnly; SameSite=Lax; Max-Age={life_s}{secure}")
+}
+
+pub(super) async fn sign_in(State(app): State<Conclave>, request: Request) -> Result<Response> {
+    let (mut parts, body) = request.into_parts();
+    is_from_here(&parts.headers)?;
+    let call = open(&mut parts, &app).await?;
+    let (call, fields) = call.form(body).await?;
+    let (accounts, tenant) = (app.context.accounts(), call.asker.db.tenant());
+    // Conclave's own forms have names of their own for these.
+    let field = |name: &str, old: &str| fields.get(name).or(fields.get(old)).unwrap_or_default().to_owned();
+    let login = match Password::new(&field("password", "_upwd")) {
+        Ok(password) => accounts.log_in(tenant, &field("username", "_uname"), password).await?,
         Err(_) => Login::Refused,
     };
     let Login::Welcome(user) = login else {
@@ -55,33 +74,23 @@ pub(super) async fn sign_in(
             title => "Sign in", next => next_page(&fields), error => "Name and password do not belong together.",
             tab => "sign-in",
         };
-        return app.page(&asker, "default", StatusCode::UNAUTHORIZED, "signin.html", page);
-    };
-    let claims = match json!({"username": user.username, "_id": user.id, "id": user.id}) {
-        Value::Object(claims) => claims,
-        _ => serde_json::Map::new(),
+        return call.page(StatusCode::UNAUTHORIZED, "signin.html", page);
     };
     let life_s = app.settings.session_s;
-    let token = accounts.sign_for(asker.db.tenant().name(), claims, life_s);
-    let cookie = format!("{COOKIE_NAME}={token}; Path=/; HttpOnly; SameSite=Lax; Max-Age={life_s}");
-    Ok(with_cookie(&next_page(&fields), &cookie))
+    let token = accounts.sign_for(tenant.name(), claims(&user), life_s);
+    Ok(with_cookie(&next_page(&fields), &cookie(&call.headers, &token, life_s)))
 }
 
-pub(super) async fn sign_out(
-    State(app): State<Conclave>,
-    asker: Asker,
-    headers: HeaderMap,
-    body: Body,
-) -> Result<Response> {
-    is_from_here(&headers)?;
-    let bytes = app.received(&headers, body).await?;
-    let fields = Fields::parse(&String::from_utf8_lossy(&bytes));
+pub(super) async fn sign_out(State(app): State<Conclave>, request: Request) -> Result<Response> {
+    let (mut parts, body) = request.into_parts();
+    is_from_here(&parts.headers)?;
+    let call = open(&mut parts, &app).await?;
+    let (call, fields) = call.form(body).await?;
     // A foreign page must not sign anybody out either.
-    if asker.csrf().is_some_and(|it| it != fields.text("_csrf")) {
+    if call.asker.csrf().is_some_and(|it| it != fields.text("_csrf")) {
         return Err(ConclaveError::forbidden("the form does not carry the token of the session"));
     }
-    let cookie = format!("{COOKIE_NAME}=; Path=/; HttpOnly; SameSite=Lax; Max-Age=0");
-    Ok(with_cookie(&next_page(&fields), &cookie))
+    Ok(with_cookie(&next_page(&fields), &cookie(&call.headers, "", 0)))
 }
 
 fn with_cookie(next: &str, cookie: &str) -> Response {

@@ -1,8 +1,9 @@
 //! A topic's page, and the topic in other formats under the same address.
 
+use std::collections::BTreeMap;
 use std::time::Instant;
 
-use axum::extract::{Path, State};
+use axum::extract::Path;
 use axum::response::Response;
 use http::header::{ACCEPT, CACHE_CONTROL, ETAG, LAST_MODIFIED, VARY};
 use http::{HeaderMap, HeaderValue, StatusCode};
@@ -12,20 +13,23 @@ use pinakes_store::{View, Weight};
 use pinakes_topicmap::Format;
 
 use super::parts;
-use crate::api::{is_known, not_modified, written};
-use crate::app::{Asker, Conclave, Params, map_name};
+use crate::api::{is_known, mark, not_modified, written};
+use crate::call::Reading;
 use crate::document;
 use crate::edit::{Found, find};
 use crate::error::{ConclaveError, Result};
 use crate::kinds::TOPIC;
-use crate::markup::Resolver;
-use crate::model::{DEFAULT_SCOPE, Topic};
+use crate::markup::{self, Resolver};
+use crate::model::{DEFAULT_SCOPE, Topic, key};
 use crate::subjects;
 use crate::text::topic_href_raw;
 
+/// Topics shown within another: further ones are links without their labels.
+const INCLUDED_MAX: usize = 20;
+
 /// How a topic is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
+pub(super) enum Form {
     Html,
     Json,
     Xml,
@@ -43,8 +47,13 @@ const SUFFIXES: [(&str, Form); 6] = [
     (".md", Form::Markdown),
 ];
 
+/// The form that a suffix of an address asks for.
+pub(super) fn form_of(path: &str) -> Option<Form> {
+    SUFFIXES.into_iter().find(|it| path.ends_with(it.0)).map(|it| it.1)
+}
+
 /// The form that the client likes best; pages for browsers and for those who do not say.
-fn preferred(headers: &HeaderMap) -> Form {
+pub(super) fn preferred(headers: &HeaderMap) -> Form {
     let accept = headers.get(ACCEPT).and_then(|it| it.to_str().ok()).unwrap_or_default();
     if accept.is_empty() || accept.starts_with("text/html") || accept.starts_with("*/*") {
         return Form::Html;
@@ -72,7 +81,7 @@ fn preferred(headers: &HeaderMap) -> Form {
     best.1
 }
 
-/// A record of another dialect that has an identifier of the topic.
+/// A record of another dialect that has an identifier of the topic: its kind and id.
 type Joined = (String, String);
 
 /// The topic under this id, or under the id without a suffix that names a form.
@@ -104,78 +113,87 @@ fn joined(view: &mut View<'_>, topic: &Topic, kinds: &[String]) -> Result<Vec<Jo
     Ok(out)
 }
 
-pub(super) async fn view(
-    State(app): State<Conclave>,
-    asker: Asker,
-    Path((map, id)): Path<(String, String)>,
-    params: Params,
-    headers: HeaderMap,
-) -> Result<Response> {
-    asker.may_read()?;
-    let map = map_name(&map)?.to_owned();
-    let started = Instant::now();
-    let kinds: Vec<String> = app.settings.records.keys().cloned().collect();
-    let (found, form, records) = {
-        let (map, id) = (map.clone(), id.clone());
-        let read = move |view: &mut View<'_>| {
-            let (found, form) = look(view, &map, &id)?;
-            let records = match &found {
-                Some(found) => joined(view, &found.topic, &kinds)?,
-                None => Vec::new(),
-            };
-            Ok::<_, ConclaveError>((found, form, records))
-        };
-        asker.db.read(Weight::Point, read).await?
-    };
-    let form = form.unwrap_or_else(|| preferred(&headers));
-    let Some(found) = found else {
-        if form == Form::Html {
-            return missing(&app, &asker, &map, &id);
-        }
-        return Err(ConclaveError::not_found(format!("there is no topic {id:?}")));
-    };
-    let scope = params.0.get("scope").unwrap_or(DEFAULT_SCOPE);
-    let reader = if asker.is_editor() {
-        "e"
-    } else if asker.caller.is_anonymous() {
-        "a"
-    } else {
-        "u"
-    };
-    let tag = format!(
-        "W/\"{:x}-{:x}-{form:?}{reader}{}{scope}-{:x}-{:x}\"",
-        found.version,
-        found.sequence,
-        asker.sight(),
-        app.pages.revision,
-        user_mark(&asker),
-    );
-    if is_known(&headers, &tag) && tag.is_ascii() {
-        return Ok(not_modified(&tag));
+/// Topics that occurrences of one name; most topics have none.
+fn included(view: &mut View<'_>, map: &str, topic: &Topic) -> Result<Vec<Found>> {
+    let named = topic.occurrences.iter().filter(|it| it.behaviour == markup::TOPIC);
+    let keys: Vec<String> = named.map(|it| key(map, &it.reference)).take(INCLUDED_MAX).collect();
+    let mut out = Vec::new();
+    for it in view.get_many(&TOPIC, &keys)?.into_iter().flatten() {
+        let topic = Topic::stored(&it.body)?;
+        out.push(Found { topic, version: it.version, sequence: it.sequence });
     }
-    let modified_ms = found.topic.modified_ms;
-    let topic = asker.filtered(found).topic;
-    let mut response = match form {
-        Form::Html => html(&app, &asker, &topic, scope, &records, started.elapsed(), &params)?,
-        Form::Json => answer::json(StatusCode::OK, &document::topic(&topic, None)),
-        Form::Xml => {
-            let base = format!("/t/{map}/");
-            let xml = document::topic_xml(&topic, Some(&Resolver { link_base: &base }));
-            answer::bytes(StatusCode::OK, HeaderValue::from_static("application/xml"), xml)
+    Ok(out)
+}
+
+/// What a page is made of: one read.
+struct Read {
+    found: Option<Found>,
+    form: Option<Form>,
+    records: Vec<Joined>,
+    included: Vec<Found>,
+}
+
+impl Read {
+    fn of(view: &mut View<'_>, map: &str, id: &str, kinds: &[String]) -> Result<Read> {
+        let (found, form) = look(view, map, id)?;
+        let (mut records, mut others) = (Vec::new(), Vec::new());
+        if let Some(found) = &found {
+            records = joined(view, &found.topic, kinds)?;
+            if found.topic.occurrences.iter().any(|it| it.behaviour == markup::TOPIC) {
+                others = included(view, map, &found.topic)?;
+            }
         }
-        Form::Jtm => written(Format::Jtm, &[topic], "")?,
-        Form::Xtm => written(Format::Xtm, &[topic], "")?,
-        Form::Markdown => {
-            let text = topic.occurrences.iter().find(|it| it.role == "wiki").map_or("", |it| &it.data);
-            answer::bytes(
-                StatusCode::OK,
-                HeaderValue::from_static("text/markdown; charset=utf-8"),
-                text.to_owned(),
-            )
+        Ok(Read { found, form, records, included: others })
+    }
+}
+
+/// `/t/{map}/{id}`: the rest of the path is the id.
+pub(super) async fn view(Path((_, id)): Path<(String, String)>, call: Reading) -> Result<Response> {
+    show(call, &id, None).await
+}
+
+/// A topic in the form asked for, which an address may fix; else its suffix or `Accept` decides.
+pub(super) async fn show(call: Reading, id: &str, fixed: Option<Form>) -> Result<Response> {
+    let started = Instant::now();
+    let kinds: Vec<String> = call.app.settings.records.keys().cloned().collect();
+    let wanted = id.to_owned();
+    let read = call.read(Weight::Point, move |view, map| Read::of(view, map, &wanted, &kinds)).await?;
+    let form = fixed.or(read.form).unwrap_or_else(|| preferred(&call.headers));
+    let Some(found) = read.found else {
+        return match form {
+            Form::Html => missing(&call, id),
+            _ => Err(ConclaveError::no_topic(id)),
+        };
+    };
+    let scope = call.params.0.get("scope").unwrap_or(DEFAULT_SCOPE).to_owned();
+    // Everything that decides the bytes; the page says who is signed in, and carries the token of the session.
+    let mut of_form = vec![format!("{form:?}"), call.asker.sight(), scope.clone()];
+    if form == Form::Html {
+        of_form.push(format!("{:x}", call.app.pages.revision));
+        of_form.push(call.asker.caller.username().unwrap_or_default().to_owned());
+        of_form.push(call.asker.csrf().unwrap_or_default());
+        of_form.push(format!("{}", call.asker.is_editor()));
+        of_form.extend(read.records.iter().map(|it| format!("{}/{}", it.0, it.1)));
+        of_form.extend(read.included.iter().map(|it| format!("{}-{}", it.version, it.sequence)));
+    }
+    let tag = format!("W/\"{}\"", mark(&found, &of_form));
+    let modified_ms = found.topic.modified_ms;
+    let mut response = match is_known(&call.headers, &tag) {
+        true => not_modified(&tag),
+        false => {
+            let topic = call.asker.filtered(found).topic;
+            match form {
+                Form::Html => {
+                    let others = read.included.into_iter().map(|it| call.asker.filtered(it).topic);
+                    let others = others.map(|it| (it.id.clone(), it)).collect();
+                    html(&call, &topic, &scope, (&read.records, &others), started)?
+                }
+                form => plain(&call, form, topic.within(call.params.0.get("scope")))?,
+            }
         }
     };
     let headers = response.headers_mut();
-    let cache = match (asker.caller.is_anonymous(), app.settings.max_age_s) {
+    let cache = match (call.asker.caller.is_anonymous(), call.app.settings.max_age_s) {
         (true, seconds) if seconds > 0 => HeaderValue::from_str(&format!("public, max-age={seconds}")).ok(),
         _ => None,
     };
@@ -190,67 +208,76 @@ pub(super) async fn view(
     Ok(response)
 }
 
-/// Tells users apart in tags: the page shows who is signed in.
-fn user_mark(asker: &Asker) -> u64 {
-    let name = asker.caller.username().unwrap_or_default();
-    let session = asker.csrf().unwrap_or_default();
-    let bytes = name.bytes().chain(session.bytes());
-    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, it| (hash ^ u64::from(it)).wrapping_mul(0x0100_0000_01b3))
+/// A topic in a form for programs.
+fn plain(call: &Reading, form: Form, topic: Topic) -> Result<Response> {
+    let bytes = |name, text: String| Ok(answer::bytes(StatusCode::OK, HeaderValue::from_static(name), text));
+    match form {
+        Form::Json | Form::Html => Ok(answer::json(StatusCode::OK, &document::topic(&topic, None))),
+        Form::Xml => {
+            let base = call.link_base();
+            bytes("application/xml", document::topic_xml(&topic, Some(&Resolver::new(&base))))
+        }
+        Form::Jtm => written(Format::Jtm, &[topic], ""),
+        Form::Xtm => written(Format::Xtm, &[topic], ""),
+        Form::Markdown => {
+            let text = topic.occurrences.into_iter().find(|it| it.role == "wiki").map(|it| it.data);
+            bytes("text/markdown; charset=utf-8", text.unwrap_or_default())
+        }
+    }
 }
 
+/// A time as HTTP writes it (RFC 9110, section 5.6.7).
 fn http_date(ms: i64) -> Option<HeaderValue> {
     let at = time::OffsetDateTime::from_unix_timestamp(ms.div_euclid(1000)).ok().filter(|_| ms > 0)?;
-    let day = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
-        [usize::from(at.weekday().number_days_from_monday())];
-    let month = at.month().to_string();
+    let (date, time) = (at.date(), at.time());
+    let (day, month) = (date.weekday().to_string(), date.month().to_string());
+    let (hour, minute, second) = time.as_hms();
     let text = format!(
-        "{day}, {:02} {} {} {:02}:{:02}:{:02} GMT",
-        at.day(),
+        "{}, {:02} {} {} {hour:02}:{minute:02}:{second:02} GMT",
+        &day[..3],
+        date.day(),
         &month[..3],
-        at.year(),
-        at.hour(),
-        at.minute(),
-        at.second()
+        date.year()
     );
     HeaderValue::from_str(&text).ok()
 }
 
 fn html(
-    app: &Conclave,
-    asker: &Asker,
+    call: &Reading,
     topic: &Topic,
     scope: &str,
-    records: &[Joined],
-    elapsed: std::time::Duration,
-    params: &Params,
+    (records, others): (&[Joined], &BTreeMap<String, Topic>),
+    started: Instant,
 ) -> Result<Response> {
     let page = stages::timed(Stage::Render, || {
         let records: Vec<Value> = records
             .iter()
             .filter_map(|(kind, id)| {
-                let address = app.settings.records.get(kind)?;
-                let encoded = topic_href_raw("", id);
-                Some(context! { kind => kind, id => id, href => address.replace("{id}", &encoded) })
+                let address = call.app.settings.records.get(kind)?;
+                let href = address.replace("{id}", &topic_href_raw("", id));
+                Some(context! { kind => parts::words(kind), id => id, href => href })
             })
             .collect();
-        let timer = params.0.is_set("timer").then_some(elapsed.as_millis());
-        let encoded = topic_href_raw("", &topic.id);
+        let timer = call.params.0.is_set("timer").then(|| started.elapsed().as_millis());
+        let safe = Value::from_safe_string;
+        let own = topic.get(scope, "description").or_else(|| topic.get(DEFAULT_SCOPE, "description"));
+        let base = call.link_base();
+        let resolver = Resolver::with_topics(&base, others);
         context! {
-            title => topic.label_in(scope), id => &topic.id, href => encoded,
-            description => topic.get(scope, "description").or_else(|| topic.get(DEFAULT_SCOPE, "description")),
-            relations => Value::from_safe_string(parts::relations(topic, scope)),
-            body => Value::from_safe_string(parts::body(topic)),
-            neighbours => Value::from_safe_string(parts::neighbours(topic, scope)),
-            facts => Value::from_safe_string(parts::facts(topic, scope)),
+            title => topic.label_in(scope), id => &topic.id, href => topic_href_raw("", &topic.id),
+            description => own, n_arcs => topic.arcs.len(),
+            relations => safe(parts::relations(topic, scope)), body => safe(parts::texts(topic, &resolver)),
+            resources => safe(parts::resources(topic, &resolver)),
+            neighbours => safe(parts::neighbours(topic, scope)), facts => safe(parts::facts(topic, scope)),
             records => records, timer => timer, tab => "view",
         }
     });
-    app.page(asker, &topic.map, StatusCode::OK, "topic.html", page)
+    call.page(StatusCode::OK, "topic.html", page)
 }
 
 /// The page of a topic that is not there: with a link to make it.
-pub(super) fn missing(app: &Conclave, asker: &Asker, map: &str, id: &str) -> Result<Response> {
-    let encoded = topic_href_raw("", id);
-    let page = context! { title => id, id => id, href => encoded, is_missing => true, tab => "view" };
-    app.page(asker, map, StatusCode::NOT_FOUND, "topic.html", page)
+pub(super) fn missing(call: &Reading, id: &str) -> Result<Response> {
+    let href = topic_href_raw("", id);
+    let page = context! { title => id, id => id, href => href, is_missing => true, tab => "view" };
+    call.page(StatusCode::NOT_FOUND, "topic.html", page)
 }

@@ -20,8 +20,8 @@ use crate::engine::Engine;
 pub(crate) type Failure = Box<dyn std::error::Error>;
 
 /// Those who ask, with their groups.
-const USERS: [(&str, &[&str]); 3] =
-    [("editor", &["editors", "staff"]), ("admin", &["admin"]), ("reader", &[])];
+const USERS: [(&str, &[&str]); 4] =
+    [("editor", &["editors", "staff"]), ("junior", &["editors"]), ("admin", &["admin"]), ("reader", &[])];
 /// Their password.
 const PASSWORD: &str = "conclave-2026";
 /// 2026-02-01T10:00:00.000Z.
@@ -38,12 +38,27 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) async fn start(engine: Engine) -> Result<Self, Failure> {
+        Self::start_with(engine, |it| it).await
+    }
+
+    /// The same with other settings.
+    pub(crate) async fn start_with(
+        engine: Engine,
+        change: impl FnOnce(Settings) -> Settings,
+    ) -> Result<Self, Failure> {
         let folder = tempfile::tempdir()?;
         let kinds: &'static [&'static Kind] =
             [pinakes_accounts::KINDS, pinakes_conclave::KINDS].concat().leak();
         let limits = Limits::default();
-        let catalogue = Catalogue::open(engine.location(&folder)?, kinds, limits.clone())?;
-        let tenant = catalogue.create_tenant("default", "for tests")?;
+        let location = engine.location(&folder)?;
+        let bounds = limits.clone();
+        // The store is opened by threads that wait.
+        let opened = tokio::task::spawn_blocking(move || {
+            let catalogue = Catalogue::open(location, kinds, bounds)?;
+            let tenant = catalogue.create_tenant("default", "for tests")?;
+            Ok::<_, pinakes_store::StoreError>((catalogue, tenant))
+        });
+        let (catalogue, tenant) = opened.await??;
         let clock = Clock::fixed(BEGIN_MS);
         let of_accounts = pinakes_accounts::Settings {
             secret: Secret::from_text("a secret for tests alone")?,
@@ -77,6 +92,7 @@ impl Server {
             scopes: BTreeMap::from([("staff".to_owned(), "staff".to_owned())]),
             ..Settings::default()
         };
+        let settings = change(settings);
         let mount = pinakes_conclave::mount(context, settings)?;
         Ok(Self { _folder: folder, mount, clock, tokens, session })
     }
@@ -98,7 +114,7 @@ impl Server {
         let mut body = String::new();
         for line in lines {
             match line.split_once(": ") {
-                Some((name, value)) if body.is_empty() && !line.starts_with(['{', '[', '"', '<']) => {
+                Some((name, value)) if body.is_empty() && is_header(name) => {
                     headers.insert(HeaderName::try_from(name)?, HeaderValue::try_from(value)?);
                 }
                 _ => {
@@ -130,4 +146,9 @@ impl Server {
         let (parts, body) = self.mount.router.clone().oneshot(request).await?.into_parts();
         Ok((parts.status, parts.headers, body.collect().await?.to_bytes().to_vec()))
     }
+}
+
+/// Whether a line that begins so is a header field rather than the body.
+fn is_header(name: &str) -> bool {
+    name.bytes().all(|it| it.is_ascii_lowercase() || it == b'-')
 }

@@ -4,27 +4,27 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use pinakes_conclave::import::{Dmoz, Existing, Load, load_content, load_structure};
+use pinakes_conclave::import::{Categories, Dmoz, Existing, Load, Source as Kind, Streaming};
 use pinakes_conclave::projection::from_map;
-use pinakes_topicmap::Format;
 
 use super::Source;
-use crate::commands::topics::{Document, format};
+use crate::commands::topics::Document;
 use crate::config::Misuse;
 use crate::place::{Missing, TenantPlace};
 use crate::terminal::{counted, progress, say, thousands};
 
-/// Loads topics: from XTM, JTM, LTM, CTM, SKOS, or the dumps of the Open Directory.
+/// Loads topics: from XTM, JTM, LTM, CTM, SKOS, topic documents, or the dumps of the Open Directory and of Curlie.
 ///
-/// A topic map is read whole and checked before anything is written. A dump is written while it is read, in batches: one
-/// that is cut off is told of with its line, and what came before is kept; loading it again adds nothing twice. Topics that
+/// A topic map is read whole and checked before anything is written. Dumps, and topic documents one a line (ndjson, as
+/// `pinakes export topics` writes them), are written while they are read, in batches: one that is cut off is told of with its line, and what came before is kept; loading it again adds nothing twice. Topics that
 /// are there already get what is new, or are replaced with --replace.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Examples:
   pinakes import topics opera.xtm
   pinakes import topics --map music --lenient TapsasConcerts.xtm
-  pinakes import topics structure.rdf.u8.gz content.rdf.u8.gz --max-links 10")]
+  pinakes import topics structure.rdf.u8.gz content.rdf.u8.gz --max-links 10
+  pinakes import topics rdf-Arts-s.tsv rdf-Arts-c.tsv")]
 pub(super) struct TopicsArgs {
     #[command(flatten)]
     place: TenantPlace,
@@ -32,8 +32,8 @@ pub(super) struct TopicsArgs {
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Format of the files [default: told by the name of each]
-    #[arg(long, value_name = "FORMAT", value_parser = format)]
-    from: Option<Format>,
+    #[arg(long, value_name = "FORMAT", value_parser = kind)]
+    from: Option<Kind>,
     /// Map that the topics go to: a-z, 0-9, - and _
     #[arg(long, value_name = "NAME", default_value = "default")]
     map: String,
@@ -61,7 +61,8 @@ pub(super) fn run(args: &TopicsArgs) -> anyhow::Result<ExitCode> {
     let existing = if args.replace { Existing::Replace } else { Existing::Merge };
     let how = Dmoz { is_seed: args.seed_profile, n_links_max: args.max_links };
     let mut load = Load::begin(&tenant, existing)?;
-    let read = args.files.iter().try_for_each(|path| read(args, path, how, &mut load));
+    let mut categories = Categories::default();
+    let read = args.files.iter().try_for_each(|path| read(args, path, how, &mut categories, &mut load));
     // What was read before a fault is kept, and the indexes are made in any case.
     let loaded = load.finish()?;
     let n_topics = loaded.n_made + loaded.n_changed;
@@ -76,23 +77,36 @@ pub(super) fn run(args: &TopicsArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn read(args: &TopicsArgs, path: &std::path::Path, how: Dmoz, load: &mut Load<'_>) -> anyhow::Result<()> {
+/// A kind of file by its name.
+fn kind(name: &str) -> Result<Kind, String> {
+    Kind::named(name).ok_or_else(|| format!("expected one of {}", Kind::names().join(", ")))
+}
+
+fn read(
+    args: &TopicsArgs,
+    path: &std::path::Path,
+    how: Dmoz,
+    categories: &mut Categories,
+    load: &mut Load<'_>,
+) -> anyhow::Result<()> {
     let name = path.display().to_string();
-    let format = args.from.or_else(|| Format::of_file(&name));
-    if let Some(format @ (Format::DmozStructure | Format::DmozContent)) = format {
-        let bar = progress(std::fs::metadata(path).ok().map(|it| it.len()));
-        let source = Source::open(path)?.with_progress(&bar);
-        match format {
-            Format::DmozStructure => load_structure(source.input, &name, &args.map, how, load)?,
-            _ => load_content(source.input, &name, &args.map, how, load)?,
+    let kind = args
+        .from
+        .or_else(|| Kind::of_file(&name))
+        .ok_or_else(|| Misuse(format!("the name of {name} tells no format; state it with --from")))?;
+    if let Kind::Map(format) = kind {
+        let document = Document::open(path, Some(format), None)?;
+        let map = document.read(args.lenient)?;
+        for topic in from_map(&map, &args.map, &document.base) {
+            load.add(topic)?;
         }
-        bar.finish_and_clear();
         return Ok(());
     }
-    let document = Document::open(path, format, None)?;
-    let map = document.read(args.lenient)?;
-    for topic in from_map(&map, &args.map, &document.base) {
-        load.add(topic)?;
-    }
+    let bar = progress(std::fs::metadata(path).ok().map(|it| it.len()));
+    let source = Source::open(path)?.with_progress(&bar);
+    let mut sink = |topic| load.add(topic);
+    let mut reading = Streaming { document: &name, map: &args.map, how, categories, sink: &mut sink };
+    kind.stream(source.input, &mut reading)?;
+    bar.finish_and_clear();
     Ok(())
 }

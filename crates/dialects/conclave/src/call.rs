@@ -1,0 +1,190 @@
+//! What a handler is given: a request that was let in already.
+//!
+//! A handler that reads takes a [`Reading`], one that writes an [`Editing`], one that fills maps an [`Administering`].
+//! Each can only be had by passing its check, so that no handler forgets it.
+
+use std::collections::BTreeMap;
+use std::ops::Deref;
+
+use axum::RequestPartsExt as _;
+use axum::body::Body;
+use axum::extract::{FromRequestParts, Path};
+use bytes::Bytes;
+use http::HeaderMap;
+use http::request::Parts;
+use pinakes_http::body;
+use pinakes_store::{View, Weight};
+use serde_json::Value;
+
+use crate::app::{Asker, Conclave, Params, map_name};
+use crate::edit::{Done, Edit, Found, History, find};
+use crate::error::{ConclaveError, Result};
+use crate::model::{DEFAULT_MAP, Topic};
+use crate::text::Fields;
+
+/// A request of somebody who may read the map that it names.
+#[derive(Clone)]
+pub(crate) struct Reading {
+    /// The server's parts.
+    pub(crate) app: Conclave,
+    /// Who asks.
+    pub(crate) asker: Asker,
+    /// Name of the map; the default one where the path has none.
+    pub(crate) map: String,
+    /// What stands behind `?`.
+    pub(crate) params: Params,
+    /// Header fields.
+    pub(crate) headers: HeaderMap,
+}
+
+impl FromRequestParts<Conclave> for Reading {
+    type Rejection = ConclaveError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Conclave) -> Result<Self> {
+        let path: Path<BTreeMap<String, String>> = parts
+            .extract()
+            .await
+            .map_err(|error| ConclaveError::bad_request(format!("the path cannot be read: {error}")))?;
+        let map = path.get("map").map_or(DEFAULT_MAP, String::as_str);
+        let map = map_name(map)?.to_owned();
+        let call = Self::unchecked(parts, app, map).await?;
+        call.asker.may_read()?;
+        Ok(call)
+    }
+}
+
+impl Reading {
+    /// A request that is let in whoever sends it: signing in is for those who may not read yet.
+    pub(crate) async fn unchecked(parts: &mut Parts, app: &Conclave, map: String) -> Result<Self> {
+        let asker = Asker::from_request_parts(parts, app).await?;
+        let params = Params(Fields::parse(parts.uri.query().unwrap_or_default()));
+        Ok(Self { app: app.clone(), asker, map, params, headers: std::mem::take(&mut parts.headers) })
+    }
+
+    /// Runs a read of some topics.
+    pub(crate) async fn read<R: Send + 'static>(
+        &self,
+        weight: Weight,
+        mut work: impl FnMut(&mut View<'_>, &str) -> Result<R> + Send + 'static,
+    ) -> Result<R> {
+        let map = self.map.clone();
+        self.asker.db.read(weight, move |view| work(view, &map)).await
+    }
+
+    /// A topic as it is stored, whatever of it the reader may see.
+    pub(crate) async fn found(&self, id: &str) -> Result<Option<Found>> {
+        let id = id.to_owned();
+        self.read(Weight::Point, move |view, map| find(view, map, &id)).await
+    }
+
+    /// A topic, of which the reader is shown what they may see. Errors: 404.
+    pub(crate) async fn topic(&self, id: &str) -> Result<Topic> {
+        let found = self.found(id).await?.ok_or_else(|| ConclaveError::no_topic(id))?;
+        Ok(self.asker.filtered(found).topic)
+    }
+
+    /// What links to topics of the map begin with.
+    pub(crate) fn link_base(&self) -> String {
+        format!("/t/{}/", self.map)
+    }
+
+    /// The body of the request, within the ordinary bound.
+    pub(crate) async fn received(&self, body: Body) -> Result<Bytes> {
+        let limits = self.app.context.limits();
+        Ok(body::receive(&self.headers, body, limits.body_bytes, limits).await?)
+    }
+
+    /// The same as JSON. Errors: 400 that says where it stops being JSON.
+    pub(crate) async fn json(&self, body: Body) -> Result<Value> {
+        let bytes = self.received(body).await?;
+        body::parse_json(&bytes, self.app.context.limits())
+            .map_err(|fault| ConclaveError::bad_request(format!("the body is no JSON: {fault}")))
+    }
+
+    /// The fields of a form, and the same request with the form's proof. Checks no right by itself.
+    pub(crate) async fn form(mut self, body: Body) -> Result<(Self, Fields)> {
+        let bytes = self.received(body).await?;
+        let fields = Fields::parse(&String::from_utf8_lossy(&bytes));
+        self.asker = self.asker.with_form(&fields);
+        Ok((self, fields))
+    }
+
+    /// Lets an editor in. Errors: 401, 403.
+    pub(crate) fn editing(self) -> Result<Editing> {
+        self.asker.may_edit()?;
+        Ok(Editing(self))
+    }
+}
+
+/// A request of somebody who may edit, and who sent it on purpose.
+#[derive(Clone)]
+pub(crate) struct Editing(Reading);
+
+impl Deref for Editing {
+    type Target = Reading;
+
+    fn deref(&self) -> &Reading {
+        &self.0
+    }
+}
+
+impl FromRequestParts<Conclave> for Editing {
+    type Rejection = ConclaveError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Conclave) -> Result<Self> {
+        Reading::from_request_parts(parts, app).await?.editing()
+    }
+}
+
+impl Editing {
+    /// A posted form: its fields, and the right to do what it asks. Errors: 401, 403.
+    pub(crate) async fn posted(reading: Reading, body: Body) -> Result<(Self, Fields)> {
+        let (reading, fields) = reading.form(body).await?;
+        Ok((reading.editing()?, fields))
+    }
+
+    /// Runs changes to the map in one transaction. The closure may run again when the transaction must.
+    pub(crate) async fn write<R: Send + 'static>(
+        &self,
+        mut change: impl FnMut(&mut Edit<'_, '_>) -> Result<R> + Send + 'static,
+    ) -> Result<(R, Done)> {
+        self.write_if(true, move |edit| change(edit)).await
+    }
+
+    /// The same; without `is_kept` nothing is written, and what would be is counted.
+    pub(crate) async fn write_if<R: Send + 'static>(
+        &self,
+        is_kept: bool,
+        mut change: impl FnMut(&mut Edit<'_, '_>) -> Result<R> + Send + 'static,
+    ) -> Result<(R, Done)> {
+        let (map, author) = (self.map.clone(), self.asker.author(self.app.now_ms()));
+        let write = move |txn: &mut pinakes_store::Txn<'_>| {
+            let mut edit = Edit::new(txn, &map, &author, History::Kept);
+            let given = change(&mut edit)?;
+            let done = if is_kept { edit.finish()? } else { edit.tally() };
+            Ok::<_, ConclaveError>((given, done))
+        };
+        self.asker.db.write(write).await
+    }
+}
+
+/// A request of somebody who may fill and empty maps.
+pub(crate) struct Administering(Reading);
+
+impl Deref for Administering {
+    type Target = Reading;
+
+    fn deref(&self) -> &Reading {
+        &self.0
+    }
+}
+
+impl FromRequestParts<Conclave> for Administering {
+    type Rejection = ConclaveError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Conclave) -> Result<Self> {
+        let reading = Reading::from_request_parts(parts, app).await?;
+        reading.asker.may_administer()?;
+        Ok(Self(reading))
+    }
+}

@@ -1,0 +1,27 @@
+//! Topic documents, one a line: what `export?format=ndjson` gives.
+
+use std::io::BufRead;
+
+use serde_json::Value;
+
+use super::Streaming;
+use super::curlie::lines;
+use crate::document;
+use crate::error::{ConclaveError, Result};
+
+pub(super) fn read(input: impl BufRead, reading: &mut Streaming<'_>) -> Result<()> {
+    let document = reading.document.to_owned();
+    lines(input, &document, |number, text| {
+        let wrong = |what: String| ConclaveError::rule(format!("{document}, line {number}: {what}"));
+        let value: Value = serde_json::from_str(text).map_err(|error| wrong(format!("no JSON: {error}")))?;
+        let id = value.get("id").and_then(Value::as_str).ok_or_else(|| wrong("id is missing".to_owned()))?;
+        // Arcs without an id get one that is the same when the line is read again.
+        let mut n_arcs = 0;
+        let mut new_id = || {
+            n_arcs += 1;
+            format!("{id}~{n_arcs}")
+        };
+        let topic = document::read_topic(&value, reading.map, id, &mut new_id);
+        (reading.sink)(topic.map_err(|error| wrong(error.detail()))?)
+    })
+}

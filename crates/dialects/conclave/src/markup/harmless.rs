@@ -1,0 +1,27 @@
+//! HTML of which only what is harmless stays: elements of text, tables and pictures, links to the web and to mails. Scripts,
+//! styles, forms, frames and handlers of events go.
+
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
+use ammonia::{Builder, UrlRelative};
+
+static LIST: LazyLock<Builder<'static>> = LazyLock::new(|| {
+    let mut list = Builder::default();
+    list.url_schemes(HashSet::from(["http", "https", "ftp", "mailto"]));
+    list.url_relative(UrlRelative::PassThrough);
+    list.link_rel(Some("nofollow noopener"));
+    list.strip_comments(true);
+    // What markdown writes itself: headings that can be linked, footnotes, the language of code.
+    for heading in ["h1", "h2", "h3", "h4", "h5", "h6"] {
+        list.add_tag_attributes(heading, ["id"]);
+    }
+    list.add_tag_attributes("code", ["class"]);
+    list.add_tag_attributes("img", ["loading"]);
+    list
+});
+
+/// What is harmless of some HTML.
+pub(super) fn html(text: &str) -> String {
+    LIST.clean(text).to_string()
+}

@@ -1,0 +1,137 @@
+//! Who asks: name and password in each request, tokens, cookies, and pages without any of them.
+
+use base64::Engine as _;
+use http::{HeaderMap, HeaderValue};
+use serde_json::Value;
+
+use crate::engine::Engine;
+use crate::server::{Failure, Server};
+
+fn basic(name: &str, password: &str) -> HeaderMap {
+    let pair = base64::engine::general_purpose::STANDARD.encode(format!("{name}:{password}"));
+    let value = HeaderValue::try_from(format!("Basic {pair}")).expect("base 64 is a header");
+    HeaderMap::from_iter([(http::header::AUTHORIZATION, value)])
+}
+
+const METADATA: &str = "{\"for\":\"a\",\"name\":\"label\",\"value\":\"A\"}";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_name_and_a_password_are_enough() -> Result<(), Failure> {
+    for engine in Engine::all() {
+        let server = Server::start(engine).await?;
+        let path = "/topics/v1/default/topics";
+        let body = || "{\"id\":\"a\"}".to_owned().into();
+        let (status, headers, _) =
+            server.send("nobody", "POST", path, basic("editor", "wrong-2026"), body()).await?;
+        assert_eq!(status.as_u16(), 401);
+        assert!(headers.contains_key("www-authenticate"), "RFC 9110 asks for a challenge");
+        assert!(!headers.contains_key("set-cookie"), "nobody signed in");
+        let (status, headers, _) =
+            server.send("nobody", "POST", path, basic("editor", "conclave-2026"), body()).await?;
+        assert_eq!(status.as_u16(), 201, "{}", engine.name());
+        assert!(!headers.contains_key("set-cookie"), "who sends a password each time needs no cookie");
+        // The second time it is remembered, and means the same; for whom it is not, nothing is.
+        let path = "/topics/v1/default/metadata";
+        for (name, expected) in [("editor", 200), ("reader", 403), ("nobody-of-this-name", 401)] {
+            let pair = basic(name, "conclave-2026");
+            for _ in 0..2 {
+                let (status, _, _) =
+                    server.send("nobody", "PUT", path, pair.clone(), METADATA.to_owned().into()).await?;
+                assert_eq!(status.as_u16(), expected, "{name}");
+            }
+        }
+        // A minute later the password is checked again.
+        server.clock.advance_ms(61_000);
+        let pair = basic("editor", "conclave-2026");
+        let (status, _, _) = server.send("nobody", "PUT", path, pair, METADATA.to_owned().into()).await?;
+        assert_eq!(status.as_u16(), 200);
+        let mut broken = HeaderMap::new();
+        broken.insert("authorization", HeaderValue::from_static("Basic ***"));
+        let (status, _, _) = server.send("nobody", "PUT", path, broken, METADATA.to_owned().into()).await?;
+        assert_eq!(status.as_u16(), 401);
+    }
+    Ok(())
+}
+
+/// Pages that nobody is signed in for set no cookie, are the same each time, and are 304 when they are known.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_page_needs_no_cookie() -> Result<(), Failure> {
+    for engine in Engine::all() {
+        let server = Server::start(engine).await?;
+        let topic = "{\"metadata\":[{\"name\":\"label\",\"value\":\"A\"}]}".to_owned();
+        let path = "/topics/v1/default/topic?id=a";
+        let (status, _, _) = server.send("editor", "PUT", path, HeaderMap::new(), topic.into()).await?;
+        assert_eq!(status.as_u16(), 201);
+        let mut seen: Option<(Vec<u8>, HeaderValue)> = None;
+        for _ in 0..3 {
+            let (_, headers, body) =
+                server.send("nobody", "GET", "/t/default/a", HeaderMap::new(), String::new().into()).await?;
+            assert!(!headers.contains_key("set-cookie"));
+            let tag = headers.get("etag").cloned().ok_or("a page has a tag")?;
+            if let Some(first) = &seen {
+                assert_eq!((&first.0, &first.1), (&body, &tag), "the same page each time");
+            }
+            seen = Some((body, tag));
+        }
+        let (_, tag) = seen.ok_or("asked three times")?;
+        let known = HeaderMap::from_iter([(http::header::IF_NONE_MATCH, tag.clone())]);
+        let (status, _, body) =
+            server.send("nobody", "GET", "/t/default/a", known.clone(), String::new().into()).await?;
+        assert_eq!((status.as_u16(), body.len()), (304, 0));
+        // To somebody who is signed in the page says so: it is another one.
+        let (status, _, _) =
+            server.send("browser", "GET", "/t/default/a", known.clone(), String::new().into()).await?;
+        assert_eq!(status.as_u16(), 200);
+        // A change is seen at once.
+        let body = METADATA.replace("\"A\"", "\"B\"");
+        server.send("editor", "PUT", "/topics/v1/default/metadata", HeaderMap::new(), body.into()).await?;
+        let (status, _, _) =
+            server.send("nobody", "GET", "/t/default/a", known, String::new().into()).await?;
+        assert_eq!(status.as_u16(), 200);
+    }
+    Ok(())
+}
+
+/// Where one must be signed in to read, nothing is told to others, whichever way they ask.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_closed_site_tells_nothing() -> Result<(), Failure> {
+    let closed = |it: pinakes_conclave::Settings| pinakes_conclave::Settings { public: false, ..it };
+    let server = Server::start_with(Engine::Sqlite, closed).await?;
+    let topic = "{\"id\":\"a\",\"metadata\":[{\"name\":\"label\",\"value\":\"hidden words\"}]}".to_owned();
+    server.send("editor", "POST", "/topics/v1/default/topics", HeaderMap::new(), topic.into()).await?;
+    for path in [
+        "/t/default/a",
+        "/t/default/a.json",
+        "/t/default/a.xtm",
+        "/topics/v1/default/topic?id=a",
+        "/topics/v1/default/topics",
+        "/topics/v1/default/search?q=hidden",
+        "/topics/v1/default/random",
+        "/topics/v1/default/stats",
+        "/topics/v1/default/export?format=ndjson",
+        "/topics/v1/default/pointing?id=a",
+        "/topics/v1/default/metadata?for=a",
+        "/topics/v1/default/occurrences?for=a",
+        "/topics/v1/default/identity?si=x",
+        "/topics/v1/default/about?scheme=doi&value=x",
+        "/conclave/default",
+        "/conclave/default/search?q=hidden",
+        "/conclave/default/history?id=a",
+        "/conclave/default/edit?id=a",
+        "/conclave.cms/public/topic/view.aspx?id=a",
+        "/conclave.cms/public/topic/view.aspx/json?id=a",
+    ] {
+        let (status, _, body) =
+            server.send("nobody", "GET", path, HeaderMap::new(), String::new().into()).await?;
+        assert_eq!(status.as_u16(), 401, "{path}");
+        assert!(!String::from_utf8_lossy(&body).contains("hidden words"), "{path}");
+    }
+    let (status, _, body) =
+        server.send("reader", "GET", "/t/default/a.json", HeaderMap::new(), String::new().into()).await?;
+    let topic: Value = serde_json::from_slice(&body)?;
+    assert_eq!((status.as_u16(), topic["label"].as_str()), (200, Some("hidden words")));
+    let (status, _, _) =
+        server.send("nobody", "GET", "/conclave/sign-in", HeaderMap::new(), String::new().into()).await?;
+    assert_eq!(status.as_u16(), 200, "signing in is for those who may not read yet");
+    Ok(())
+}
