@@ -18,6 +18,7 @@ use crate::generate::{citations, topics, users};
 use crate::load::ClientSettings;
 use crate::report;
 use crate::runner::Finished;
+use crate::scenario::conclave_load::ConclaveLoadArgs;
 use crate::scenario::conclave_pages::ConclavePagesArgs;
 use crate::scenario::folio_desk::FolioDeskArgs;
 use crate::scenario::folio_import::FolioImportArgs;
@@ -28,8 +29,8 @@ use crate::scenario::scicat_ingest::ScicatIngestArgs;
 use crate::scenario::scicat_origdatablocks::ScicatOrigdatablocksArgs;
 use crate::scenario::scicat_reads::ScicatReadsArgs;
 use crate::scenario::{
-    conclave_pages, folio_desk, folio_import, http, labe, labe_data, scicat_ingest, scicat_origdatablocks,
-    scicat_reads, seconds,
+    conclave_load, conclave_pages, folio_desk, folio_import, http, labe, labe_data, scicat_ingest,
+    scicat_origdatablocks, scicat_reads, seconds,
 };
 use crate::stop::Stop;
 use crate::verdict::{rate, thousands};
@@ -62,6 +63,8 @@ pub enum Command {
     FolioDesk(FolioDeskArgs),
     /// FOLIO: import MARC authorities, also beside desks and in several tenants.
     FolioImport(FolioImportArgs),
+    /// Conclave: load an Open Directory of made-up topics.
+    ConclaveLoad(ConclaveLoadArgs),
     /// Conclave: the page of one topic and of random topics.
     ConclavePages(ConclavePagesArgs),
     /// Any URL under any kind of load.
@@ -177,6 +180,7 @@ async fn run_command(command: &Command) -> Result<ExitCode, BenchError> {
         Command::LabeData(args) => print(&labe_data::run(args)?),
         Command::FolioDesk(args) => conclude(folio_desk::run(args, &stop).await?),
         Command::FolioImport(args) => conclude(folio_import::run(args, &stop).await?),
+        Command::ConclaveLoad(args) => conclude(conclave_load::run(args, &stop).await?),
         Command::ConclavePages(args) => conclude(conclave_pages::run(args, &stop).await?),
         Command::Http(args) => conclude(http::run(args, &stop).await?),
         Command::Compare(args) => print(&compare(&args.a, &args.b)?),

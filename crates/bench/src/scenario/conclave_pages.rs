@@ -64,18 +64,20 @@ pub async fn run(args: &ConclavePagesArgs, stop: &Stop) -> Result<Finished, Benc
 }
 
 fn headers(args: &ConclavePagesArgs) -> Result<HeaderMap, BenchError> {
-    let mut headers = HeaderMap::new();
-    let Some(name) = &args.token_env else { return Ok(headers) };
+    args.token_env.as_deref().map_or(Ok(HeaderMap::new()), headers_of)
+}
+
+/// Headers with the token of an environment variable.
+pub(super) fn headers_of(name: &str) -> Result<HeaderMap, BenchError> {
     // The token itself is in no message.
     let wrong = |reason: &str| BenchError::BadOption {
         option: "--token-env",
-        value: name.clone(),
+        value: name.to_owned(),
         reason: reason.to_owned(),
     };
     let token = std::env::var(name).map_err(|_| wrong("this environment variable is not set"))?;
     let value = HeaderValue::try_from(format!("Bearer {token}")).map_err(|_| wrong("it holds no token"))?;
-    headers.insert(AUTHORIZATION, value);
-    Ok(headers)
+    Ok(HeaderMap::from_iter([(AUTHORIZATION, value)]))
 }
 
 async fn measure(

@@ -7,6 +7,7 @@
 //! `docs/bench.md`. Dependent requests (create, then upload into what was created) are a
 //! [`Script`](crate::load::Script) in closed load; bulk beside interactive is two groups in one step.
 
+pub mod conclave_load;
 pub mod conclave_pages;
 pub mod folio;
 pub mod folio_desk;

@@ -29,6 +29,11 @@ pub(crate) fn topic(topic: &Topic, resolver: Option<&Resolver<'_>>) -> Value {
     out
 }
 
+/// A topic as a line of NDJSON.
+pub fn line(it: &Topic) -> String {
+    format!("{}\n", topic(it, None))
+}
+
 /// A metadata as JSON.
 pub(crate) fn metadata(parent: &str, it: &Metadata) -> Value {
     json!({"_type": "metadata", "for": parent, "scope": it.scope, "name": it.name, "value": it.value})

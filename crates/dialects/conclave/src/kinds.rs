@@ -50,10 +50,8 @@ pub(crate) const DRAW_END: i64 = 1 << 40;
 
 /// The number that a topic is drawn by when one is chosen at random: it follows from its key, evenly over all numbers.
 pub(crate) fn draw_of(key: &str) -> i64 {
-    // FNV-1a, whose last bits are mixed once more: keys of neighbours differ in their last letters alone.
-    let hash = key
-        .bytes()
-        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, it| (hash ^ u64::from(it)).wrapping_mul(0x0100_0000_01b3));
+    // Mixed once more: keys of neighbours differ in their last letters alone.
+    let hash = crate::text::hash(key.as_bytes());
     let mixed = (hash ^ (hash >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     i64::try_from(mixed >> 24).unwrap_or_default()
 }

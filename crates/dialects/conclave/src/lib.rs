@@ -35,6 +35,7 @@ use std::sync::Arc;
 use axum::Router;
 use pinakes_http::{Context, Mount};
 
+pub use document::line;
 pub use error::{ConclaveError, Result};
 pub use kinds::{KINDS, REVISION, TOPIC};
 pub use model::{Arc as TopicArc, DEFAULT_MAP, DEFAULT_SCOPE, LABEL, Metadata, Occurrence, SELF, Topic, key};

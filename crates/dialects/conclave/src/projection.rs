@@ -13,6 +13,7 @@ use pinakes_topicmap::{
 };
 
 use crate::model::{Arc, DEFAULT_SCOPE, LABEL, Metadata, Occurrence, SELF, Topic, set};
+use crate::text::hash;
 
 const OWN: &str = "urn:conclave:";
 const MAP: &str = "urn:conclave:map:";
@@ -148,6 +149,8 @@ struct Reader<'m> {
     /// Id of each topic, and whether it is one of its own rather than a name of something.
     ids: Vec<String>,
     is_real: Vec<bool>,
+    /// The type of names that state none.
+    topic_name: Option<TopicId>,
 }
 
 impl<'m> Reader<'m> {
@@ -190,7 +193,7 @@ impl<'m> Reader<'m> {
             is_real.push(!is_own);
             ids.push(id);
         }
-        Reader { map, name, ids, is_real }
+        Reader { map, name, ids, is_real, topic_name: map.by_subject_identifier(model::TOPIC_NAME) }
     }
 
     fn id(&self, topic: TopicId) -> &str {
@@ -226,8 +229,8 @@ impl<'m> Reader<'m> {
         }
         let labels: HashMap<usize, String> =
             topics.iter().map(|(at, it)| (*at, it.label_in(DEFAULT_SCOPE).to_owned())).collect();
-        for (number, it) in self.map.associations.iter().enumerate() {
-            self.association(it, number, &labels, &mut topics);
+        for it in &self.map.associations {
+            self.association(it, &labels, &mut topics);
         }
         topics.into_values().collect()
     }
@@ -236,7 +239,7 @@ impl<'m> Reader<'m> {
     fn metadata(&self, topic: usize) -> Vec<Metadata> {
         let it = &self.map.topics[topic];
         let mut out = Vec::new();
-        let default = self.map.by_subject_identifier(model::TOPIC_NAME);
+        let default = self.topic_name;
         let mut names: Vec<&Name> = it.names.iter().collect();
         names.sort_by(|one, other| {
             (one.scope.len(), Some(one.kind) != default, &one.value).cmp(&(
@@ -321,7 +324,6 @@ impl<'m> Reader<'m> {
     fn association(
         &self,
         it: &Association,
-        number: usize,
         labels: &HashMap<usize, String>,
         topics: &mut BTreeMap<usize, Topic>,
     ) {
@@ -355,6 +357,11 @@ impl<'m> Reader<'m> {
             }
             return;
         }
+        // An arc is named by what the association says: the same one read again is the same arc, and associations of
+        // different maps do not take each other's place.
+        let said: Vec<(&str, &str)> =
+            it.roles.iter().map(|role| (self.id(role.kind), self.id(role.player))).collect();
+        let number = format!("{:016x}", hash(format!("{ty}\u{1F}{scope}\u{1F}{said:?}").as_bytes()));
         for (at, from) in it.roles.iter().enumerate() {
             for (place, to) in it.roles.iter().enumerate().filter(|(place, _)| *place != at) {
                 let Some(topic) = topics.get_mut(&from.player.index()) else { continue };
@@ -370,7 +377,7 @@ impl<'m> Reader<'m> {
                     set(&mut arc.metadata, DEFAULT_SCOPE, LABEL, label.clone());
                 }
                 if it.roles.len() > 2 {
-                    set(&mut arc.metadata, DEFAULT_SCOPE, "tm::group", number.to_string());
+                    set(&mut arc.metadata, DEFAULT_SCOPE, "tm::group", number.clone());
                 }
                 topic.arcs.push(arc);
             }

@@ -66,6 +66,13 @@ pub(crate) fn push_encoded(out: &mut String, id: &str) {
     out.extend(utf8_percent_encode(id, IN_PATH));
 }
 
+/// FNV-1a: tells versions and forms apart, and nothing more.
+pub(crate) fn hash(bytes: &[u8]) -> u64 {
+    bytes
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, it| (hash ^ u64::from(*it)).wrapping_mul(0x0100_0000_01b3))
+}
+
 /// The parameters of a query or form: names and decoded values, in order.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Fields(pub(crate) Vec<(String, String)>);

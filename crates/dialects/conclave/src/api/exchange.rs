@@ -279,8 +279,7 @@ async fn export(call: Reading) -> Answer {
     blocking(move || match format {
         Some(format) => written(format, &topics, &base),
         None => {
-            let lines: Vec<String> =
-                topics.iter().map(|it| format!("{}\n", document::topic(it, None))).collect();
+            let lines: Vec<String> = topics.iter().map(document::line).collect();
             Ok(answer::bytes(StatusCode::OK, answer::NDJSON, lines.concat()))
         }
     })

@@ -18,6 +18,7 @@ use http::header::{ETAG, IF_MATCH, IF_NONE_MATCH};
 use crate::app::Conclave;
 use crate::edit::Found;
 use crate::error::{ConclaveError, Result};
+use crate::text::hash;
 
 pub(crate) use exchange::written;
 pub(crate) use finding::Search;
@@ -44,11 +45,8 @@ pub(crate) fn tag(found: &Found, form: &[String]) -> String {
 
 /// The same without quotes. What decides the bytes is hashed: it may hold anything.
 pub(crate) fn mark(found: &Found, form: &[String]) -> String {
-    // FNV-1a: tells forms apart, and nothing more.
-    let bytes = form.iter().flat_map(|it| it.bytes().chain([0xFF]));
-    let hash = bytes
-        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, it| (hash ^ u64::from(it)).wrapping_mul(0x0100_0000_01b3));
-    format!("{:x}-{:x}-{hash:x}", found.version, found.sequence)
+    let form = hash(form.join("\u{1F}").as_bytes());
+    format!("{:x}-{:x}-{form:x}", found.version, found.sequence)
 }
 
 /// Whether the client has a document of this tag already.

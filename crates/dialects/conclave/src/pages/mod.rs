@@ -18,17 +18,18 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
 use axum::routing::{get, post};
 use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_SECURITY_POLICY, ETAG, VARY, X_CONTENT_TYPE_OPTIONS};
-use http::{HeaderName, HeaderValue, StatusCode, Uri};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri};
 use minijinja::{AutoEscape, Environment, Error, ErrorKind, Value, context, escape_formatter};
 use pinakes_http::{Stage, answer, stages};
 use std::path::PathBuf;
 
+use crate::api::{is_known, not_modified};
 use crate::app::Conclave;
 use crate::call::Reading;
 use crate::error::{ConclaveError, Result, Told};
 use crate::model::DEFAULT_MAP;
 use crate::settings::Settings;
-use crate::text::escape;
+use crate::text::{escape, hash};
 
 /// `text/html; charset=utf-8`.
 pub(crate) const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
@@ -103,10 +104,7 @@ impl Pages {
             let added = environment.add_template_owned(name, text);
             added.map_err(|error| TemplateError::Syntax { name, reason: error.to_string() })?;
         }
-        // FNV-1a: tells versions of the templates apart, and nothing more.
-        let revision = all.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, it| {
-            (hash ^ u64::from(it)).wrapping_mul(0x0100_0000_01b3)
-        });
+        let revision = hash(all.as_bytes());
         Ok(Pages { environment, revision })
     }
 
@@ -188,17 +186,21 @@ pub(crate) fn routes(app: &Conclave) -> Router<Conclave> {
         .layer(from_fn_with_state(app.clone(), told_as_page))
 }
 
-async fn style() -> Response {
-    asset(HeaderValue::from_static("text/css; charset=utf-8"), STYLE)
+async fn style(headers: HeaderMap) -> Response {
+    asset(&headers, HeaderValue::from_static("text/css; charset=utf-8"), STYLE)
 }
 
-async fn script() -> Response {
-    asset(HeaderValue::from_static("text/javascript; charset=utf-8"), SCRIPT)
+async fn script(headers: HeaderMap) -> Response {
+    asset(&headers, HeaderValue::from_static("text/javascript; charset=utf-8"), SCRIPT)
 }
 
-fn asset(content_type: HeaderValue, text: &'static str) -> Response {
+fn asset(headers: &HeaderMap, content_type: HeaderValue, text: &'static str) -> Response {
+    let tag = format!("\"{:x}\"", hash(text.as_bytes()));
+    if is_known(headers, &tag) {
+        return not_modified(&tag);
+    }
     let response = answer::bytes(StatusCode::OK, content_type, text);
     let response = answer::with_header(response, CACHE_CONTROL, "public, max-age=3600");
     let response = answer::with_header(response, X_CONTENT_TYPE_OPTIONS, "nosniff");
-    answer::with_header(response, ETAG, &format!("\"{}-{}\"", env!("CARGO_PKG_VERSION"), text.len()))
+    answer::with_header(response, ETAG, &tag)
 }

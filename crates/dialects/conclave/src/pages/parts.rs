@@ -184,7 +184,7 @@ pub(super) fn neighbours(topic: &Topic, scope: &str) -> String {
 }
 
 fn shortened(label: &str) -> String {
-    match label.char_indices().nth(18) {
+    match label.char_indices().nth(16) {
         None => label.to_owned(),
         Some((at, _)) => format!("{}…", label[..at].trim_end()),
     }

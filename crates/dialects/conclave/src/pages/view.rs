@@ -179,7 +179,15 @@ pub(super) async fn show(call: Reading, id: &str, fixed: Option<Form>) -> Result
     let tag = format!("W/\"{}\"", mark(&found, &of_form));
     let modified_ms = found.topic.modified_ms;
     let mut response = match is_known(&call.headers, &tag) {
-        true => not_modified(&tag),
+        true => {
+            // A 304 updates what a cache keeps of the page: without its own fields the shell's would take their place, and
+            // the page would be shown without its style.
+            let mut response = not_modified(&tag);
+            if form == Form::Html {
+                super::harden(&mut response);
+            }
+            response
+        }
         false => {
             let topic = call.asker.filtered(found).topic;
             match form {

@@ -10,6 +10,7 @@
 #[path = "../../../../store/tests/support/engine.rs"]
 mod engine;
 mod hostile;
+mod joined;
 mod server;
 mod signing;
 

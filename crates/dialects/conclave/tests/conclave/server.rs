@@ -9,7 +9,7 @@ use http_body_util::BodyExt as _;
 use pinakes_accounts::{Accounts, Clock, Entropy, NewToken, Password, Secret};
 use pinakes_conclave::Settings;
 use pinakes_http::{Context, Mount, TenantChoice};
-use pinakes_store::{Catalogue, Kind, Limits};
+use pinakes_store::{Catalogue, Identifier, Kind, Limits, Tenant};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use tower::ServiceExt as _;
@@ -27,11 +27,16 @@ const PASSWORD: &str = "conclave-2026";
 /// 2026-02-01T10:00:00.000Z.
 const BEGIN_MS: i64 = 1_769_940_000_000;
 
+/// A record of some other dialect: what it is about follows from its DOI.
+pub(crate) static PAPER: Kind =
+    Kind { identifiers: &[Identifier { scheme: "doi", path: "doi" }], ..Kind::named("paper") };
+
 pub(crate) struct Server {
     /// Removed when the test is over.
     _folder: tempfile::TempDir,
     mount: Mount,
     pub(crate) clock: Clock,
+    pub(crate) tenant: Tenant,
     tokens: BTreeMap<String, String>,
     session: String,
 }
@@ -48,7 +53,7 @@ impl Server {
     ) -> Result<Self, Failure> {
         let folder = tempfile::tempdir()?;
         let kinds: &'static [&'static Kind] =
-            [pinakes_accounts::KINDS, pinakes_conclave::KINDS].concat().leak();
+            [pinakes_accounts::KINDS, pinakes_conclave::KINDS, &[&PAPER]].concat().leak();
         let limits = Limits::default();
         let location = engine.location(&folder)?;
         let bounds = limits.clone();
@@ -94,7 +99,7 @@ impl Server {
         };
         let settings = change(settings);
         let mount = pinakes_conclave::mount(context, settings)?;
-        Ok(Self { _folder: folder, mount, clock, tokens, session })
+        Ok(Self { _folder: folder, mount, clock, tenant, tokens, session })
     }
 
     /// The token of the browser's forms, as the dialect makes it.

@@ -63,10 +63,12 @@ async fn a_page_needs_no_cookie() -> Result<(), Failure> {
         let (status, _, _) = server.send("editor", "PUT", path, HeaderMap::new(), topic.into()).await?;
         assert_eq!(status.as_u16(), 201);
         let mut seen: Option<(Vec<u8>, HeaderValue)> = None;
+        let mut policy: Option<HeaderValue> = None;
         for _ in 0..3 {
             let (_, headers, body) =
                 server.send("nobody", "GET", "/t/default/a", HeaderMap::new(), String::new().into()).await?;
             assert!(!headers.contains_key("set-cookie"));
+            policy = headers.get("content-security-policy").cloned();
             let tag = headers.get("etag").cloned().ok_or("a page has a tag")?;
             if let Some(first) = &seen {
                 assert_eq!((&first.0, &first.1), (&body, &tag), "the same page each time");
@@ -75,9 +77,14 @@ async fn a_page_needs_no_cookie() -> Result<(), Failure> {
         }
         let (_, tag) = seen.ok_or("asked three times")?;
         let known = HeaderMap::from_iter([(http::header::IF_NONE_MATCH, tag.clone())]);
-        let (status, _, body) =
+        let (status, headers, body) =
             server.send("nobody", "GET", "/t/default/a", known.clone(), String::new().into()).await?;
         assert_eq!((status.as_u16(), body.len()), (304, 0));
+        assert_eq!(
+            headers.get("content-security-policy"),
+            policy.as_ref(),
+            "a cache takes the fields of a 304 for the page's"
+        );
         // To somebody who is signed in the page says so: it is another one.
         let (status, _, _) =
             server.send("browser", "GET", "/t/default/a", known.clone(), String::new().into()).await?;

@@ -1,4 +1,4 @@
-//! `pinakes export topics`: a map of the Conclave dialect as a topic map.
+//! `pinakes export topics`: a map of the Conclave dialect as a topic map, or as topic documents.
 
 use std::io::Write as _;
 use std::ops::ControlFlow;
@@ -6,64 +6,84 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use pinakes_conclave::projection::to_map;
-use pinakes_conclave::{TOPIC, Topic, key};
-use pinakes_store::{Direction, End, Expr, Query, StoreError};
+use pinakes_conclave::{TOPIC, Topic, key, line};
+use pinakes_store::{Direction, End, Expr, Query};
 use pinakes_topicmap::{Format, write};
 
 use super::Output;
-use crate::commands::topics::format;
 use crate::place::{Missing, TenantPlace};
 use crate::terminal::{counted, warn};
 
-/// Writes a map of topics as XTM, JTM or CXTM, from one consistent state, also while it is served.
+/// Writes a map of topics as XTM, JTM, CXTM or NDJSON, from one consistent state, also while it is served.
 ///
-/// `pinakes import topics` takes XTM and JTM back: topics with all they own come back as they were.
+/// `pinakes import topics` takes XTM, JTM and NDJSON back: topics with all they own come back as they were. NDJSON, one topic
+/// document a line, is written as it is read; the others hold the whole map in memory.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Examples:
   pinakes export topics --output map.xtm.gz
-  pinakes export topics --map music --to jtm > music.jtm")]
+  pinakes export topics --map music --to jtm > music.jtm
+  pinakes export topics --to ndjson | jq -r .label")]
 pub(super) struct TopicsArgs {
     #[command(flatten)]
     place: TenantPlace,
     /// Map to write
     #[arg(long, value_name = "NAME", default_value = "default")]
     map: String,
-    /// Format: xtm, jtm or cxtm
-    #[arg(long, value_name = "FORMAT", value_parser = format, default_value = "xtm")]
-    to: Format,
+    /// Format: xtm, jtm, cxtm or ndjson
+    #[arg(long, value_name = "FORMAT", value_enum, default_value = "xtm")]
+    to: Written,
     /// File to write, compressed if its name ends in .gz or .zst [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 }
 
+/// What a map can be written as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Written {
+    Xtm,
+    Jtm,
+    Cxtm,
+    Ndjson,
+}
+
 pub(super) fn run(args: &TopicsArgs) -> anyhow::Result<ExitCode> {
     let (_house, tenant) = args.place.open(Missing::Refuse)?;
+    let format = match args.to {
+        Written::Xtm => Some(Format::Xtm),
+        Written::Jtm => Some(Format::Jtm),
+        Written::Cxtm => Some(Format::Cxtm),
+        Written::Ndjson => None,
+    };
+    let mut output = Output::open(args.output.as_deref())?;
     let (low, high) = (key(&args.map, ""), key(&args.map, "\u{10FFFF}"));
-    let topics = tenant.read_blocking(|view| {
+    let mut topics = Vec::new();
+    let mut n_topics = 0_u64;
+    tenant.read_blocking(|view| -> anyhow::Result<()> {
         let range = Expr::Range(
             "key".into(),
             End::Included(low.as_str().into()),
             End::Excluded(high.as_str().into()),
         );
-        let (mut topics, mut bad) = (Vec::new(), None);
+        let mut outcome = Ok(());
         view.for_each(&TOPIC, &Query::filter(range).sorted("key", Direction::Ascending), |record| {
-            match Topic::stored(&record.body) {
-                Ok(topic) => topics.push(topic),
-                Err(error) => bad = Some(error.detail()),
-            }
-            ControlFlow::Continue(())
+            n_topics += 1;
+            outcome = Topic::stored(&record.body).map_err(anyhow::Error::from).and_then(|topic| {
+                match format {
+                    Some(_) => topics.push(topic),
+                    None => output.write_all(line(&topic).as_bytes())?,
+                }
+                Ok(())
+            });
+            if outcome.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
-        match bad {
-            None => Ok(topics),
-            Some(reason) => Err(StoreError::Damaged(reason)),
-        }
+        outcome
     })?;
-    let map = to_map(&topics)?;
-    let mut output = Output::open(args.output.as_deref())?;
-    write(args.to, &map, &format!("urn:conclave:map:{}", args.map), &mut output)?;
+    if let Some(format) = format {
+        write(format, &to_map(&topics)?, &format!("urn:conclave:map:{}", args.map), &mut output)?;
+    }
     output.flush()?;
     output.finish()?;
-    warn(counted(topics.len() as u64, "topic"));
+    warn(counted(n_topics, "topic"));
     Ok(ExitCode::SUCCESS)
 }
