@@ -1,0 +1,82 @@
+"""A server with Dataverse's interface, a published collection and a depositor."""
+
+import pathlib
+import signal
+import subprocess
+import uuid
+
+import pytest
+import requests
+from deposits import dataset_json
+from running import PATIENCE_S, PINAKES, printed_url
+
+SITE = pathlib.Path(__file__).parent.parent / "pinakes.toml"
+KEY = "of-tests"
+
+
+class Site:
+    """A running server, with the token of a depositor who owns the collection `tides`."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.token = self.account("depositor")
+        self.collection = "tides"
+        body = {
+            "name": "Tides",
+            "alias": self.collection,
+            "dataverseContacts": [{"contactEmail": "tides@example.org"}],
+        }
+        self.post("/api/dataverses/root", 201, json=body)
+        self.post(f"/api/dataverses/{self.collection}/actions/:publish", 200)
+
+    def account(self, name: str) -> str:
+        """A new account's token."""
+        body = {"firstName": "Ada", "lastName": "Gull", "userName": name, "email": f"{name}@example.org"}
+        answer = requests.post(
+            f"{self.url}/api/builtin-users?key={KEY}&password={name}-of-tests", json=body, timeout=PATIENCE_S
+        )
+        assert answer.status_code == 200, answer.text
+        return answer.json()["data"]["apiToken"]
+
+    def post(self, path: str, status: int, **arguments) -> dict:
+        answer = requests.post(
+            self.url + path, headers={"X-Dataverse-key": self.token}, timeout=PATIENCE_S, **arguments
+        )
+        assert answer.status_code == status, answer.text
+        return answer.json()["data"]
+
+    def get(self, path: str, token: str | None = None, status: int = 200) -> requests.Response:
+        headers = {"X-Dataverse-key": token} if token else {}
+        answer = requests.get(self.url + path, headers=headers, timeout=PATIENCE_S)
+        assert answer.status_code == status, answer.text
+        return answer
+
+    def dataset(self) -> str:
+        """A new draft's persistent identifier."""
+        path = f"/api/dataverses/{self.collection}/datasets"
+        return self.post(path, 201, json=dataset_json(f"Tides {uuid.uuid4()}"))["persistentId"]
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory):
+    data = str(tmp_path_factory.mktemp("dataverse") / "data")
+    process = subprocess.Popen(
+        [PINAKES, "serve", "--config", SITE, "--data", data, "--listen", "127.0.0.1:0"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield Site(printed_url(process))
+    finally:
+        process.send_signal(signal.SIGTERM)
+        try:
+            _, errors = process.communicate(timeout=PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise
+    assert process.returncode == 0, errors
+    checked = subprocess.run(
+        [PINAKES, "check", "--data", data], capture_output=True, text=True, timeout=PATIENCE_S, check=False
+    )
+    assert checked.returncode == 0, checked.stdout + checked.stderr
