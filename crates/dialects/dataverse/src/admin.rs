@@ -1,6 +1,7 @@
 //! Running the installation: `/api/admin`. Who may call it is decided in [`gate`], before any of its handlers is reached.
 
 pub(crate) mod accounts;
+mod index;
 pub(crate) mod misc;
 
 use http::StatusCode;
@@ -16,7 +17,7 @@ const FORWARDING: [&str; 3] = ["x-forwarded-for", "forwarded", "x-real-ip"];
 
 /// Adds the routes.
 pub(crate) fn routes(routes: Routes) -> Routes {
-    routes.with(accounts::routes).with(misc::routes)
+    routes.with(accounts::routes).with(misc::routes).with(index::routes)
 }
 
 /// Lets a call of `/api/admin` and `/api/builtin-users` through, as the configuration says.

@@ -44,7 +44,7 @@ impl Asker {
         match (&self.user, self.preview) {
             (Some(user), _) => user.identifier(),
             (None, Some(preview)) => format!("#{}", preview.dataset),
-            (None, None) => ":guest".to_owned(),
+            (None, None) => GUEST.to_owned(),
         }
     }
 
@@ -72,6 +72,8 @@ impl Asker {
     }
 }
 
+/// How guests are named.
+const GUEST: &str = ":guest";
 /// Header that carries the API token.
 const KEY_HEADER: &str = "x-dataverse-key";
 
@@ -96,10 +98,14 @@ pub(crate) async fn of(
     let guest = Asker { peer, ..Asker::default() };
     // The paths of builtin users have a parameter of the same name that is no token.
     let is_other_key = parts.uri.path().contains("/builtin-users");
+    let is_signed = query.get("until").is_some() && query.get("token").is_some();
     let asker = match token_of(parts, query).filter(|_| !is_other_key) {
         Some(token) => with_token(app, db, token, guest).await?,
-        None if query.get("until").is_some() && query.get("token").is_some() => {
+        None if is_signed => {
             let user = signing::verified_user(app, db.tenant().name(), parts, query)?;
+            if user == GUEST {
+                return Ok(Asker { is_signed: true, ..guest });
+            }
             let found = db.read(Weight::Point, move |view| users::by_name(view, &user)).await?;
             let user = found.filter(|it| !it.deactivated);
             let user = user.ok_or_else(|| ApiError::unauthorized("Bad signed URL"))?;

@@ -258,16 +258,41 @@ pub(crate) fn history(view: &mut View<'_>, path: &str, object: i64) -> Result<Ve
     Ok(all)
 }
 
+/// Changes of several files that were made within one minute, by the same hand and for the same assignee, are one line: the
+/// numbers of the objects, and the change.
+fn joined(changes: &[Change]) -> Vec<(String, Change)> {
+    let mut lines: Vec<(Vec<i64>, Change)> = Vec::new();
+    let minute = |text: &str| text.get(..16).unwrap_or(text).to_owned();
+    let of_line = |it: &Change| {
+        let revoked = it.revoked_at.as_deref().map(minute);
+        let who = (it.assignee.clone(), it.role.clone(), it.assigned_by.clone(), it.revoked_by.clone());
+        (it.dataset, who, minute(&it.assigned_at), revoked)
+    };
+    for change in changes {
+        let is_of_file = change.dataset.is_some();
+        match lines.iter_mut().find(|it| is_of_file && of_line(&it.1) == of_line(change)) {
+            Some(line) => line.0.push(change.object),
+            None => lines.push((vec![change.object], change.clone())),
+        }
+    }
+    let shown = lines.into_iter().map(|(mut objects, change)| {
+        objects.sort_unstable();
+        (objects.iter().map(i64::to_string).collect::<Vec<_>>().join(", "), change)
+    });
+    shown.collect()
+}
+
 /// The columns of the log as CSV.
 const CSV_HEAD: &str = "Defined On,Assignee,Role,Assigned By,Assignment Date,Revoked By,Revocation Date";
 
 /// The log as it is sent: JSON, or CSV for those who ask for `text/csv`.
 pub(crate) fn history_answer(call: &crate::app::Call, changes: &[Change]) -> crate::error::Answer {
     let wants_csv = call.header("accept").is_some_and(|it| it.contains("text/csv"));
+    let changes = joined(changes);
     if !wants_csv {
-        let items = changes.iter().map(|it| {
+        let items = changes.iter().map(|(objects, it)| {
             json!({
-                "definedOn": it.object.to_string(), "assigneeIdentifier": it.assignee, "roleName": it.role,
+                "definedOn": objects, "assigneeIdentifier": it.assignee, "roleName": it.role,
                 "assignedBy": it.assigned_by, "assignedAt": it.assigned_at,
                 "revokedBy": it.revoked_by, "revokedAt": it.revoked_at,
             })
@@ -275,11 +300,12 @@ pub(crate) fn history_answer(call: &crate::app::Call, changes: &[Change]) -> cra
         return envelope::ok(items.collect::<Vec<Value>>());
     }
     let mut csv = format!("{CSV_HEAD}\n");
-    for it in changes {
+    for (objects, it) in &changes {
+        let objects = if objects.contains(',') { format!("\"{objects}\"") } else { objects.clone() };
         let revoked = (it.revoked_by.as_deref().unwrap_or(""), it.revoked_at.as_deref().unwrap_or(""));
         csv.push_str(&format!(
             "{},{},{},{},{},{},{}\n",
-            it.object, it.assignee, it.role, it.assigned_by, it.assigned_at, revoked.0, revoked.1
+            objects, it.assignee, it.role, it.assigned_by, it.assigned_at, revoked.0, revoked.1
         ));
     }
     let text = http::HeaderValue::from_static("text/csv");

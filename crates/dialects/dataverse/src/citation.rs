@@ -1,9 +1,14 @@
 //! The text by which a version is cited (section 4.3 of the contract).
 
-use serde_json::Value;
+use pinakes_store::View;
+use serde_json::{Value, json};
 
+use crate::asker::Asker;
 use crate::blocks::fields::Metadata;
+use crate::datasets::show::publisher;
 use crate::datasets::{Dataset, Version};
+use crate::error::ApiError;
+use crate::exports::xml::Xml;
 
 /// What a citation says, taken from a version.
 #[derive(Debug, Clone)]
@@ -20,6 +25,8 @@ pub(crate) struct Cited {
     pub publisher: String,
     /// `V1`, `DRAFT VERSION`, `V1, DEACCESSIONED VERSION`.
     pub version: String,
+    /// `dataset`, `software`, `review`, …
+    pub dataset_type: String,
 }
 
 impl Cited {
@@ -49,6 +56,7 @@ impl Cited {
             url: dataset.persistent_url(),
             publisher: publisher.to_owned(),
             version: shown,
+            dataset_type: dataset.dataset_type.clone(),
         }
     }
 
@@ -73,5 +81,184 @@ impl Cited {
     /// As HTML, with the identifier as a link.
     pub(crate) fn html(&self) -> String {
         self.joined(&format!("<a href=\"{0}\" target=\"_blank\">{0}</a>", self.url))
+    }
+}
+
+impl Cited {
+    /// Of a version as the caller may see it: an anonymous preview withholds the authors.
+    pub(crate) fn shown_to(
+        view: &mut View<'_>,
+        asker: &Asker,
+        dataset: &Dataset,
+        version: &Version,
+    ) -> Result<Self, ApiError> {
+        let mut cited = Self::of(dataset, version, &publisher(view)?);
+        if asker.preview.is_some_and(|it| it.anonymized) {
+            cited.withhold_authors();
+        }
+        Ok(cited)
+    }
+
+    /// Names no authors.
+    pub(crate) fn withhold_authors(&mut self) {
+        self.authors = vec!["Author name(s) withheld".to_owned()];
+    }
+}
+
+/// A form of citations that reference managers read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// HTML, as pages show it.
+    Internal,
+    /// BibTeX.
+    BibTex,
+    /// EndNote XML.
+    EndNote,
+    /// RIS.
+    Ris,
+    /// CSL-JSON.
+    Csl,
+}
+
+impl Format {
+    /// The format of that name. Errors: 400.
+    pub(crate) fn named(name: &str) -> Result<Self, ApiError> {
+        Ok(match name.to_lowercase().as_str() {
+            "internal" => Self::Internal,
+            "bibtex" => Self::BibTex,
+            "endnote" => Self::EndNote,
+            "ris" => Self::Ris,
+            "csl" | "csljson" => Self::Csl,
+            _ => return Err(ApiError::bad_request(format!("Invalid citation format: {name}"))),
+        })
+    }
+
+    /// Its media type.
+    pub(crate) fn media_type(self) -> &'static str {
+        match self {
+            Self::Internal => "text/html",
+            Self::BibTex | Self::Ris => "text/plain",
+            Self::EndNote => "text/xml",
+            Self::Csl => "application/json",
+        }
+    }
+
+    /// A citation in this form.
+    pub(crate) fn write(self, cited: &Cited) -> String {
+        match self {
+            Self::Internal => cited.html(),
+            Self::BibTex => bibtex(cited),
+            Self::EndNote => endnote(cited),
+            Self::Ris => ris(cited),
+            Self::Csl => csl(cited).to_string(),
+        }
+    }
+}
+
+fn doi(cited: &Cited) -> &str {
+    cited.url.strip_prefix("https://doi.org/").unwrap_or(&cited.url)
+}
+
+fn bibtex(cited: &Cited) -> String {
+    let is_kept = |it: &char| !matches!(it, '{' | '}' | '\\');
+    let clean = |text: &str| text.chars().filter(is_kept).collect::<String>();
+    let key: String = doi(cited).chars().map(|it| if it.is_alphanumeric() { it } else { '_' }).collect();
+    let fields = [
+        ("author", cited.authors.join(" and ")),
+        ("publisher", cited.publisher.clone()),
+        ("title", cited.title.clone()),
+        ("year", cited.year.clone()),
+        ("version", cited.version.clone()),
+        ("doi", doi(cited).to_owned()),
+        ("url", cited.url.clone()),
+    ];
+    let lines: Vec<String> =
+        fields.iter().map(|(name, text)| format!("{name} = {{{}}}", clean(text))).collect();
+    format!("@data{{{key},\n{}\n}}\n", lines.join(",\n"))
+}
+
+fn ris(cited: &Cited) -> String {
+    let clean = |text: &str| text.replace(['\r', '\n'], " ");
+    let mut text = String::from("TY  - DATA\n");
+    let mut line = |name: &str, value: &str| text.push_str(&format!("{name}  - {}\n", clean(value)));
+    line("T1", &cited.title);
+    cited.authors.iter().for_each(|it| line("AU", it));
+    line("DO", doi(cited));
+    line("ET", &cited.version);
+    line("PY", &cited.year);
+    line("UR", &cited.url);
+    line("PB", &cited.publisher);
+    text.push_str("ER  - \n");
+    text
+}
+
+fn endnote(cited: &Cited) -> String {
+    let mut xml = Xml::document();
+    xml.open("xml", &[]).open("records", &[]).open("record", &[]);
+    xml.leaf_with("ref-type", &[("name", "Dataset")], "59");
+    xml.open("contributors", &[]).open("authors", &[]);
+    for author in &cited.authors {
+        xml.leaf("author", author);
+    }
+    xml.close().close().open("titles", &[]).leaf("title", &cited.title).close();
+    xml.leaf("section", "").open("dates", &[]).leaf("year", &cited.year).close();
+    xml.leaf("edition", &cited.version).leaf("publisher", &cited.publisher);
+    xml.open("urls", &[]).open("related-urls", &[]).leaf("url", &cited.url).close().close();
+    xml.leaf("electronic-resource-num", doi(cited));
+    xml.close().close().close();
+    xml.finish()
+}
+
+fn csl(cited: &Cited) -> Value {
+    let authors: Vec<Value> = cited
+        .authors
+        .iter()
+        .map(|it| match it.split_once(',') {
+            Some((family, given)) => json!({"family": family.trim(), "given": given.trim()}),
+            None => json!({"literal": it}),
+        })
+        .collect();
+    let ty = match cited.dataset_type.as_str() {
+        "software" => "software",
+        "review" => "review",
+        _ => "dataset",
+    };
+    let year = cited.year.parse::<i64>().map_or_else(|_| json!(cited.year), Value::from);
+    json!({
+        "id": cited.url, "type": ty, "DOI": doi(cited), "URL": cited.url, "title": cited.title,
+        "author": authors, "issued": {"date-parts": [[year]]}, "publisher": cited.publisher,
+        "version": cited.version,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_citation_has_five_forms() {
+        let cited = Cited {
+            authors: vec!["Gull, Ada".to_owned(), "Tide Office".to_owned()],
+            year: "2026".to_owned(),
+            title: "Tides {at} <sea>".to_owned(),
+            url: "https://doi.org/10.5072/FK2/AB12CD".to_owned(),
+            publisher: "Root".to_owned(),
+            version: "V1".to_owned(),
+            dataset_type: "software".to_owned(),
+        };
+        let bibtex = Format::BibTex.write(&cited);
+        assert!(
+            bibtex.starts_with("@data{10_5072_FK2_AB12CD,\nauthor = {Gull, Ada and Tide Office},"),
+            "{bibtex}"
+        );
+        assert!(bibtex.contains("title = {Tides at <sea>}"), "{bibtex}");
+        let ris = Format::Ris.write(&cited);
+        assert!(ris.contains("AU  - Gull, Ada\nAU  - Tide Office\n") && ris.ends_with("ER  - \n"), "{ris}");
+        let endnote = Format::EndNote.write(&cited);
+        assert!(endnote.contains("<title>Tides {at} &lt;sea&gt;</title>"), "{endnote}");
+        let csl = csl(&cited);
+        assert_eq!((&csl["type"], &csl["author"][0]["family"]), (&json!("software"), &json!("Gull")));
+        assert_eq!(csl["issued"]["date-parts"][0][0], 2026);
+        assert!(Format::named("word").is_err());
     }
 }

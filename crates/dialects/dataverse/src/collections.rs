@@ -24,8 +24,14 @@ pub(crate) static COLLECTION: Kind = Kind {
         Column::one("alias", Type::Folded),
         Column::one("parent", Type::Integer),
         Column::one("creator", Type::Integer),
+        Column::one("isLocallyFair", Type::Boolean),
     ],
-    indexes: &[Index::unique(&["alias"]), Index::on(&["parent"]), Index::on(&["creator"])],
+    indexes: &[
+        Index::unique(&["alias"]),
+        Index::on(&["parent"]),
+        Index::on(&["creator"]),
+        Index::on(&["isLocallyFair"]),
+    ],
     ..Kind::named("dataverse_collection")
 };
 
@@ -107,6 +113,9 @@ pub(crate) struct Collection {
     /// The template that new datasets begin with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_template: Option<i64>,
+    /// `true` when it is there for those alone who are named, so that such collections are found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub is_locally_fair: Option<bool>,
     /// Curation label set, allowed dataset types and other small settings, by name.
     #[serde(skip_serializing_if = "serde_json::Map::is_empty")]
     pub more: serde_json::Map<String, Value>,

@@ -8,6 +8,7 @@ pub(crate) mod compare;
 pub(crate) mod create;
 pub(crate) mod curation;
 pub(crate) mod edit;
+pub(crate) mod jsonld;
 pub(crate) mod locks;
 pub(crate) mod moving;
 pub(crate) mod people;
@@ -25,6 +26,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::app::Call;
+use crate::asker::Asker;
 use crate::error::ApiError;
 use crate::ids::Ids;
 use crate::permissions::Place;
@@ -189,9 +191,16 @@ impl Dataset {
     }
 }
 
-/// The dataset that a request names: by number, or by `:persistentId` with the parameter `persistentId`.
+/// The dataset that is asked for: by number, or by `:persistentId` with the parameter `persistentId`.
 #[derive(Debug, Clone)]
-pub(crate) enum Wanted {
+pub(crate) struct Wanted {
+    name: Name,
+    /// The caller, from whom a dataset may be kept; none when the server itself looks for it.
+    asker: Option<Asker>,
+}
+
+#[derive(Debug, Clone)]
+enum Name {
     /// By its number.
     Number(i64),
     /// By its persistent identifier, in the form in which it is stored.
@@ -203,11 +212,22 @@ impl Wanted {
     ///
     /// Errors: 400 for what is no number, and without `persistentId`.
     pub(crate) fn of(call: &Call) -> Result<Self, ApiError> {
-        Self::parse(call.param("id"), call.query.filled("persistentId"))
+        Self::parse(call.param("id"), call.query.filled("persistentId"), &call.asker)
+    }
+
+    /// By its number, whoever asks.
+    pub(crate) fn number(id: i64) -> Self {
+        Self { name: Name::Number(id), asker: None }
+    }
+
+    /// By its persistent identifier, whoever asks.
+    pub(crate) fn pid(pid: &str) -> Self {
+        Self { name: Name::Pid(pid.to_owned()), asker: None }
     }
 
     /// The same of its parts.
-    pub(crate) fn parse(id: &str, pid: Option<&str>) -> Result<Self, ApiError> {
+    pub(crate) fn parse(id: &str, pid: Option<&str>, asker: &Asker) -> Result<Self, ApiError> {
+        let asked = |name| Self { name, asker: Some(asker.clone()) };
         if id == ":persistentId" {
             let pid = pid.ok_or_else(|| {
                 ApiError::bad_request(
@@ -215,20 +235,31 @@ impl Wanted {
                 )
             })?;
             // Some scripts send the number here.
-            return Ok(pid.parse().map_or_else(|_| Self::Pid(pid.to_owned()), Self::Number));
+            return Ok(asked(pid.parse().map_or_else(|_| Name::Pid(pid.to_owned()), Name::Number)));
         }
         let number =
             id.parse().map_err(|_| ApiError::bad_request(format!("Bad dataset ID number: {id}.")))?;
-        Ok(Self::Number(number))
+        Ok(asked(Name::Number(number)))
     }
 
-    /// The dataset. Errors: 404.
+    /// The dataset. Errors: 404, for one that is kept from the caller as well.
     pub(crate) fn find(&self, view: &mut View<'_>) -> Result<Dataset, ApiError> {
-        match self {
-            Self::Number(id) => by_id(view, *id)?
-                .ok_or_else(|| ApiError::not_found(format!("Dataset with ID {id} not found."))),
-            Self::Pid(pid) => by_pid(view, pid)?
-                .ok_or_else(|| ApiError::not_found(format!("Dataset with Persistent ID {pid} not found."))),
+        let found = match &self.name {
+            Name::Number(id) => by_id(view, *id)?,
+            Name::Pid(pid) => by_pid(view, pid)?,
+        };
+        let missing = || {
+            ApiError::not_found(match &self.name {
+                Name::Number(id) => format!("Dataset with ID {id} not found."),
+                Name::Pid(pid) => format!("Dataset with Persistent ID {pid} not found."),
+            })
+        };
+        let dataset = found.ok_or_else(missing)?;
+        match &self.asker {
+            Some(asker) if crate::collections::fair::is_dataset_kept_from(view, asker, &dataset)? => {
+                Err(missing())
+            }
+            _ => Ok(dataset),
         }
     }
 }
@@ -335,11 +366,10 @@ pub(crate) fn routes(routes: Routes) -> Routes {
 /// Refuses a dataset of a collection that is kept from the caller, as if it were not there. Errors: 404.
 pub(crate) fn require_not_kept(
     view: &mut View<'_>,
-    asker: &crate::asker::Asker,
+    asker: &Asker,
     dataset: &Dataset,
 ) -> Result<(), ApiError> {
-    let owner = crate::collections::named_by_record(view, dataset.owner)?;
-    if crate::collections::fair::is_kept_from(view, asker, &owner)? {
+    if crate::collections::fair::is_dataset_kept_from(view, asker, dataset)? {
         return Err(ApiError::not_found(format!("Dataset with Persistent ID {} not found.", dataset.pid)));
     }
     Ok(())

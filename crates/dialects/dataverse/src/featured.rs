@@ -16,18 +16,24 @@ use crate::datasets::{self, Wanted, version};
 use crate::error::{Answer, ApiError};
 use crate::permissions::{self, Permission};
 use crate::routes::Routes;
-use crate::{envelope, files, site, stored};
+use crate::{changes, envelope, files, ids, stored};
 
 /// Items by number: body is an [`Item`].
 pub(crate) static FEATURED: Kind = Kind {
-    columns: &[Column::one("collection", Type::Integer), Column::one("object", Type::Integer)],
-    indexes: &[Index::on(&["collection"]), Index::on(&["object"])],
+    columns: &[
+        Column::one("collection", Type::Integer),
+        Column::one("object", Type::Integer),
+        Column::one("type", Type::Text),
+    ],
+    indexes: &[Index::on(&["collection"]), Index::on(&["object"]), Index::on(&["type"])],
     identifiers: &[Identifier { scheme: pinakes_blobs::SCHEME, path: "image" }],
     ..Kind::named("dataverse_featured_item")
 };
 
 /// Largest picture, in bytes (1 MB).
 const IMAGE_BYTES: usize = 1_000_000;
+/// Items have numbers of their own.
+const NUMBERS: &str = "featured";
 /// Items of one collection.
 const ITEMS: usize = 50;
 
@@ -71,6 +77,9 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .post("/dataverses/{id}/featuredItems", create)
         .put("/dataverses/{id}/featuredItems", replace_all)
         .delete("/dataverses/{id}/featuredItems", delete_all)
+        .get("/dataverses/{id}/featured", list_collections)
+        .post("/dataverses/{id}/featured", set_collections)
+        .delete("/dataverses/{id}/featured", clear_collections)
         .put("/dataverseFeaturedItems/{item}", update)
         .delete("/dataverseFeaturedItems/{item}", delete)
         .get("/access/dataverseFeaturedItemImage/{item}", show_image)
@@ -79,6 +88,24 @@ pub(crate) fn routes(routes: Routes) -> Routes {
 /// Removes the items of a collection that goes away.
 pub(crate) fn remove_of_collection(txn: &mut Txn<'_>, collection: i64) -> Result<(), ApiError> {
     remove_where(txn, "collection", collection)
+}
+
+/// Removes the items that show files of a dataset which its published version has no more, or restricts.
+pub(crate) fn remove_of_lost_files(txn: &mut Txn<'_>, dataset: i64) -> Result<(), ApiError> {
+    for record in txn.find(&FEATURED, &Query::filter(Expr::Is("type".into(), "datafile".into())))? {
+        let item: Item = stored::parsed(&record)?;
+        let file = match item.object {
+            Some(id) => files::rows::data_file(txn, id)?,
+            None => None,
+        };
+        let Some(file) = file.filter(|it| it.dataset == dataset) else { continue };
+        let found = files::Found::of(txn, file)?;
+        let newest = found.released.first().copied().unwrap_or_default();
+        if !found.rows.iter().any(|it| it.is_in(newest) && !it.restricted) {
+            txn.delete(&FEATURED, &record.id)?;
+        }
+    }
+    Ok(())
 }
 
 /// Removes the items that show an object that goes away.
@@ -138,6 +165,16 @@ impl Form {
     }
 }
 
+/// HTML without what could run or change the page: text, links and simple marks stay.
+fn clean(html: &str) -> String {
+    ammonia::Builder::default()
+        .add_generic_attributes(["class"])
+        .add_tag_attributes("a", ["target"])
+        .link_rel(Some("noopener noreferrer nofollow"))
+        .clean(html)
+        .to_string()
+}
+
 /// Whether bytes begin as a picture does.
 fn is_image(bytes: &[u8]) -> bool {
     bytes.starts_with(b"\x89PNG") || bytes.starts_with(b"\xff\xd8\xff") || bytes.starts_with(b"GIF8")
@@ -184,8 +221,8 @@ fn put_object(
         }
         "dataset" => {
             let wanted = match named.parse() {
-                Ok(id) => Wanted::Number(id),
-                Err(_) => Wanted::Pid(named.to_owned()),
+                Ok(id) => Wanted::number(id),
+                Err(_) => Wanted::pid(named),
             };
             let found = wanted.find(view).map_err(|_| mismatch())?;
             let Some(released) = &found.released else { return Err(unpublished("Dataset")) };
@@ -291,18 +328,16 @@ async fn create(mut call: Call) -> Answer {
         }
         _ => None,
     };
-    let (asker, id, ids) = (call.asker.clone(), call.param("id").to_owned(), call.ids(1).await?);
-    let site_url = call.site_url();
+    let (asker, id, site_url) = (call.asker.clone(), call.param("id").to_owned(), call.site_url());
     let write = move |txn: &mut Txn<'_>| -> Result<Value, ApiError> {
-        let mut ids = ids;
         let collection = editable(txn, &asker, &id)?;
         if ITEMS <= items_of(txn, collection.id)?.len() {
             return Err(ApiError::bad_request(format!("A dataverse features at most {ITEMS} items.")));
         }
         let mut item = Item {
-            id: ids.next()?,
+            id: ids::next_of(txn, NUMBERS)?,
             collection: collection.id,
-            content: form.get("content").map(site::plain),
+            content: form.get("content").map(clean),
             display_order: order(form.get("displayOrder")),
             image_name: picture.as_ref().map(|it| it.0.clone()),
             image: picture.as_ref().map(|it| it.1.clone()),
@@ -317,8 +352,9 @@ async fn create(mut call: Call) -> Answer {
 
 /// The item of a path, in a collection that the caller may edit.
 fn named(view: &mut View<'_>, asker: &Asker, text: &str) -> Result<Item, ApiError> {
+    let shown = text.parse().map_or_else(|_| text.to_owned(), datasets::storage::with_commas);
     let missing =
-        || ApiError::not_found(format!("Could not find dataverse featured item with identifier {text}"));
+        || ApiError::not_found(format!("Could not find dataverse featured item with identifier {shown}"));
     let item: Item = stored::get(view, &FEATURED, text)?.ok_or_else(missing)?;
     editable(view, asker, &item.collection.to_string())?;
     Ok(item)
@@ -334,7 +370,7 @@ async fn update(mut call: Call) -> Answer {
     let write = move |txn: &mut Txn<'_>| -> Result<Value, ApiError> {
         let mut item = named(txn, &asker, &id)?;
         put_object(txn, &mut item, form.get("type"), form.get("dvObjectIdentifier"))?;
-        item.content = form.get("content").map(site::plain);
+        item.content = form.get("content").map(clean);
         item.display_order = order(form.get("displayOrder"));
         let keeps = form.get("keepFile").is_some_and(|it| it == "true");
         if let Some((name, image)) = &picture {
@@ -392,11 +428,8 @@ async fn replace_all(mut call: Call) -> Answer {
     for (place, name, bytes) in std::mem::take(&mut form.files) {
         pictures.push((place, name, store_image(&call, bytes).await?));
     }
-    let n_ids = i64::try_from(n_items).unwrap_or(i64::MAX);
-    let (asker, id, ids) = (call.asker.clone(), call.param("id").to_owned(), call.ids(n_ids).await?);
-    let site_url = call.site_url();
+    let (asker, id, site_url) = (call.asker.clone(), call.param("id").to_owned(), call.site_url());
     let write = move |txn: &mut Txn<'_>| -> Result<Vec<Value>, ApiError> {
-        let mut ids = ids;
         let collection = editable(txn, &asker, &id)?;
         let before = items_of(txn, collection.id)?;
         remove_of_collection(txn, collection.id)?;
@@ -406,10 +439,10 @@ async fn replace_all(mut call: Call) -> Answer {
             let known = before.iter().find(|it| it.id == number && number != 0);
             let mut item = known.cloned().unwrap_or_default();
             if known.is_none() {
-                item.id = ids.next()?;
+                item.id = ids::next_of(txn, NUMBERS)?;
             }
             item.collection = collection.id;
-            item.content = at("content", place).map(site::plain);
+            item.content = at("content", place).map(clean);
             item.display_order = order(at("displayOrder", place));
             put_object(txn, &mut item, at("type", place), at("dvObjectIdentifier", place))?;
             if let Some((_, name, image)) = pictures.iter().find(|it| it.0 == place) {
@@ -439,4 +472,75 @@ async fn show_image(call: Call) -> Answer {
     let reading = call.app.context.blobs().get(call.tenant(), &blob, None).await.map_err(failed)?;
     let body = axum::body::Body::from_stream(reading);
     Ok(pinakes_http::answer::with_body(StatusCode::OK, HeaderValue::from_static("image/png"), body))
+}
+
+/// Name of a collection's setting: the aliases of collections that its page features.
+const COLLECTIONS: &str = "featured";
+
+/// `GET /dataverses/{id}/featured`: aliases, of those that the caller may see.
+async fn list_collections(call: Call) -> Answer {
+    let (asker, id) = (call.asker.clone(), call.param("id").to_owned());
+    let find = move |view: &mut View<'_>| -> Result<Vec<Value>, ApiError> {
+        let collection = collections::find(view, &id)?;
+        collections::require_visible(view, &asker, &collection)?;
+        let mut shown = Vec::new();
+        for alias in aliases_of(&collection) {
+            if let Some(it) = collections::by_alias(view, &alias)?
+                && collections::is_visible(view, &asker, &it)?
+            {
+                shown.push(it.alias.into());
+            }
+        }
+        Ok(shown)
+    };
+    envelope::ok(call.db().read(Weight::Point, find).await?)
+}
+
+fn aliases_of(collection: &Collection) -> Vec<String> {
+    let list = collection.more.get(COLLECTIONS).and_then(Value::as_array);
+    list.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+/// Features these collections and no others.
+async fn feature(call: &Call, aliases: Vec<String>) -> Result<String, ApiError> {
+    if ITEMS < aliases.len() {
+        return Err(ApiError::bad_request(format!("A dataverse features at most {ITEMS} dataverses.")));
+    }
+    let (app, asker, id) = (call.app.clone(), call.asker.clone(), call.param("id").to_owned());
+    let write = move |txn: &mut Txn<'_>| -> Result<String, ApiError> {
+        let mut collection = editable(txn, &asker, &id)?;
+        for alias in &aliases {
+            let it = collections::by_alias(txn, alias)?.ok_or_else(|| {
+                ApiError::bad_request(format!("Can't find dataverse collection with alias '{alias}'"))
+            })?;
+            if !collections::is_visible(txn, &asker, &it)? {
+                return Err(permissions::refusal(&asker));
+            }
+        }
+        match aliases.is_empty() {
+            true => drop(collection.more.remove(COLLECTIONS)),
+            false => drop(collection.more.insert(COLLECTIONS.to_owned(), aliases.clone().into())),
+        }
+        collections::put(txn, &collection)?;
+        changes::collection(txn, &app, collection.id)?;
+        Ok(collection.alias)
+    };
+    call.db().write(write).await
+}
+
+async fn set_collections(mut call: Call) -> Answer {
+    let body = call.json().await?;
+    let list = body
+        .as_array()
+        .ok_or_else(|| ApiError::bad_request("Error parsing Json: expected a list of aliases"))?;
+    let aliases: Option<Vec<String>> = list.iter().map(|it| it.as_str().map(str::to_owned)).collect();
+    let aliases =
+        aliases.ok_or_else(|| ApiError::bad_request("Error parsing Json: expected a list of aliases"))?;
+    let alias = feature(&call, aliases).await?;
+    envelope::message(format!("Featured Dataverses of dataverse {alias} updated."))
+}
+
+async fn clear_collections(call: Call) -> Answer {
+    feature(&call, Vec::new()).await?;
+    envelope::message("All Featured Dataverses have been removed.")
 }

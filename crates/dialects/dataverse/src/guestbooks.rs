@@ -331,6 +331,18 @@ async fn list_responses(call: Call) -> Answer {
     envelope::ok(call.db().read(Weight::Scan, find).await?)
 }
 
+/// A cell of CSV, in quotes where it needs them. What a spreadsheet would take for a formula begins with an apostrophe.
+fn cell(text: &str) -> String {
+    let text = match text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
+        true => format!("'{text}"),
+        false => text.to_owned(),
+    };
+    match text.contains(['"', ',', '\n', '\r']) {
+        true => format!("\"{}\"", text.replace('"', "\"\"")),
+        false => text,
+    }
+}
+
 /// What was answered in the guestbooks of a collection, as CSV.
 async fn responses_csv(call: Call) -> Answer {
     let (asker, id) = (call.asker.clone(), call.param("id").to_owned());
@@ -362,9 +374,10 @@ async fn responses_csv(call: Call) -> Answer {
                     text("institution"),
                     text("position"),
                 ];
-                let quoted: Vec<String> =
-                    cells.iter().map(|it| format!("\"{}\"", it.replace('"', "\"\""))).collect();
-                csv.push_str(&quoted.join(","));
+                let answers = entry.response.get("answers").and_then(Value::as_array).into_iter().flatten();
+                let answers = answers.flat_map(|it| [&it["question"], &it["value"]]);
+                let cells = cells.into_iter().chain(answers.map(|it| it.as_str().unwrap_or_default()));
+                csv.push_str(&cells.map(cell).collect::<Vec<_>>().join(","));
                 csv.push('\n');
             }
         }

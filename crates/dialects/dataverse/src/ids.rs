@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::error::ApiError;
 
-/// The end of the range that was set aside last: one record `numbers` with `{"next": n}`.
+/// The end of the range that was set aside last: one record `numbers` with `{"next": n}`, and one for each sequence of its own.
 pub(crate) static SEQUENCE: Kind = Kind::named("dataverse_sequence");
 
 /// Its id.
@@ -68,6 +68,17 @@ impl Ranges {
         range.next += n;
         Some(Ids { next: range.next - n, end: range.next })
     }
+}
+
+/// The next number of a sequence of its own, for objects that are few.
+pub(crate) fn next_of(txn: &mut Txn<'_>, name: &str) -> Result<i64, ApiError> {
+    let stored = txn.get(&SEQUENCE, name)?;
+    let next = match stored {
+        Some(record) => record.json()?["next"].as_i64().unwrap_or(1),
+        None => 1,
+    };
+    txn.put(&SEQUENCE, name, &json!({"next": next + 1}))?;
+    Ok(next)
 }
 
 fn set_aside(txn: &mut Txn<'_>, n: i64) -> Result<i64, ApiError> {

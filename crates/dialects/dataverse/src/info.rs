@@ -108,7 +108,7 @@ const CUSTOMIZATIONS: [(&str, &str, &str); 6] = [
 /// Largest such file, in bytes.
 const CUSTOMIZATION_BYTES: u64 = 4 << 20;
 
-/// A file that an administrator named in a setting. A logo lies in the folder `docroot` beside the server's.
+/// A file that an administrator named in a setting. A logo may be named as seen from the folder `docroot` beside the server's.
 async fn customization(call: Call) -> Answer {
     let wanted = call.param("type");
     let Some((_, setting, content_type)) = CUSTOMIZATIONS.iter().find(|it| it.0 == wanted) else {
@@ -120,8 +120,10 @@ async fn customization(call: Call) -> Answer {
     };
     let missing = || ApiError::not_found(format!("{setting} not found."));
     let path = setting_value(&call, setting).await?.ok_or_else(missing)?;
-    let path = if wanted == "logo" { format!("../docroot{path}") } else { path };
+    let is_logo = wanted == "logo";
     let read = tokio::task::spawn_blocking(move || {
+        let beside = format!("../docroot{path}");
+        let path = if is_logo && std::path::Path::new(&beside).is_file() { beside } else { path };
         let n_bytes = std::fs::metadata(&path)?.len();
         if CUSTOMIZATION_BYTES < n_bytes {
             return Err(std::io::Error::other("too large"));

@@ -46,6 +46,7 @@ static KINDS: LazyLock<Vec<&'static Kind>> = LazyLock::new(|| {
         &files::kinds::AUXILIARY,
         &files::kinds::BEGUN,
         &files::kinds::LOGO,
+        &crate::tools::TOOL,
         &search::DOCUMENT,
         &oai::SET,
         &oai::MEMBER,

@@ -60,7 +60,9 @@ mod sword;
 mod templates;
 mod thumbnails;
 mod tokens;
+mod tools;
 mod users;
+mod vocabulary;
 
 pub use kinds::kinds;
 pub use routes::{mount, table};

@@ -214,7 +214,7 @@ async fn linkable(call: Call) -> Answer {
     };
     let find = move |view: &mut View<'_>| -> Result<Vec<Value>, ApiError> {
         let (object, owners) = if is_dataset {
-            let dataset = Wanted::parse(&id, pid.as_deref())?.find(view)?;
+            let dataset = Wanted::parse(&id, pid.as_deref(), &asker)?.find(view)?;
             let owner = collections::named_by_record(view, dataset.owner)?;
             (dataset.id, collections::with_owners(view, owner)?)
         } else {

@@ -76,13 +76,15 @@ async fn retrieve(call: Call) -> Answer {
         return failed("No results. Please select one of Dataverses, Datasets, Files.");
     }
     let site_url = call.site_url();
+    let shows_holders = call.query.is_true("show_collections");
     let (asked_roles, asked_types) = (wanted_roles.clone(), types.clone());
-    let find = move |view: &mut View<'_>| -> Result<(bool, Vec<String>, Vec<Found>), ApiError> {
+    let find = move |view: &mut View<'_>| -> Result<(Vec<String>, Vec<Found>), ApiError> {
         let mut names = vec![asker.identifier()];
         names.extend(groups::of(view, &asker)?);
         let grants = permissions::grants_to(view, &names)?;
         let role_names: Vec<String> = names_of(view, &asked_roles)?;
         let mut found = Finder::new(&site_url, &asked_types);
+        found.shows_holders = shows_holders;
         for grant in &grants {
             for assigned in &grant.roles {
                 if asked_roles.contains(&assigned.role) {
@@ -91,10 +93,10 @@ async fn retrieve(call: Call) -> Answer {
                 }
             }
         }
-        Ok((!grants.is_empty(), role_names, found.all))
+        Ok((role_names, found.all))
     };
-    let (has_roles, role_names, mut found) = call.db().read(Weight::Scan, find).await?;
-    if !has_roles || wanted_roles.is_empty() {
+    let (role_names, mut found) = call.db().read(Weight::Scan, find).await?;
+    if wanted_roles.is_empty() {
         return nothing("Sorry, you have no assigned roles.");
     }
     found.retain(|it| {
@@ -161,6 +163,8 @@ struct Finder<'f> {
     site_url: &'f str,
     collections: bool,
     datasets: bool,
+    /// Whether datasets come with the collections that hold them.
+    shows_holders: bool,
     seen: Vec<i64>,
     all: Vec<Found>,
 }
@@ -172,6 +176,7 @@ impl<'f> Finder<'f> {
             site_url,
             collections: has("Dataverse"),
             datasets: has("Dataset"),
+            shows_holders: false,
             seen: Vec::new(),
             all: Vec::new(),
         }
@@ -233,12 +238,12 @@ impl<'f> Finder<'f> {
         let ids = [dataset.draft.as_ref().map(|it| it.version), dataset.last.as_ref().map(|it| it.version)];
         for id in ids.into_iter().flatten() {
             let version = version::of_dataset(view, dataset, id)?;
-            self.all.push(Self::dataset(view, dataset, &version)?);
+            self.all.push(self.dataset(view, dataset, &version)?);
         }
         Ok(())
     }
 
-    fn dataset(view: &mut View<'_>, dataset: &Dataset, version: &Version) -> Result<Found, ApiError> {
+    fn dataset(&self, view: &mut View<'_>, dataset: &Dataset, version: &Version) -> Result<Found, ApiError> {
         let owner = collections::named_by_record(view, dataset.owner)?;
         let is_in_review = dataset.locks.iter().any(|it| it.lock_type == "InReview");
         let status = match version.state {
@@ -252,6 +257,23 @@ impl<'f> Finder<'f> {
             statuses.push("Unpublished");
         }
         let cited = Cited::of(dataset, version, &publisher(view)?);
+        let mut holders = Vec::new();
+        if self.shows_holders {
+            holders.push(owner.clone());
+            for link in crate::links::of(view, dataset.id)? {
+                holders.extend(collections::by_id(view, link.collection)?);
+            }
+        }
+        let holders = holders.iter().map(|it| json!({"id": it.id, "name": it.name, "alias": it.alias}));
+        let holders: Vec<Value> = holders.collect();
+        // A minor version stands where its major one does.
+        let dated = match (version.number, version.minor) {
+            (Some(number), Some(minor)) if minor != 0 => version::newest_first(view, dataset)?
+                .into_iter()
+                .find(|it| it.number == Some(number) && it.minor == Some(0))
+                .and_then(|it| it.release_time),
+            _ => None,
+        };
         let item = envelope::object(json!({
             "name": cited.title,
             "type": "dataset",
@@ -272,12 +294,14 @@ impl<'f> Finder<'f> {
             "createdAt": version.create_time,
             "updatedAt": version.last_update_time,
             "authors": cited.authors,
+            "collections": (!holders.is_empty()).then_some(holders),
             "entity_id": dataset.id,
             "is_draft_state": version.state == State::Draft,
             "is_published": version.state == State::Released,
             "date_to_display_on_card": version.last_update_time,
         }));
-        let changed = version.release_time.clone().unwrap_or_else(|| version.last_update_time.clone());
+        let changed = dated.or_else(|| version.release_time.clone());
+        let changed = changed.unwrap_or_else(|| version.last_update_time.clone());
         Ok(Found { changed, status, item: item.into() })
     }
 }

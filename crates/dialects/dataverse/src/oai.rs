@@ -15,11 +15,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::app::{Call, Dataverse};
+use crate::asker::Asker;
 use crate::blocks::Registry;
+use crate::collections::fair::is_dataset_kept_from;
 use crate::datasets::{self, version};
 use crate::error::{Answer, ApiError};
 use crate::exports::serve::written;
-use crate::exports::xml::Xml;
+use crate::exports::xml::{DECLARATION, Xml};
 use crate::exports::{EXPORTERS, exporter};
 use crate::routes::Routes;
 use crate::search::{index, query};
@@ -245,7 +247,10 @@ const ROOT: &[(&str, &str)] = &[
 ];
 
 fn answered(text: String) -> Answer {
-    Ok(answer::bytes(StatusCode::OK, HeaderValue::from_static("text/xml;charset=UTF-8"), text))
+    // Harvesters look for a second declaration among the records, by its usual quotes.
+    let body = text.strip_prefix(DECLARATION).map(|it| format!("<?xml version='1.0' encoding='UTF-8'?>{it}"));
+    let body = body.unwrap_or(text);
+    Ok(answer::bytes(StatusCode::OK, HeaderValue::from_static("text/xml;charset=UTF-8"), body))
 }
 
 async fn provide(mut call: Call) -> Answer {
@@ -408,14 +413,18 @@ impl Request {
         xml.open("record", &[]);
         let dataset = datasets::by_pid(view, &member.pid)?;
         let released = dataset.as_ref().and_then(|it| it.released.as_ref());
+        let is_kept = match &dataset {
+            Some(it) => is_dataset_kept_from(view, &Asker::default(), it)?,
+            None => false,
+        };
         let name = FORMATS.iter().find(|it| it.0 == prefix).map_or(prefix, |it| it.1);
         match (&dataset, released, exporter(name)) {
-            (Some(dataset), Some(released), Some(format)) if !member.deleted => {
+            (Some(dataset), Some(released), Some(format)) if !member.deleted && !is_kept => {
                 Self::header(xml, member, sets);
                 let version = version::of_dataset(view, dataset, released.version)?;
                 let text =
                     written(view, &self.app, &self.registry, &self.site_url, dataset, &version, format)?;
-                let text = text.strip_prefix("<?xml version=\"1.0\" encoding=\"UTF-8\"?>").unwrap_or(&text);
+                let text = text.strip_prefix(DECLARATION).unwrap_or(&text);
                 if format.media_type == "application/json" {
                     let url = format!(
                         "{}/api/datasets/export?exporter={name}&persistentId={}",

@@ -24,6 +24,11 @@ impl Query {
         )
     }
 
+    /// All names and values, in order.
+    pub fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
     /// The first value of a name.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(it, _)| it == name).map(|(_, value)| value.as_str())

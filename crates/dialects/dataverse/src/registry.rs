@@ -5,11 +5,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pinakes_http::Db;
 use pinakes_store::{Direction, Expr, Kind, Query, View, Weight};
+use serde_json::Value;
 
 use crate::blocks::Registry;
 use crate::error::ApiError;
 
-/// Tables that were loaded, by the number of the load: body `{"order": 11, "tsv": "…"}`.
+/// What was added to the vocabulary, by the number of the change: body `{"order": 11, "tsv": "…"}` for a table, `{"order": 12,
+/// "field": "astroInstrument", "displayOnCreate": true}` for one property of a field.
 pub(crate) static BLOCK_SOURCE: Kind = Kind::named("dataverse_block_source");
 
 /// The registries that this process holds, by tenant, each with the change that it includes.
@@ -28,7 +30,7 @@ impl Registries {
         let name = db.tenant().name().to_owned();
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&name).cloned();
         let held = kept.as_ref().map(|it| it.sequence);
-        let read = move |view: &mut View<'_>| -> Result<(u64, Option<Vec<String>>), ApiError> {
+        let read = move |view: &mut View<'_>| -> Result<(u64, Option<Vec<Value>>), ApiError> {
             let sequence = view.kind_sequence(&BLOCK_SOURCE)?;
             Ok((sequence, if held == Some(sequence) { None } else { Some(sources(view)?) }))
         };
@@ -44,19 +46,23 @@ impl Registries {
     }
 }
 
-fn sources(view: &mut View<'_>) -> Result<Vec<String>, ApiError> {
+fn sources(view: &mut View<'_>) -> Result<Vec<Value>, ApiError> {
     let query = Query::filter(Expr::All).sorted("order", Direction::Ascending);
     let mut all = Vec::new();
     for record in view.find(&BLOCK_SOURCE, &query)? {
-        all.push(record.json()?["tsv"].as_str().unwrap_or_default().to_owned());
+        all.push(record.json()?);
     }
     Ok(all)
 }
 
-fn built(sources: &[String]) -> Registry {
+fn built(sources: &[Value]) -> Registry {
     let mut registry = Registry::shipped();
-    for tsv in sources {
-        if let Err(error) = registry.load(tsv) {
+    for change in sources {
+        if let Some(field) = change["field"].as_str() {
+            registry.set_on_create(field, change["displayOnCreate"] == true);
+            continue;
+        }
+        if let Err(error) = registry.load(change["tsv"].as_str().unwrap_or_default()) {
             tracing::error!(%error, "a table of metadata blocks that was loaded cannot be read any more");
         }
     }

@@ -160,6 +160,19 @@ fn editable(view: &mut View<'_>, asker: &Asker, pid: &str) -> Result<Dataset, Ap
     Ok(dataset)
 }
 
+/// How the original words it that a lock is in the way.
+fn locked(doing: &str, dataset: &Dataset) -> ApiError {
+    let lock = dataset.locks.first().map_or("", |it| it.lock_type.as_str());
+    let name = match lock {
+        "InReview" => "In Review",
+        other => other,
+    };
+    ApiError::bad_request(format!(
+        "problem {doing} dataset: edu.harvard.iq.dataverse.engine.command.exception.IllegalCommandException: Dataset cannot \
+         be edited due to {name} dataset lock."
+    ))
+}
+
 async fn service(call: Call) -> Answer {
     let (asker, base) = (call.asker.clone(), base(&call));
     let read = move |view: &mut View<'_>| {
@@ -533,6 +546,8 @@ async fn update(mut call: Call) -> Answer {
     let write = move |txn: &mut Txn<'_>| {
         let mut ids = ids;
         let mut dataset = editable(txn, &asker, &pid)?;
+        datasets::edit::check_changeable(txn, &asker, &dataset)
+            .map_err(|_| locked("updating", &dataset))?;
         let mut version = datasets::open_draft(txn, &now, &mut dataset, &mut ids)?;
         let blocks = Value::Object(version.metadata_blocks.clone());
         let mut fields = Fields::stored(&registry, &blocks);
@@ -575,8 +590,10 @@ async fn delete(call: Call) -> Answer {
     let (dataset, _, _) = opened(&call).await?;
     let (app, asker) = (call.app.clone(), call.asker.clone());
     let write = move |txn: &mut Txn<'_>| {
-        let dataset = datasets::Wanted::Number(dataset.id).find(txn)?;
+        let dataset = datasets::Wanted::number(dataset.id).find(txn)?;
         permissions::require(txn, &asker, dataset.place(), Permission::DeleteDatasetDraft)?;
+        datasets::edit::check_changeable(txn, &asker, &dataset)
+            .map_err(|_| locked("deleting", &dataset))?;
         match (&dataset.draft, &dataset.last) {
             (Some(_), None) => datasets::remove::remove(txn, &app, &dataset),
             (Some(_), Some(_)) => datasets::remove::drop_draft(txn, &app, dataset),
@@ -607,7 +624,7 @@ async fn delete_file(call: Call) -> Answer {
     let (app, asker, now, ids) = (call.app.clone(), call.asker.clone(), call.app.now(), call.ids(1).await?);
     let write = move |txn: &mut Txn<'_>| {
         let mut ids = ids;
-        files::delete_one(txn, &app, &asker, &now, &files::Wanted::Number(id), &mut ids)
+        files::delete_one(txn, &app, &asker, &now, &files::Wanted::number(id), &mut ids)
     };
     call.db().write(write).await?;
     Ok(answer::empty(StatusCode::NO_CONTENT))

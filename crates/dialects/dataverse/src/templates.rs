@@ -245,6 +245,10 @@ async fn edit_metadata(mut call: Call) -> Answer {
         if let Some(list) = body["instructions"].as_array() {
             template.instructions.clone_from(list);
         }
+        // What says nothing of fields leaves none.
+        if update.is_none() {
+            template.metadata_blocks.clear();
+        }
         if let Some(update) = &update {
             let mut fields = Fields::stored(&registry, &Value::Object(template.metadata_blocks.clone()));
             match replaces {
@@ -263,7 +267,6 @@ async fn edit_metadata(mut call: Call) -> Answer {
 
 async fn set_license(mut call: Call) -> Answer {
     let body = call.object().await?;
-    let is_custom = body.contains_key("customTerms");
     let change = move |txn: &mut Txn<'_>, template: &mut Template| {
         let given = match body.get("customTerms").and_then(Value::as_object) {
             Some(custom) => custom.clone(),
@@ -283,10 +286,7 @@ async fn set_license(mut call: Call) -> Answer {
         Ok(())
     };
     changed(&call, change).await?;
-    envelope::message(match is_custom {
-        true => "Template Terms of Use updated",
-        false => "Template license updated",
-    })
+    envelope::message("Template license updated")
 }
 
 async fn set_access(mut call: Call) -> Answer {

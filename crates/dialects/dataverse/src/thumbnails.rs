@@ -1,13 +1,21 @@
 //! Small pictures of images and datasets.
 
 use axum::response::Response;
-use pinakes_store::View;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::{HeaderValue, StatusCode};
+use pinakes_store::{Txn, View, Weight};
+use serde_json::{Value, json};
 
 use crate::app::Call;
-use crate::datasets::{Dataset, Version};
-use crate::error::ApiError;
+use crate::datasets::{self, Dataset, Version, Wanted};
+use crate::error::{Answer, ApiError};
 use crate::files::kinds::LOGO;
-use crate::files::{DataFile, rows};
+use crate::files::receive::{self, Algorithm, Target};
+use crate::files::{DataFile, Row, rows};
+use crate::permissions::{self, Permission};
+use crate::routes::Routes;
+use crate::{changes, envelope};
 
 /// Width of a picture when the request names none, in pixels.
 const WIDTH: u32 = 64;
@@ -25,11 +33,24 @@ pub(crate) fn is_image(content_type: &str) -> bool {
 
 /// The picture of an image file; `None` for other files, and for images that cannot be read.
 pub(crate) async fn of_file(call: &Call, file: &DataFile, size: &str) -> Result<Option<Response>, ApiError> {
-    if !is_image(&file.content_type) || IMAGE_BYTES < file.size {
+    let width = size.trim().parse().unwrap_or(WIDTH).clamp(1, WIDEST);
+    if !has_picture(file) {
         return Ok(None);
     }
-    let width = size.trim().parse().unwrap_or(WIDTH).clamp(1, WIDEST);
     let Some(blob) = file.blob.as_deref() else { return Ok(None) };
+    Ok(of_blob(call, blob, width).await?.map(png))
+}
+
+fn has_picture(file: &DataFile) -> bool {
+    is_image(&file.content_type) && file.size <= IMAGE_BYTES
+}
+
+fn png(bytes: Vec<u8>) -> Response {
+    pinakes_http::answer::bytes(StatusCode::OK, HeaderValue::from_static("image/png"), bytes)
+}
+
+/// An image that is kept, made small, as PNG.
+async fn of_blob(call: &Call, blob: &str, width: u32) -> Result<Option<Vec<u8>>, ApiError> {
     let blob: pinakes_blobs::Blob = blob.parse().map_err(crate::files::receive::store_fault)?;
     let (blobs, tenant) = (call.app.context.blobs().clone(), call.tenant().to_owned());
     let work = move || -> Option<Vec<u8>> {
@@ -37,9 +58,7 @@ pub(crate) async fn of_file(call: &Call, file: &DataFile, size: &str) -> Result<
         std::io::Read::read_to_end(&mut blobs.reader(&tenant, &blob).ok()?, &mut bytes).ok()?;
         small(&bytes, width)
     };
-    let made = tokio::task::spawn_blocking(work).await.ok().flatten();
-    let png = http::HeaderValue::from_static("image/png");
-    Ok(made.map(|it| pinakes_http::answer::bytes(http::StatusCode::OK, png, it)))
+    Ok(tokio::task::spawn_blocking(work).await.ok().flatten())
 }
 
 /// An image made as narrow as `width`, as PNG; `None` for what cannot be read.
@@ -66,13 +85,234 @@ pub(crate) fn url_of_dataset(
     version: &Version,
 ) -> Result<Option<String>, ApiError> {
     let url = || format!("{site_url}/api/datasets/{}/logo", dataset.id);
-    if view.has(&LOGO, &dataset.id.to_string())? {
-        return Ok(Some(url()));
+    Ok(match choice(view, dataset, Some(version.ordinal))? {
+        Choice::None => None,
+        Choice::Logo(_) | Choice::File(_) => Some(url()),
+    })
+}
+
+/// Small settings of a dataset: the file that its picture is made of, and that it has none.
+const CHOSEN: &str = "thumbnailFile";
+const GENERIC: &str = "useGenericThumbnail";
+/// Width of a dataset's picture, in pixels.
+const CARD_WIDTH: u32 = 48;
+/// Largest picture of a dataset that is taken, in bytes.
+const LOGO_BYTES: u64 = 500_000;
+/// Images that are offered as pictures of a dataset, and files that are looked at for one.
+const CANDIDATES: u64 = 20;
+
+/// What the picture of a dataset is made of.
+enum Choice {
+    /// Nothing.
+    None,
+    /// A picture of its own: where it lies.
+    Logo(String),
+    /// A file.
+    File(DataFile),
+}
+
+/// What the picture of a dataset is made of, in a version.
+fn choice(view: &mut View<'_>, dataset: &Dataset, ordinal: Option<i64>) -> Result<Choice, ApiError> {
+    if let Some(logo) = view.get(&LOGO, &dataset.id.to_string())? {
+        return Ok(Choice::Logo(logo.json()?["blob"].as_str().unwrap_or_default().to_owned()));
     }
-    // Few files are looked at: a picture is an ornament.
-    let first = rows::page_of_version(view, dataset.id, version.ordinal, 0, 20)?;
-    let has_image = rows::with_files(view, first)?
-        .iter()
-        .any(|(row, file)| !row.restricted && is_image(&file.content_type));
-    Ok(has_image.then(url))
+    if dataset.more.get(GENERIC).is_some_and(|it| *it == true) {
+        return Ok(Choice::None);
+    }
+    if let Some(id) = dataset.more.get(CHOSEN).and_then(Value::as_i64)
+        && let Some(file) = rows::data_file(view, id)?.filter(|it| it.dataset == dataset.id)
+    {
+        return Ok(Choice::File(file));
+    }
+    let Some(ordinal) = ordinal else { return Ok(Choice::None) };
+    Ok(images(view, dataset, ordinal)?.into_iter().next().map_or(Choice::None, Choice::File))
+}
+
+/// The images of a version that everybody may have. Few files are looked at: a picture is an ornament.
+fn images(view: &mut View<'_>, dataset: &Dataset, ordinal: i64) -> Result<Vec<DataFile>, ApiError> {
+    let first = rows::page_of_version(view, dataset.id, ordinal, 0, CANDIDATES)?;
+    let files = rows::with_files(view, first)?.into_iter();
+    let is_offered =
+        |(row, file): &(Row, DataFile)| !row.restricted && file.embargo.is_none() && has_picture(file);
+    Ok(files.filter(is_offered).map(|it| it.1).collect())
+}
+
+/// The routes of pictures of datasets.
+pub(crate) fn routes(routes: Routes) -> Routes {
+    routes
+        .get("/datasets/{id}/thumbnail", show)
+        .get("/datasets/{id}/logo", show)
+        .post("/datasets/{id}/thumbnail", upload)
+        .delete("/datasets/{id}/thumbnail", remove)
+        .get("/datasets/{id}/thumbnail/candidates", candidates)
+        .post("/datasets/{id}/thumbnail/{file}", choose)
+        .get("/admin/datasets/thumbnailMetadata/{id}", metadata)
+}
+
+/// What the picture is made of for the caller: of what is published, unless they may see the draft's own choice.
+async fn chosen(call: &Call) -> Result<Choice, ApiError> {
+    let (wanted, asker) = (Wanted::of(call)?, call.asker.clone());
+    let read = move |view: &mut View<'_>| {
+        let dataset = wanted.find(view)?;
+        let released = dataset.released.as_ref().map(|it| it.ordinal);
+        let may = permissions::may(view, &asker, dataset.place(), Permission::ViewUnpublishedDataset)?;
+        if released.is_none() && !may {
+            return Ok(Choice::None);
+        }
+        choice(view, &dataset, released)
+    };
+    call.db().read(Weight::Point, read).await
+}
+
+async fn bytes_of(call: &Call, choice: &Choice) -> Result<Option<Vec<u8>>, ApiError> {
+    let blob = match choice {
+        Choice::None => None,
+        Choice::Logo(blob) => Some(blob.as_str()),
+        Choice::File(file) => file.blob.as_deref(),
+    };
+    match blob {
+        Some(blob) => of_blob(call, blob, CARD_WIDTH).await,
+        None => Ok(None),
+    }
+}
+
+/// A picture as a `data:` URL.
+fn data_url(bytes: &[u8]) -> String {
+    format!("data:image/png;base64,{}", STANDARD.encode(bytes))
+}
+
+async fn show(call: Call) -> Answer {
+    let choice = chosen(&call).await?;
+    match bytes_of(&call, &choice).await? {
+        Some(bytes) => Ok(png(bytes)),
+        None => Ok(pinakes_http::answer::empty(StatusCode::NOT_FOUND)),
+    }
+}
+
+async fn metadata(call: Call) -> Answer {
+    let wanted = Wanted::of(&call)?;
+    let read = move |view: &mut View<'_>| {
+        let dataset = wanted.find(view)?;
+        let is_generic = dataset.more.get(GENERIC).is_some_and(|it| *it == true);
+        let released = dataset.released.as_ref().map(|it| it.ordinal);
+        Ok::<_, ApiError>((is_generic, choice(view, &dataset, released)?))
+    };
+    let (is_generic, choice) = call.db().read(Weight::Point, read).await?;
+    let mut json = json!({
+        "isUseGenericThumbnail": is_generic,
+        "datasetLogoPresent": matches!(choice, Choice::Logo(_)),
+    });
+    if let Choice::File(file) = &choice {
+        json["dataFileId"] = file.id.to_string().into();
+    }
+    if let Some(bytes) = bytes_of(&call, &choice).await? {
+        json["datasetThumbnailBase64image"] = data_url(&bytes).into();
+    }
+    envelope::ok(json)
+}
+
+async fn candidates(call: Call) -> Answer {
+    let (wanted, asker) = (Wanted::of(&call)?, call.asker.clone());
+    let read = move |view: &mut View<'_>| {
+        let dataset = wanted.find(view)?;
+        if !permissions::may(view, &asker, dataset.place(), Permission::EditDataset)? {
+            let message = "You are not permitted to list dataset thumbnail candidates.";
+            return Err(ApiError::forbidden(message));
+        }
+        let ordinal = dataset.draft.as_ref().map_or(dataset.last_ordinal, |it| it.ordinal);
+        images(view, &dataset, ordinal)
+    };
+    let mut list = Vec::new();
+    for file in call.db().read(Weight::Point, read).await? {
+        let id = file.id;
+        if let Some(bytes) = bytes_of(&call, &Choice::File(file)).await? {
+            list.push(json!({"base64image": data_url(&bytes), "dataFileId": id}));
+        }
+    }
+    envelope::ok(list)
+}
+
+/// Changes what the picture of a dataset is made of, for a caller who may edit it.
+async fn changed(
+    call: &Call,
+    mut change: impl FnMut(&mut Txn<'_>, &mut Dataset) -> Result<(), ApiError> + Send + 'static,
+) -> Result<(), ApiError> {
+    let (wanted, asker, app) = (Wanted::of(call)?, call.asker.clone(), call.app.clone());
+    let write = move |txn: &mut Txn<'_>| {
+        let mut dataset = wanted.find(txn)?;
+        permissions::require(txn, &asker, dataset.place(), Permission::EditDataset)?;
+        txn.delete(&LOGO, &dataset.id.to_string())?;
+        dataset.more.remove(CHOSEN);
+        dataset.more.remove(GENERIC);
+        change(txn, &mut dataset)?;
+        datasets::put(txn, &dataset)?;
+        changes::dataset(txn, &app, dataset.id)
+    };
+    call.db().write(write).await
+}
+
+/// `POST …/thumbnail/{file}`: an image among the files becomes the picture.
+async fn choose(call: Call) -> Answer {
+    let id = call.param("file").to_owned();
+    let id: i64 = id.parse().map_err(|_| ApiError::bad_request(format!("Bad file ID number: {id}.")))?;
+    let read = move |view: &mut View<'_>| rows::data_file(view, id);
+    let file = call.db().read(Weight::Point, read).await?.filter(has_picture);
+    let missing = move || {
+        ApiError::forbidden(format!("Could not find file based on id supplied: {id}, or it is no image."))
+    };
+    let file = file.ok_or_else(missing)?;
+    let of = file.dataset;
+    let change = move |_: &mut Txn<'_>, dataset: &mut Dataset| {
+        if dataset.id != of {
+            return Err(missing());
+        }
+        dataset.more.insert(CHOSEN.to_owned(), id.into());
+        Ok(())
+    };
+    changed(&call, change).await?;
+    let bytes = bytes_of(&call, &Choice::File(file)).await?.unwrap_or_default();
+    envelope::message(format!("Thumbnail set to {}", data_url(&bytes)))
+}
+
+/// `POST …/thumbnail`: a form with a picture under `file`.
+async fn upload(mut call: Call) -> Answer {
+    let (wanted, asker) = (Wanted::of(&call)?, call.asker.clone());
+    let read = move |view: &mut View<'_>| {
+        let dataset = wanted.find(view)?;
+        permissions::require(view, &asker, dataset.place(), Permission::EditDataset)
+    };
+    call.db().read(Weight::Point, read).await?;
+    let target = Target {
+        blobs: call.app.context.blobs().clone(),
+        tenant: call.tenant().to_owned(),
+        algorithm: Algorithm::Md5,
+        most_bytes: None,
+    };
+    let limits = call.app.context.limits().clone();
+    let body = call.take_body();
+    let form = receive::form(&call.headers, body, &limits, &target).await?;
+    let no_file = || ApiError::bad_request("A picture is wanted under the name file.");
+    let received = form.file.ok_or_else(no_file)?;
+    if LOGO_BYTES < received.blob.length {
+        let message = format!("File is larger than maximum size: {LOGO_BYTES} bytes.");
+        return Err(ApiError::forbidden(message));
+    }
+    let blob = received.blob.to_string();
+    let made = of_blob(&call, &blob, CARD_WIDTH).await?;
+    let bytes = made.ok_or_else(|| ApiError::forbidden("The file is no picture that can be read."))?;
+    let change = move |txn: &mut Txn<'_>, dataset: &mut Dataset| {
+        txn.put(&LOGO, &dataset.id.to_string(), &json!({"blob": blob}))?;
+        Ok(())
+    };
+    changed(&call, change).await?;
+    envelope::message(format!("Thumbnail is now {}", data_url(&bytes)))
+}
+
+async fn remove(call: Call) -> Answer {
+    let change = |_: &mut Txn<'_>, dataset: &mut Dataset| {
+        dataset.more.insert(GENERIC.to_owned(), true.into());
+        Ok(())
+    };
+    changed(&call, change).await?;
+    envelope::message("Dataset thumbnail deleted.")
 }

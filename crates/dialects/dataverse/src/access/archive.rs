@@ -366,7 +366,7 @@ async fn sign_guestbook(call: &Call, ids: &[i64], body: &Value) -> Result<(), Ap
         let mut numbers = numbers;
         let mut dataset: Option<i64> = None;
         for id in &ids {
-            let file = files::Wanted::Number(*id).find(txn)?;
+            let file = files::Wanted::number(*id).find(txn)?;
             if dataset.is_some_and(|it| it != file.dataset) {
                 return Err(ApiError::bad_request(
                     "All files being downloaded must be from the same Dataset.",

@@ -36,7 +36,7 @@ async fn of_table(call: Call) -> Answer {
         let found = Found::of(view, file)?;
         if !found.may_download(view, &asker, &today)? {
             let text = "You do not have permission to download this file.";
-            return Err(ApiError::forbidden(text).with("code", 403));
+            return Err(ApiError::bad_request(text).with("code", 400));
         }
         if found.file.original.is_none() {
             let text = "This type of metadata is only available for tabular files.";

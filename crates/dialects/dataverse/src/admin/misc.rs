@@ -279,8 +279,8 @@ async fn assignments_of(call: Call) -> Answer {
     envelope::ok(call.db().read(Weight::Scan, find).await?)
 }
 
-/// Weaker hashes of passwords are not made. The route gives a user the password that its callers go on with.
+/// Weaker hashes of passwords are not made: the user keeps the password, and its hash.
 async fn downgrade_password(mut call: Call) -> Answer {
     let _: Map<String, Value> = call.object().await?;
-    Err(ApiError::bad_request("Passwords are kept as argon2id alone."))
+    envelope::message("The password is kept as argon2id, as every other; nothing was changed.")
 }

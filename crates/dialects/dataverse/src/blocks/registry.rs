@@ -127,6 +127,13 @@ impl Registry {
         Ok(())
     }
 
+    /// Says whether the form of a new dataset has a field.
+    pub fn set_on_create(&mut self, name: &str, is_on_create: bool) {
+        if let Some(at) = self.place(name) {
+            self.fields[at].is_on_create = is_on_create;
+        }
+    }
+
     fn order_children(&mut self) {
         for block in &mut self.blocks {
             block.fields.clear();

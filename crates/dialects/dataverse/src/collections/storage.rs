@@ -43,7 +43,7 @@ async fn show_use(call: Call) -> Answer {
     let bytes = call.db().read(Weight::Scan, find).await?;
     let text = crate::datasets::storage::with_commas(bytes);
     envelope::message(format!(
-        "Total recorded size of the files stored in this collection (user-uploaded files plus the versions of them generated during ingest): {text} bytes"
+        "Total recorded size of the files stored in this collection (user-uploaded files plus the versions in the archival tab-delimited format and/or auxiliary files, when applicable): {text} bytes"
     ))
 }
 

@@ -306,8 +306,12 @@ async fn update(mut call: Call) -> Answer {
         permissions::require(txn, &asker, before.place(), Permission::EditDataverse)?;
         let mut collection = before.clone();
         given.put_into(&mut collection);
-        if given.body.contains_key("datasetFileCountLimit") && asker.is_superuser() {
-            collection.file_count_limit = limit(&given.body);
+        if given.body.contains_key("datasetFileCountLimit") {
+            let limit = limit(&given.body);
+            if limit != collection.file_count_limit && !asker.is_superuser() {
+                return Err(ApiError::forbidden("Only Superuser can set the Dataset File Count Limit."));
+            }
+            collection.file_count_limit = limit;
         }
         if let Some(enabled) = given.body.get("filePIDsEnabled").and_then(Value::as_bool) {
             collection.file_pids_enabled = Some(enabled);

@@ -17,7 +17,7 @@ use crate::ids::Ids;
 use crate::notifications::{self, Notice};
 use crate::permissions::{self, Permission};
 use crate::routes::Routes;
-use crate::{changes, dataset_types, envelope, roles, site_settings};
+use crate::{changes, dataset_types, envelope, files, roles, site_settings};
 
 /// Adds the routes.
 pub(crate) fn routes(routes: Routes) -> Routes {
@@ -211,7 +211,10 @@ fn parts_of_pid(pid: &str) -> Result<(String, String, String), ApiError> {
 
 async fn create(mut call: Call) -> Answer {
     let registry = call.app.registry(call.db()).await?;
-    let body = call.object().await?;
+    let mut body = call.object().await?;
+    if datasets::jsonld::is_jsonld(&call) {
+        body = datasets::jsonld::new_body(&registry, &body)?;
+    }
     let mut new = New::read(&registry, &body)?;
     if new.body.contains_key("files") && !call.asker.is_superuser() {
         return Err(ApiError::bad_request("Only a superuser may add files via this api"));
@@ -224,11 +227,19 @@ async fn create(mut call: Call) -> Answer {
 
 /// Stores a new dataset in the collection of the path.
 pub(crate) async fn store(call: &Call, registry: Arc<Registry>, new: New) -> Result<Dataset, ApiError> {
-    let ids = call.ids(5).await?;
+    let described = files::of_version_json(&call.app, new.body.get("files"))?;
+    let n_files = i64::try_from(described.len()).unwrap_or(i64::MAX / 4);
+    let (ids, file_ids) = (call.ids(5).await?, call.ids(3 * n_files + 1).await?);
     let (app, asker, id) = (call.app.clone(), call.asker.clone(), call.param("id").to_owned());
+    let now_ms = call.app.now_ms();
     let write = move |txn: &mut Txn<'_>| -> Result<Dataset, ApiError> {
         let collection = collections::find(txn, &id)?;
-        insert(txn, &app, &registry, &asker, &collection, &new, ids)
+        let mut dataset = insert(txn, &app, &registry, &asker, &collection, &new, ids)?;
+        if !described.is_empty() {
+            let mut file_ids = file_ids;
+            files::add_all(txn, &app, &asker, now_ms, &mut dataset, &mut file_ids, described.clone(), false)?;
+        }
+        Ok(dataset)
     };
     call.db().write(write).await
 }

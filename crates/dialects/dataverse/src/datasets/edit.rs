@@ -53,6 +53,16 @@ fn check_review(view: &mut View<'_>, asker: &Asker, dataset: &Dataset) -> Result
     Ok(())
 }
 
+/// Both: locks that keep everybody, and the review that keeps authors. Errors: 403.
+pub(crate) fn check_changeable(
+    view: &mut View<'_>,
+    asker: &Asker,
+    dataset: &Dataset,
+) -> Result<(), ApiError> {
+    check_locks(asker, dataset)?;
+    check_review(view, asker, dataset)
+}
+
 /// The dataset of a request, for a caller who may edit it now.
 pub(crate) fn editable(view: &mut View<'_>, asker: &Asker, wanted: &Wanted) -> Result<Dataset, ApiError> {
     let dataset = wanted.find(view)?;
@@ -63,7 +73,7 @@ pub(crate) fn editable(view: &mut View<'_>, asker: &Asker, wanted: &Wanted) -> R
 }
 
 /// Changes the draft with `change` and gives what `render` makes of it.
-async fn changed<R: Send + 'static>(
+pub(crate) async fn changed<R: Send + 'static>(
     call: &Call,
     mut change: impl FnMut(&mut Txn<'_>, &mut Dataset, &mut Version) -> Result<(), ApiError> + Send + 'static,
     mut render: impl FnMut(&mut Txn<'_>, &Dataset, &Version) -> Result<R, ApiError> + Send + 'static,
@@ -112,11 +122,11 @@ pub(crate) fn check_source_time(
 }
 
 /// The draft as answers to changes show it.
-fn rendered(txn: &mut Txn<'_>, dataset: &Dataset, draft: &Version) -> Result<Value, ApiError> {
+pub(crate) fn rendered(txn: &mut Txn<'_>, dataset: &Dataset, draft: &Version) -> Result<Value, ApiError> {
     show::version_json(txn, dataset, draft, Showing::default())
 }
 
-fn put_fields(
+pub(crate) fn put_fields(
     txn: &mut Txn<'_>,
     registry: &Registry,
     dataset: &Dataset,

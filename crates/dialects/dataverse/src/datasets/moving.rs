@@ -81,6 +81,9 @@ async fn set_guestbook(mut call: Call) -> Answer {
         let mut dataset = wanted.find(txn)?;
         permissions::require(txn, &asker, dataset.place(), Permission::EditDataset)?;
         let owner = collections::named_by_record(txn, dataset.owner)?;
+        if guestbooks::by_id(txn, id)?.is_some_and(|it| !it.enabled) {
+            return Err(refuse(format!("The guestbook with id {id} is disabled")));
+        }
         if !guestbooks::is_available(txn, id, &owner)? {
             let message = format!(
                 "Failed to update dataset guestbook: Could not find an available guestbook with id {id}"

@@ -83,7 +83,7 @@ const NOTICES: i64 = 50;
 pub(crate) async fn release(call: &Call, dataset: i64, kind: Release) -> Result<Dataset, ApiError> {
     let (app, asker, ids) = (call.app.clone(), call.asker.clone(), call.ids(NOTICES).await?);
     let write = move |txn: &mut Txn<'_>| -> Result<Dataset, ApiError> {
-        let dataset = Wanted::Number(dataset).find(txn)?;
+        let dataset = Wanted::number(dataset).find(txn)?;
         release_in(txn, &app, &asker, dataset, kind, ids)
     };
     call.db().write(write).await
@@ -149,6 +149,7 @@ pub(crate) fn release_in(
     version::put(txn, &released)?;
     datasets::put(txn, &dataset)?;
     files::published(txn, dataset.id, released.ordinal, &now)?;
+    crate::featured::remove_of_lost_files(txn, dataset.id)?;
     add_subjects(txn, app, &dataset, &released)?;
     let title = datasets::create::title_of(&released);
     for user in notifications::editors(txn, &dataset)? {

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::app::{Call, Dataverse};
 use crate::asker::Asker;
-use crate::citation::Cited;
+use crate::citation::{Cited, Format};
 use crate::collections::{self, show::owner_json};
 use crate::datasets::version::{self, Withdrawn};
 use crate::datasets::{Dataset, State, Version, Wanted, terms};
@@ -24,6 +24,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .get("/datasets/{id}/versions/{version}/metadata", show_blocks)
         .get("/datasets/{id}/versions/{version}/metadata/{block}", show_block)
         .get("/datasets/{id}/versions/{version}/citation", cite)
+        .get("/datasets/{id}/versions/{version}/citation/{format}", cite_as)
         .get("/datasets/summaryFieldNames", summary_fields)
         .get("/datasets/privateUrlDatasetVersion/{token}", preview_version)
         .get("/datasets/privateUrlDatasetVersion/{token}/citation", preview_citation)
@@ -46,15 +47,7 @@ pub(crate) fn dataset_map(
     _app: &Dataverse,
     it: &Dataset,
 ) -> Result<Map<String, Value>, ApiError> {
-    let limit = effective_limit(view, it)?;
-    let left = match limit {
-        Some(limit) => {
-            let ordinal = it.draft.as_ref().map_or(it.last_ordinal, |draft| draft.ordinal);
-            let n_files = i64::try_from(files::n_files(view, it.id, ordinal)?).unwrap_or(i64::MAX);
-            Some((limit - n_files).max(0))
-        }
-        None => None,
-    };
+    let (limit, left) = file_limit(view, it)?;
     let locks: Vec<Value> = it.locks.iter().map(|it| it.lock_type.as_str().into()).collect();
     Ok(envelope::object(json!({
         "id": it.id,
@@ -74,6 +67,14 @@ pub(crate) fn dataset_map(
         "datasetType": it.dataset_type,
         "locks": locks,
     })))
+}
+
+/// Most files that a dataset may have, and how many more that leaves.
+fn file_limit(view: &mut View<'_>, it: &Dataset) -> Result<(Option<i64>, Option<i64>), ApiError> {
+    let Some(limit) = effective_limit(view, it)? else { return Ok((None, None)) };
+    let ordinal = it.draft.as_ref().map_or(it.last_ordinal, |draft| draft.ordinal);
+    let n_files = i64::try_from(files::n_files(view, it.id, ordinal)?).unwrap_or(i64::MAX);
+    Ok((Some(limit), Some((limit - n_files).max(0))))
 }
 
 /// Most files that a dataset may have: its own bound, or that of the nearest collection.
@@ -126,6 +127,7 @@ pub(crate) fn version_json(
     version: &Version,
     showing: Showing,
 ) -> Result<Value, ApiError> {
+    let (limit, left) = file_limit(view, dataset)?;
     let latest_state = if dataset.draft.is_some() { State::Draft } else { latest_state(view, dataset)? };
     let mut map = envelope::object(json!({
         "id": version.id,
@@ -150,6 +152,9 @@ pub(crate) fn version_json(
         "citationDate": citation_date(dataset, version),
         "versionNote": version.version_note,
         "guestbookId": dataset.guestbook,
+        "effectiveDatasetFileCountLimit": limit,
+        "datasetFileCountLimit": dataset.file_count_limit,
+        "datasetFileUploadsAvailable": left,
     }));
     terms::put_json(view, version, &mut map)?;
     if showing.metadata {
@@ -236,7 +241,7 @@ pub(crate) fn native_json(
 
 async fn show(call: Call) -> Answer {
     let (app, asker, wanted) = (call.app.clone(), call.asker.clone(), Wanted::of(&call)?);
-    let showing = Showing::of(&call);
+    let (showing, site_url) = (Showing::of(&call), call.site_url());
     let find = move |view: &mut View<'_>| -> Result<Value, ApiError> {
         let dataset = wanted.find(view)?;
         let sees_draft = permissions::may(view, &asker, dataset.place(), Permission::ViewUnpublishedDataset)?;
@@ -250,10 +255,13 @@ async fn show(call: Call) -> Answer {
         let id = match &dataset.draft {
             Some(draft) if sees_draft => Some(draft.version),
             _ if sees_draft => dataset.last.as_ref().map(|it| it.version),
-            _ => dataset.released.as_ref().or(dataset.last.as_ref()).map(|it| it.version),
+            _ => dataset.released.as_ref().map(|it| it.version),
         };
         if let Some(id) = id {
             let version = version::of_dataset(view, &dataset, id)?;
+            if let Some(url) = crate::thumbnails::url_of_dataset(view, &site_url, &dataset, &version)? {
+                map.insert("image_url".into(), url.into());
+            }
             let showing = Showing { owners: false, ..showing };
             map.insert("latestVersion".into(), version_json(view, &dataset, &version, showing)?);
         }
@@ -316,6 +324,15 @@ pub(crate) async fn with_version<R: Send + 'static>(
     let text = call.param("version").to_owned();
     let find = move |view: &mut View<'_>| -> Result<R, ApiError> {
         let dataset = wanted.find(view)?;
+        // Withdrawn versions are for those who may change the dataset.
+        let withdrawn = match withdrawn {
+            Withdrawn::Shown
+                if !permissions::may(view, &asker, dataset.place(), Permission::EditDataset)? =>
+            {
+                Withdrawn::Hidden
+            }
+            other => other,
+        };
         let version = version::find(view, &asker, &dataset, &text, withdrawn)?;
         read(view, &asker, &dataset, &version)
     };
@@ -350,11 +367,19 @@ async fn show_block(call: Call) -> Answer {
 }
 
 async fn cite(call: Call) -> Answer {
-    let text = with_version(&call, Weight::Point, |view, _, dataset, version| {
-        let publisher = publisher(view)?;
-        Ok::<_, ApiError>(Cited::of(dataset, version, &publisher).html())
+    let text = with_version(&call, Weight::Point, |view, asker, dataset, version| {
+        Ok::<_, ApiError>(Cited::shown_to(view, asker, dataset, version)?.html())
     });
     envelope::message(text.await?)
+}
+
+/// `…/citation/{format}`: BibTeX, EndNote, RIS, CSL or Internal.
+async fn cite_as(call: Call) -> Answer {
+    let format = Format::named(call.param("format"))?;
+    let text = with_version(&call, Weight::Point, move |view, asker, dataset, version| {
+        Ok::<_, ApiError>(format.write(&Cited::shown_to(view, asker, dataset, version)?))
+    });
+    text_answer(format.media_type(), text.await?)
 }
 
 /// The draft that a private URL's token opens. Errors: 404.
@@ -390,7 +415,7 @@ async fn preview_citation(call: Call) -> Answer {
         let publisher = publisher(view)?;
         let mut cited = Cited::of(dataset, version, &publisher);
         if anonymized {
-            cited.authors = vec!["Author name(s) withheld".to_owned()];
+            cited.withhold_authors();
         }
         Ok(cited.html())
     });
@@ -408,6 +433,7 @@ async fn summary_fields(call: Call) -> Answer {
 
 /// When things happened to a dataset.
 async fn timestamps(call: Call) -> Answer {
+    let now = crate::clock::precise(call.app.now_ms()).replace(' ', "T");
     let (asker, wanted) = (call.asker.clone(), Wanted::of(&call)?);
     let find = move |view: &mut View<'_>| -> Result<Value, ApiError> {
         let dataset = wanted.find(view)?;
@@ -422,17 +448,26 @@ async fn timestamps(call: Call) -> Answer {
                 None => None,
             },
         };
-        let private = |text: Option<String>| text.filter(|_| sees_draft);
+        // Local times, without a zone.
+        let local = |text: String| text.trim_end_matches('Z').to_owned();
+        let published = match &dataset.released {
+            Some(last) => version::of_dataset(view, &dataset, last.version)?.release_time,
+            None => None,
+        };
+        let published = published.or_else(|| dataset.publication_date.clone()).map(local);
+        let private = |text: Option<String>| text.filter(|_| sees_draft).map(local);
         Ok(Value::Object(envelope::object(json!({
-            "createTime": dataset.create_time,
-            "publicationTime": dataset.publication_date,
-            "lastMetadataExportTime": dataset.publication_date,
-            "lastMajorVersionReleaseTime": dataset.publication_date,
+            "createTime": local(dataset.create_time.clone()),
+            "publicationTime": published,
+            // Exports are written when they are asked for.
+            "lastMetadataExportTime": published.as_ref().map(|_| now.clone()),
+            "lastMajorVersionReleaseTime": published,
             "lastUpdateTime": private(updated.clone()),
+            "globalIdCreateTime": local(dataset.create_time.clone()),
             "modificationTime": private(updated.clone()),
-            "indexTime": private(updated.clone()),
+            "indexTime": private(Some(now.clone())),
             "permissionModificationTime": private(Some(dataset.create_time.clone())),
-            "permissionIndexTime": private(Some(dataset.create_time.clone())),
+            "permissionIndexTime": private(Some(now.clone())),
             "hasStaleIndex": sees_draft.then_some(false),
             "hasStalePermissionIndex": sees_draft.then_some(false),
         }))))

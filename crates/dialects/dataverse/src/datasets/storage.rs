@@ -63,7 +63,7 @@ async fn storage_use(call: Call) -> Answer {
     let bytes = read(&call, Permission::ManageDatasetPermissions, |view, it| files::used_bytes(view, it.id));
     let text = with_commas(bytes.await?);
     envelope::message(format!(
-        "Total recorded size of the files stored in this dataset (user-uploaded files plus the versions of them generated during ingest): {text} bytes"
+        "Total recorded size of the files stored in this dataset (user-uploaded files plus the versions in the archival tab-delimited format and/or auxiliary files, when applicable): {text} bytes"
     ))
 }
 

@@ -62,6 +62,10 @@ fn resource(source: &Source<'_>, flavour: Flavour) -> String {
         "review" => "Other",
         _ => "Dataset",
     };
+    let kinds = match text(source.dataset, "datasetType") {
+        "review" if kinds.is_empty() => "Review".to_owned(),
+        _ => kinds,
+    };
     match kinds.is_empty() {
         true => xml.empty("resourceType", &[("resourceTypeGeneral", general)]),
         false => xml.leaf_with("resourceType", &[("resourceTypeGeneral", general)], &kinds),

@@ -47,18 +47,46 @@ pub(crate) fn written(
     version: &Version,
     format: &Exporter,
 ) -> Result<String, ApiError> {
+    with_source(view, app, registry, site_url, (dataset, version), format.name, |source| {
+        (format.write)(source)
+    })
+}
+
+/// The map that OAI-ORE has of a version.
+pub(crate) fn ore_map(
+    view: &mut View<'_>,
+    app: &Dataverse,
+    registry: &Registry,
+    site_url: &str,
+    dataset: &Dataset,
+    version: &Version,
+) -> Result<Value, ApiError> {
+    with_source(view, app, registry, site_url, (dataset, version), "OAI_ORE", super::ore::json)
+}
+
+/// What `write` makes of a version; `name` is that of the format.
+fn with_source<R>(
+    view: &mut View<'_>,
+    app: &Dataverse,
+    registry: &Registry,
+    site_url: &str,
+    (dataset, version): (&Dataset, &Version),
+    name: &str,
+    write: impl FnOnce(&Source<'_>) -> R,
+) -> Result<R, ApiError> {
     let json = native_json(view, app, dataset, version)?;
     let publisher = publisher(view)?;
     let nearest = collections::named_by_record(view, dataset.owner)?;
     let owners: Vec<(String, String)> =
         collections::with_owners(view, nearest)?.into_iter().map(|it| (it.alias, it.name)).collect();
     let mut tables = Map::new();
-    if matches!(format.name, "ddi" | "oai_ddi" | "html" | "croissant") {
+    if matches!(name, "ddi" | "oai_ddi" | "html" | "croissant") {
         for file in json["datasetVersion"]["files"].as_array().into_iter().flatten() {
             let is_table = file["dataFile"]["tabularData"] == Value::Bool(true);
             let id = file["dataFile"]["id"].as_i64().filter(|_| is_table);
-            if let Some((id, table)) =
-                id.map(|id| Ok::<_, ApiError>((id, rows::tables(view, id)?))).transpose()?
+            if let Some((id, table)) = id
+                .map(|id| Ok::<_, ApiError>((id, rows::tables(view, id)?)))
+                .transpose()?
             {
                 tables.insert(id.to_string(), table.unwrap_or_default());
             }
@@ -72,7 +100,7 @@ pub(crate) fn written(
         owners: &owners,
         tables: &tables,
     };
-    Ok((format.write)(&source))
+    Ok(write(&source))
 }
 
 async fn export(call: Call) -> Answer {
@@ -85,13 +113,18 @@ async fn export(call: Call) -> Answer {
         let dataset = datasets::by_pid(view, &pid)?.ok_or_else(|| {
             ApiError::not_found(format!("A dataset with the persistentId {pid} could not be found."))
         })?;
+        datasets::require_not_kept(view, &asker, &dataset)?;
         let failed = || ApiError::forbidden("Export Failed");
         let format = exporter(&name).ok_or_else(failed)?;
         let released = dataset.released.as_ref();
         let no_version = || ApiError::bad_request(NO_VERSION);
         let id = match wanted.as_str() {
             ":draft" => {
-                if !permissions::may(view, &asker, dataset.place(), Permission::ViewUnpublishedDataset)? {
+                // Exports name the authors, whom an anonymous preview withholds.
+                let is_anonymous = asker.preview.is_some_and(|it| it.anonymized);
+                let may =
+                    permissions::may(view, &asker, dataset.place(), Permission::ViewUnpublishedDataset)?;
+                if is_anonymous || !may {
                     return Err(no_version());
                 }
                 dataset.draft.as_ref().map(|it| it.version).ok_or_else(no_version)?

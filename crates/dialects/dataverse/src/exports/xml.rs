@@ -1,5 +1,8 @@
 //! Writing XML: elements in order, texts and attributes escaped, characters that XML cannot hold left out.
 
+/// What a document begins with.
+pub const DECLARATION: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>";
+
 /// A document under way.
 #[derive(Debug, Default)]
 pub struct Xml {
@@ -13,7 +16,7 @@ pub type Attributes<'a> = &'a [(&'a str, &'a str)];
 impl Xml {
     /// A document with its declaration.
     pub fn document() -> Self {
-        Self { text: "<?xml version=\"1.0\" encoding=\"UTF-8\"?>".to_owned(), open: Vec::new() }
+        Self { text: DECLARATION.to_owned(), open: Vec::new() }
     }
 
     /// A piece of a document.

@@ -304,7 +304,7 @@ async fn add(mut call: Call) -> Answer {
 
 /// Adds the files of an archive that is the whole body of a request; its name stands in `Content-Disposition`.
 pub(crate) async fn add_archive(call: &mut Call, dataset: Dataset) -> Result<Dataset, ApiError> {
-    let (_, bounds) = admit(call, datasets::Wanted::Number(dataset.id)).await?;
+    let (_, bounds) = admit(call, datasets::Wanted::number(dataset.id)).await?;
     let target = Target {
         blobs: call.app.context.blobs().clone(),
         tenant: call.tenant().to_owned(),
@@ -318,12 +318,51 @@ pub(crate) async fn add_archive(call: &mut Call, dataset: Dataset) -> Result<Dat
     let body = call.take_body();
     let most_bytes = target.blobs.settings().file_bytes;
     let pieces = receive::pieces(&call.headers, body, &limits, most_bytes)?;
-    let received = receive::whole(pieces, &target, name, Some("application/zip".to_owned())).await?;
+    let received = receive::whole(pieces, &target, name, None).await?;
     let form = Form { file: Some(received), ..Form::default() };
     let described = Described { tab_ingest: true, ..Described::default() };
     let list = incoming(call, form, &described, &target, &bounds, &dataset).await?;
     write(call, dataset.id, list, bounds).await?;
     Ok(dataset)
+}
+
+/// Files that the JSON of a whole version describes, which only superusers send: their bytes are not at hand.
+///
+/// Errors: 400 for a file without a name, and for a folder with characters that folders may not have.
+pub(crate) fn of_version_json(app: &Dataverse, list: Option<&Value>) -> Result<Vec<Incoming>, ApiError> {
+    let list = match list {
+        None | Some(Value::Null) => return Ok(Vec::new()),
+        Some(Value::Array(list)) => list,
+        Some(_) => return Err(ApiError::bad_request("Error parsing Json: files should be an array.")),
+    };
+    let mut files = Vec::new();
+    for (place, it) in list.iter().enumerate() {
+        let map = it.as_object().cloned().unwrap_or_default();
+        let described = Described::of(&map)?;
+        let data = &it["dataFile"];
+        let text = |name: &str| data[name].as_str().filter(|it| !it.is_empty()).map(str::to_owned);
+        let name = described.label.or_else(|| text("filename")).filter(|it| !it.trim().is_empty());
+        let name = name.ok_or_else(|| {
+            ApiError::bad_request(format!("Error parsing Json: files[{place}] has no label"))
+        })?;
+        let checksum = data["checksum"]["value"].as_str().map(str::to_owned);
+        let checksum = checksum.or_else(|| text("md5")).unwrap_or_default();
+        let kind = data["checksum"]["type"].as_str().unwrap_or("MD5").to_owned();
+        files.push(Incoming {
+            name: unzip::clean_name(&name),
+            directory: described.directory.unwrap_or_default(),
+            description: described.description.or_else(|| text("description")).unwrap_or_default(),
+            categories: described.categories.unwrap_or_default(),
+            restricted: it["restricted"] == true,
+            content_type: text("contentType").unwrap_or_else(|| types::UNKNOWN.to_owned()),
+            storage_identifier: text("storageIdentifier").unwrap_or_else(|| new_storage_identifier(app)),
+            size: data["filesize"].as_u64().unwrap_or(0),
+            checksum_type: kind,
+            checksum,
+            ..Incoming::default()
+        });
+    }
+    Ok(files)
 }
 
 /// What an addition did.
@@ -374,18 +413,7 @@ fn check_room(
     dataset: &Dataset,
     list: &[Incoming],
 ) -> Result<(), ApiError> {
-    let n_new = list.iter().filter(|it| it.replaces.is_none()).count() as u64;
-    if !asker.is_superuser()
-        && 0 < n_new
-        && let Some(most) = file_count_limit(view, dataset)?
-    {
-        let ordinal = dataset.draft.as_ref().map_or(dataset.last_ordinal, |it| it.ordinal);
-        if most < super::n_files(view, dataset.id, ordinal)? + n_new {
-            return Err(ApiError::bad_request(format!(
-                "Number of files can not exceed the maximum number of files allowed for this Dataset ({most})."
-            )));
-        }
-    }
+    check_count(view, asker, dataset, list.iter().filter(|it| it.replaces.is_none()).count() as u64)?;
     if !site_settings::is_true(view, ":UseStorageQuotas", false)? {
         return Ok(());
     }
@@ -398,6 +426,22 @@ fn check_room(
             size_text(n_bytes),
             size_text(left)
         )));
+    }
+    Ok(())
+}
+
+/// Errors: 400 when the dataset may not hold so many more files.
+fn check_count(view: &mut View<'_>, asker: &Asker, dataset: &Dataset, n_new: u64) -> Result<(), ApiError> {
+    if !asker.is_superuser()
+        && 0 < n_new
+        && let Some(most) = file_count_limit(view, dataset)?
+    {
+        let ordinal = dataset.draft.as_ref().map_or(dataset.last_ordinal, |it| it.ordinal);
+        if most < super::n_files(view, dataset.id, ordinal)? + n_new {
+            return Err(ApiError::bad_request(format!(
+                "Number of files can not exceed the maximum number of files allowed for this Dataset ({most})."
+            )));
+        }
     }
     Ok(())
 }
@@ -631,6 +675,12 @@ async fn add_files(mut call: Call) -> Answer {
     let (dataset, bounds) = admit(&call, wanted).await?;
     let list = described_list(&mut call, &bounds).await?;
     let n_all = list.len();
+    let (asker, id) = (call.asker.clone(), dataset.id);
+    let count = move |view: &mut View<'_>| {
+        let dataset = datasets::by_id(view, id)?.unwrap_or_default();
+        check_count(view, &asker, &dataset, n_all as u64)
+    };
+    call.db().read(Weight::Point, count).await?;
     let mut incoming = Vec::new();
     let mut answers = Vec::new();
     for map in &list {
@@ -707,7 +757,7 @@ async fn replace_one(
     let id = described
         .file_to_replace
         .ok_or_else(|| ApiError::bad_request("The ID of the existing file to replace must be provided."))?;
-    let wanted = Wanted::Number(id);
+    let wanted = Wanted::number(id);
     let find = wanted.clone();
     let found = call.db().read(Weight::Point, move |view| replaceable(view, &find)).await?;
     if found.dataset.id != dataset.id {

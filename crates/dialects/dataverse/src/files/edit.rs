@@ -39,7 +39,12 @@ struct Editing {
 
 impl Editing {
     /// Errors: 403 without the permission; 400 when the newest version has the file no more.
-    fn begin(txn: &mut Txn<'_>, call: &Editor, wanted: &Wanted, ids: &mut Ids) -> Result<Self, ApiError> {
+    fn begin(
+        txn: &mut Txn<'_>,
+        call: &Editor,
+        wanted: &Wanted,
+        ids: &mut Ids,
+    ) -> Result<Self, ApiError> {
         let file = wanted.find(txn)?;
         let mut found = Found::of(txn, file)?;
         require_edit(txn, &call.asker, &found.dataset)?;
@@ -208,7 +213,7 @@ fn check_tags(file: &DataFile, tags: &[String]) -> Result<(), ApiError> {
 }
 
 /// What `GET /api/files/{id}/metadata` shows.
-pub(super) fn metadata_json(file: &DataFile, row: &Row) -> Value {
+fn metadata_json(file: &DataFile, row: &Row) -> Value {
     let mut map = Map::new();
     map.insert("label".into(), row.label.as_str().into());
     map.insert("description".into(), row.description.as_str().into());
@@ -248,7 +253,7 @@ async fn change_many(mut call: Call) -> Answer {
         let dataset = wanted.find(txn)?;
         require_edit(txn, &editor.asker, &dataset)?;
         for (id, given) in &changes {
-            let mut editing = Editing::begin(txn, &editor, &Wanted::Number(*id), &mut ids)?;
+            let mut editing = Editing::begin(txn, &editor, &Wanted::number(*id), &mut ids)?;
             if editing.found.dataset.id != dataset.id {
                 return Err(ApiError::bad_request(format!("The file {id} is not in the dataset.")));
             }
@@ -307,14 +312,20 @@ async fn restrict(mut call: Call) -> Answer {
                 version.terms.insert("termsOfAccess".into(), terms.as_str().into());
                 notes.push("Terms of Access have been updated.");
             }
-            if !version.file_access_request && !version.terms.contains_key("termsOfAccess") && wish {
+            datasets::version::put(txn, &version)?;
+            datasets::put(txn, &editing.found.dataset)?;
+        }
+        if wish {
+            let draft = editing.found.dataset.draft.as_ref().map(|it| it.version);
+            let shown = draft.or_else(|| editing.found.dataset.last.as_ref().map(|it| it.version));
+            let version =
+                datasets::version::of_dataset(txn, &editing.found.dataset, shown.unwrap_or_default())?;
+            if !version.file_access_request && !version.terms.contains_key("termsOfAccess") {
                 return Err(ApiError::conflict(
                     "Terms of Use and Access are invalid. You must enable request access or add terms of access in \
                      datasets with restricted files.",
                 ));
             }
-            datasets::version::put(txn, &version)?;
-            datasets::put(txn, &editing.found.dataset)?;
         }
         editing.row(txn, &editor.app, &mut ids, |row| row.restricted = wish)?;
         let state = if wish { "restricted" } else { "unrestricted" };
@@ -328,7 +339,11 @@ async fn restrict(mut call: Call) -> Answer {
     envelope::message(call.db().write(write).await?)
 }
 
-fn require_edit_or_401(view: &mut View<'_>, editor: &Editor, found: &Found) -> Result<(), ApiError> {
+fn require_edit_or_401(
+    view: &mut View<'_>,
+    editor: &Editor,
+    found: &Found,
+) -> Result<(), ApiError> {
     use crate::permissions::{Permission, require};
     require(view, &editor.asker, found.dataset.place(), Permission::EditDataset)
 }
@@ -454,22 +469,25 @@ async fn delete_many(mut call: Call) -> Answer {
     let files: Option<Vec<i64>> = body.as_array().and_then(|list| list.iter().map(Value::as_i64).collect());
     let files =
         files.ok_or_else(|| ApiError::bad_request("Error parsing Json: expected a list of file ids"))?;
-    if files.is_empty() {
-        return Err(ApiError::bad_request("There are no files to delete."));
-    }
     let (editor, ids) = (Editor::of(&call), call.ids(1).await?);
     let write = move |txn: &mut Txn<'_>| {
         let mut ids = ids;
         let dataset = wanted.find(txn)?;
+        let held = crate::permissions::held(txn, &editor.asker, dataset.place())?;
+        if !held.contains(&crate::permissions::Permission::EditDataset) {
+            return Err(ApiError::forbidden("You do not have permission to edit this dataset."));
+        }
+        if files.is_empty() {
+            return Err(ApiError::bad_request("There are no files to delete."));
+        }
         for id in &files {
-            let file = Wanted::Number(*id).find(txn)?;
-            if file.dataset != dataset.id {
+            if rows::data_file(txn, *id)?.is_none_or(|it| it.dataset != dataset.id) {
                 return Err(ApiError::bad_request(format!(
-                    "Cannot delete file with id {id}: it does not belong to dataset {}.",
+                    "No files were deleted: the dataset {} has no file of the id {id}.",
                     dataset.id
                 )));
             }
-            delete_one(txn, &editor.app, &editor.asker, &editor.now, &Wanted::Number(*id), &mut ids)?;
+            delete_one(txn, &editor.app, &editor.asker, &editor.now, &Wanted::number(*id), &mut ids)?;
         }
         Ok::<_, ApiError>(files.len())
     };
@@ -511,7 +529,7 @@ async fn hold(call: Call, files: Vec<i64>, holding: Holding) -> Result<(), ApiEr
             return Err(crate::permissions::refusal(&editor.asker));
         }
         for id in &files {
-            let file = Wanted::Number(*id).find(txn)?;
+            let file = Wanted::number(*id).find(txn)?;
             if file.dataset != dataset.id {
                 return Err(ApiError::bad_request(format!("The file {id} is not in the dataset.")));
             }

@@ -134,6 +134,11 @@ fn size_limit(text: &str, format: &str) -> Option<i64> {
     (whole != -1).then(|| whole.max(0))
 }
 
+/// A number with at least one digit behind the point: `40.0`.
+fn decimal(number: f64) -> String {
+    format!("{number:?}")
+}
+
 /// A table that was read, and where its rows lie.
 struct Converted {
     table: Table,
@@ -275,8 +280,7 @@ fn variable_json(variable: &Variable, id: i64, index: usize) -> Value {
     if let Some(summary) = &variable.summary {
         let mut statistics = Map::new();
         let mut statistic = |name: &str, value: Option<f64>| {
-            statistics
-                .insert(name.to_owned(), value.map_or_else(|| ".".to_owned(), |it| it.to_string()).into());
+            statistics.insert(name.to_owned(), value.map_or_else(|| ".".to_owned(), |it| decimal(it)).into());
         };
         statistic("mean", summary.mean);
         statistic("medn", summary.median);

@@ -211,7 +211,11 @@ async fn categories(call: Call) -> Answer {
     let (wanted, asker) = (datasets::Wanted::of(&call)?, call.asker.clone());
     let read = move |view: &mut View<'_>| {
         let dataset = wanted.find(view)?;
-        let version = version::find(view, &asker, &dataset, ":latest", version::Withdrawn::Hidden)?;
+        crate::datasets::require_not_kept(view, &asker, &dataset)?;
+        // The names are suggestions, which the original gives to everybody; of the files they say nothing.
+        let newest = dataset.draft.as_ref().map(|it| it.version);
+        let newest = newest.or_else(|| dataset.last.as_ref().map(|it| it.version)).unwrap_or_default();
+        let version = version::of_dataset(view, &dataset, newest)?;
         let mut names: Vec<String> = ["Documentation", "Data", "Code"].map(str::to_owned).to_vec();
         rows::each_of_version(view, dataset.id, version.ordinal, |row| {
             for name in row.categories {

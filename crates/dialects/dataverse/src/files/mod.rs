@@ -29,6 +29,7 @@ use serde_json::Value;
 
 use crate::app::Dataverse;
 use crate::asker::Asker;
+use crate::collections::fair;
 use crate::datasets::{self, Dataset, Draft, Version, version};
 use crate::error::ApiError;
 use crate::ids::Ids;
@@ -36,7 +37,7 @@ use crate::permissions::{self, Permission, Place};
 use crate::routes::Routes;
 use crate::stored;
 
-pub(crate) use add::add_archive;
+pub(crate) use add::{add_all, add_archive, of_version_json};
 pub(crate) use edit::{delete_one, remove_from_draft};
 pub(crate) use json::{Around, dataset_of, file_json};
 pub(crate) use kinds::{DataFile, Row};
@@ -57,7 +58,14 @@ pub(crate) fn routes(routes: Routes) -> Routes {
 
 /// The file that a path names: by number, or by `:persistentId` with the parameter `persistentId`.
 #[derive(Debug, Clone)]
-pub(crate) enum Wanted {
+pub(crate) struct Wanted {
+    name: Name,
+    /// The caller, from whom a file may be kept; none when the server itself looks for it.
+    asker: Option<Asker>,
+}
+
+#[derive(Debug, Clone)]
+enum Name {
     Number(i64),
     Pid(String),
 }
@@ -66,30 +74,50 @@ impl Wanted {
     /// Of the path's parameter `id`. Errors: 400 for what is no number.
     pub(crate) fn of(call: &crate::app::Call) -> Result<Self, ApiError> {
         let id = call.param("id");
+        let asked = |name| Self { name, asker: Some(call.asker.clone()) };
         if id == ":persistentId" {
             let pid = call.query.filled("persistentId").ok_or_else(|| {
                 ApiError::bad_request(
                     "When accessing a datafile based on Persistent ID, a persistentId query parameter must be present.",
                 )
             })?;
-            return Ok(Self::Pid(datasets::canonical_pid(pid)));
+            return Ok(asked(Name::Pid(datasets::canonical_pid(pid))));
         }
         let number = id.parse().map_err(|_| ApiError::bad_request(format!("Bad file ID number: {id}.")))?;
-        Ok(Self::Number(number))
+        Ok(asked(Name::Number(number)))
     }
 
-    /// The file. Errors: 404.
+    /// By its number, whoever asks.
+    pub(crate) fn number(id: i64) -> Self {
+        Self { name: Name::Number(id), asker: None }
+    }
+
+    /// The file. Errors: 404, for one that is kept from the caller as well.
     pub(crate) fn find(&self, view: &mut View<'_>) -> Result<DataFile, ApiError> {
-        match self {
-            Self::Number(id) => rows::data_file(view, *id)?
-                .ok_or_else(|| ApiError::not_found(format!("File with ID {id} not found."))),
-            Self::Pid(pid) => {
+        let found: Option<DataFile> = match &self.name {
+            Name::Number(id) => rows::data_file(view, *id)?,
+            Name::Pid(pid) => {
                 let value = pinakes_store::Value::Folded(pid.clone());
                 let found = view.first(&DATA_FILE, Expr::Is("pid".into(), value))?;
-                let missing = || ApiError::not_found(format!("Datafile with Persistent ID {pid} not found."));
-                stored::parsed(&found.ok_or_else(missing)?)
+                found.as_ref().map(stored::parsed).transpose()?
+            }
+        };
+        let missing = || {
+            ApiError::not_found(match &self.name {
+                Name::Number(id) => format!("File with ID {id} not found."),
+                Name::Pid(pid) => format!("Datafile with Persistent ID {pid} not found."),
+            })
+        };
+        let file = found.ok_or_else(missing)?;
+        if let Some(asker) = &self.asker
+            && fair::is_any(view)?
+        {
+            let dataset = dataset_of(view, &file)?;
+            if fair::is_dataset_kept_from(view, asker, &dataset)? {
+                return Err(missing());
             }
         }
+        Ok(file)
     }
 }
 
@@ -152,6 +180,9 @@ impl Found {
         asker: &Asker,
         today: &str,
     ) -> Result<bool, ApiError> {
+        if fair::is_dataset_kept_from(view, asker, &self.dataset)? {
+            return Ok(false);
+        }
         if let Some(preview) = asker.preview.filter(|it| it.dataset == self.dataset.id) {
             return Ok(!preview.anonymized || self.is_open(today));
         }
@@ -172,6 +203,9 @@ impl Found {
 
     /// Whether the caller may know that it is there.
     pub(crate) fn may_see(&self, view: &mut View<'_>, asker: &Asker) -> Result<bool, ApiError> {
+        if fair::is_dataset_kept_from(view, asker, &self.dataset)? {
+            return Ok(false);
+        }
         if self.published_row().is_some() || asker.preview.is_some_and(|it| it.dataset == self.dataset.id) {
             return Ok(true);
         }

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::query::facet_value;
 use crate::app::Dataverse;
+use crate::asker::Asker;
 use crate::blocks::fields::Metadata;
 use crate::clock;
 use crate::collections;
@@ -27,6 +28,7 @@ pub(crate) static DOCUMENT: Kind = Kind {
         Column::one("sortName", Type::Text),
         Column::one("date", Type::Text),
         Column::many("subtree", Type::Text),
+        Column::many("above", Type::Integer),
         Column::many("seenBy", Type::Text),
         Column::many("facetValues", Type::Text),
     ],
@@ -70,8 +72,8 @@ pub(crate) fn forget_object(txn: &mut Txn<'_>, id: i64) -> Result<(), ApiError> 
     forget_dataset(txn, id)
 }
 
-/// `/1/42/57`: the paths of a collection and of those above it.
-fn paths(view: &mut View<'_>, collection: i64) -> Result<Vec<String>, ApiError> {
+/// A collection and those above it, the root first.
+fn chain(view: &mut View<'_>, collection: i64) -> Result<Vec<i64>, ApiError> {
     let nearest = collections::named_by_record(view, collection)?;
     let mut above = collections::with_owners(view, nearest)?;
     above.sort_by_key(|it| it.parent.is_some());
@@ -85,8 +87,13 @@ fn paths(view: &mut View<'_>, collection: i64) -> Result<Vec<String>, ApiError> 
         }
     }
     chain.reverse();
+    Ok(chain)
+}
+
+/// `/1/42/57`: the paths of a collection and of those above it.
+fn paths(view: &mut View<'_>, collection: i64) -> Result<Vec<String>, ApiError> {
     let mut path = String::new();
-    Ok(chain
+    Ok(chain(view, collection)?
         .into_iter()
         .map(|id| {
             path.push_str(&format!("/{id}"));
@@ -138,8 +145,12 @@ pub(crate) fn index_collection(txn: &mut Txn<'_>, id: i64) -> Result<(), ApiErro
         "public": is_public,
         "seenBy": if is_public { vec![] } else { vec![seen_by(id)] },
         "subtree": subtree,
+        "above": chain(txn, id)?,
         "facetValues": facets,
-        "fields": {"affiliation": it.affiliation, "name": it.name, "dvDescription": it.description},
+        "fields": {
+            "affiliation": it.affiliation, "name": it.name, "dvDescription": it.description,
+            "parentName": collections::named_by_record(txn, parent)?.name,
+        },
         "text": text.join("\n"),
     });
     put(txn, &format!("dataverse_{id}"), document)
@@ -208,6 +219,15 @@ pub(crate) fn index_dataset(txn: &mut Txn<'_>, app: &Dataverse, id: i64) -> Resu
     Ok(())
 }
 
+/// The documents of a dataset and of all its files are written anew.
+pub(crate) fn index_whole_dataset(txn: &mut Txn<'_>, app: &Dataverse, id: i64) -> Result<(), ApiError> {
+    index_dataset(txn, app, id)?;
+    match datasets::by_id(txn, id)? {
+        Some(dataset) => index_files(txn, app, &dataset),
+        None => Ok(()),
+    }
+}
+
 /// The documents of all files of a dataset.
 fn index_files(txn: &mut Txn<'_>, app: &Dataverse, dataset: &Dataset) -> Result<(), ApiError> {
     let of = Expr::Is("dataset".into(), dataset.id.into());
@@ -260,9 +280,12 @@ fn dataset_document(view: &mut View<'_>, dataset: &Dataset, version: &Version) -
             }
         }
     }
+    fields.insert("datasetType".to_owned(), dataset.dataset_type.as_str().into());
     let root = collections::named_by_record(view, collections::ROOT)?.name;
     facets.push(facet_value("metadataSource", &root));
+    facets.push(facet_value("datasetType", &dataset.dataset_type));
     let owner = collections::named_by_record(view, dataset.owner)?;
+    fields.insert("parentName".to_owned(), owner.name.as_str().into());
     if owner.dataverse_type != "UNCATEGORIZED" {
         facets.push(facet_value("dvCategory", &category(&owner.dataverse_type)));
     }
@@ -293,6 +316,7 @@ fn dataset_document(view: &mut View<'_>, dataset: &Dataset, version: &Version) -
         "public": is_public,
         "seenBy": if is_public { vec![] } else { vec![seen_by(dataset.id), seen_by(dataset.owner)] },
         "subtree": subtree,
+        "above": chain(view, dataset.owner)?,
         "statuses": statuses,
         "facetValues": facets,
         "fields": fields,
@@ -394,6 +418,14 @@ fn file_document(
         }
     }
     let name = file.original.as_ref().map_or(&row.label, |it| &it.name);
+    let title = match &dataset.draft {
+        Some(draft) if !is_public => Some(draft.version),
+        _ => dataset.released.as_ref().map(|it| it.version),
+    };
+    let title = match title {
+        Some(id) => datasets::create::title_of(&version::of_dataset(view, dataset, id)?),
+        None => String::new(),
+    };
     Ok(json!({
         "type": "files",
         "entity": file.id.to_string(),
@@ -408,18 +440,18 @@ fn file_document(
         "public": is_public,
         "seenBy": if is_public { vec![] } else { vec![seen_by(dataset.id), seen_by(dataset.owner)] },
         "subtree": paths(view, dataset.owner)?,
+        "above": chain(view, dataset.owner)?,
         "statuses": status,
         "facetValues": facets,
-        "fields": {"fileDescription": row.description, "fileName": row.label},
+        "fields": {"fileDescription": row.description, "fileName": row.label, "parentName": title},
         "text": text.join("\n"),
     }))
 }
 
 /// The documents of a query, for sets that are offered to harvesters.
 pub(crate) fn public_datasets(view: &mut View<'_>, filter: Expr) -> Result<Vec<i64>, ApiError> {
-    let query = Query::filter(
-        Expr::Is("type".into(), "datasets".into()).and(Expr::Is("public".into(), true.into())).and(filter),
-    );
+    let visible = super::visible(view, &Asker::default())?;
+    let query = Query::filter(Expr::Is("type".into(), "datasets".into()).and(visible).and(filter));
     let mut list = Vec::new();
     view.for_each(&DOCUMENT, &query, |record| {
         list.extend(record.json().ok().and_then(|it| it["dataset"].as_i64()));

@@ -43,6 +43,11 @@ pub(crate) fn visible(view: &mut View<'_>, asker: &Asker) -> Result<Expr, ApiErr
         return Ok(Expr::All);
     }
     let public = Expr::Is("public".into(), true.into());
+    let kept = collections::fair::kept_from(view, asker)?;
+    let is_not_kept = match kept.is_empty() {
+        true => Expr::All,
+        false => Expr::Not(Box::new(Expr::In("above".into(), kept.into_iter().map(Into::into).collect()))),
+    };
     let mut names = permissions::own_names(asker);
     names.extend(groups::of(view, asker)?);
     let mut objects = BTreeSet::new();
@@ -56,10 +61,10 @@ pub(crate) fn visible(view: &mut View<'_>, asker: &Asker) -> Result<Expr, ApiErr
         }
     }
     if objects.is_empty() {
-        return Ok(public);
+        return Ok(public.and(is_not_kept));
     }
     let own = Expr::In("seenBy".into(), objects.into_iter().map(Into::into).collect());
-    Ok(Expr::Or(vec![public, own]))
+    Ok(Expr::Or(vec![public, own]).and(is_not_kept))
 }
 
 /// What a request asks for.
@@ -302,8 +307,9 @@ fn page(
 }
 
 /// Facets that every search has: (name in queries, name for people).
-const FACETS: [(&str, &str); 8] = [
+const FACETS: [(&str, &str); 9] = [
     ("dvCategory", "Dataverse Category"),
+    ("datasetType", "Dataset Type"),
     ("metadataSource", "Metadata Source"),
     ("publicationStatus", "Publication Status"),
     ("publicationDate", "Publication Year"),
@@ -331,10 +337,12 @@ fn facets(
             .iter()
             .filter_map(|it| Some((it.value.strip_prefix(name)?.strip_prefix('\u{1}')?, it.n_records)))
             .collect();
-        values.sort_by_key(|it| std::cmp::Reverse(it.1));
+        values.sort_by_key(|it| (std::cmp::Reverse(it.1), it.0));
         let labels: Vec<Value> =
             values.iter().take(FACET_VALUES).map(|(value, n)| json!({*value: n})).collect();
-        if !labels.is_empty() {
+        // Where there is one type of datasets alone, it says nothing.
+        let says_something = if name == "datasetType" { 1 < labels.len() } else { !labels.is_empty() };
+        if says_something {
             map.insert(key, json!({"friendly": friendly, "labels": labels}));
         }
     };

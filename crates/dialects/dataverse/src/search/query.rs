@@ -305,7 +305,8 @@ const EXACT: [(&str, &str); 11] = [
 ];
 
 /// Names that facets have in queries, besides `{field}_ss`.
-const FACETS: [&str; 9] = [
+const FACETS: [&str; 10] = [
+    "datasetType",
     "dvCategory",
     "metadataSource",
     "publicationStatus",

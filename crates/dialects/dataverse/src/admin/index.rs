@@ -1,0 +1,130 @@
+//! The index of searches, as administrators ask for it. It is written with what it describes, so that a run over all only repairs it.
+
+use pinakes_store::{Txn, Weight};
+use serde_json::json;
+
+use crate::app::Call;
+use crate::collections::{self, COLLECTION};
+use crate::datasets::{self, DATASET};
+use crate::error::{Answer, ApiError};
+use crate::routes::Routes;
+use crate::{changes, envelope, search};
+
+/// Datasets and collections that are indexed in one transaction.
+const BATCH: usize = 100;
+
+/// Adds the routes.
+pub(crate) fn routes(routes: Routes) -> Routes {
+    routes
+        .get("/admin/index", index_all)
+        .get("/admin/index/continue", index_all)
+        .get("/admin/index/clear", clear_all)
+        .get("/admin/index/status", status)
+        .get("/admin/index/dataset", index_dataset)
+        .get("/admin/index/datasets/{id}", index_dataset)
+        .delete("/admin/index/datasets/{id}", clear_dataset)
+        .get("/admin/index/dataverses/{id}", index_collection)
+        .post("/admin/index/perms", done)
+        .get("/admin/index/perms", done)
+        .get("/admin/index/clear-orphans", done)
+}
+
+async fn done(_: Call) -> Answer {
+    envelope::message("Done.")
+}
+
+async fn status(_: Call) -> Answer {
+    envelope::ok(json!({"contentInDatabaseButStaleInOrMissingFromIndex": {"dataverses": [], "datasets": []}}))
+}
+
+/// Writes the documents of every collection and dataset anew, a few in each transaction.
+async fn index_all(call: Call) -> Answer {
+    let all = |view: &mut pinakes_store::View<'_>| -> Result<(Vec<i64>, Vec<i64>), ApiError> {
+        let mut ids = [Vec::new(), Vec::new()];
+        for (list, kind) in ids.iter_mut().zip([&COLLECTION, &DATASET]) {
+            let found = crate::files::rows::ids_of(view, kind, pinakes_store::Expr::All)?;
+            list.extend(found.iter().filter_map(|it| it.parse::<i64>().ok()));
+        }
+        let [collections, datasets] = ids;
+        Ok((collections, datasets))
+    };
+    let (collections, datasets) = call.db().read(Weight::Scan, all).await?;
+    let n_all = (collections.len(), datasets.len());
+    for part in collections.chunks(BATCH) {
+        let (app, part) = (call.app.clone(), part.to_vec());
+        let write = move |txn: &mut Txn<'_>| -> Result<(), ApiError> {
+            part.iter().try_for_each(|id| changes::collection(txn, &app, *id))
+        };
+        call.db().write(write).await?;
+    }
+    for part in datasets.chunks(BATCH) {
+        let (app, part) = (call.app.clone(), part.to_vec());
+        let write = move |txn: &mut Txn<'_>| -> Result<(), ApiError> {
+            part.iter().try_for_each(|id| search::index::index_whole_dataset(txn, &app, *id))
+        };
+        call.db().write(write).await?;
+    }
+    envelope::ok(json!({
+        "message": "indexing has ended",
+        "availablePartitionIds": [0],
+        "args": {"numPartitions": 1, "partitionIdToProcess": 0},
+        "numberOfDataverses": n_all.0,
+        "numberOfDatasets": n_all.1,
+    }))
+}
+
+/// Forgets all documents; those that are still true come back with the next change, or with a run over all.
+async fn clear_all(call: Call) -> Answer {
+    let write = |txn: &mut Txn<'_>| -> Result<(), ApiError> {
+        for id in crate::files::rows::ids_of(txn, &search::DOCUMENT, pinakes_store::Expr::All)? {
+            search::forget(txn, &id)?;
+        }
+        Ok(())
+    };
+    call.db().write(write).await?;
+    envelope::message("Solr index was cleared.")
+}
+
+/// By number, or by the parameter `persistentId`.
+fn wanted(call: &Call) -> Result<datasets::Wanted, ApiError> {
+    match call.param("id") {
+        "" => {
+            let pid = call.query.filled("persistentId");
+            Ok(datasets::Wanted::pid(pid.ok_or_else(|| ApiError::bad_request("persistentId is missing"))?))
+        }
+        _ => datasets::Wanted::of(call),
+    }
+}
+
+async fn index_dataset(call: Call) -> Answer {
+    let (wanted, app) = (wanted(&call)?, call.app.clone());
+    let write = move |txn: &mut Txn<'_>| -> Result<i64, ApiError> {
+        let dataset = wanted.find(txn)?;
+        search::index::index_whole_dataset(txn, &app, dataset.id)?;
+        Ok(dataset.id)
+    };
+    let id = call.db().write(write).await?;
+    envelope::ok(json!({"message": format!("Indexed dataset {id}"), "id": id}))
+}
+
+async fn clear_dataset(call: Call) -> Answer {
+    let wanted = wanted(&call)?;
+    let write = move |txn: &mut Txn<'_>| -> Result<i64, ApiError> {
+        let dataset = wanted.find(txn)?;
+        search::index::forget_dataset(txn, dataset.id)?;
+        Ok(dataset.id)
+    };
+    let id = call.db().write(write).await?;
+    envelope::message(format!("Sent request to clear Solr documents of dataset {id}"))
+}
+
+async fn index_collection(call: Call) -> Answer {
+    let (id, app) = (call.param("id").to_owned(), call.app.clone());
+    let write = move |txn: &mut Txn<'_>| -> Result<i64, ApiError> {
+        let collection = collections::find(txn, &id)?;
+        changes::collection(txn, &app, collection.id)?;
+        Ok(collection.id)
+    };
+    let id = call.db().write(write).await?;
+    envelope::message(format!("Indexed dataverse {id}"))
+}

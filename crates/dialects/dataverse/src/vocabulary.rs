@@ -1,0 +1,116 @@
+//! Metadata blocks and fields of the installation (section 9 of the contract), and how administrators add to them.
+
+use http::StatusCode;
+use pinakes_store::{Expr, Txn};
+use serde_json::{Value, json};
+
+use crate::app::Call;
+use crate::blocks::show::{Showing, block_json, field_type_json, is_on_create};
+use crate::blocks::{Registry, tsv};
+use crate::envelope;
+use crate::error::{Answer, ApiError};
+use crate::registry::BLOCK_SOURCE;
+use crate::routes::Routes;
+
+/// Adds the routes.
+pub(crate) fn routes(routes: Routes) -> Routes {
+    routes
+        .get("/metadatablocks", list_blocks)
+        .get("/metadatablocks/{block}", show_block)
+        .get("/datasetfields/facetables", list_facetable)
+        .get("/admin/datasetfield/{name}", show_field)
+        .post("/admin/datasetfield/load", load)
+        .post("/admin/datasetfield/setDisplayOnCreate", set_on_create)
+}
+
+async fn list_blocks(call: Call) -> Answer {
+    let registry = call.app.registry(call.db()).await?;
+    let only_on_create = call.query.is_true("onlyDisplayedOnCreate");
+    let with_fields = call.query.is_true("returnDatasetFieldTypes");
+    let showing = Showing { with_fields, only_on_create, levels: None };
+    let shown = registry.blocks().iter().filter(|it| !only_on_create || is_on_create(&registry, it, None));
+    envelope::ok(shown.map(|it| block_json(&registry, it, showing)).collect::<Vec<Value>>())
+}
+
+async fn show_block(call: Call) -> Answer {
+    let registry = call.app.registry(call.db()).await?;
+    let name = call.param("block");
+    let missing = || ApiError::not_found(format!("Can't find metadata block '{name}'"));
+    let block = registry.block(name).ok_or_else(missing)?;
+    envelope::ok(block_json(&registry, block, Showing { with_fields: true, ..Showing::default() }))
+}
+
+async fn list_facetable(call: Call) -> Answer {
+    let registry = call.app.registry(call.db()).await?;
+    let mut fields: Vec<_> = registry.fields().iter().filter(|it| it.is_facetable).collect();
+    fields.sort_by_key(|it| (it.block, it.order));
+    envelope::ok(fields.into_iter().map(|it| field_type_json(&registry, it, None)).collect::<Vec<Value>>())
+}
+
+async fn show_field(call: Call) -> Answer {
+    let registry = call.app.registry(call.db()).await?;
+    let name = call.param("name");
+    let missing = || ApiError::not_found(format!("Can't find dataset field type '{name}'"));
+    let field = registry.field(name).ok_or_else(missing)?;
+    let mut json = field_type_json(&registry, field, None);
+    json["metadataBlock"] = registry.block_of(field).name.as_str().into();
+    envelope::ok(json)
+}
+
+/// `POST /admin/datasetfield/load`: the body is a table of a metadata block. It is read whole, or not at all.
+///
+/// Errors: 500 for a table that cannot be read, with its line and what is wrong there, as clients of the original know it.
+async fn load(mut call: Call) -> Answer {
+    let bytes = call.bytes().await?;
+    if tsv::MAX_BYTES < bytes.len() {
+        let most = tsv::MAX_BYTES;
+        return Err(ApiError::bad_request(format!(
+            "The table has {} bytes, at most {most} are read.",
+            bytes.len()
+        )));
+    }
+    let text = String::from_utf8(bytes.to_vec())
+        .map_err(|error| ApiError::internal(format!("The table is not UTF-8: {}", error.utf8_error())))?;
+    let mut registry = Registry::clone(&*call.app.registry(call.db()).await?);
+    let loaded = registry.load(&text).map_err(|error| ApiError::internal(error.to_string()))?;
+    keep(&call, move |order| json!({"order": order, "tsv": text})).await?;
+    let added: Vec<Value> = loaded.iter().map(|(name, ty)| json!({"name": name, "type": ty})).collect();
+    envelope::ok(json!({"added": added}))
+}
+
+/// `POST /admin/datasetfield/setDisplayOnCreate?datasetFieldType=&setDisplayOnCreate=`
+async fn set_on_create(call: Call) -> Answer {
+    let registry = call.app.registry(call.db()).await?;
+    let name = call.query.get("datasetFieldType").unwrap_or_default().to_owned();
+    let value = call.query.is_true("setDisplayOnCreate");
+    if registry.field(&name).is_none() {
+        let message = format!("Can't find dataset field type '{name}'");
+        return Err(ApiError::new(StatusCode::NOT_FOUND, message));
+    }
+    let field = name.clone();
+    keep(&call, move |order| json!({"order": order, "field": field, "displayOnCreate": value})).await?;
+    let registry = call.app.registry(call.db()).await?;
+    let missing = || ApiError::not_found(format!("Can't find dataset field type '{name}'"));
+    envelope::ok(field_type_json(&registry, registry.field(&name).ok_or_else(missing)?, None))
+}
+
+/// Keeps a change of the vocabulary as the last one.
+async fn keep(call: &Call, body: impl Fn(i64) -> Value + Send + 'static) -> Result<(), ApiError> {
+    let ids = call.ids(1).await?;
+    let write = move |txn: &mut Txn<'_>| -> Result<(), ApiError> {
+        let mut ids = ids;
+        let order = ids.next()?;
+        let change = body(order);
+        if let Some(field) = change["field"].as_str() {
+            // Of one field the last word alone counts.
+            for record in txn.find(&BLOCK_SOURCE, &pinakes_store::Query::filter(Expr::All))? {
+                if record.json()?["field"] == field {
+                    txn.delete(&BLOCK_SOURCE, &record.id)?;
+                }
+            }
+        }
+        txn.insert(&BLOCK_SOURCE, &order.to_string(), &change)?;
+        Ok(())
+    };
+    call.db().write(write).await
+}
