@@ -546,8 +546,7 @@ async fn update(mut call: Call) -> Answer {
     let write = move |txn: &mut Txn<'_>| {
         let mut ids = ids;
         let mut dataset = editable(txn, &asker, &pid)?;
-        datasets::edit::check_changeable(txn, &asker, &dataset)
-            .map_err(|_| locked("updating", &dataset))?;
+        datasets::edit::check_changeable(txn, &asker, &dataset).map_err(|_| locked("updating", &dataset))?;
         let mut version = datasets::open_draft(txn, &now, &mut dataset, &mut ids)?;
         let blocks = Value::Object(version.metadata_blocks.clone());
         let mut fields = Fields::stored(&registry, &blocks);
@@ -592,8 +591,7 @@ async fn delete(call: Call) -> Answer {
     let write = move |txn: &mut Txn<'_>| {
         let dataset = datasets::Wanted::number(dataset.id).find(txn)?;
         permissions::require(txn, &asker, dataset.place(), Permission::DeleteDatasetDraft)?;
-        datasets::edit::check_changeable(txn, &asker, &dataset)
-            .map_err(|_| locked("deleting", &dataset))?;
+        datasets::edit::check_changeable(txn, &asker, &dataset).map_err(|_| locked("deleting", &dataset))?;
         match (&dataset.draft, &dataset.last) {
             (Some(_), None) => datasets::remove::remove(txn, &app, &dataset),
             (Some(_), Some(_)) => datasets::remove::drop_draft(txn, &app, dataset),

@@ -84,9 +84,8 @@ fn with_source<R>(
         for file in json["datasetVersion"]["files"].as_array().into_iter().flatten() {
             let is_table = file["dataFile"]["tabularData"] == Value::Bool(true);
             let id = file["dataFile"]["id"].as_i64().filter(|_| is_table);
-            if let Some((id, table)) = id
-                .map(|id| Ok::<_, ApiError>((id, rows::tables(view, id)?)))
-                .transpose()?
+            if let Some((id, table)) =
+                id.map(|id| Ok::<_, ApiError>((id, rows::tables(view, id)?))).transpose()?
             {
                 tables.insert(id.to_string(), table.unwrap_or_default());
             }

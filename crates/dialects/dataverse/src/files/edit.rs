@@ -39,12 +39,7 @@ struct Editing {
 
 impl Editing {
     /// Errors: 403 without the permission; 400 when the newest version has the file no more.
-    fn begin(
-        txn: &mut Txn<'_>,
-        call: &Editor,
-        wanted: &Wanted,
-        ids: &mut Ids,
-    ) -> Result<Self, ApiError> {
+    fn begin(txn: &mut Txn<'_>, call: &Editor, wanted: &Wanted, ids: &mut Ids) -> Result<Self, ApiError> {
         let file = wanted.find(txn)?;
         let mut found = Found::of(txn, file)?;
         require_edit(txn, &call.asker, &found.dataset)?;
@@ -339,11 +334,7 @@ async fn restrict(mut call: Call) -> Answer {
     envelope::message(call.db().write(write).await?)
 }
 
-fn require_edit_or_401(
-    view: &mut View<'_>,
-    editor: &Editor,
-    found: &Found,
-) -> Result<(), ApiError> {
+fn require_edit_or_401(view: &mut View<'_>, editor: &Editor, found: &Found) -> Result<(), ApiError> {
     use crate::permissions::{Permission, require};
     require(view, &editor.asker, found.dataset.place(), Permission::EditDataset)
 }
