@@ -208,7 +208,7 @@ fn check_tags(file: &DataFile, tags: &[String]) -> Result<(), ApiError> {
 }
 
 /// What `GET /api/files/{id}/metadata` shows.
-fn metadata_json(file: &DataFile, row: &Row) -> Value {
+pub(super) fn metadata_json(file: &DataFile, row: &Row) -> Value {
     let mut map = Map::new();
     map.insert("label".into(), row.label.as_str().into());
     map.insert("description".into(), row.description.as_str().into());
