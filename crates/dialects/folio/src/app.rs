@@ -12,8 +12,8 @@ use http::request::Parts;
 use http::{HeaderMap, Method, StatusCode, Uri};
 use percent_encoding::percent_decode_str;
 use pinakes_accounts::{Caller, User};
-use pinakes_http::{Asking, Context, Db, Stage, answer, body, stages};
-use pinakes_store::View;
+use pinakes_http::{Asking, Context, Db, Refusal, Stage, answer, body, stages};
+use pinakes_store::{StoreError, View};
 use serde_json::{Map, Value};
 
 use crate::error::{Fault, FolioError};
@@ -139,7 +139,7 @@ pub struct Call {
 impl Call {
     /// Lets a request in when its tenant, its token and the caller's permissions allow.
     ///
-    /// Errors, in this order: two different tokens or an unknown tenant (400), a token of another tenant (403), none or
+    /// Errors, in this order: two different tokens or an unknown tenant (400; with a token 401), a token of another tenant (403), none or
     /// an invalid one (401), a permission that is not held (403).
     pub(crate) async fn admit(
         app: Folio,
@@ -148,7 +148,14 @@ impl Call {
         body: Body,
         access: &Access,
     ) -> Result<Self, FolioError> {
-        let db = app.context.db(&parts.headers)?;
+        let db = match app.context.db(&parts.headers) {
+            Err(Refusal::Store(StoreError::UnknownTenant(_) | StoreError::TenantName(_)))
+                if *access != Access::Anybody && has_token(&parts.headers) =>
+            {
+                return Err(unauthorized());
+            }
+            found => found?,
+        };
         let (db, caller) = match access {
             Access::Anybody => (db, Caller::anonymous()),
             _ => caller(&app, db, &parts).await?,
@@ -220,6 +227,17 @@ impl Call {
             _ => Err(FolioError::bad_request("Json content error: expected an object")),
         }
     }
+}
+
+/// Whether a header carries a token.
+fn has_token(headers: &HeaderMap) -> bool {
+    headers.contains_key("x-okapi-token") || headers.contains_key(http::header::AUTHORIZATION)
+}
+
+/// No token is good for a tenant that is not there.
+fn unauthorized() -> FolioError {
+    let fault = Fault::new("Unauthorized").ty("UnauthorizedException").code("authorization_error");
+    FolioError::faults(StatusCode::UNAUTHORIZED, vec![fault])
 }
 
 /// The caller, proven by a token of this tenant; where the request names none, of the tenant that the token names.

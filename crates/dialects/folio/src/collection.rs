@@ -15,7 +15,7 @@ pub(crate) use batch::write_all;
 pub(crate) use check::not_a_uuid;
 pub use handlers::{
     Page, answer_list, by_id, condition_of, create, created, expr_of, page_of, parsed, remove,
-    remove_by_query, replace, routes,
+    remove_by_query, replace, routes, routes_at,
 };
 pub use manner::Manner;
 pub use write::{Lock, Missing, Stored, Writer, delete, insert, made, put};

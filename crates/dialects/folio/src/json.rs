@@ -44,6 +44,14 @@ pub fn text_at<'a>(value: &'a Value, dotted: &str) -> Option<&'a str> {
     at(value, dotted)?.as_str()
 }
 
+/// An id that follows from a name (FNV-1a, 128 bits), in the form of a UUID of version 4.
+pub(crate) fn id_of_name(text: &str) -> String {
+    let hash = text.bytes().fold(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d_u128, |hash, byte| {
+        (hash ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b)
+    });
+    uuid::Builder::from_random_bytes(hash.to_be_bytes()).into_uuid().to_string()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -12,6 +12,7 @@
 //! | `collection/`, `cql/` | collections of records, the query language |
 //! | `login.rs`, `users.rs`, `perms.rs`, `tenants.rs` | tokens, users, permissions, tenants |
 //! | `inventory/`, `authorities/`, `search.rs` | instances, holdings, items; authorities; finding them by words |
+//! | `specifications/` | what a MARC record may have |
 //! | `browse/`, `links/`, `oai/` | lists to browse, links between headings and authorities, harvesting |
 //! | `places.rs`, `vocabularies.rs`, `records.rs` | where things are, what they are called, what else is kept |
 //! | `circulation/` | lending and taking back: rules, due dates, loans, requests, slips |
@@ -59,6 +60,7 @@ pub mod routes;
 mod search;
 mod settings;
 mod source_storage;
+mod specifications;
 mod tenants;
 pub mod timers;
 mod uploads;

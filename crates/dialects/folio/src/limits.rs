@@ -73,3 +73,7 @@ pub(crate) const CALENDAR_DAYS: i64 = 3_660;
 pub(crate) const EXPIRED_FILES: u64 = 2;
 /// Uploads nobody finished that are cleared away with the beginning of another.
 pub(crate) const EXPIRED_UPLOADS: u64 = 100;
+/// Fields of a tenant's own in a specification of MARC records, and parts of one field. Beyond: 400.
+pub(crate) const SPECIFICATION_PARTS: usize = 1_000;
+/// Characters of a label or a URL in a specification. Beyond: 400.
+pub(crate) const SPECIFICATION_LABEL: usize = 350;

@@ -64,7 +64,13 @@ async fn login(mut call: Call) -> Answer {
     let body = json!({
         "okapiToken": token, "refreshToken": refresh_token, "user": {"id": user.uuid.to_string()},
     });
-    Ok(answer::with_header(json_answer(StatusCode::CREATED, &body), X_OKAPI_TOKEN, &token))
+    let mut response = answer::with_header(json_answer(StatusCode::CREATED, &body), X_OKAPI_TOKEN, &token);
+    let (access_s, refresh_s) = (call.app.settings.login_token_s, call.app.settings.refresh_token_s);
+    set_cookies(
+        &mut response,
+        [access_cookie(&token, access_s), refresh_cookie_of(&refresh_token, refresh_s)],
+    );
+    Ok(response)
 }
 
 async fn login_with_expiry(mut call: Call) -> Answer {
@@ -90,7 +96,8 @@ async fn bl_login_with_expiry(mut call: Call) -> Answer {
 
 /// The user whose name and password the body gives.
 ///
-/// Errors: 400 when one of them is missing; 422 `Wrong username or wrong password or account blocked`.
+/// Errors: 400 when one of them is missing; 401 `Wrong username or wrong password or account blocked`, as mod-login-keycloak
+/// answers (mod-login did so with 422).
 async fn logged_in(call: &mut Call) -> Result<Arc<User>, FolioError> {
     let body = call.object().await?;
     let text = |name: &str| body.get(name).and_then(Value::as_str).filter(|it| !it.is_empty());
@@ -116,11 +123,10 @@ async fn logged_in(call: &mut Call) -> Result<Arc<User>, FolioError> {
 }
 
 fn wrong() -> FolioError {
-    FolioError::unprocessable(
-        Fault::new("Wrong username or wrong password or account blocked")
-            .ty("error")
-            .code("wrong.username.or.wrong.password.or.account.blocked"),
-    )
+    let fault = Fault::new("Wrong username or wrong password or account blocked")
+        .ty("error")
+        .code("wrong.username.or.wrong.password.or.account.blocked");
+    FolioError::faults(StatusCode::UNAUTHORIZED, vec![fault])
 }
 
 /// Makes the record of a user whose account was made otherwise, with the next login if the disk is full.
@@ -235,18 +241,23 @@ impl Pair {
     }
 
     fn put(&self, mut response: Response) -> Response {
-        let cookie = |name: &str, value: &str, life_s: i64, path: &str| {
-            format!("{name}={value}; Max-Age={life_s}; Path={path}; Secure; HTTPOnly; SameSite=Lax")
-        };
-        set_cookies(
-            &mut response,
-            [
-                cookie(ACCESS_COOKIE, &self.access, self.access_s, "/"),
-                cookie(REFRESH_COOKIE, &self.refresh, self.refresh_s, "/authn"),
-            ],
-        );
+        let cookies =
+            [access_cookie(&self.access, self.access_s), refresh_cookie_of(&self.refresh, self.refresh_s)];
+        set_cookies(&mut response, cookies);
         response
     }
+}
+
+fn cookie(name: &str, value: &str, life_s: i64, path: &str) -> String {
+    format!("{name}={value}; Max-Age={life_s}; Path={path}; Secure; HTTPOnly; SameSite=Lax")
+}
+
+fn access_cookie(token: &str, life_s: i64) -> String {
+    cookie(ACCESS_COOKIE, token, life_s, "/")
+}
+
+fn refresh_cookie_of(token: &str, life_s: i64) -> String {
+    cookie(REFRESH_COOKIE, token, life_s, "/authn")
 }
 
 fn set_cookies(response: &mut Response, cookies: [String; 2]) {
@@ -315,19 +326,18 @@ async fn log_out_everywhere(call: Call) -> Answer {
     Ok(without_cookies())
 }
 
-/// `{username, password, newPassword}`: who knows the old password gets a new one.
+/// `{username, password, newPassword}`: who knows the old password gets a new one; without `username` it is the caller's.
 async fn change_password(mut call: Call) -> Answer {
     let body = call.object().await?;
     let (old, new) = (required_text(&body, "password")?, required_text(&body, "newPassword")?);
-    let Some(user) = call.asker.caller.user.clone() else { return Err(wrong()) };
-    if body.get("username").and_then(Value::as_str).is_some_and(|it| it != user.username) {
-        return Err(wrong());
-    }
-    let Ok(old) = Password::new(old) else { return Err(wrong()) };
+    let Some(caller) = call.asker.caller.user.clone() else { return Err(wrong()) };
     let accounts = call.app.context.accounts();
-    if let Login::Refused = accounts.check(Some((*user).clone()), old).await? {
-        return Err(wrong());
-    }
+    let user = match body.get("username").and_then(Value::as_str).filter(|it| *it != caller.username) {
+        Some(name) => accounts.by_username(call.db().tenant(), name).await?,
+        None => Some((*caller).clone()),
+    };
+    let Ok(old) = Password::new(old) else { return Err(wrong()) };
+    let Login::Welcome(user) = accounts.check(user, old).await? else { return Err(wrong()) };
     accounts.set_password(call.db().tenant(), &user.id, Password::new(new)?).await?;
     Ok(answer::empty(StatusCode::NO_CONTENT))
 }

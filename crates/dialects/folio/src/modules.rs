@@ -118,7 +118,7 @@ pub(crate) fn by_list(list: &str) -> Option<&'static Collection> {
 }
 
 /// Kinds that are no collections.
-static OTHERS: [&Kind; 13] = [
+static OTHERS: [&Kind; 14] = [
     &crate::oai::GONE,
     &login::REFRESH_TOKEN,
     &login::reset::RESET_ACTION,
@@ -128,6 +128,7 @@ static OTHERS: [&Kind; 13] = [
     &tenants::META,
     &hrids::HRID_SETTINGS,
     &records::LOCALE,
+    &crate::specifications::CHANGES,
     &links::LINKS,
     &links::LINKING_RULE,
     &links::HEADING_CHANGE,

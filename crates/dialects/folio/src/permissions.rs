@@ -76,8 +76,10 @@ enum Role {
 /// Begins permissions over which person works at which service point.
 const WHO_WORKS_WHERE: &str = "inventory-storage.service-points-users.";
 /// First parts of permissions that only admins hold.
-const ADMINISTRATION: [&str; 24] = [
+const ADMINISTRATION: [&str; 26] = [
     "users.",
+    "users-keycloak.",
+    "locale.item.put",
     "perms.",
     "login.",
     "okapi.",
@@ -116,7 +118,7 @@ const IMPERSONAL: [&str; 13] = [
     "usergroups.",
     "departments.",
     "addresstypes.",
-    "mod-settings.locale.",
+    "locale.",
 ];
 /// First parts of permissions that lending and taking back need.
 const DESK: [&str; 5] = [

@@ -80,6 +80,9 @@ fn created(body: &Value) -> Answer {
 /// What is wrong with a record, in `issues`; always 200.
 async fn validate(mut call: Call) -> Answer {
     let body = call.object().await?;
-    let issues = check::issues(&Value::Object(body));
+    let body = Value::Object(body);
+    let format = json::text_at(&body, "marcFormat").unwrap_or("BIBLIOGRAPHIC").to_owned();
+    let issues =
+        call.db().read(Weight::Point, move |view| check::issues(view, &body, &format, false)).await?;
     Ok(json_answer(StatusCode::OK, &json!({"issues": issues})))
 }

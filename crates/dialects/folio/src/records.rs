@@ -178,8 +178,8 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .delete("/settings/entries/{id}", Access::to("mod-settings.entries.item.delete"), |call| {
             collection::remove(call, &SETTINGS)
         })
-        .get("/locale", Access::to("mod-settings.locale.item.get"), locale)
-        .put("/locale", Access::to("mod-settings.locale.item.put"), change_locale)
+        .get("/locale", Access::to("locale.item.get"), locale)
+        .put("/locale", Access::to("locale.item.put"), change_locale)
 }
 
 /// The tenant's settings: `/locale`, else the configuration entry of older clients, else English in UTC.

@@ -138,6 +138,7 @@ fn all() -> Routes {
         .with(perms::routes)
         .with(tenants::routes)
         .with(crate::source_storage::routes)
+        .with(crate::specifications::routes)
         .with(crate::profiles::routes)
         .with(crate::mapping::routes::routes)
         .with(crate::uploads::routes)

@@ -227,6 +227,10 @@ pub static SERVICE_POINTS_USERS: Collection = Collection {
 /// Adds the routes beyond the collections.
 pub(crate) fn routes(routes: Routes) -> Routes {
     routes
+        .with(|routes| {
+            crate::collection::routes_at(routes, &USERS, "/users-keycloak/users", "users-keycloak")
+        })
+        .get("/users-keycloak/_self", Access::User, show_self)
         .get("/bl-users/_self", Access::User, show_self)
         .get("/bl-users/by-username/{name}", Access::to("users-bl.item.get"), by_username)
         .get("/bl-users/by-id/{id}", Access::to("users-bl.item.get"), by_id)

@@ -32,9 +32,18 @@ const DEFAULT_LIMIT: u64 = 10;
 
 /// The routes of a collection.
 pub fn routes(routes: Routes, collection: &'static Collection) -> Routes {
-    let path = collection.path;
+    routes_at(routes, collection, collection.path, collection.permission)
+}
+
+/// The same at another path, for a module that serves another one's records; `permission` begins its permissions.
+pub fn routes_at(
+    routes: Routes,
+    collection: &'static Collection,
+    path: &str,
+    permission: &'static str,
+) -> Routes {
     let item = format!("{path}/{{id}}");
-    let to = |end: &str| Access::Permission(Cow::Owned(format!("{}.{end}", collection.permission)));
+    let to = |end: &str| Access::Permission(Cow::Owned(format!("{permission}.{end}")));
     routes
         .get(path, to("collection.get"), move |call| {
             in_manner(call, collection, false, move |call| list(call, collection))

@@ -84,6 +84,12 @@ pub(crate) fn follow(
             if let (None, Some(natural)) = (body.get("naturalId"), old.get("naturalId")) {
                 body.insert("naturalId".to_owned(), natural.clone());
             }
+            // A list of references that had entries, or was sent without any, is a list still.
+            for (name, _) in old.as_object().into_iter().flatten().filter(|it| it.1.is_array()) {
+                if name.starts_with("sft") || name.starts_with("saft") {
+                    body.entry(name.as_str()).or_insert_with(|| serde_json::json!([]));
+                }
+            }
             body
         }
     };

@@ -38,11 +38,7 @@ pub(super) fn routes(routes: Routes) -> Routes {
             to("inventory.items.update-ownership.item.post"),
             no_consortium,
         )
-        .delete(
-            "/inventory/instances/{id}/mark-deleted",
-            to("inventory.instances.item.mark-deleted.delete"),
-            mark_deleted,
-        )
+        .delete("/inventory/instances/{id}/mark-deleted", to("inventory.instances.item.delete"), mark_deleted)
         .get(
             "/inventory/items-by-holdings-id",
             to("inventory.items-by-holdings-id.collection.get"),

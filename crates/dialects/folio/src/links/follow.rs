@@ -60,7 +60,7 @@ pub(crate) fn take_over(
 }
 
 /// An authority has changed: the fields that it controls follow its heading and its number, in the MARC records and in
-/// the instances. A heading that a rule does not allow any more lets its fields go.
+/// the instances. A heading of another kind, and one that a rule does not allow any more, lets its fields go.
 pub(crate) fn follow_authority(
     txn: &mut Txn<'_>,
     writer: &Writer,
@@ -83,6 +83,8 @@ pub(crate) fn follow_authority(
         fields.filter(|it| it.tag.as_str().starts_with('1')).cloned().collect()
     };
     let is_heading_same = headings(old) == headings(new);
+    // A heading of another kind is another authority: a name does not stand for a name with a title.
+    let is_kind_same = kind(&headings(old)) == kind(&headings(new));
     let linked = Query::filter(Expr::Is("links.authorityId".into(), id.into()));
     for found in txn.find(&LINKS, &linked)? {
         let body = found.json()?;
@@ -101,7 +103,7 @@ pub(crate) fn follow_authority(
         for mut link in own {
             let number = link.get("linkingRuleId").and_then(Value::as_u64);
             let Some(rule) = rules.iter().find(|it| Some(it.id) == number) else { continue };
-            let heading = heading(new, rule);
+            let heading = heading(new, rule).filter(|_| is_kind_same);
             for field in
                 record.data_fields_mut(&rule.bib_field).filter(|it| it.values('9').any(|it| it == id))
             {
@@ -131,6 +133,13 @@ pub(crate) fn follow_authority(
         }
     }
     Ok(())
+}
+
+/// What kind of heading these are: their tags, and of names whether they have a title.
+fn kind(headings: &[DataField]) -> Vec<(&str, bool)> {
+    let kind =
+        |it: &'_ DataField| matches!(it.tag.as_str(), "100" | "110" | "111") && it.value('t').is_some();
+    headings.iter().map(|it| (it.tag.as_str(), kind(it))).collect()
 }
 
 /// Replaces the controlled subfields of a field by those of the heading, `$0` by the authority's URI.

@@ -15,7 +15,7 @@ use crate::collection::parsed;
 use crate::cql::{self, Names};
 use crate::dates;
 use crate::error::{Answer, Fault, FolioError};
-use crate::json::text_at;
+use crate::json::{id_of_name, text_at};
 use crate::permissions::Access;
 use crate::routes::{self, Routes};
 
@@ -53,20 +53,12 @@ static PERMISSIONS: LazyLock<Vec<Value>> = LazyLock::new(|| {
     names.extend(sets);
     let shown = |(name, below): (&String, &Vec<String>)| {
         json!({
-            "id": id_of(name), "permissionName": name, "displayName": name, "subPermissions": below, "childOf": [],
+            "id": id_of_name(name), "permissionName": name, "displayName": name, "subPermissions": below, "childOf": [],
             "grantedTo": [], "mutable": false, "visible": true, "dummy": false, "deprecated": false,
         })
     };
     names.iter().map(shown).collect()
 });
-
-/// An id that follows from the name (FNV-1a, 128 bits), in the form of a UUID of version 4.
-fn id_of(text: &str) -> String {
-    let hash = text.bytes().fold(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d_u128, |hash, byte| {
-        (hash ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b)
-    });
-    uuid::Builder::from_random_bytes(hash.to_be_bytes()).into_uuid().to_string()
-}
 
 /// To whom each of these permissions was given, by the ids of permission users.
 fn with_holders(view: &mut View<'_>, permissions: &mut [Value]) -> Result<(), FolioError> {

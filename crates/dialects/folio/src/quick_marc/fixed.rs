@@ -1,5 +1,6 @@
 //! The fields of fixed length, taken apart into the values that the editor names: 008 of bibliographic records by the
-//! kind of material, of holdings and of authorities (MARC 21). 006 and 007 are left whole where their kind is not known.
+//! kind of material, of holdings and of authorities (MARC 21); 006 by the same kinds, 007 of sound recordings. Other ones of
+//! 007 are left whole.
 //!
 //! A blank is `\` in the editor. A value of several single codes is a list.
 
@@ -71,6 +72,21 @@ const VISUALS: [Part; 6] = [
     ("Tech", 34, 1, false),
 ];
 const MIXED: [Part; 1] = [("Form", 23, 1, false)];
+const SOUND: [Part; 13] = [
+    ("Category", 0, 1, false),
+    ("SMD", 1, 1, false),
+    ("Speed", 3, 1, false),
+    ("Configuration of playback channels", 4, 1, false),
+    ("Groove width/ groove pitch", 5, 1, false),
+    ("Dimensions", 6, 1, false),
+    ("Tape width", 7, 1, false),
+    ("Tape configuration", 8, 1, false),
+    ("Kind of disc, cylinder, or tape", 9, 1, false),
+    ("Kind of material", 10, 1, false),
+    ("Kind of cutting", 11, 1, false),
+    ("Special playback characteristics", 12, 1, false),
+    ("Capture and storage technique", 13, 1, false),
+];
 const HOLDINGS: [Part; 13] = [
     ("Date Ent", 0, 6, false),
     ("AcqStatus", 6, 1, false),
@@ -140,17 +156,22 @@ fn shown_text(text: &str) -> String {
 /// An 008 taken apart.
 pub(super) fn shown(format: &str, leader: &str, text: &str) -> Value {
     let (parts, _) = parts(format, leader);
-    let characters: Vec<char> = text.chars().collect();
-    let slice = |from: usize, n: usize| -> String {
-        (from..from + n).map(|at| characters.get(at).copied().unwrap_or(' ')).collect()
-    };
     let mut map = Map::new();
     if format == "BIBLIOGRAPHIC" {
         let at = |n: usize| leader.chars().nth(n).map_or_else(String::new, String::from);
         map.insert("Type".into(), at(6).into());
         map.insert("BLvl".into(), at(7).into());
     }
-    for (name, from, n, is_list) in parts {
+    take_apart(&mut map, &parts, text);
+    Value::Object(map)
+}
+
+fn take_apart(map: &mut Map<String, Value>, parts: &[Part], text: &str) {
+    let characters: Vec<char> = text.chars().collect();
+    let slice = |from: usize, n: usize| -> String {
+        (from..from + n).map(|at| characters.get(at).copied().unwrap_or(' ')).collect()
+    };
+    for (name, from, n, is_list) in parts.iter().copied() {
         let text = shown_text(&slice(from, n));
         let value = if is_list {
             text.chars().map(|it| it.to_string()).collect::<Vec<_>>().into()
@@ -159,7 +180,59 @@ pub(super) fn shown(format: &str, leader: &str, text: &str) -> Value {
         };
         map.insert(name.to_owned(), value);
     }
-    Value::Object(map)
+}
+
+/// The parts of an 006, whose first character says what it is about, or of an 007 of a sound recording; and its length.
+fn additional(tag: &str, first: char) -> Option<(Vec<Part>, usize)> {
+    if tag == "007" {
+        return (first == 's').then(|| (SOUND.to_vec(), 14));
+    }
+    let own: &[Part] = match first {
+        'a' | 't' => &BOOKS,
+        's' => &SERIALS,
+        'm' => &FILES,
+        'e' | 'f' => &MAPS,
+        'c' | 'd' | 'i' | 'j' => &MUSIC,
+        'g' | 'k' | 'o' | 'r' => &VISUALS,
+        'p' => &MIXED,
+        _ => return None,
+    };
+    // What 008 has from 18 on, 006 has from 1 on.
+    let shifted = own.iter().map(|(name, from, n, is_list)| (*name, from - 17, *n, *is_list));
+    Some((std::iter::once(("Type", 0, 1, false)).chain(shifted).collect(), 18))
+}
+
+/// An 006 or 007 taken apart; whole where its kind is not known.
+pub(super) fn additional_shown(tag: &str, text: &str) -> Value {
+    match additional(tag, text.chars().next().unwrap_or(' ')) {
+        Some((parts, length)) if text.chars().count() == length => {
+            let mut map = Map::new();
+            take_apart(&mut map, &parts, text);
+            Value::Object(map)
+        }
+        _ => text.into(),
+    }
+}
+
+/// An 006 or 007 put together; of one whose kind is not known the values stand one after the other as they came.
+pub(super) fn additional_read(
+    tag: &str,
+    content: &Map<String, Value>,
+) -> Result<String, (&'static str, usize)> {
+    let first = content.get("Type").or_else(|| content.get("Category")).and_then(Value::as_str);
+    let first = first.and_then(|it| it.chars().next()).unwrap_or(' ');
+    if let Some((parts, length)) = additional(tag, first) {
+        return put_together(&parts, length, content, "");
+    }
+    let mut text = String::new();
+    for value in content.values() {
+        match value {
+            Value::String(value) => text.push_str(value),
+            Value::Array(list) => list.iter().filter_map(Value::as_str).for_each(|it| text.push_str(it)),
+            _ => {}
+        }
+    }
+    Ok(text.replace('\\', " "))
 }
 
 /// An 008 put together. Errors: the name of a value that has not the length it must have, and that length.
@@ -170,8 +243,17 @@ pub(super) fn read(
     today: &str,
 ) -> Result<String, (&'static str, usize)> {
     let (parts, length) = parts(format, leader);
+    put_together(&parts, length, content, today)
+}
+
+fn put_together(
+    parts: &[Part],
+    length: usize,
+    content: &Map<String, Value>,
+    today: &str,
+) -> Result<String, (&'static str, usize)> {
     let mut characters = vec![' '; length];
-    for (name, from, n, _) in parts {
+    for (name, from, n, _) in parts.iter().copied() {
         let text = match content.get(name) {
             Some(Value::String(text)) => text.clone(),
             // Lists may be those of another kind of material: what is too much is cut off.
@@ -180,7 +262,7 @@ pub(super) fn read(
                 codes.chain(std::iter::repeat(' ')).take(n).collect()
             }
             // The day on which a record is made is not the client's to say.
-            _ if from == 0 => today.to_owned(),
+            _ if from == 0 && !today.is_empty() => today.to_owned(),
             _ => continue,
         };
         if text.chars().count() != n {
@@ -196,6 +278,17 @@ pub(super) fn read(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_006_and_an_007_come_back_as_they_were() {
+        for (tag, text) in
+            [("006", "c bcdefghijklmn o "), ("006", "a    b    000 0 j "), ("007", "sd fsngnnmmned")]
+        {
+            let Value::Object(apart) = additional_shown(tag, text) else { panic!("{tag} is whole") };
+            assert_eq!(additional_read(tag, &apart), Ok(text.to_owned()), "{apart:?}");
+        }
+        assert_eq!(additional_shown("007", "cr |||"), "cr |||");
+    }
 
     #[test]
     fn an_008_comes_back_as_it_was() {

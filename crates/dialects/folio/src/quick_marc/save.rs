@@ -57,7 +57,7 @@ fn arrange(record: &mut Record, hrid: Option<&str>, now_ms: i64) {
 pub(super) async fn create(mut call: Call) -> Answer {
     let body = Value::Object(call.object().await?);
     let format = format_of(&body)?;
-    check::refuse_new(&body, &format)?;
+    check::refuse(&call, &body, &format, true).await?;
     let record = wire::read(&body, &format, &today(call.app.now_ms()))?;
     let (told, tenant) = (told(&body), call.asker.tenant().to_owned());
     let is_suppressed = body.get("suppressDiscovery") == Some(&Value::Bool(true));
@@ -157,7 +157,7 @@ pub(super) async fn replace(mut call: Call) -> Answer {
         return Err(refused(StatusCode::BAD_REQUEST, "INTERNAL", "Request id and entity id are not equal"));
     }
     let format = format_of(&body)?;
-    check::refuse(&body, &format)?;
+    check::refuse(&call, &body, &format, false).await?;
     let record = wire::read(&body, &format, &today(call.app.now_ms()))?;
     let told = told(&body);
     let writer = Writer::of(&call);

@@ -72,6 +72,9 @@ fn field_shown(field: &Field, format: &str, leader: &str, links: &[Value]) -> Va
         Field::Control(control) if tag == "008" => {
             map.insert("content".into(), fixed::shown(format, leader, &control.value));
         }
+        Field::Control(control) if matches!(tag, "006" | "007") => {
+            map.insert("content".into(), fixed::additional_shown(tag, &control.value));
+        }
         Field::Control(control) => _ = map.insert("content".into(), control.value.as_str().into()),
         Field::Data(data) => {
             let indicator = |it: char| if it == ' ' { "\\".to_owned() } else { it.to_string() };
@@ -118,7 +121,9 @@ fn link_of<'l>(field: &DataField, links: &'l [Value]) -> Option<&'l Value> {
 ///
 /// Errors: 422 for a leader or a field that is none, and for values of 008 that have not their length.
 pub(super) fn read(body: &Value, format: &str, today: &str) -> Result<Record, FolioError> {
-    let leader = text_at(body, "leader").unwrap_or_default().replace('\\', " ");
+    // Blanks of any kind are blanks: what is pasted into an editor has others than ASCII's.
+    let is_blank = |it: char| it == '\\' || it.is_whitespace();
+    let leader = text_at(body, "leader").unwrap_or_default().replace(is_blank, " ");
     if leader.chars().count() != 24 || !leader.is_ascii() {
         return Err(unprocessable("Wrong leader length"));
     }
@@ -133,13 +138,14 @@ pub(super) fn read(body: &Value, format: &str, today: &str) -> Result<Record, Fo
         let content = field.get("content").unwrap_or(&Value::Null);
         if tag.starts_with("00") {
             let value = match content {
-                Value::Object(map) if tag == "008" => {
-                    fixed::read(format, &leader, map, today).map_err(|(name, n)| {
+                Value::Object(map) => {
+                    let read = match tag {
+                        "008" => fixed::read(format, &leader, map, today),
+                        _ => fixed::additional_read(tag, map),
+                    };
+                    read.map_err(|(name, n)| {
                         unprocessable(format!("Invalid {name} field length, must be {n} characters"))
                     })?
-                }
-                Value::Object(map) => {
-                    map.values().filter_map(Value::as_str).collect::<String>().replace('\\', " ")
                 }
                 Value::String(text) => text.clone(),
                 _ => continue,
