@@ -1,9 +1,11 @@
-"""dvuploader: files into a draft, through the form."""
+"""dvuploader: files into a draft, through the form and through URLs that the server signs."""
 
 import hashlib
 
 import pytest
+import requests
 from dvuploader import DVUploader, File
+from running import PATIENCE_S
 
 
 @pytest.fixture
@@ -35,3 +37,17 @@ def test_through_the_form(site, files):
     pid = site.dataset()
     DVUploader(files=listed).upload(persistent_id=pid, dataverse_url=site.url, api_token=site.token)
     assert uploaded(site, pid) == contents
+
+
+def test_through_signed_urls(site, files):
+    contents, listed = files
+    setting = f"{site.url}/api/admin/settings/:UploadMethods"
+    assert requests.put(setting, data="native/http,direct", timeout=PATIENCE_S).status_code == 200
+    try:
+        pid = site.dataset()
+        DVUploader(files=listed).upload(
+            persistent_id=pid, dataverse_url=site.url, api_token=site.token, n_parallel_uploads=2
+        )
+        assert uploaded(site, pid) == contents
+    finally:
+        assert requests.delete(setting, timeout=PATIENCE_S).status_code == 200

@@ -100,7 +100,14 @@ pub(crate) async fn of(
     let is_other_key = parts.uri.path().contains("/builtin-users");
     let is_signed = query.get("until").is_some() && query.get("token").is_some();
     let asker = match token_of(parts, query).filter(|_| !is_other_key) {
-        Some(token) => with_token(app, db, token, guest).await?,
+        Some(token) => {
+            let mut asker = with_token(app, db, token, guest).await?;
+            // Some clients send their token along with a URL that was signed for them.
+            if is_signed && let Ok(name) = signing::verified_user(app, db.tenant().name(), parts, query) {
+                asker.is_signed = asker.user.as_ref().is_some_and(|it| it.name == name);
+            }
+            asker
+        }
         None if is_signed => {
             let user = signing::verified_user(app, db.tenant().name(), parts, query)?;
             if user == GUEST {

@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::request::Parts;
-use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 
 use crate::app::Dataverse;
 use crate::clock;
@@ -70,6 +70,7 @@ fn token(app: &Dataverse, tenant: &str, signed: &str) -> String {
     // Some clients encode more characters than they have to: the decoded values are what counts, each apart from the others.
     let (path, query) = signed.split_once('?').unwrap_or((signed, ""));
     let values = Query::parse(query);
+    let path = percent_decode_str(path).decode_utf8_lossy();
     let signed: String = values.pairs().map(|(name, value)| format!("{name:?}={value:?};")).collect();
     let bytes = app.context.accounts().derived(tenant, &format!("dataverse signed URL {path}?{signed}"));
     URL_SAFE_NO_PAD.encode(bytes)

@@ -163,12 +163,13 @@ fn editable(view: &mut View<'_>, asker: &Asker, pid: &str) -> Result<Dataset, Ap
 /// How the original words it that a lock is in the way.
 fn locked(doing: &str, dataset: &Dataset) -> ApiError {
     let lock = dataset.locks.first().map_or("", |it| it.lock_type.as_str());
+    let colon = if doing.starts_with("problem") { ":" } else { "" };
     let name = match lock {
         "InReview" => "In Review",
         other => other,
     };
     ApiError::bad_request(format!(
-        "problem {doing} dataset: edu.harvard.iq.dataverse.engine.command.exception.IllegalCommandException: Dataset cannot \
+        "{doing} dataset{colon} edu.harvard.iq.dataverse.engine.command.exception.IllegalCommandException: Dataset cannot \
          be edited due to {name} dataset lock."
     ))
 }
@@ -546,7 +547,8 @@ async fn update(mut call: Call) -> Answer {
     let write = move |txn: &mut Txn<'_>| {
         let mut ids = ids;
         let mut dataset = editable(txn, &asker, &pid)?;
-        datasets::edit::check_changeable(txn, &asker, &dataset).map_err(|_| locked("updating", &dataset))?;
+        datasets::edit::check_changeable(txn, &asker, &dataset)
+            .map_err(|_| locked("problem updating", &dataset))?;
         let mut version = datasets::open_draft(txn, &now, &mut dataset, &mut ids)?;
         let blocks = Value::Object(version.metadata_blocks.clone());
         let mut fields = Fields::stored(&registry, &blocks);
@@ -591,7 +593,8 @@ async fn delete(call: Call) -> Answer {
     let write = move |txn: &mut Txn<'_>| {
         let dataset = datasets::Wanted::number(dataset.id).find(txn)?;
         permissions::require(txn, &asker, dataset.place(), Permission::DeleteDatasetDraft)?;
-        datasets::edit::check_changeable(txn, &asker, &dataset).map_err(|_| locked("deleting", &dataset))?;
+        datasets::edit::check_changeable(txn, &asker, &dataset)
+            .map_err(|_| locked("problem deleting", &dataset))?;
         match (&dataset.draft, &dataset.last) {
             (Some(_), None) => datasets::remove::remove(txn, &app, &dataset),
             (Some(_), Some(_)) => datasets::remove::drop_draft(txn, &app, dataset),
@@ -611,6 +614,11 @@ async fn add_files(mut call: Call) -> Answer {
         )));
     }
     let (dataset, _, _) = opened(&call).await?;
+    let (asker, of) = (call.asker.clone(), dataset.clone());
+    let check = move |view: &mut View<'_>| {
+        datasets::edit::check_changeable(view, &asker, &of).map_err(|_| locked("Couldn't update", &of))
+    };
+    call.db().read(Weight::Point, check).await?;
     let dataset = files::add_archive(&mut call, dataset).await?;
     let response = answer::bytes(StatusCode::CREATED, ATOM, receipt(&base(&call), &dataset, None));
     Ok(answer::with_header(response, LOCATION, &format!("{}/edit-media/study/{}", base(&call), dataset.pid)))

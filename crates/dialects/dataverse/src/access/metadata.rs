@@ -9,7 +9,7 @@ use crate::datasets::show::{native_json, publisher, text_answer};
 use crate::datasets::version;
 use crate::error::{Answer, ApiError};
 use crate::exports::{Source, ddi as codebook};
-use crate::files::{Around, Found, Wanted, file_json, rows};
+use crate::files::{Around, Found, Wanted, file_json, variables};
 use crate::routes::Routes;
 
 pub(super) fn routes(routes: Routes) -> Routes {
@@ -62,7 +62,7 @@ pub(super) async fn ddi(call: &Call, found: &Found, row: Option<String>) -> Resu
         let row = row.ok_or_else(|| ApiError::not_found("File could not be found."))?;
         let dataset = native_json(view, &app, &found.dataset, &version)?;
         let publisher = publisher(view)?;
-        let tables = rows::tables(view, found.file.id)?.unwrap_or_default();
+        let tables = variables::tables_in(view, found.file.id, version.ordinal)?.unwrap_or_default();
         let around = Around::with(view, &found.dataset, version)?;
         let file: Value = file_json(row, &found.file, &around);
         let none = Map::new();

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::app::Call;
 use crate::blocks::Registry;
-use crate::datasets::show::window;
+use crate::datasets::show::{require_files, window};
 use crate::datasets::version::{self, Withdrawn};
 use crate::datasets::{Dataset, State, Version, Wanted};
 use crate::error::{Answer, ApiError};
@@ -180,6 +180,8 @@ async fn compare(call: Call) -> Answer {
         let dataset = wanted.find(view)?;
         let old = version::find(view, &asker, &dataset, &a, withdrawn)?;
         let new = version::find(view, &asker, &dataset, &b, withdrawn)?;
+        require_files(view, &asker, &dataset, &old)?;
+        require_files(view, &asker, &dataset, &new)?;
         if new.ordinal < old.ordinal {
             return Err(ApiError::bad_request(
                 "The versions are in the wrong order: the older one comes first",
@@ -223,17 +225,29 @@ fn field_counts(registry: &Registry, old: &Version, new: &Version) -> Map<String
         }
         let n_changed = a.iter().zip(b).filter(|(a, b)| a != b).count();
         let block = registry.block(&key.0).map_or_else(|| key.0.clone(), |it| it.display_name.clone());
-        let field = registry.field(&key.1).map_or_else(|| key.1.clone(), |it| it.title.clone());
-        let counts = json!({
-            "added": b.len().saturating_sub(a.len()),
-            "deleted": a.len().saturating_sub(b.len()),
-            "changed": n_changed,
-        });
-        if let Some(map) = blocks.entry(block).or_insert_with(|| json!({})).as_object_mut() {
-            map.insert(field, counts);
+        let counts = [b.len().saturating_sub(a.len()), a.len().saturating_sub(b.len()), n_changed];
+        // Fields of the form of a new dataset are named; the others of the block, and all of other blocks, are summed up.
+        let is_citation = key.0 == "citation";
+        match registry.field(&key.1).filter(|it| is_citation && it.is_on_create) {
+            Some(field) => {
+                let map = blocks.entry(block).or_insert_with(|| json!({}));
+                add_counts(&mut map[field.title.as_str()], counts);
+            }
+            None => {
+                let block = if is_citation { "Additional Citation Metadata".to_owned() } else { block };
+                add_counts(blocks.entry(block).or_insert(Value::Null), counts);
+            }
         }
     }
     blocks
+}
+
+/// Adds how many values were added, deleted and changed to what stands there.
+fn add_counts(place: &mut Value, counts: [usize; 3]) {
+    for (name, n) in ["added", "deleted", "changed"].into_iter().zip(counts) {
+        let before = place[name].as_u64().unwrap_or(0);
+        place[name] = (before + n as u64).into();
+    }
 }
 
 async fn summarize(call: Call) -> Answer {
@@ -284,13 +298,15 @@ fn summary_json(
             let old = files::list_json(view, dataset.id, before.ordinal)?;
             let new = files::list_json(view, dataset.id, version.ordinal)?;
             let changes = file_changes(&old, &new);
+            let n_of = |it: &Value| it["changed"].as_array().map_or(1, Vec::len);
+            let n_changes: usize = changes.changed.iter().map(n_of).sum();
             map.insert(
                 "files".into(),
                 json!({
                     "added": changes.added.len(),
                     "removed": changes.removed.len(),
                     "replaced": changes.replaced.len(),
-                    "changedFileMetaData": changes.changed.len(),
+                    "changedFileMetaData": n_changes,
                     "changedVariableMetadata": 0,
                 }),
             );

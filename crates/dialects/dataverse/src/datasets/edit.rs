@@ -48,7 +48,7 @@ pub(crate) fn check_locks(asker: &Asker, dataset: &Dataset) -> Result<(), ApiErr
 fn check_review(view: &mut View<'_>, asker: &Asker, dataset: &Dataset) -> Result<(), ApiError> {
     let is_in_review = dataset.locks.iter().any(|it| it.lock_type == "InReview");
     if is_in_review && !permissions::may(view, asker, dataset.place(), Permission::PublishDataset)? {
-        return Err(ApiError::forbidden("Dataset cannot be edited due to dataset lock."));
+        return Err(ApiError::forbidden("Dataset cannot be edited due to In Review dataset lock."));
     }
     Ok(())
 }

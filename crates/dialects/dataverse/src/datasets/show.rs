@@ -324,25 +324,37 @@ pub(crate) async fn with_version<R: Send + 'static>(
     let text = call.param("version").to_owned();
     let find = move |view: &mut View<'_>| -> Result<R, ApiError> {
         let dataset = wanted.find(view)?;
-        // Withdrawn versions are for those who may change the dataset.
-        let withdrawn = match withdrawn {
-            Withdrawn::Shown
-                if !permissions::may(view, &asker, dataset.place(), Permission::EditDataset)? =>
-            {
-                Withdrawn::Hidden
-            }
-            other => other,
-        };
         let version = version::find(view, &asker, &dataset, &text, withdrawn)?;
         read(view, &asker, &dataset, &version)
     };
     call.db().read(weight, find).await
 }
 
+/// The files of a withdrawn version are for those who may change the dataset. Errors: 404.
+pub(crate) fn require_files(
+    view: &mut View<'_>,
+    asker: &Asker,
+    dataset: &Dataset,
+    version: &Version,
+) -> Result<(), ApiError> {
+    let is_withdrawn = version.state == State::Deaccessioned;
+    if is_withdrawn && !permissions::may(view, asker, dataset.place(), Permission::EditDataset)? {
+        let shown = version.friendly_number();
+        return Err(ApiError::not_found(format!(
+            "Dataset version {shown} of dataset {} not found",
+            dataset.id
+        )));
+    }
+    Ok(())
+}
+
 async fn show_version(call: Call) -> Answer {
     let showing = Showing::of(&call);
     let json = with_version(&call, Weight::Scan, move |view, asker, dataset, version| {
         let mut showing = showing;
+        if showing.files {
+            require_files(view, asker, dataset, version)?;
+        }
         showing.hidden_mail &= permissions::may(view, asker, dataset.place(), Permission::EditDataset)?;
         version_json(view, dataset, version, showing)
     });

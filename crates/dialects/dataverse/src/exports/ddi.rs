@@ -420,6 +420,12 @@ fn other_material(site_url: &str, file: &Value, xml: &mut Xml) {
 /// The `var` elements of a file's tables.
 pub fn variables(file: &str, tables: &Value, xml: &mut Xml) {
     for table in tables.as_array().into_iter().flatten() {
+        for group in table["variableGroups"].as_array().into_iter().flatten() {
+            let names = group["variables"].as_array().into_iter().flatten().filter_map(Value::as_str);
+            let names = names.collect::<Vec<_>>().join(" ");
+            xml.open("varGrp", &[("ID", text(group, "id")), ("var", &names)]);
+            xml.leaf("labl", text(group, "label")).close();
+        }
         for variable in table["dataVariables"].as_array().into_iter().flatten() {
             one_variable(file, variable, xml);
         }

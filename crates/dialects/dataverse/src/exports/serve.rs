@@ -11,7 +11,7 @@ use crate::datasets::show::{native_json, publisher, text_answer};
 use crate::datasets::{self, Dataset, Version, version};
 use crate::envelope;
 use crate::error::{Answer, ApiError};
-use crate::files::rows;
+use crate::files::variables;
 use crate::permissions::{self, Permission};
 use crate::routes::Routes;
 
@@ -84,8 +84,9 @@ fn with_source<R>(
         for file in json["datasetVersion"]["files"].as_array().into_iter().flatten() {
             let is_table = file["dataFile"]["tabularData"] == Value::Bool(true);
             let id = file["dataFile"]["id"].as_i64().filter(|_| is_table);
-            if let Some((id, table)) =
-                id.map(|id| Ok::<_, ApiError>((id, rows::tables(view, id)?))).transpose()?
+            if let Some((id, table)) = id
+                .map(|id| Ok::<_, ApiError>((id, variables::tables_in(view, id, version.ordinal)?)))
+                .transpose()?
             {
                 tables.insert(id.to_string(), table.unwrap_or_default());
             }

@@ -241,7 +241,11 @@ pub(crate) fn require_edit(view: &mut View<'_>, asker: &Asker, dataset: &Dataset
         _ => true,
     };
     if dataset.locks.iter().any(forbids) {
-        return Err(ApiError::forbidden("Dataset cannot be edited due to dataset lock."));
+        let is_in_review = dataset.locks.iter().any(|it| it.lock_type == "InReview");
+        return Err(match is_in_review {
+            true => ApiError::bad_request("Failed to add file to dataset."),
+            false => ApiError::forbidden("Dataset cannot be edited due to dataset lock."),
+        });
     }
     Ok(())
 }

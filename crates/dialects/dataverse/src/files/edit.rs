@@ -31,7 +31,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
 }
 
 /// A file under change: in the draft of its dataset, which is opened if there is none.
-struct Editing {
+pub(super) struct Editing {
     found: Found,
     row: Row,
     ordinal: i64,
@@ -39,7 +39,12 @@ struct Editing {
 
 impl Editing {
     /// Errors: 403 without the permission; 400 when the newest version has the file no more.
-    fn begin(txn: &mut Txn<'_>, call: &Editor, wanted: &Wanted, ids: &mut Ids) -> Result<Self, ApiError> {
+    pub(super) fn begin(
+        txn: &mut Txn<'_>,
+        call: &Editor,
+        wanted: &Wanted,
+        ids: &mut Ids,
+    ) -> Result<Self, ApiError> {
         let file = wanted.find(txn)?;
         let mut found = Found::of(txn, file)?;
         require_edit(txn, &call.asker, &found.dataset)?;
@@ -53,7 +58,7 @@ impl Editing {
     }
 
     /// Changes the row, and the search with it.
-    fn row(
+    pub(super) fn row(
         &mut self,
         txn: &mut Txn<'_>,
         app: &Dataverse,
@@ -80,14 +85,14 @@ impl Editing {
 
 /// What a change takes from the request into its transaction.
 #[derive(Clone)]
-struct Editor {
-    app: Dataverse,
-    asker: crate::asker::Asker,
+pub(super) struct Editor {
+    pub(super) app: Dataverse,
+    pub(super) asker: crate::asker::Asker,
     now: String,
 }
 
 impl Editor {
-    fn of(call: &Call) -> Self {
+    pub(super) fn of(call: &Call) -> Self {
         Self { app: call.app.clone(), asker: call.asker.clone(), now: call.app.now() }
     }
 }
@@ -334,7 +339,11 @@ async fn restrict(mut call: Call) -> Answer {
     envelope::message(call.db().write(write).await?)
 }
 
-fn require_edit_or_401(view: &mut View<'_>, editor: &Editor, found: &Found) -> Result<(), ApiError> {
+pub(super) fn require_edit_or_401(
+    view: &mut View<'_>,
+    editor: &Editor,
+    found: &Found,
+) -> Result<(), ApiError> {
     use crate::permissions::{Permission, require};
     require(view, &editor.asker, found.dataset.place(), Permission::EditDataset)
 }

@@ -201,6 +201,9 @@ pub(crate) struct Row {
     /// Where it comes from, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provenance: Option<String>,
+    /// What people say of the variables of its table, see `variables.rs`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub variables: Option<Value>,
     /// Of an open row: what makes its path unique.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub open_path: Option<String>,

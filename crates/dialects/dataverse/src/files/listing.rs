@@ -11,7 +11,7 @@ use super::{Around, Found, file_json, rows};
 use crate::app::Call;
 use crate::asker::Asker;
 use crate::clock;
-use crate::datasets::show::{text_answer, window, with_version};
+use crate::datasets::show::{require_files, text_answer, window, with_version};
 use crate::datasets::{self, Dataset, Version, version};
 use crate::envelope;
 use crate::error::{Answer, ApiError};
@@ -111,7 +111,8 @@ async fn list(call: Call) -> Answer {
     sort(&mut [], &order)?;
     let (limit, offset) = window(&call)?;
     let (skip, limit) = (offset.unsigned_abs(), limit.map_or(u64::MAX, i64::unsigned_abs));
-    let read = move |view: &mut View<'_>, _: &Asker, dataset: &Dataset, version: &Version| {
+    let read = move |view: &mut View<'_>, asker: &Asker, dataset: &Dataset, version: &Version| {
+        require_files(view, asker, dataset, version)?;
         let around = Around::with(view, dataset, version.clone())?;
         let (n_all, page) = match filter.is_empty() && order == "NameAZ" && limit != u64::MAX {
             // The page alone is read.

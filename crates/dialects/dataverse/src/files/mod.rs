@@ -23,6 +23,7 @@ mod show;
 mod side;
 pub(crate) mod types;
 mod unzip;
+pub(crate) mod variables;
 
 use pinakes_store::{Expr, Query, Txn, View};
 use serde_json::Value;
@@ -54,6 +55,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .with(listing::routes)
         .with(show::routes)
         .with(side::routes)
+        .with(variables::routes)
 }
 
 /// The file that a path names: by number, or by `:persistentId` with the parameter `persistentId`.

@@ -32,6 +32,7 @@ const BY_EXTENSION: &[(&str, &str)] = &[
     ("gif", "image/gif"),
     ("gz", "application/gzip"),
     ("h5", "application/x-hdf5"),
+    ("hdf5", "application/x-hdf5"),
     ("htm", "text/html"),
     ("html", "text/html"),
     ("ipynb", "application/x-ipynb+json"),

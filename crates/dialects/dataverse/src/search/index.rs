@@ -410,7 +410,9 @@ fn file_document(
         vec![row.label.clone(), row.description.clone(), row.directory.clone(), file.checksum.clone()];
     text.extend(file.original.as_ref().map(|it| it.name.clone()));
     text.extend(file.pid.clone());
-    if let Some(tables) = rows::tables(view, file.id)? {
+    // Of a file that not everybody may have, the names of variables are no words by which everybody finds it.
+    let is_kept_back = is_public && (row.restricted || crate::files::is_held_back(file, today));
+    if let Some(tables) = rows::tables(view, file.id)?.filter(|_| !is_kept_back) {
         for variable in tables[0]["dataVariables"].as_array().into_iter().flatten() {
             for name in ["name", "label"] {
                 text.extend(variable[name].as_str().map(str::to_owned));

@@ -1,4 +1,5 @@
 //! The life of a deposit over HTTP, in one process.
 
 mod files;
+mod leaks;
 mod server;
