@@ -45,6 +45,12 @@ pub use settings::Settings;
 /// Where the dialect lives.
 const BASE_PATHS: [&str; 4] = ["/topics", "/t", "/conclave", "/conclave.cms"];
 
+/// The HTML that a text of some behaviour is shown as; links to topics begin with `link_base`. `None` for a behaviour that
+/// makes no HTML of text.
+pub fn rendered(behaviour: &str, text: &str, link_base: &str) -> Option<String> {
+    markup::Resolver::new(link_base).render(behaviour, text)
+}
+
 /// The dialect as the shell serves it.
 ///
 /// # Errors

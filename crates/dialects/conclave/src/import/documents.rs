@@ -13,7 +13,12 @@ pub(super) fn read(input: impl BufRead, reading: &mut Streaming<'_>) -> Result<(
     let document = reading.document.to_owned();
     lines(input, &document, |number, text| {
         let wrong = |what: String| ConclaveError::rule(format!("{document}, line {number}: {what}"));
-        let value: Value = serde_json::from_str(text).map_err(|error| wrong(format!("no JSON: {error}")))?;
+        let value: Value = serde_json::from_str(text).map_err(|error| {
+            let (reason, column) = (error.to_string(), error.column());
+            // The line that the parser counts is always the first: it is given one.
+            let reason = reason.split(" at line ").next().unwrap_or_default();
+            wrong(format!("column {column}: no JSON: {reason}"))
+        })?;
         let id = value.get("id").and_then(Value::as_str).ok_or_else(|| wrong("id is missing".to_owned()))?;
         // Arcs without an id get one that is the same when the line is read again.
         let mut n_arcs = 0;

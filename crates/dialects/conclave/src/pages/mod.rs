@@ -38,6 +38,7 @@ const POLICY: &str = "default-src 'self'; img-src 'self' https: http:; object-sr
                       form-action 'self'; frame-ancestors 'none'";
 const STYLE: &str = include_str!("../../assets/site.css");
 const SCRIPT: &str = include_str!("../../assets/site.js");
+const ICON: &str = include_str!("../../assets/icon.svg");
 
 /// Every template that a page is made of.
 const TEMPLATES: [(&str, &str); 8] = [
@@ -172,6 +173,7 @@ pub(crate) fn routes(app: &Conclave) -> Router<Conclave> {
         .route("/conclave/", get(looking::home))
         .route("/conclave/assets/site.css", get(style))
         .route("/conclave/assets/site.js", get(script))
+        .route("/conclave/assets/icon.svg", get(icon))
         .route("/conclave/sign-in", get(session::form).post(session::sign_in))
         .route("/conclave/sign-out", post(session::sign_out))
         .route("/conclave/{map}", get(looking::search))
@@ -192,6 +194,10 @@ async fn style(headers: HeaderMap) -> Response {
 
 async fn script(headers: HeaderMap) -> Response {
     asset(&headers, HeaderValue::from_static("text/javascript; charset=utf-8"), SCRIPT)
+}
+
+async fn icon(headers: HeaderMap) -> Response {
+    asset(&headers, HeaderValue::from_static("image/svg+xml"), ICON)
 }
 
 fn asset(headers: &HeaderMap, content_type: HeaderValue, text: &'static str) -> Response {
