@@ -127,8 +127,10 @@ pub fn json(source: &Source<'_>) -> Value {
     }
     let mut access =
         json!({"dvcore:fileRequestAccess": version["fileAccessRequest"].as_bool() == Some(true)});
-    if let Some(terms) = version["termsOfAccess"].as_str() {
-        access["dvcore:termsOfAccess"] = terms.into();
+    for name in crate::datasets::terms::ACCESS {
+        if let Some(terms) = version[name].as_str() {
+            access[format!("dvcore:{name}")] = terms.into();
+        }
     }
     put("dvcore:fileTermsOfAccess", access);
     put("schema:includedInDataCatalog", source.publisher.into());

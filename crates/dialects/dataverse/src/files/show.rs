@@ -10,7 +10,7 @@ use super::{Around, Found, Wanted, file_json, ingest, rows, types};
 use crate::app::Call;
 use crate::asker::Asker;
 use crate::citation::Cited;
-use crate::datasets::show::{Showing, is_part_of, publisher, version_json};
+use crate::datasets::show::{Showing, is_part_of, version_json};
 use crate::datasets::version::{self, Withdrawn};
 use crate::error::{Answer, ApiError};
 use crate::permissions::{self, Permission};
@@ -104,8 +104,7 @@ async fn cite(call: Call) -> Answer {
         let row = found.rows.iter().find(|it| it.is_in(version.ordinal));
         let label =
             row.map(|it| it.label.clone()).ok_or_else(|| ApiError::not_found("File could not be found."))?;
-        let publisher = publisher(view)?;
-        let cited = Cited::of(&found.dataset, &version, &publisher).html();
+        let cited = Cited::shown_to(view, &asker, &found.dataset, &version)?.html();
         let unf = found.file.unf.as_ref().map(|it| format!(", {it} [fileUNF]")).unwrap_or_default();
         Ok::<_, ApiError>(format!("{cited}; {label} [fileName]{unf}"))
     };

@@ -60,7 +60,9 @@ pub(crate) fn visible(view: &mut View<'_>, asker: &Asker) -> Result<Expr, ApiErr
             }
         }
     }
-    if objects.is_empty() {
+    // Results name authors, whom an anonymous preview withholds.
+    let is_anonymous = asker.preview.is_some_and(|it| it.anonymized);
+    if objects.is_empty() || is_anonymous {
         return Ok(public.and(is_not_kept));
     }
     let own = Expr::In("seenBy".into(), objects.into_iter().map(Into::into).collect());
