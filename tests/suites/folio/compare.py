@@ -1,4 +1,5 @@
-"""compare.py OUT KNOWN: holds karate's reports against the list of known failures.
+"""compare.py KNOWN OUT...: holds karate's reports against the list of known failures. A scenario passes that passes in one of the
+folders: of cases that wait for a short time, a second run tells a busy machine from a fault.
 
 A line of KNOWN is `MODULE FEATURE:LINE`, then whatever helps a reader; `#` begins a comment. Ends with `N passed, N failed`, where
 failed are those that are not in the list; exit status 1 when there is one, or when nothing ran.
@@ -18,12 +19,15 @@ def results(out):
 
 
 def main():
-    out, known = pathlib.Path(sys.argv[1]), set()
-    for line in pathlib.Path(sys.argv[2]).read_text(encoding="utf8").splitlines():
+    known, outcomes = set(), {}
+    for line in pathlib.Path(sys.argv[1]).read_text(encoding="utf8").splitlines():
         if line.strip() and not line.startswith("#"):
             known.add(" ".join(line.split()[:2]))
+    for out in sys.argv[2:]:
+        for name, is_passed, title in results(pathlib.Path(out)):
+            outcomes[name] = (is_passed or outcomes.get(name, (False,))[0], title)
     passed, failed, unexpected = 0, 0, []
-    for name, is_passed, title in results(out):
+    for name, (is_passed, title) in outcomes.items():
         if is_passed:
             passed += 1
             if name in known:
