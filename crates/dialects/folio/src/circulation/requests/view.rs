@@ -52,6 +52,14 @@ fn extended(view: &mut View<'_>, known: &mut Records, request: &Value) -> Result
         if !order.is_empty() {
             shown.insert("effectiveShelvingOrder".into(), order.into());
         }
+        for (name, value) in [
+            ("itemEffectiveLocationId", &book.item["effectiveLocationId"]),
+            ("itemEffectiveLocationName", &book.location["name"]),
+        ] {
+            if !value.is_null() {
+                shown.insert(name.into(), value.clone());
+            }
+        }
         if let Some(point) = known.at(view, &SERVICE_POINTS, &book.location, "primaryServicePoint")? {
             shown.insert("retrievalServicePointId".into(), point["id"].clone());
             shown.insert("retrievalServicePointName".into(), point["name"].clone());
