@@ -19,6 +19,7 @@
 //! | `fees/`, `patron_blocks.rs` | what patrons owe, and what keeps them from borrowing |
 //! | `notices/` | what patrons are told, by mail |
 //! | `chores.rs`, `timers/` | what is done from time to time, and when |
+//! | `data_export/` | records as MARC files, by lists of ids or by queries |
 //! | `reference.rs` | what is there in a new tenant |
 
 pub mod app;
@@ -30,6 +31,7 @@ mod circulation;
 mod coerce;
 pub mod collection;
 pub mod cql;
+mod data_export;
 pub mod dates;
 pub mod error;
 mod fees;

@@ -8,8 +8,8 @@ use crate::authorities::{self, ARCHIVES, AUTHORITIES, SOURCE_FILES};
 use crate::collection::Collection;
 use crate::inventory::{holdings, hrids, instances, items, relations};
 use crate::{
-    circulation, fees, links, login, notes, notices, patron_blocks, perms, places, profile_pictures, records,
-    tenants, timers, user_settings, users, vocabularies,
+    circulation, data_export, fees, links, login, notes, notices, patron_blocks, perms, places,
+    profile_pictures, records, tenants, timers, user_settings, users, vocabularies,
 };
 
 /// Every collection.
@@ -110,6 +110,10 @@ pub(crate) static COLLECTIONS: &[&Collection] = &[
     &notices::scheduled::SCHEDULED,
     &notices::sessions::SESSIONS,
     &timers::TIMERS,
+    &data_export::MAPPING_PROFILES,
+    &data_export::JOB_PROFILES,
+    &data_export::JOBS,
+    &data_export::LOGS,
 ];
 
 /// The collection whose lists have that name.
@@ -118,8 +122,11 @@ pub(crate) fn by_list(list: &str) -> Option<&'static Collection> {
 }
 
 /// Kinds that are no collections.
-static OTHERS: [&Kind; 14] = [
+static OTHERS: [&Kind; 17] = [
+    &crate::oai::CHANGED,
     &crate::oai::GONE,
+    &crate::search::RESOURCE_JOB,
+    &data_export::FILE_DEFINITION,
     &login::REFRESH_TOKEN,
     &login::reset::RESET_ACTION,
     &perms::PERMISSION,

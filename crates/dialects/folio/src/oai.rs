@@ -13,7 +13,7 @@ use http::header::HOST;
 use http::{HeaderValue, StatusCode};
 use pinakes_http::answer;
 use pinakes_store::{
-    Column, End, Expr, Index, Kind, Query, Record, Txn, Type, Value as StoreValue, View, Weight,
+    Column, End, Expr, Index, Kind, Query, Record, StoreError, Txn, Type, Value as StoreValue, View, Weight,
 };
 use serde_json::{Value, json};
 
@@ -21,6 +21,7 @@ use crate::app::{Call, QueryText, parse_uuid};
 use crate::collection::Writer;
 use crate::dates;
 use crate::error::{Answer, FolioError};
+use crate::inventory::holdings::HOLDINGS;
 use crate::inventory::instances::INSTANCES;
 use crate::json::text_at;
 use crate::permissions::Access;
@@ -79,6 +80,86 @@ pub(crate) static GONE: Kind = Kind {
     ..Kind::named("folio_instance_gone")
 };
 
+/// Instances whose holdings, items or source record changed after they did themselves: `{id, source, metadata: {updatedDate}}`.
+pub(crate) static CHANGED: Kind = Kind {
+    id_path: Some("id"),
+    columns: &[
+        Column::one("source", Type::Folded),
+        Column::at("updatedDate", "metadata.updatedDate", Type::Instant),
+    ],
+    indexes: &[Index::on(&["updatedDate"])],
+    ..Kind::named("folio_instance_changed")
+};
+
+/// Notes that something of an instance changed. Datestamps have seconds: within that of a change which is known already there
+/// is nothing to note, so what is made together with its instance costs a read.
+pub(crate) fn note_change(txn: &mut Txn<'_>, instance: &str, at_ms: i64) -> Result<(), StoreError> {
+    let Some(record) = txn.get(&INSTANCES.kind, instance)? else { return Ok(()) };
+    let record = record.json()?;
+    if at_ms / 1_000 <= changed_ms(&record) / 1_000 {
+        return Ok(());
+    }
+    let noted = txn.get(&CHANGED, instance)?.map(|it| it.json()).transpose()?;
+    if noted.is_some_and(|it| at_ms / 1_000 <= changed_ms(&it) / 1_000) {
+        return Ok(());
+    }
+    let note = json!({
+        "id": instance, "source": record.get("source"), "metadata": {"updatedDate": dates::rmb(at_ms)},
+    });
+    txn.put(&CHANGED, instance, &note).map(drop)
+}
+
+/// Holdings were made or changed.
+pub(crate) fn holdings_stored(
+    txn: &mut Txn<'_>,
+    writer: &Writer,
+    holdings: &Value,
+    old: Option<&Value>,
+) -> Result<(), FolioError> {
+    let instance = text_at(holdings, "instanceId");
+    let former = old.and_then(|it| text_at(it, "instanceId")).filter(|it| Some(*it) != instance);
+    for instance in instance.into_iter().chain(former) {
+        note_change(txn, instance, writer.now_ms)?;
+    }
+    Ok(())
+}
+
+/// Holdings go.
+pub(crate) fn holdings_go(txn: &mut Txn<'_>, writer: &Writer, holdings: &Value) -> Result<(), FolioError> {
+    holdings_stored(txn, writer, holdings, None)
+}
+
+/// An item was made or changed.
+pub(crate) fn item_stored(
+    txn: &mut Txn<'_>,
+    writer: &Writer,
+    item: &Value,
+    old: Option<&Value>,
+) -> Result<(), FolioError> {
+    let holdings = text_at(item, "holdingsRecordId");
+    let former = old.and_then(|it| text_at(it, "holdingsRecordId")).filter(|it| Some(*it) != holdings);
+    for id in holdings.into_iter().chain(former) {
+        if let Some(record) = txn.get(&HOLDINGS.kind, id)? {
+            holdings_stored(txn, writer, &record.json()?, None)?;
+        }
+    }
+    Ok(())
+}
+
+/// An item goes.
+pub(crate) fn item_goes(txn: &mut Txn<'_>, writer: &Writer, item: &Value) -> Result<(), FolioError> {
+    item_stored(txn, writer, item, None)
+}
+
+/// A source record was made or changed.
+pub(crate) fn source_stored(txn: &mut Txn<'_>, source: &Value) -> Result<(), StoreError> {
+    let at_ms = text_at(source, "metadata.updatedDate").and_then(dates::parse_ms);
+    match (text_at(source, "externalIdsHolder.instanceId"), at_ms) {
+        (Some(instance), Some(at_ms)) => note_change(txn, instance, at_ms),
+        _ => Ok(()),
+    }
+}
+
 /// Notes that an instance goes.
 pub(crate) fn note_gone(txn: &mut Txn<'_>, writer: &Writer, instance: &Value) -> Result<(), FolioError> {
     let id = text_at(instance, "id").unwrap_or_default();
@@ -87,6 +168,9 @@ pub(crate) fn note_gone(txn: &mut Txn<'_>, writer: &Writer, instance: &Value) ->
         "metadata": {"updatedDate": dates::rmb(writer.now_ms)},
     });
     txn.put(&GONE, id, &gone)?;
+    if txn.has(&CHANGED, id)? {
+        txn.delete(&CHANGED, id)?;
+    }
     Ok(())
 }
 
@@ -229,7 +313,10 @@ async fn one(call: &Call, asked: &Asked) -> Result<Result<String, Refused>, Foli
         return Ok(Err(Refused("idDoesNotExist", format!("{identifier} is not known"))));
     };
     let asked = asked.clone();
-    let read = move |view: &mut View<'_>| shown(view, &record.json()?, &asked, Whole::Record, format);
+    let read = move |view: &mut View<'_>| {
+        let record = with_newest(view, record.json()?)?;
+        shown(view, &record, &asked, Whole::Record, format)
+    };
     Ok(Ok(format!("<GetRecord>{}</GetRecord>", call.db().read(Weight::Scan, read).await?)))
 }
 
@@ -244,9 +331,40 @@ struct Window {
     from: Option<String>,
     until: Option<String>,
     after: Option<i64>,
-    /// Whether the instances that are there have all been listed, and those that are gone follow.
-    is_of_gone: bool,
+    phase: Phase,
     n_before: u64,
+}
+
+/// What a list goes through, one after the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// Instances by their own dates; all of them if no dates are asked for.
+    There,
+    /// Instances by the dates of their holdings, items and source records, where those are newer.
+    Changed,
+    /// What is left of those that are gone.
+    Gone,
+}
+
+impl Phase {
+    const ALL: [Self; 3] = [Self::There, Self::Changed, Self::Gone];
+
+    fn kind(self) -> &'static Kind {
+        match self {
+            Self::There => &INSTANCES.kind,
+            Self::Changed => &CHANGED,
+            Self::Gone => &GONE,
+        }
+    }
+
+    /// What a resumption token says of it.
+    const fn mark(self) -> Option<&'static str> {
+        match self {
+            Self::There => None,
+            Self::Changed => Some("changed"),
+            Self::Gone => Some("gone"),
+        }
+    }
 }
 
 impl Window {
@@ -262,9 +380,10 @@ impl Window {
             None => Format::Dc,
             Some(name) => Format::named(name).ok_or_else(bad)?,
         };
-        let is_of_gone = parts.get("gone").is_some();
+        let is_marked = |phase: &Phase| phase.mark().is_some_and(|mark| parts.get(mark).is_some());
+        let phase = Phase::ALL.into_iter().find(is_marked).unwrap_or(Phase::There);
         let after = Some(after).filter(|it| 0 <= *it);
-        Ok(Self { format, from: text("from"), until: text("until"), after, is_of_gone, n_before })
+        Ok(Self { format, from: text("from"), until: text("until"), after, phase, n_before })
     }
 
     fn first(query: &QueryText) -> Result<Self, Refused> {
@@ -281,7 +400,7 @@ impl Window {
             from: text("from"),
             until: text("until"),
             after: None,
-            is_of_gone: false,
+            phase: Phase::There,
             n_before: 0,
         };
         let is_date = |it: &Option<String>| it.as_deref().is_none_or(|it| dates::parse_ms(it).is_some());
@@ -292,6 +411,11 @@ impl Window {
             ));
         }
         Ok(window)
+    }
+
+    /// Whether dates are asked for.
+    fn is_bounded(&self) -> bool {
+        self.from.is_some() || self.until.is_some()
     }
 
     fn filter(&self) -> Expr {
@@ -313,10 +437,10 @@ impl Window {
     }
 
     /// Where the next page begins: behind the record at `after`, -1 for the first of a phase.
-    fn token(&self, after: i64, is_of_gone: bool, n_before: u64) -> String {
+    fn token(&self, after: i64, phase: Phase, n_before: u64) -> String {
         let mut token = format!("after={after}&cursor={n_before}");
-        if is_of_gone {
-            token.push_str("&gone=1");
+        if let Some(mark) = phase.mark() {
+            token.push_str(&format!("&{mark}=1"));
         }
         if self.format != Format::Dc {
             token.push_str(&format!("&metadataPrefix={}", self.format.prefix()));
@@ -336,37 +460,37 @@ async fn list(call: &Call, asked: &Asked) -> Result<Result<String, Refused>, Fol
         Err(refused) => return Ok(Err(refused)),
     };
     let page = call.app.settings.oai_page_records.max(1);
-    let (filter, after, format, is_of_gone) =
-        (window.filter(), window.after, window.format, window.is_of_gone);
+    let (filter, format, is_bounded) = (window.filter(), window.format, window.is_bounded());
+    let begin = (window.phase, window.after);
     let whole = if asked.verb == "ListRecords" { Whole::Record } else { Whole::Header };
     let with = asked.clone();
     let read = move |view: &mut View<'_>| -> Result<_, FolioError> {
-        let bound = usize::try_from(page).unwrap_or(usize::MAX);
-        let query = Query { after, ..Query::filter(filter.clone()).window(0, page + 1) };
-        let mut listed: Vec<(Record, bool)> = Vec::new();
-        if !is_of_gone {
-            listed.extend(view.find(&INSTANCES.kind, &query)?.into_iter().map(|it| (it, false)));
+        let (mut phase, mut after) = begin;
+        let (mut text, mut n_passed) = (String::new(), 0);
+        let next = loop {
+            let (listed, next) = page_of(view, &filter, phase, after, page, is_bounded)?;
+            n_passed += listed.len();
+            for (record, phase) in &listed {
+                if let Some(it) = told(view, record, *phase, is_bounded)? {
+                    text.push_str(&shown(view, &it, &with, whole, format)?);
+                }
+            }
+            // A page of which nothing is left is none: an answer has a record at least.
+            match next {
+                Some(next) if text.is_empty() => {
+                    (phase, after) = (next.0, Some(next.1).filter(|it| 0 <= *it))
+                }
+                next => break next,
+            }
+        };
+        let mut total = 0;
+        for phase in Phase::ALL.into_iter().filter(|it| is_bounded || *it != Phase::Changed) {
+            total += view.count(phase.kind(), &filter)?;
         }
-        if listed.len() <= bound {
-            let after = after.filter(|_| is_of_gone);
-            let rest = page + 1 - listed.len() as u64;
-            let query = Query { after, ..Query::filter(filter.clone()).window(0, rest) };
-            listed.extend(view.find(&GONE, &query)?.into_iter().map(|it| (it, true)));
-        }
-        let next = listed.get(bound).map(|it| it.1);
-        listed.truncate(bound);
-        let mut text = String::new();
-        for (record, _) in &listed {
-            text.push_str(&shown(view, &record.json()?, &with, whole, format)?);
-        }
-        let total = view.count(&INSTANCES.kind, &filter)? + view.count(&GONE, &filter)?;
-        // The page that follows begins among those of the last record's kind, or with the first that is gone.
-        let place =
-            listed.last().map(|(record, is_gone)| if next == Some(*is_gone) { record.cursor() } else { -1 });
-        Ok((listed.len(), next.zip(place), text, total))
+        Ok((text.is_empty(), n_passed, next, text, total))
     };
-    let (n_listed, next, text, total) = call.db().read(Weight::Scan, read).await?;
-    if n_listed == 0 {
+    let (is_empty, n_listed, next, text, total) = call.db().read(Weight::Scan, read).await?;
+    if is_empty && window.n_before == 0 {
         return Ok(Err(Refused(
             "noRecordsMatch",
             "There is no any record found matching search criteria".to_owned(),
@@ -375,7 +499,7 @@ async fn list(call: &Call, asked: &Asked) -> Result<Result<String, Refused>, Fol
     let mut body = format!("<{}>{text}", asked.verb);
     let n_sent = window.n_before + n_listed as u64;
     if next.is_some() || 0 < window.n_before {
-        let token = next.map_or_else(String::new, |(is_gone, after)| window.token(after, is_gone, n_sent));
+        let token = next.map_or_else(String::new, |(phase, after)| window.token(after, phase, n_sent));
         let (before, token) = (window.n_before, escaped(&token));
         body.push_str(&format!(
             "<resumptionToken completeListSize=\"{total}\" cursor=\"{before}\">{token}</resumptionToken>"
@@ -383,6 +507,72 @@ async fn list(call: &Call, asked: &Asked) -> Result<Result<String, Refused>, Fol
     }
     body.push_str(&format!("</{}>", asked.verb));
     Ok(Ok(body))
+}
+
+/// Records of a page in the order of the phases, and where the next page begins: behind the record at that place, -1 for the
+/// first of a phase.
+#[expect(clippy::type_complexity, reason = "records with their phase, and a place")]
+fn page_of(
+    view: &mut View<'_>,
+    filter: &Expr,
+    begin: Phase,
+    after: Option<i64>,
+    page: u64,
+    is_bounded: bool,
+) -> Result<(Vec<(Record, Phase)>, Option<(Phase, i64)>), FolioError> {
+    let bound = usize::try_from(page).unwrap_or(usize::MAX);
+    let mut listed: Vec<(Record, Phase)> = Vec::new();
+    for phase in Phase::ALL.into_iter().skip_while(|it| *it != begin) {
+        if bound < listed.len() || phase == Phase::Changed && !is_bounded {
+            continue;
+        }
+        let after = after.filter(|_| phase == begin);
+        let rest = page + 1 - listed.len() as u64;
+        let query = Query { after, ..Query::filter(filter.clone()).window(0, rest) };
+        listed.extend(view.find(phase.kind(), &query)?.into_iter().map(|it| (it, phase)));
+    }
+    let next = listed.get(bound).map(|it| it.1);
+    listed.truncate(bound);
+    let place = listed.last().map(|(record, phase)| if next == Some(*phase) { record.cursor() } else { -1 });
+    Ok((listed, next.zip(place)))
+}
+
+/// The instance that a record of a phase tells of, with the date of its newest change; `None` if another phase tells it.
+fn told(
+    view: &mut View<'_>,
+    record: &Record,
+    phase: Phase,
+    is_bounded: bool,
+) -> Result<Option<Value>, FolioError> {
+    let own = record.json()?;
+    match phase {
+        Phase::Gone => Ok(Some(own)),
+        Phase::There => {
+            let dated = with_newest(view, own.clone())?;
+            // By its newest change it is in another window, or listed as changed.
+            Ok(Some(dated).filter(|it| !is_bounded || changed_ms(it) == changed_ms(&own)))
+        }
+        Phase::Changed => {
+            let Some(instance) = view.get(&INSTANCES.kind, &record.id)? else { return Ok(None) };
+            let instance = instance.json()?;
+            let is_newer = changed_ms(&instance) < changed_ms(&own);
+            if is_newer { Ok(Some(with_newest(view, instance)?)) } else { Ok(None) }
+        }
+    }
+}
+
+/// An instance with the date of its newest change, of holdings, items and source record as well.
+fn with_newest(view: &mut View<'_>, mut instance: Value) -> Result<Value, FolioError> {
+    let id = text_at(&instance, "id").unwrap_or_default().to_owned();
+    let Some(noted) = view.get(&CHANGED, &id)? else { return Ok(instance) };
+    let noted = noted.json()?;
+    if changed_ms(&instance) < changed_ms(&noted)
+        && let Some(metadata) = instance.get_mut("metadata").and_then(Value::as_object_mut)
+    {
+        let date = noted.pointer("/metadata/updatedDate").cloned().unwrap_or_default();
+        metadata.insert("updatedDate".to_owned(), date);
+    }
+    Ok(instance)
 }
 
 /// How much of a record is shown.
@@ -396,7 +586,11 @@ enum Whole {
 
 /// When an instance was changed last.
 fn stamp(instance: &Value) -> String {
-    dates::seconds(text_at(instance, "metadata.updatedDate").and_then(dates::parse_ms).unwrap_or(0))
+    dates::seconds(changed_ms(instance))
+}
+
+fn changed_ms(record: &Value) -> i64 {
+    text_at(record, "metadata.updatedDate").and_then(dates::parse_ms).unwrap_or(0)
 }
 
 fn shown(

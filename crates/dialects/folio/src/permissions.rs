@@ -105,7 +105,9 @@ const ADMINISTRATION: [&str; 26] = [
     "service-points-users.",
 ];
 /// First parts of permissions over what is about nobody, which readers may read.
-const IMPERSONAL: [&str; 13] = [
+const IMPERSONAL: [&str; 15] = [
+    "authority-heading-types.",
+    "authority-identifier-types.",
     "browse.",
     "instance-authority.",
     "inventory-storage.",

@@ -139,6 +139,7 @@ fn all() -> Routes {
         .with(tenants::routes)
         .with(crate::source_storage::routes)
         .with(crate::specifications::routes)
+        .with(crate::data_export::routes)
         .with(crate::profiles::routes)
         .with(crate::mapping::routes::routes)
         .with(crate::uploads::routes)

@@ -5,14 +5,14 @@
 use std::ops::ControlFlow;
 
 use http::StatusCode;
-use pinakes_store::{Kind, Query, Record, View, Weight, matches};
+use pinakes_store::{Kind, Query, Record, Txn, View, Weight, matches};
 use serde_json::{Map, Value, json};
 
 use crate::app::{Call, json_answer};
 use crate::authorities::{AUTHORITIES, headings};
 use crate::collection::{Collection, Page, condition_of, parsed};
 use crate::cql::{self, Names};
-use crate::error::{Answer, FolioError};
+use crate::error::{Answer, Fault, FolioError};
 use crate::inventory::holdings::HOLDINGS;
 use crate::inventory::instances::INSTANCES;
 use crate::inventory::items::ITEMS;
@@ -87,7 +87,93 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         routes =
             routes.get(&format!("/search/{name}/ids"), to(permission), move |call| ids(call, collection));
     }
+    routes.with(resource_routes)
+}
+
+/// Lists of ids that were asked for: `{id, query, entityType, status, createdDate}`. The list itself is read when it is fetched.
+pub(crate) static RESOURCE_JOB: Kind = Kind { id_path: Some("id"), ..Kind::named("folio_search_job") };
+
+fn resource_routes(routes: Routes) -> Routes {
+    let to = Access::to;
+    let item = "/search/resources/jobs/{id}";
     routes
+        .post("/search/resources/jobs", to("search.resources.ids.jobs.item.post"), make_job)
+        .get(item, to("search.resources.ids.jobs.item.get"), show_job)
+        .get(&format!("{item}/ids"), to("search.resources.ids.collection.get"), ids_of_job)
+}
+
+/// What a job lists.
+fn collection_of(entity: &str) -> Option<&'static Collection> {
+    match entity {
+        "INSTANCE" => Some(&INSTANCES),
+        "HOLDINGS" => Some(&HOLDINGS),
+        "ITEM" => Some(&ITEMS),
+        "AUTHORITY" => Some(&AUTHORITIES),
+        _ => None,
+    }
+}
+
+/// `{query, entityType}`: a list of ids to be fetched by `/search/resources/jobs/{id}/ids`. Nothing is to be prepared, so the job is
+/// over when it begins; a query that cannot be understood is refused here.
+async fn make_job(mut call: Call) -> Answer {
+    let body = call.object().await?;
+    let text = crate::app::required_text(&body, "query")?.to_owned();
+    let entity = body.get("entityType").and_then(Value::as_str).unwrap_or("INSTANCE").to_owned();
+    let Some(collection) = collection_of(&entity) else {
+        let message = format!("entityType is {entity:?}, expected INSTANCE, HOLDINGS, ITEM or AUTHORITY");
+        return Err(FolioError::unprocessable(Fault::new(message).with("entityType", &entity)));
+    };
+    let cql = parsed(&call.app.settings, &text)?;
+    let id = call.app.new_uuid();
+    let job = json!({
+        "id": id, "query": text, "entityType": entity, "status": "COMPLETED",
+        "createdDate": crate::dates::rmb(call.app.now_ms()),
+    });
+    let stored = job.clone();
+    let write = move |txn: &mut Txn<'_>| -> Result<(), FolioError> {
+        condition_of(txn, collection, &names_of(collection), &cql.condition)?;
+        txn.insert(&RESOURCE_JOB, &id, &stored)?;
+        Ok(())
+    };
+    call.db().write(write).await?;
+    Ok(json_answer(StatusCode::OK, &job))
+}
+
+fn job_of(view: &mut View<'_>, id: &str) -> Result<Value, FolioError> {
+    let missing = || FolioError::not_found(format!("Job with id {id} is not found"));
+    Ok(view.get(&RESOURCE_JOB, id)?.ok_or_else(missing)?.json()?)
+}
+
+async fn show_job(call: Call) -> Answer {
+    let id = call.uuid_param("id")?;
+    let job = call.db().read(Weight::Point, move |view: &mut View<'_>| job_of(view, &id)).await?;
+    Ok(json_answer(StatusCode::OK, &job))
+}
+
+async fn ids_of_job(call: Call) -> Answer {
+    let (id, app) = (call.uuid_param("id")?, call.app.clone());
+    let read = move |view: &mut View<'_>| -> Result<Value, FolioError> {
+        let job = job_of(view, &id)?;
+        let text = |name: &str| job.get(name).and_then(Value::as_str).unwrap_or_default();
+        let collection = collection_of(text("entityType")).unwrap_or(&INSTANCES);
+        let cql = parsed(&app.settings, text("query"))?;
+        let filter = condition_of(view, collection, &names_of(collection), &cql.condition)?;
+        list_of_ids(view, collection, &Query::filter(filter))
+    };
+    Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
+}
+
+fn list_of_ids(
+    view: &mut View<'_>,
+    collection: &'static Collection,
+    query: &Query,
+) -> Result<Value, FolioError> {
+    let mut list = Vec::new();
+    view.for_each(&collection.kind, query, |record| {
+        list.push(json!({"id": record.id}));
+        ControlFlow::Continue(())
+    })?;
+    Ok(json!({"totalRecords": list.len(), "ids": list}))
 }
 
 /// There is no index to make anew: the job is over when it begins, all instances are found.
@@ -282,12 +368,7 @@ async fn ids(call: Call, collection: &'static Collection) -> Answer {
     let read = move |view: &mut View<'_>| -> Result<Value, FolioError> {
         let query = filter_of(view, collection, &names_of(collection), &page)?;
         let query = Query { skip: 0, limit: None, ..query };
-        let mut list = Vec::new();
-        view.for_each(&collection.kind, &query, |record| {
-            list.push(json!({"id": record.id}));
-            ControlFlow::Continue(())
-        })?;
-        Ok(json!({"totalRecords": list.len(), "ids": list}))
+        list_of_ids(view, collection, &query)
     };
     Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
 }

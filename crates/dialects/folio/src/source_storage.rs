@@ -127,14 +127,16 @@ pub(crate) fn as_source_record(body: Value) -> Value {
 pub(crate) fn rewrite(txn: &mut Txn<'_>, body: &Value) -> Result<(), StoreError> {
     let id = text_form::text_at(body, "id").unwrap_or_default();
     let document = Document::with_bytes(&SOURCE_RECORD, id, body, text_form::bytes(body))?;
-    txn.update_document(&document).map(drop)
+    txn.update_document(&document)?;
+    crate::oai::source_stored(txn, body)
 }
 
 /// Makes a source record.
 pub(crate) fn insert(txn: &mut Txn<'_>, body: &Value) -> Result<(), StoreError> {
     let id = text_form::text_at(body, "id").unwrap_or_default();
     let document = Document::with_bytes(&SOURCE_RECORD, id, body, text_form::bytes(body))?;
-    txn.insert_document(&document).map(drop)
+    txn.insert_document(&document)?;
+    crate::oai::source_stored(txn, body)
 }
 
 /// The source record with this id.

@@ -176,6 +176,8 @@ fn create_marc_holdings(engine: &mut Engine<'_, '_, '_>, case: &mut Case<'_>) ->
     let stored = collection::insert(engine.txn, &engine.writer, collection, body)?;
     case.has_written = true;
     let hrid = stored.body.get("hrid").and_then(Value::as_str).unwrap_or_default().to_owned();
+    marc::keep_control_number(&mut record);
+    record.remove("003");
     marc::set_001(&mut record, &hrid);
     store_source(engine, case, record, Entity::MarcHoldings, &id, &hrid)?;
     case.rows.push(Row::made(Entity::Holdings, "CREATE", &id, &hrid));
@@ -393,7 +395,12 @@ fn update_instance(
         let mut incoming = case.record.clone();
         marc::keep_control_number(&mut incoming);
         record.remove("035");
-        incoming.remove("035").into_iter().for_each(|it| record.insert_in_order(it));
+        for field in incoming.remove("035") {
+            match field {
+                Field::Data(field) => marc::insert_by_tag(&mut record, field),
+                other => record.insert_in_order(other),
+            }
+        }
     }
     record.remove("003");
     marc::normalise_oclc(&mut record);

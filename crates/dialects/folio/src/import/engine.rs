@@ -428,8 +428,7 @@ impl<'s, 't, 'v> Engine<'s, 't, 'v> {
             }
             Err(StepError::Record(message)) => return Ok(Err(message)),
         }
-        let place = |message: &str| message.to_owned();
-        let warning = prepared.incoming.warnings.first().map(|it| place(it)).unwrap_or_default();
+        let warning = prepared.incoming.told_losses();
         let raw = case.source_id.is_none().then(|| prepared.incoming.raw_text());
         outcome.entries.push(Entry {
             order: prepared.incoming.order,

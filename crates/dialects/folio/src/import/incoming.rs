@@ -12,6 +12,9 @@ pub(crate) enum Coding<'a> {
     Other(&'a str),
 }
 
+/// Faults of a record that the log tells one by one.
+const TOLD_MAX: usize = 5;
+
 /// A record as it arrived.
 #[derive(Debug, Clone)]
 pub(crate) struct Incoming {
@@ -101,6 +104,15 @@ impl Incoming {
         };
         let warnings = texts(Severity::Loss);
         Self { order, place, offset, raw, record, warnings }
+    }
+
+    /// What was lost or put right, in one text: the first faults, and how many more there are.
+    pub(crate) fn told_losses(&self) -> String {
+        let mut told = self.warnings.iter().take(TOLD_MAX).cloned().collect::<Vec<_>>().join("; ");
+        if TOLD_MAX < self.warnings.len() {
+            told.push_str(&format!("; and {} more", self.warnings.len() - TOLD_MAX));
+        }
+        told
     }
 
     /// The bytes as text; what is not UTF-8 is replaced.

@@ -32,7 +32,7 @@ pub(crate) struct Entry {
     pub(crate) title: String,
     /// Why it failed; empty when it did not.
     pub(crate) error: String,
-    /// The first thing that was wrong with it and did not matter.
+    /// What of it was lost or put right on the way; empty when nothing was.
     pub(crate) warning: String,
     /// Its bytes, when no source record holds them.
     pub(crate) raw: Option<String>,

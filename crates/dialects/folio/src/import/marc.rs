@@ -217,8 +217,15 @@ fn control_number(record: &Record) -> Option<String> {
 pub(crate) fn keep_control_number(record: &mut Record) {
     let Some(value) = control_number(record) else { return };
     if !record.subfields("035", 'a').any(|it| it == value) {
-        record.insert_in_order(DataField::new(Tag::new(b"035"), [' ', ' ']).with('a', value));
+        insert_by_tag(record, DataField::new(Tag::new(b"035"), [' ', ' ']).with('a', value));
     }
+}
+
+/// Puts a field before the first data field whose tag is greater, in whatever order the record is, as FOLIO does.
+pub(crate) fn insert_by_tag(record: &mut Record, field: DataField) {
+    let is_behind = |it: &Field| it.as_data().is_some_and(|it| field.tag < it.tag);
+    let at = record.fields.iter().position(is_behind).unwrap_or(record.fields.len());
+    record.fields.insert(at, field.into());
 }
 
 /// Brings OCLC's numbers in 035 $a into one form and drops doubles.

@@ -139,7 +139,13 @@ pub static HOLDINGS: Collection = Collection {
     },
     locking: Locking::From(1),
     numbered: Some(Numbered::Holdings),
-    hooks: Hooks { prepare, foreign: joins::of_holdings, stored: follow, ..Hooks::NONE },
+    hooks: Hooks {
+        prepare,
+        foreign: joins::of_holdings,
+        stored: follow,
+        deleting: crate::oai::holdings_go,
+        ..Hooks::NONE
+    },
     ..Collection::named("/holdings-storage/holdings", "holdingsRecords", "folio_holdings")
 };
 
@@ -176,6 +182,7 @@ const INHERITED: [&str; 5] =
 
 /// Items follow a change of place or call number.
 fn follow(txn: &mut Txn<'_>, writer: &Writer, body: &Value, old: Option<&Value>) -> Result<(), FolioError> {
+    crate::oai::holdings_stored(txn, writer, body, old)?;
     let Some(old) = old else { return Ok(()) };
     if INHERITED.iter().all(|name| old.get(name) == body.get(name)) {
         return Ok(());

@@ -188,7 +188,13 @@ pub static ITEMS: Collection = Collection {
     },
     locking: Locking::From(1),
     numbered: Some(Numbered::Items),
-    hooks: Hooks { prepare, foreign: joins::of_items, ..Hooks::NONE },
+    hooks: Hooks {
+        prepare,
+        foreign: joins::of_items,
+        stored: crate::oai::item_stored,
+        deleting: crate::oai::item_goes,
+        ..Hooks::NONE
+    },
     ..Collection::named("/item-storage/items", "items", "folio_item")
 };
 

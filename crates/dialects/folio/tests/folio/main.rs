@@ -2,12 +2,14 @@
 
 mod bulk;
 mod cql;
+mod data_export;
 mod desk;
 #[path = "../../../../store/tests/support/engine.rs"]
 mod engine;
 mod exchange;
 mod harvest;
 mod import;
+mod nesting;
 mod notices;
 mod permissions;
 mod server;

@@ -1,0 +1,260 @@
+//! `/data-export`: records as MARC files, by lists of ids or by queries (mod-data-export).
+//!
+//! | file | what |
+//! |---|---|
+//! | `profiles.rs` | job and mapping profiles, FOLIO's defaults among them |
+//! | `files.rs` | lists of ids that are uploaded, files that are fetched |
+//! | `run.rs` | the work of a job: ids to records to a file, counted as it goes |
+//! | `transform.rs` | what a mapping profile adds to a record |
+
+mod files;
+mod profiles;
+mod run;
+mod transform;
+
+use http::StatusCode;
+use pinakes_http::answer;
+use pinakes_store::{Column, Direction, Expr, Index, Kind, Query, StoreError, Txn, Type, View, Weight};
+use serde_json::{Map, Value, json};
+
+pub(crate) use files::FILE_DEFINITION;
+pub(crate) use profiles::{JOB_PROFILES, MAPPING_PROFILES};
+
+use crate::app::{Call, json_answer, parse_uuid, required_text};
+use crate::collection::{self, Collection, Metadata, Page, Schema};
+use crate::cql::Names;
+use crate::dates;
+use crate::error::{Answer, Fault, FolioError};
+use crate::json::text_at;
+use crate::permissions::Access;
+use crate::routes::Routes;
+
+/// `/data-export/job-executions`.
+pub(crate) static JOBS: Collection = Collection {
+    permission: "data-export.job-executions",
+    kind: Kind {
+        id_path: Some("id"),
+        columns: &[
+            Column::one("hrId", Type::Integer),
+            Column::one("status", Type::Text),
+            Column::one("jobProfileId", Type::Text),
+            Column::one("startedDate", Type::Instant),
+            Column::one("completedDate", Type::Instant),
+        ],
+        indexes: &[Index::on(&["hrId"]), Index::on(&["completedDate"])],
+        ..Kind::named("folio_export_job")
+    },
+    schema: Schema::OPEN,
+    names: Names {
+        fields: &[
+            "jobProfileName",
+            "runBy.userId",
+            "exportedFiles.fileName",
+            "progress.exported",
+            "progress.failed",
+            "progress.total",
+        ],
+        ..Names::PLAIN
+    },
+    metadata: Metadata::Off,
+    is_served: false,
+    ..Collection::named("/data-export/job-executions", "jobExecutions", "folio_export_job")
+};
+
+/// `/data-export/logs`: what was not exported, and why.
+pub(crate) static LOGS: Collection = Collection {
+    permission: "data-export.logs",
+    kind: Kind {
+        id_path: Some("id"),
+        columns: &[Column::one("jobExecutionId", Type::Text), Column::one("logLevel", Type::Folded)],
+        indexes: &[Index::on(&["jobExecutionId"])],
+        ..Kind::named("folio_export_log")
+    },
+    names: Names { fields: &["errorMessageCode", "errorMessageValues", "createdDate"], ..Names::PLAIN },
+    metadata: Metadata::Off,
+    is_served: false,
+    ..Collection::named("/data-export/logs", "errorLogs", "folio_export_log")
+};
+
+pub(crate) fn routes(routes: Routes) -> Routes {
+    let to = Access::to;
+    routes
+        .get(
+            "/data-export/job-executions",
+            to("data-export.job-executions.collection.get"),
+            |call| async move {
+                let page = Page::of(&call)?;
+                collection::answer_list(&call, &JOBS, page).await
+            },
+        )
+        .delete("/data-export/job-executions/{id}", to("data-export.job-executions.item.delete"), |call| {
+            collection::remove(call, &JOBS)
+        })
+        .get("/data-export/logs", to("data-export.logs.collection.get"), |call| async move {
+            let page = Page::of(&call)?;
+            collection::answer_list(&call, &LOGS, page).await
+        })
+        .post("/data-export/export", to("data-export.export.post"), export)
+        .post("/data-export/quick-export", to("data-export.quick.export.post"), quick_export)
+        .post("/data-export/expire-jobs", to("data-export.expire-jobs.post"), expire)
+        .get("/data-export/related-users", to("data-export.related-users.collection.get"), related_users)
+        .with(files::routes)
+}
+
+fn invalid(name: &str, value: &str, message: String) -> FolioError {
+    FolioError::unprocessable(Fault::new(message).ty("-1").code("-1").with(name, value))
+}
+
+/// A new job, not begun. Its number follows the last one's.
+fn new_job(
+    txn: &mut Txn<'_>,
+    id: &str,
+    profile: &Value,
+    by: &Value,
+    file_name: &str,
+    now_ms: i64,
+) -> Result<Value, StoreError> {
+    let last = Query::filter(Expr::All).sorted("hrId", Direction::Descending).window(0, 1);
+    let last = txn.find(&JOBS.kind, &last)?.first().map(|it| it.json()).transpose()?;
+    let number = last.and_then(|it| it.get("hrId")?.as_u64()).unwrap_or(0) + 1;
+    let job = json!({
+        "id": id, "hrId": number, "jobProfileId": profile.get("id"), "jobProfileName": profile.get("name"),
+        "progress": {"exported": 0, "failed": 0, "duplicatedSrs": 0, "total": 0, "readIds": 0},
+        "status": "NEW", "runBy": by, "lastUpdatedDate": dates::rmb(now_ms),
+        "exportedFiles": [{"fileName": file_name}],
+    });
+    txn.insert(&JOBS.kind, id, &job)?;
+    Ok(job)
+}
+
+/// Who runs a job, as it is shown.
+fn run_by(call: &Call) -> Value {
+    let user = call.asker.user();
+    json!({
+        "userId": call.asker.user_id(), "firstName": user.and_then(|it| it.first_name.clone()),
+        "lastName": user.and_then(|it| it.last_name.clone()),
+    })
+}
+
+/// The job profile that is asked for, or the default one of a record type.
+fn profile(view: &mut View<'_>, id: Option<&str>, record_type: &str) -> Result<Value, FolioError> {
+    let id = id.map_or_else(|| profiles::default_of(record_type).to_owned(), str::to_owned);
+    match view.get(&JOB_PROFILES.kind, &id)? {
+        Some(record) => Ok(record.json()?),
+        None => Err(invalid("jobProfileId", &id, format!("JobProfile with id {id} not found"))),
+    }
+}
+
+/// What a profile exports: `INSTANCE`, `HOLDINGS`, `AUTHORITY`.
+fn record_type(text: Option<&str>) -> Result<&'static str, FolioError> {
+    match text.unwrap_or("INSTANCE").to_ascii_uppercase().as_str() {
+        "INSTANCE" | "LINKED_DATA" => Ok("INSTANCE"),
+        "HOLDINGS" => Ok("HOLDINGS"),
+        "AUTHORITY" => Ok("AUTHORITY"),
+        other => Err(invalid(
+            "idType",
+            other,
+            format!("{other} is not exported; INSTANCE, HOLDINGS and AUTHORITY are"),
+        )),
+    }
+}
+
+/// `{fileDefinitionId, jobProfileId, idType?}`: runs the job of an uploaded list of ids.
+async fn export(mut call: Call) -> Answer {
+    let body = call.object().await?;
+    let file = required_text(&body, "fileDefinitionId")?.to_owned();
+    let profile_id = required_text(&body, "jobProfileId")?.to_owned();
+    let kind = record_type(body.get("idType").and_then(Value::as_str))?;
+    let (now_ms, by) = (call.app.now_ms(), run_by(&call));
+    let write = move |txn: &mut Txn<'_>| -> Result<(String, run::Wanted, run::How), FolioError> {
+        let found = txn.get(&FILE_DEFINITION, &file)?.map(|it| it.json()).transpose()?;
+        let missing =
+            || invalid("fileDefinitionId", &file, format!("File definition with id {file} not found"));
+        let definition = found.ok_or_else(missing)?;
+        let profile = profile(txn, Some(&profile_id), kind)?;
+        let id = text_at(&definition, "jobExecutionId").unwrap_or_default().to_owned();
+        let name = text_at(&definition, "fileName").unwrap_or("export").to_owned();
+        if txn.has(&JOBS.kind, &id)? {
+            txn.delete(&JOBS.kind, &id)?;
+        }
+        new_job(txn, &id, &profile, &by, &name, now_ms)?;
+        let wanted = match text_at(&definition, "uploadFormat") {
+            Some("cql") => run::Wanted::Query(files::text(txn, &file)?),
+            _ => run::Wanted::Ids(files::ids(&files::text(txn, &file)?)),
+        };
+        Ok((id, wanted, run::How::of(txn, &profile)?))
+    };
+    let (id, wanted, how) = call.db().write(write).await?;
+    run::start(&call, id, run::Plan { kind, wanted, how });
+    Ok(answer::empty(StatusCode::OK))
+}
+
+/// `{type: uuid | cql, uuids, criteria, recordType, jobProfileId?}`: a job without an upload.
+async fn quick_export(mut call: Call) -> Answer {
+    let body = call.object().await?;
+    let kind = record_type(body.get("recordType").and_then(Value::as_str))?;
+    let wanted =
+        match body.get("type").and_then(Value::as_str).unwrap_or("uuid").to_ascii_lowercase().as_str() {
+            "cql" => run::Wanted::Query(required_text(&body, "criteria")?.to_owned()),
+            "uuid" => {
+                let list = body.get("uuids").and_then(Value::as_array).into_iter().flatten();
+                let ids: Vec<String> = list.filter_map(Value::as_str).filter_map(parse_uuid).collect();
+                if ids.is_empty() {
+                    return Err(invalid("uuids", "[]", "uuids must not be empty".to_owned()));
+                }
+                run::Wanted::Ids(ids)
+            }
+            other => return Err(invalid("type", other, format!("type is {other:?}, expected uuid or cql"))),
+        };
+    let asked = body.get("jobProfileId").and_then(Value::as_str).map(str::to_owned);
+    let name = body.get("fileName").and_then(Value::as_str).unwrap_or("quick-export").to_owned();
+    let (id, now_ms, by) = (call.app.new_uuid(), call.app.now_ms(), run_by(&call));
+    let at = id.clone();
+    let write = move |txn: &mut Txn<'_>| -> Result<(Value, run::How), FolioError> {
+        let profile = profile(txn, asked.as_deref(), kind)?;
+        let how = run::How::of(txn, &profile)?;
+        Ok((new_job(txn, &at, &profile, &by, &name, now_ms)?, how))
+    };
+    let (job, how) = call.db().write(write).await?;
+    run::start(&call, id.clone(), run::Plan { kind, wanted, how });
+    Ok(json_answer(StatusCode::OK, &json!({"jobExecutionId": id, "jobExecutionHrId": job.get("hrId")})))
+}
+
+/// Jobs that have not moved for so long have lost their server.
+const EXPIRED_AFTER_MS: i64 = 3_600_000;
+
+/// Ends the jobs whose server is gone.
+async fn expire(call: Call) -> Answer {
+    let now_ms = call.app.now_ms();
+    let write = move |txn: &mut Txn<'_>| -> Result<(), StoreError> {
+        let running = Expr::Is("status".into(), "IN_PROGRESS".into());
+        for record in txn.find(&JOBS.kind, &Query::filter(running))? {
+            let mut job = record.json()?;
+            let moved_ms = text_at(&job, "lastUpdatedDate").and_then(dates::parse_ms).unwrap_or(0);
+            if moved_ms + EXPIRED_AFTER_MS < now_ms {
+                job["status"] = "FAIL".into();
+                job["completedDate"] = dates::rmb(now_ms).into();
+                txn.put(&JOBS.kind, &record.id, &job)?;
+            }
+        }
+        Ok(())
+    };
+    call.db().write(write).await?;
+    Ok(answer::empty(StatusCode::NO_CONTENT))
+}
+
+/// Those who have run jobs.
+async fn related_users(call: Call) -> Answer {
+    let read = |view: &mut View<'_>| -> Result<Vec<Value>, StoreError> {
+        let mut users: Map<String, Value> = Map::new();
+        for record in view.find(&JOBS.kind, &Query::filter(Expr::All).window(0, 1_000))? {
+            let by = record.json()?["runBy"].take();
+            if let Some(id) = text_at(&by, "userId").map(str::to_owned) {
+                users.insert(id, by);
+            }
+        }
+        Ok(users.into_iter().map(|(_, user)| user).collect())
+    };
+    let users = call.db().read(Weight::Scan, read).await?;
+    Ok(json_answer(StatusCode::OK, &json!({"totalRecords": users.len(), "relatedUsers": users})))
+}

@@ -1,0 +1,61 @@
+//! Job and mapping profiles of exports. The default ones are part of the data of a new tenant.
+
+use pinakes_store::{Column, Index, Kind, Type};
+
+use crate::collection::{Collection, Kinds, Reference, Schema, Unique};
+use crate::cql::Names;
+
+/// `/data-export/mapping-profiles`.
+pub(crate) static MAPPING_PROFILES: Collection = Collection {
+    permission: "data-export.mapping-profiles",
+    table: "mapping_profiles",
+    kind: Kind {
+        id_path: Some("id"),
+        columns: &[Column::one("name", Type::Folded)],
+        indexes: &[Index::unique(&["name"])],
+        ..Kind::named("folio_export_mapping_profile")
+    },
+    schema: Schema {
+        required: &["name", "recordTypes", "outputFormat"],
+        types: &[("name", Kinds::Text), ("recordTypes", Kinds::List), ("outputFormat", Kinds::Text)],
+        defaults: &[("default", "false")],
+        lists: &["transformations"],
+        ..Schema::OPEN
+    },
+    unique: &[Unique { column: "name", message: "Mapping profile with name '{value}' already exists." }],
+    names: Names { fields: &["description", "userInfo"], ..Names::PLAIN },
+    reference_data: include_str!("../../reference/export-mapping-profiles.json"),
+    ..Collection::named("/data-export/mapping-profiles", "mappingProfiles", "folio_export_mapping_profile")
+};
+
+/// `/data-export/job-profiles`.
+pub(crate) static JOB_PROFILES: Collection = Collection {
+    permission: "data-export.job-profiles",
+    table: "job_profiles",
+    kind: Kind {
+        id_path: Some("id"),
+        columns: &[Column::one("name", Type::Folded), Column::one("mappingProfileId", Type::Text)],
+        indexes: &[Index::unique(&["name"])],
+        ..Kind::named("folio_export_job_profile")
+    },
+    schema: Schema {
+        required: &["name", "mappingProfileId"],
+        types: &[("name", Kinds::Text), ("mappingProfileId", Kinds::Uuid)],
+        defaults: &[("default", "false")],
+        ..Schema::OPEN
+    },
+    unique: &[Unique { column: "name", message: "Job profile with name '{value}' already exists." }],
+    references: &[Reference { path: "mappingProfileId", to: || &MAPPING_PROFILES }],
+    names: Names { fields: &["description", "userInfo"], ..Names::PLAIN },
+    reference_data: include_str!("../../reference/export-job-profiles.json"),
+    ..Collection::named("/data-export/job-profiles", "jobProfiles", "folio_export_job_profile")
+};
+
+/// The default job profile of a record type.
+pub(super) fn default_of(record_type: &str) -> &'static str {
+    match record_type {
+        "HOLDINGS" => "5e9835fc-0e51-44c8-8a47-f7b8fce35da7",
+        "AUTHORITY" => "56944b1c-f3f9-475b-bed0-7387c33620ce",
+        _ => "6f7f3cd7-9f24-42eb-ae91-91af1cd54d0a",
+    }
+}
