@@ -13,6 +13,9 @@ use crate::functional::{FunctionalAccount, Imported, Problem};
 use crate::jwt::{self, Verified};
 use crate::password::{Password, PasswordChecks};
 use crate::secret::Secret;
+use crate::sign_in::Sources;
+use crate::sign_in::provider::Known;
+use crate::throttle::Throttle;
 use crate::token::{self, Token, TokenText};
 use crate::user::{self, User};
 
@@ -41,6 +44,9 @@ struct Inner {
     settings: Settings,
     checks: PasswordChecks,
     callers: Callers,
+    sources: Sources,
+    provider: Known,
+    throttle: Throttle,
 }
 
 /// What a login came to.
@@ -66,11 +72,30 @@ pub struct NewToken {
 }
 
 impl Accounts {
-    /// Bounds used: `password_checks`, `password_queue`, `cached_callers`.
+    /// Bounds used: `password_checks`, `password_queue`, `cached_callers`, `sign_in_failures`, `sign_in_window_s`.
     pub fn new(settings: Settings, limits: &Limits) -> Self {
+        Self::with_sources(settings, limits, Sources::default())
+    }
+
+    /// The same, with other servers at which people log in.
+    pub fn with_sources(settings: Settings, limits: &Limits, sources: Sources) -> Self {
         let checks = PasswordChecks::new(limits);
         let callers = Callers::new(limits.cached_callers);
-        Self(Arc::new(Inner { settings, checks, callers }))
+        let throttle = Throttle::new(limits, settings.clock.clone());
+        Self(Arc::new(Inner { settings, checks, callers, sources, provider: Known::default(), throttle }))
+    }
+
+    /// Where people log in besides the passwords kept here.
+    pub fn sources(&self) -> &Sources {
+        &self.0.sources
+    }
+
+    pub(crate) fn provider(&self) -> &Known {
+        &self.0.provider
+    }
+
+    pub(crate) fn throttle(&self) -> &Throttle {
+        &self.0.throttle
     }
 
     /// The clock that tokens are held against.
@@ -161,10 +186,16 @@ impl Accounts {
 
     /// Checks name and password. Takes the same work whether or not the user exists.
     ///
-    /// Errors: too many checks waiting; the store.
+    /// Errors: too many checks waiting, too many failures; the store.
     pub async fn log_in(&self, tenant: &Tenant, username: &str, password: Password) -> Result<Login> {
+        let attempt = self.throttle().enter(tenant.name(), username)?;
         let user = self.by_username(tenant, username).await?;
-        self.check_as(Some(format!("{}/{username}", tenant.name())), user, password).await
+        let login = self.check_as(Some(format!("{}/{username}", tenant.name())), user, password).await?;
+        match login {
+            Login::Welcome(_) => attempt.succeeded(),
+            Login::Refused => attempt.failed(),
+        }
+        Ok(login)
     }
 
     /// The same for a user already read, e.g. by UUID; `None` is refused after the same work.

@@ -60,6 +60,23 @@ pub enum AccountsError {
         /// Seconds after which a retry makes sense.
         retry_after_s: u32,
     },
+    /// The account, or the network that asks, has failed to log in too often.
+    #[error("too many failed logins; try again in {retry_after_s} s")]
+    TooManyFailures {
+        /// Seconds after which a login may be tried again.
+        retry_after_s: u32,
+    },
+    /// The account of that name belongs to somebody who does not log in at another server, or at a different one.
+    #[error("the account {0:?} is not that of a user of another server")]
+    NotTheirs(String),
+    /// A directory or provider cannot be asked, or answers what cannot be used.
+    #[error("{server}: {reason}")]
+    Elsewhere {
+        /// Which.
+        server: String,
+        /// Why, without what was sent.
+        reason: String,
+    },
     /// The file is not a list of functional accounts.
     #[error("functional accounts: {0}; expected a JSON list of {{username, email, password, role, global}}")]
     FunctionalAccounts(String),

@@ -17,6 +17,8 @@ pub mod functional;
 pub mod jwt;
 mod password;
 mod secret;
+pub mod sign_in;
+mod throttle;
 pub mod token;
 pub mod user;
 
@@ -27,7 +29,7 @@ pub use clock::Clock;
 pub use entropy::Entropy;
 pub use error::{AccountsError, Result};
 pub use password::{Password, PasswordChecks, PasswordHash, asked_from};
-pub use secret::{SECRET_FILE, Secret};
+pub use secret::{Hidden, SECRET_FILE, Secret};
 pub use token::{TOKEN, Token, TokenText};
 pub use user::{USER, User};
 

@@ -42,6 +42,11 @@ impl Password {
         Ok(Self(text))
     }
 
+    /// The text itself, for a server that checks it.
+    pub(crate) fn reveal(&self) -> &str {
+        &self.0
+    }
+
     /// Hashes with a new salt, on this thread: for the command line; a server uses [`PasswordChecks`].
     pub fn hash_blocking(&self, entropy: &Entropy) -> Result<PasswordHash> {
         let salt: [u8; 16] = entropy.bytes();
@@ -94,6 +99,14 @@ tokio::task_local! {
 /// Runs the work of a request that comes from this address; password checks know it then.
 pub async fn asked_from<F: Future>(address: IpAddr, work: F) -> F::Output {
     ADDRESS.scope(address, work).await
+}
+
+/// The network of the address that asks: of IPv6 64 bits. None beside requests.
+pub(crate) fn asking_network() -> Option<IpAddr> {
+    match ADDRESS.try_with(|it| Claimant::from_address(*it)).ok()? {
+        Claimant::Address(network) => Some(network),
+        Claimant::Account(_) => None,
+    }
 }
 
 /// Whose check waits: of both the number is bounded.

@@ -18,6 +18,30 @@ const DEFAULT_TENANT: &str = "default";
 /// Shortest secret that is taken from a configuration, in bytes.
 const SHORTEST_BYTES: usize = 16;
 
+/// A text of the configuration that is never printed.
+#[derive(Clone, Default, serde::Deserialize)]
+#[serde(transparent)]
+pub struct Hidden(String);
+
+impl Hidden {
+    /// The text itself.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<&str> for Hidden {
+    fn from(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+}
+
+impl fmt::Debug for Hidden {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Hidden(..)")
+    }
+}
+
 /// The signing secret of a server. Never printed.
 #[derive(Clone)]
 pub struct Secret(Vec<u8>);

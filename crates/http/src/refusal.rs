@@ -118,7 +118,9 @@ impl Refusal {
     pub fn retry_after_s(&self) -> Option<u32> {
         match self {
             Self::Accounts(AccountsError::Store(error)) | Self::Store(error) => retry_after_s(error),
-            Self::Accounts(AccountsError::Busy { retry_after_s, .. }) => Some(*retry_after_s),
+            Self::Accounts(
+                AccountsError::Busy { retry_after_s, .. } | AccountsError::TooManyFailures { retry_after_s },
+            ) => Some(*retry_after_s),
             Self::Draining | Self::Timeout { .. } => Some(1),
             _ => None,
         }
@@ -213,6 +215,8 @@ fn status_of_accounts(error: &AccountsError) -> StatusCode {
         | AccountsError::Password { .. }
         | AccountsError::FunctionalAccounts(_) => StatusCode::BAD_REQUEST,
         AccountsError::Busy { .. } => StatusCode::SERVICE_UNAVAILABLE,
+        AccountsError::TooManyFailures { .. } => StatusCode::TOO_MANY_REQUESTS,
+        AccountsError::Elsewhere { .. } => StatusCode::BAD_GATEWAY,
         _ => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }

@@ -52,7 +52,7 @@ impl House {
         };
         let everyone = config.accounts.everyone.clone();
         let settings = Settings { secret, everyone, clock: Clock::System, entropy };
-        let accounts = Accounts::new(settings, &config.limits);
+        let accounts = Accounts::with_sources(settings, &config.limits, config.accounts.sources());
         let blobs = Blobs::open(&config.blobs, data).map_err(|error| match error {
             BlobError::Settings(_) => Misuse(error.to_string()).into(),
             other => anyhow::Error::from(other),

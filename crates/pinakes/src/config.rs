@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use pinakes_accounts::sign_in::{Sources, directory, provider};
 use pinakes_http::{AccessLog, MountPoint, TenantChoice};
 use pinakes_store::Limits;
 use serde::Deserialize;
@@ -125,6 +126,17 @@ pub(crate) struct Accounts {
     pub(crate) secret: String,
     /// Groups that every user has.
     pub(crate) everyone: Vec<String>,
+    /// A directory at which people log in.
+    pub(crate) ldap: directory::Settings,
+    /// A provider at which people log in.
+    pub(crate) oidc: provider::Settings,
+}
+
+impl Accounts {
+    /// Where people log in besides the passwords kept here.
+    pub(crate) fn sources(&self) -> Sources {
+        Sources { ldap: self.ldap.clone(), oidc: self.oidc.clone() }
+    }
 }
 
 impl Config {
@@ -160,6 +172,8 @@ impl Config {
             self.accounts.everyone =
                 groups.split(',').map(|it| it.trim().to_owned()).filter(|it| !it.is_empty()).collect();
         }
+        let sources = self.accounts.sources().with_environment(&variable);
+        (self.accounts.ldap, self.accounts.oidc) = (sources.ldap, sources.oidc);
         self.blobs = self.blobs.with_environment(&variable);
         let scicat = self.scicat.with_environment(&variable);
         self.scicat = scicat.map_err(|error| Misuse(format!("settings of SciCat: {error}")))?;

@@ -88,6 +88,11 @@ pub struct Limits {
     pub password_queue_account: usize,
     /// See `password_queue_account`.
     pub password_queue_address: usize,
+    /// Failed logins to one account from one network (20) within `sign_in_window_s`, beyond which it waits: 429 with
+    /// `Retry-After`. Ten times as many to one account from anywhere, and from one network to any account.
+    pub sign_in_failures: u32,
+    /// For how long failed logins count, in seconds (300).
+    pub sign_in_window_s: u64,
 }
 
 impl Default for Limits {
@@ -129,6 +134,8 @@ impl Default for Limits {
             password_queue: 256,
             password_queue_account: 8,
             password_queue_address: 128,
+            sign_in_failures: 20,
+            sign_in_window_s: 300,
         }
     }
 }

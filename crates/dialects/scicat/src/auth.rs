@@ -1,26 +1,32 @@
-//! Logging in and out (section 2 of the contract). Groups are read anew for each request, so a token says only
-//! who somebody is.
+//! Logging in and out (section 2 of the contract): by a password kept here, at a directory, or at an `OpenID` Connect provider.
+//! Groups are read anew for each request, so a token says only who somebody is.
 
 use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
+use axum::response::Response;
 use axum::routing::{get, post};
-use http::{HeaderMap, StatusCode};
+use http::header::{CACHE_CONTROL, COOKIE, LOCATION, SET_COOKIE};
+use http::{HeaderMap, HeaderValue, StatusCode};
+use pinakes_accounts::sign_in::strategy;
 use pinakes_accounts::{Login, Password, User};
 use pinakes_http::answer;
 use serde_json::{Map, Value, json};
 
-use crate::app::{Asker, Scicat};
+use crate::app::{Asker, QueryText, Scicat};
 use crate::error::{Answer, ScicatError};
 
-/// How an account of our own is named in SciCat's answers.
-pub(crate) const STRATEGY: &str = "local";
+/// The cookie in which a browser keeps the login that it began at the provider.
+const LOGIN_COOKIE: &str = "pinakes_oidc";
 
 pub(crate) fn routes() -> Router<Scicat> {
     Router::new()
         .route("/api/v3/auth/login", post(login))
-        .route("/api/v3/auth/ldap", post(login))
-        .route("/api/v3/auth/msad", post(login))
+        .route("/api/v3/auth/ldap", post(ldap_login))
+        .route("/api/v3/auth/msad", post(msad_login))
+        .route("/api/v3/auth/oidc", get(depart))
+        .route("/api/v3/auth/oidc/callback", get(arrive))
+        .route("/api/v3/auth/oidc/token", post(login_with_id_token))
         .route("/api/v3/auth/whoami", get(who_am_i))
         .route("/api/v3/auth/logout", post(log_out))
         .route("/api/v3/users/logout", post(log_out))
@@ -30,38 +36,162 @@ pub(crate) fn routes() -> Router<Scicat> {
         .route("/api/v4/auth/logout", post(log_out))
 }
 
+fn refused() -> ScicatError {
+    ScicatError::bare(StatusCode::UNAUTHORIZED)
+}
+
 /// `{username, password}` for a token, which is sent as `access_token` and, for old clients, as `id`.
 async fn login(app: State<Scicat>, asker: Asker, headers: HeaderMap, body: Body) -> Answer {
-    let refused = || ScicatError::bare(StatusCode::UNAUTHORIZED);
+    let (username, password) = credentials(&app, &headers, body).await?;
+    let login = app.context.accounts().log_in(asker.db.tenant(), &username, password).await?;
+    welcome(&app, &asker, login).await
+}
+
+async fn ldap_login(app: State<Scicat>, asker: Asker, headers: HeaderMap, body: Body) -> Answer {
+    directory_login(&app, &asker, "ldap", &headers, body).await
+}
+
+async fn msad_login(app: State<Scicat>, asker: Asker, headers: HeaderMap, body: Body) -> Answer {
+    directory_login(&app, &asker, "msad", &headers, body).await
+}
+
+/// The same at the directory; where none is configured, the accounts kept here are asked.
+async fn directory_login(
+    app: &Scicat,
+    asker: &Asker,
+    strategy: &'static str,
+    headers: &HeaderMap,
+    body: Body,
+) -> Answer {
+    let (username, password) = credentials(app, headers, body).await?;
+    let (accounts, tenant) = (app.context.accounts(), asker.db.tenant());
+    let login = if accounts.sources().ldap.is_configured() {
+        accounts.log_in_at_directory(tenant, strategy, &username, password).await?
+    } else {
+        accounts.log_in(tenant, &username, password).await?
+    };
+    welcome(app, asker, login).await
+}
+
+/// `POST /auth/oidc/token` `{idToken}`: for programs that have logged in at the provider themselves.
+async fn login_with_id_token(app: State<Scicat>, asker: Asker, headers: HeaderMap, body: Body) -> Answer {
     let body = app.optional_object(&headers, body).await?;
+    let token = body.get("idToken").and_then(Value::as_str).ok_or_else(refused)?;
+    let login = app.context.accounts().log_in_with_id_token(asker.db.tenant(), token).await?;
+    welcome(&app, &asker, login).await
+}
+
+async fn credentials(
+    app: &Scicat,
+    headers: &HeaderMap,
+    body: Body,
+) -> Result<(String, Password), ScicatError> {
+    let body = app.optional_object(headers, body).await?;
     let text = |name: &str| body.get(name).and_then(Value::as_str);
     let (Some(username), Some(password)) = (text("username"), text("password")) else {
         return Err(refused());
     };
-    let password = Password::new(password).map_err(|_| refused())?;
-    let accounts = app.context.accounts();
-    let user = match accounts.log_in(asker.db.tenant(), username, password).await? {
-        Login::Welcome(user) => user,
-        Login::Refused => return Err(refused()),
-    };
-    let life_s = app.settings.jwt_expires_in;
-    let shown = shown(&user);
-    let token = accounts.sign_for(asker.db.tenant().name(), shown.clone(), life_s);
-    let created = app.now();
-    crate::users::remember_login(&app, &asker, &user).await?;
+    Ok((username.to_owned(), Password::new(password).map_err(|_| refused())?))
+}
+
+async fn welcome(app: &Scicat, asker: &Asker, login: Login) -> Answer {
+    let Login::Welcome(user) = login else { return Err(refused()) };
+    let (token, life_s) = token(app, asker, &user).await?;
     Ok(answer::json(
         StatusCode::CREATED,
         &json!({
-            "access_token": token, "id": token, "expires_in": life_s, "ttl": life_s, "created": created,
-            "userId": user.id, "user": shown,
+            "access_token": token, "id": token, "expires_in": life_s, "ttl": life_s, "created": app.now(),
+            "userId": user.id, "user": shown(&user),
         }),
     ))
+}
+
+/// A token for a user who has logged in, and its life in seconds.
+async fn token(app: &Scicat, asker: &Asker, user: &User) -> Result<(String, i64), ScicatError> {
+    let life_s = app.settings.jwt_expires_in;
+    let token = app.context.accounts().sign_for(asker.db.tenant().name(), shown(user), life_s);
+    crate::users::remember_login(app, asker, user).await?;
+    Ok((token, life_s))
+}
+
+/// `GET /auth/oidc?client=&returnURL=`: to the provider.
+async fn depart(app: State<Scicat>, asker: Asker, query: QueryText) -> Answer {
+    let accounts = app.context.accounts();
+    require_provider(&app)?;
+    let client = query.get("client").unwrap_or_default();
+    let return_url = query.get("returnURL").or_else(|| query.get("returnUrl")).unwrap_or_default();
+    let departure = accounts.depart(asker.db.tenant(), client, return_url).await?;
+    let mut answer = redirect(&departure.url)?;
+    keep(&app, &mut answer, &departure.cookie, departure.cookie_life_s)?;
+    Ok(answer)
+}
+
+/// `GET /auth/oidc/callback?code=&state=`: from the provider, and on to the frontend with `access-token`, `user-id` and
+/// `returnUrl`.
+async fn arrive(app: State<Scicat>, asker: Asker, query: QueryText, headers: HeaderMap) -> Answer {
+    require_provider(&app)?;
+    let cookie = login_cookie(&headers).unwrap_or_default();
+    let (state, code) = (query.get("state").unwrap_or_default(), query.get("code").unwrap_or_default());
+    let tenant = asker.db.tenant();
+    let arrival = app.context.accounts().arrive_from_provider(tenant, cookie, state, code).await?;
+    let Login::Welcome(user) = arrival.login else { return Err(refused()) };
+    let (token, _) = token(&app, &asker, &user).await?;
+    let encoded =
+        |it: &str| percent_encoding::utf8_percent_encode(it, percent_encoding::NON_ALPHANUMERIC).to_string();
+    let mark = if arrival.success_url.contains('?') { '&' } else { '?' };
+    let mut url = format!(
+        "{}{mark}access-token={}&user-id={}",
+        arrival.success_url,
+        encoded(&token),
+        encoded(&user.id)
+    );
+    if !arrival.return_url.is_empty() {
+        url.push_str("&returnUrl=");
+        url.push_str(&encoded(&arrival.return_url));
+    }
+    let mut answer = redirect(&url)?;
+    keep(&app, &mut answer, "", 0)?;
+    Ok(answer)
+}
+
+/// Errors: 404 where no provider is configured.
+fn require_provider(app: &Scicat) -> Result<(), ScicatError> {
+    if app.context.accounts().sources().oidc.is_configured() {
+        return Ok(());
+    }
+    Err(ScicatError::not_found(
+        "No OpenID Connect provider is configured (accounts.oidc.issuer, OIDC_ISSUER)",
+    ))
+}
+
+fn redirect(url: &str) -> Result<Response, ScicatError> {
+    let unfit = || ScicatError::with(StatusCode::BAD_GATEWAY, "A URL of accounts.oidc cannot be sent");
+    let mut answer = answer::empty(StatusCode::FOUND);
+    answer.headers_mut().insert(LOCATION, HeaderValue::try_from(url).map_err(|_| unfit())?);
+    answer.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    Ok(answer)
+}
+
+/// Has the browser keep the login, or with a life of 0 forget it.
+fn keep(app: &Scicat, answer: &mut Response, cookie: &str, life_s: i64) -> Result<(), ScicatError> {
+    let is_safe = app.context.accounts().sources().oidc.callback_url.starts_with("https:");
+    let secure = if is_safe { "; Secure" } else { "" };
+    let text = format!("{LOGIN_COOKIE}={cookie}; Path=/; HttpOnly; SameSite=Lax; Max-Age={life_s}{secure}");
+    let unfit = |_| ScicatError::with(StatusCode::BAD_GATEWAY, "The login cannot be kept");
+    answer.headers_mut().append(SET_COOKIE, HeaderValue::try_from(text).map_err(unfit)?);
+    Ok(())
+}
+
+fn login_cookie(headers: &HeaderMap) -> Option<&str> {
+    let cookies =
+        headers.get_all(COOKIE).iter().filter_map(|it| it.to_str().ok()).flat_map(|it| it.split(';'));
+    cookies.filter_map(|it| it.trim().split_once('=')).find(|it| it.0 == LOGIN_COOKIE).map(|it| it.1)
 }
 
 /// A user as SciCat shows one.
 pub(crate) fn shown(user: &User) -> Map<String, Value> {
     let value = json!({
-        "username": user.username, "email": user.email, "authStrategy": STRATEGY,
+        "username": user.username, "email": user.email, "authStrategy": strategy(user),
         "_id": user.id, "__v": 0, "id": user.id,
     });
     match value {

@@ -3,6 +3,7 @@
 //! Each key is SciCat's variable in lower case, so that a site moves its file over line by line. What is set
 //! in the environment wins. Source: sections 2, 3, 4 and 8 of the contract.
 
+use pinakes_accounts::Hidden;
 use serde::Deserialize;
 
 use crate::history::Subsystem;
@@ -153,30 +154,6 @@ pub struct JobType {
     /// What happens when one is changed.
     #[serde(default)]
     pub update_actions: Vec<Action>,
-}
-
-/// A text that is never printed.
-#[derive(Clone, Default, Deserialize)]
-#[serde(transparent)]
-pub struct Hidden(String);
-
-impl Hidden {
-    /// The text itself.
-    pub fn reveal(&self) -> &str {
-        &self.0
-    }
-}
-
-impl From<&str> for Hidden {
-    fn from(text: &str) -> Self {
-        Self(text.to_owned())
-    }
-}
-
-impl std::fmt::Debug for Hidden {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Hidden(..)")
-    }
 }
 
 fn authenticated() -> String {
@@ -367,7 +344,7 @@ impl Settings {
             self.smtp_port = value.trim().parse().map_err(|_| failed())?;
         }
         if let Some(value) = text("DOI_PASSWORD") {
-            self.doi_password = Hidden(value);
+            self.doi_password = Hidden::from(value.as_str());
         }
         if let Some(path) = text("JOB_CONFIGURATION_FILE") {
             let name = "JOB_CONFIGURATION_FILE";
@@ -504,11 +481,14 @@ impl Settings {
 
 /// Variables of a SciCat site that mean nothing here, or something else, with what to do.
 const NOT_HONOURED: [(&str, &str); 20] = [
-    ("OIDC_", "logins by OpenID Connect are not taken; import the accounts (`pinakes user import`)"),
-    ("LDAP_", "directories are not asked; import the accounts (`pinakes user import`)"),
-    ("ACCESS_GROUPS_OIDCPAYLOAD_", "groups come from the accounts kept here"),
-    ("ACCESS_GROUPS_GRAPHQL_", "groups come from the accounts kept here"),
-    ("ACCESS_GROUP_SERVICE_", "groups come from the accounts kept here"),
+    (
+        "OIDC_USERQUERY_",
+        "users are found by the provider's subject, then by a name that no other account has",
+    ),
+    ("OIDC_ACCESS_GROUPS", "groups come from the claim that OIDC_ACCESS_GROUPS_PROPERTY names"),
+    ("ACCESS_GROUPS_GRAPHQL_", "groups come from the directory, the provider, or the accounts kept here"),
+    ("ACCESS_GROUPS_REST_", "groups come from the directory, the provider, or the accounts kept here"),
+    ("ACCESS_GROUP_SERVICE_", "groups come from the directory, the provider, or the accounts kept here"),
     ("FUNCTIONAL_ACCOUNTS_FILE", "accounts are read once: `pinakes user import FILE`"),
     ("RABBITMQ_", "no message broker is spoken to; let an action of type url call a program that publishes"),
     ("OPENSEARCH_", "text search is built in"),
@@ -557,10 +537,11 @@ mod tests {
 
     #[test]
     fn what_means_nothing_here_is_told() {
-        let names = ["PATH", "LDAP_URL", "OIDC_ISSUER", "PID_PREFIX", "MONGODB_URI", "REGISTER_DOI_URI"];
+        let names =
+            ["PATH", "LDAP_URL", "OIDC_USERQUERY_FILTER", "PID_PREFIX", "MONGODB_URI", "REGISTER_DOI_URI"];
         let told = not_honoured(names.into_iter().map(str::to_owned));
         let told: Vec<&str> = told.iter().map(|it| it.0.as_str()).collect();
-        assert_eq!(told, ["LDAP_URL", "MONGODB_URI", "OIDC_ISSUER"]);
+        assert_eq!(told, ["MONGODB_URI", "OIDC_USERQUERY_FILTER"]);
     }
 
     #[test]

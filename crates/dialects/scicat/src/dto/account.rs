@@ -26,5 +26,8 @@ pub static NEW_PASSWORD: Dto = Dto {
     ],
 };
 
+/// `/api/v3/auth/oidc/token`.
+pub static ID_TOKEN: Dto = Dto { fields: &[Field::required("idToken", TEXT)] };
+
 /// `/api/v3/users/{id}/jwt`: `"2h"`, seconds, or `"never"`.
 pub static TOKEN_LIFE: Dto = Dto { fields: &[Field::optional("expiresIn", TEXT)] };

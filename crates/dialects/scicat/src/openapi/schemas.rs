@@ -65,11 +65,12 @@ static BODIES: [(&str, &Dto); 51] = [
 ];
 
 /// Bodies that their handlers check by hand.
-static BY_HAND: [(&str, &Dto); 5] = [
+static BY_HAND: [(&str, &Dto); 6] = [
     ("PartialUpdateUserSettingsDto", &dto::user_settings::USER_SETTINGS),
     ("CredentialsDto", &dto::account::LOGIN),
     ("UpdateUserPasswordDto", &dto::account::OWN_PASSWORD),
     ("AdminUpdateUserPasswordDto", &dto::account::NEW_PASSWORD),
+    ("IdTokenDto", &dto::account::ID_TOKEN),
     ("CreateCustomJwt", &dto::account::TOKEN_LIFE),
 ];
 

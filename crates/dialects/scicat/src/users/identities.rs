@@ -5,6 +5,7 @@ use axum::Router;
 use axum::extract::State;
 use axum::routing::get;
 use http::{HeaderMap, StatusCode};
+use pinakes_accounts::sign_in::strategy;
 use pinakes_accounts::{USER, User, user};
 use pinakes_http::answer;
 use pinakes_store::{Expr, Query, Value as Condition, Weight};
@@ -12,7 +13,6 @@ use serde_json::{Map, Value, json};
 
 use super::{myself, require_own};
 use crate::app::{Asker, Path, QueryText, Scicat, json_parameter};
-use crate::auth::STRATEGY;
 use crate::condition::{self, Language};
 use crate::dates;
 use crate::error::{Answer, ScicatError};
@@ -35,7 +35,7 @@ fn shown(user: &User, everyone: &[String]) -> Value {
     }
     groups.extend(everyone.iter().filter(|it| !user.groups.contains(it)).cloned());
     json!({
-        "authStrategy": STRATEGY, "externalId": user.username, "provider": STRATEGY, "userId": user.id,
+        "authStrategy": strategy(user), "externalId": user.username, "provider": strategy(user), "userId": user.id,
         "profile": {
             "username": user.username,
             "displayName": user.display_name.as_deref().unwrap_or(&user.username),

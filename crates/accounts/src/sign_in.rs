@@ -1,0 +1,125 @@
+//! Logins at other servers: a directory (LDAP, Active Directory) or an `OpenID` Connect provider says who somebody is, and the
+//! account here follows what it says. Groups are those of the last login.
+//!
+//! Whoever proves a name at such a server gets the account of that server's user, never an account that was made here: one
+//! with a password of its own, or one that belongs to another source, is refused, as its name could be chosen there.
+
+pub mod directory;
+pub mod provider;
+
+use pinakes_store::{Expr, Query, Tenant, Txn, Value, View};
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::accounts::{Accounts, Login};
+use crate::entropy::Entropy;
+use crate::error::{AccountsError, Result};
+use crate::user::{self, User};
+
+/// Where people log in besides the passwords kept here: the tables `[accounts.ldap]` and `[accounts.oidc]`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Sources {
+    /// A directory; none while its `url` is empty.
+    pub ldap: directory::Settings,
+    /// A provider; none while its `issuer` is empty.
+    pub oidc: provider::Settings,
+}
+
+impl Sources {
+    /// Replaces what the environment sets, by `SciCat`'s names. `variable` looks one up.
+    pub fn with_environment(mut self, variable: &impl Fn(&str) -> Option<String>) -> Self {
+        self.ldap = self.ldap.with_environment(variable);
+        self.oidc = self.oidc.with_environment(variable);
+        self
+    }
+}
+
+/// Somebody as another server describes them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Person {
+    /// How they logged in: `ldap`, `msad`, `oidc`.
+    pub strategy: &'static str,
+    /// The server: a directory's URL, a provider's issuer.
+    pub source: String,
+    /// What they are called there for ever.
+    pub subject: String,
+    /// The name of their account here.
+    pub username: String,
+    /// Mail address.
+    pub email: Option<String>,
+    /// The name to show.
+    pub display_name: Option<String>,
+    /// Groups there.
+    pub groups: Vec<String>,
+}
+
+/// How the user logged in last: `ldap`, `msad`, `oidc`, or `local` for a password kept here.
+pub fn strategy(user: &User) -> &str {
+    user.extra.get(SIGN_IN).and_then(|it| it.get("strategy")).and_then(|it| it.as_str()).unwrap_or("local")
+}
+
+/// The member of a user's `extra` that says where it comes from.
+const SIGN_IN: &str = "signIn";
+
+fn source(user: &User) -> Option<&str> {
+    user.extra.get(SIGN_IN)?.get("source")?.as_str()
+}
+
+impl Accounts {
+    /// The account of a person who logged in elsewhere, made or brought up to date.
+    ///
+    /// Refused: an account that is not active, and one of the same name that is not theirs.
+    pub async fn arrive(&self, tenant: &Tenant, person: Person) -> Result<Login> {
+        let (now_ms, entropy) = (self.clock().now_ms(), self.entropy().clone());
+        let written = tenant.write(move |txn| settle(txn, &person, now_ms, &entropy)).await;
+        self.changed();
+        Ok(match written {
+            Ok((user, _)) if user.active => Login::Welcome(std::sync::Arc::new(user)),
+            Ok(_) => Login::Refused,
+            Err(AccountsError::NotTheirs(name)) => {
+                tracing::warn!(name, "a login elsewhere has the name of an account that is not its own");
+                Login::Refused
+            }
+            Err(error) => return Err(error),
+        })
+    }
+}
+
+/// The user of a person.
+///
+/// Errors: [`AccountsError::NotTheirs`].
+fn settle(txn: &mut Txn<'_>, person: &Person, now_ms: i64, entropy: &Entropy) -> Result<User> {
+    let id = match known(txn, person)? {
+        Some(user) => user.id,
+        None => match user::by_username(txn, &person.username)? {
+            // An account without a password was put there for them.
+            Some(user) if user.password.is_none() && source(&user).is_none() => user.id,
+            Some(user) => return Err(AccountsError::NotTheirs(user.username)),
+            None => {
+                let user = User::new(person.username.clone(), now_ms, entropy);
+                user::insert(txn, &user)?;
+                user.id
+            }
+        },
+    };
+    let sign_in = json!({"strategy": person.strategy, "source": person.source});
+    user::change(txn, &id, now_ms, |user| {
+        user.external_id = Some(person.subject.clone());
+        user.email.clone_from(&person.email);
+        user.display_name.clone_from(&person.display_name);
+        user.groups.clone_from(&person.groups);
+        user.extra.insert(SIGN_IN.to_owned(), sign_in);
+    })
+}
+
+fn known(view: &mut View<'_>, person: &Person) -> Result<Option<User>> {
+    let is_subject = Expr::Is("externalId".into(), Value::Text(person.subject.clone()));
+    let found = user::find(view, &Query::filter(is_subject))?;
+    Ok(found.into_iter().find(|it| source(it) == Some(person.source.as_str())))
+}
+
+/// A failure of another server, without what was sent to it.
+pub(crate) fn failed(server: &str, reason: impl std::fmt::Display) -> AccountsError {
+    AccountsError::Elsewhere { server: server.to_owned(), reason: reason.to_string() }
+}

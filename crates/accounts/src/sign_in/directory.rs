@@ -1,0 +1,287 @@
+//! Logins at a directory: the entry is searched for by name, then bound to with the password (RFC 4511, 4513).
+
+use std::time::Duration;
+
+use ldap3::{Ldap, LdapConnAsync, LdapConnSettings, Scope, SearchEntry, SearchOptions, ldap_escape};
+use pinakes_store::Tenant;
+use serde::Deserialize;
+
+use super::{Person, failed};
+use crate::accounts::{Accounts, Login};
+use crate::error::Result;
+use crate::password::Password;
+use crate::secret::Hidden;
+
+/// How long the directory may take for one step, in seconds.
+const STEP_TIMEOUT_S: u64 = 10;
+/// Most groups of one person that are read.
+const GROUPS: usize = 10_000;
+/// Most bytes of a name that is asked for.
+const NAME_BYTES: usize = 255;
+
+/// The table `[accounts.ldap]`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// `ldaps://ldap.example.org:636`, or `ldap://` (`LDAP_URL`); empty: no directory is asked.
+    pub url: String,
+    /// Whether a connection that begins without TLS goes over to it.
+    pub starttls: bool,
+    /// Who searches (`LDAP_BIND_DN`); empty: anybody may.
+    pub bind_dn: String,
+    /// The password of `bind_dn` (`LDAP_BIND_CREDENTIALS`).
+    pub bind_password: Hidden,
+    /// Below what people are searched for (`LDAP_SEARCH_BASE`).
+    pub search_base: String,
+    /// Which entry is meant (`LDAP_SEARCH_FILTER`): `{{username}}` stands for the name. Active Directory:
+    /// `(sAMAccountName={{username}})`.
+    pub search_filter: String,
+    /// The attribute that names the account here; empty: the name that was typed.
+    pub username_attribute: String,
+    /// The attribute that holds the mail address.
+    pub email_attribute: String,
+    /// The attribute that holds the name to show.
+    pub display_name_attribute: String,
+    /// The attribute of a person that lists groups; of names like `cn=staff,ou=groups` the first value counts.
+    pub groups_attribute: String,
+    /// Below what groups are searched for; empty: `groups_attribute` alone says them.
+    pub group_base: String,
+    /// Which groups are a person's: `{{dn}}` and `{{username}}` stand for the person's.
+    pub group_filter: String,
+    /// The attribute that names a group.
+    pub group_name_attribute: String,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            url: String::new(),
+            starttls: false,
+            bind_dn: String::new(),
+            bind_password: Hidden::default(),
+            search_base: String::new(),
+            search_filter: "(uid={{username}})".to_owned(),
+            username_attribute: String::new(),
+            email_attribute: "mail".to_owned(),
+            display_name_attribute: "displayName".to_owned(),
+            groups_attribute: "memberOf".to_owned(),
+            group_base: String::new(),
+            group_filter: "(member={{dn}})".to_owned(),
+            group_name_attribute: "cn".to_owned(),
+        }
+    }
+}
+
+impl Settings {
+    /// Whether a directory is asked.
+    pub fn is_configured(&self) -> bool {
+        !self.url.is_empty()
+    }
+
+    pub(super) fn with_environment(mut self, variable: &impl Fn(&str) -> Option<String>) -> Self {
+        for (name, field) in [
+            ("LDAP_URL", &mut self.url),
+            ("LDAP_BIND_DN", &mut self.bind_dn),
+            ("LDAP_SEARCH_BASE", &mut self.search_base),
+            ("LDAP_SEARCH_FILTER", &mut self.search_filter),
+        ] {
+            if let Some(value) = variable(name).filter(|it| !it.trim().is_empty()) {
+                *field = value;
+            }
+        }
+        if let Some(password) = variable("LDAP_BIND_CREDENTIALS") {
+            self.bind_password = Hidden::from(password.as_str());
+        }
+        self
+    }
+
+    /// The directory's server, as errors name it.
+    fn server(&self) -> &str {
+        self.url.split_once("://").map_or(self.url.as_str(), |it| it.1).trim_end_matches('/')
+    }
+
+    fn search_filter(&self, username: &str) -> String {
+        self.search_filter.replace("{{username}}", &ldap_escape(username))
+    }
+
+    fn group_filter(&self, username: &str, dn: &str) -> String {
+        let filter = self.group_filter.replace("{{username}}", &ldap_escape(username));
+        filter.replace("{{dn}}", &ldap_escape(dn))
+    }
+
+    fn person(&self, strategy: &'static str, typed: &str, entry: &SearchEntry, more: Vec<String>) -> Person {
+        let first = |attribute: &str| values(entry, attribute).next().filter(|it| !it.is_empty());
+        let username = first(&self.username_attribute).unwrap_or(typed).to_owned();
+        let listed = values(entry, &self.groups_attribute).take(GROUPS).map(group_name);
+        Person {
+            strategy,
+            source: self.url.clone(),
+            subject: entry.dn.to_lowercase(),
+            username,
+            email: first(&self.email_attribute).map(str::to_owned),
+            display_name: first(&self.display_name_attribute).or_else(|| first("cn")).map(str::to_owned),
+            groups: listed.chain(more).collect(),
+        }
+    }
+}
+
+/// Values of an attribute, whose case does not matter.
+fn values<'e>(entry: &'e SearchEntry, attribute: &str) -> impl Iterator<Item = &'e str> + use<'e> {
+    let found = entry.attrs.iter().find(|(name, _)| name.eq_ignore_ascii_case(attribute));
+    found.into_iter().flat_map(|(_, values)| values).map(String::as_str)
+}
+
+/// `staff` of `CN=staff,OU=groups,DC=example,DC=org`; what is no such name, as it is.
+fn group_name(written: &str) -> String {
+    let Some((_, rest)) = written.split_once('=') else { return written.to_owned() };
+    let (mut name, mut letters) = (String::new(), rest.chars());
+    while let Some(letter) = letters.next() {
+        match letter {
+            ',' | '+' => break,
+            '\\' => name.extend(letters.next()),
+            letter => name.push(letter),
+        }
+    }
+    name
+}
+
+impl Accounts {
+    /// Logs somebody in at the directory of the settings. `strategy` is how their account will say they came: `ldap` or
+    /// `msad`. Without a directory everybody is refused.
+    ///
+    /// Errors: the directory cannot be asked, too many failed logins, the store.
+    pub async fn log_in_at_directory(
+        &self,
+        tenant: &Tenant,
+        strategy: &'static str,
+        username: &str,
+        password: Password,
+    ) -> Result<Login> {
+        let settings = &self.sources().ldap;
+        if !settings.is_configured() || username.is_empty() || NAME_BYTES < username.len() {
+            return Ok(Login::Refused);
+        }
+        let attempt = self.throttle().enter(tenant.name(), username)?;
+        let Some(person) = person(settings, strategy, username, &password).await? else {
+            attempt.failed();
+            return Ok(Login::Refused);
+        };
+        attempt.succeeded();
+        self.arrive(tenant, person).await
+    }
+}
+
+/// Who has this name and password; nobody when one of them is wrong, or the name means several entries.
+async fn person(
+    settings: &Settings,
+    strategy: &'static str,
+    username: &str,
+    password: &Password,
+) -> Result<Option<Person>> {
+    let failed = |error: ldap3::LdapError| failed(settings.server(), reason(&error));
+    // Refused, and needless, when another part of the program has chosen the provider of TLS before.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let mut ldap = connected(settings).await.map_err(failed)?;
+    bind(&mut ldap, &settings.bind_dn, settings.bind_password.reveal()).await.map_err(failed)?;
+    let attributes = [
+        settings.username_attribute.as_str(),
+        &settings.email_attribute,
+        &settings.display_name_attribute,
+        &settings.groups_attribute,
+        "cn",
+    ];
+    let attributes: Vec<&str> = attributes.into_iter().filter(|it| !it.is_empty()).collect();
+    let filter = settings.search_filter(username);
+    let found = search(&mut ldap, &settings.search_base, &filter, attributes, 2).await.map_err(failed)?;
+    let [entry] = found.as_slice() else { return Ok(None) };
+    let mut groups = Vec::new();
+    if !settings.group_base.is_empty() {
+        let name = settings.group_name_attribute.as_str();
+        let filter = settings.group_filter(username, &entry.dn);
+        let found = search(&mut ldap, &settings.group_base, &filter, vec![name], GROUPS).await;
+        groups = found.map_err(failed)?.iter().flat_map(|it| values(it, name)).map(str::to_owned).collect();
+    }
+    // The password last: nothing of the person's is read with it.
+    let bound = ldap.with_timeout(step()).simple_bind(&entry.dn, password.reveal()).await.map_err(failed)?;
+    let _ = ldap.unbind().await;
+    Ok((bound.rc == 0).then(|| settings.person(strategy, username, entry, groups)))
+}
+
+fn step() -> Duration {
+    Duration::from_secs(STEP_TIMEOUT_S)
+}
+
+async fn connected(settings: &Settings) -> ldap3::result::Result<Ldap> {
+    let options = LdapConnSettings::new().set_conn_timeout(step()).set_starttls(settings.starttls);
+    let (connection, ldap) = LdapConnAsync::with_settings(options, &settings.url).await?;
+    // Ends when the last handle is gone.
+    tokio::spawn(async move {
+        if let Err(error) = connection.drive().await {
+            tracing::debug!(%error, "the connection to the directory broke");
+        }
+    });
+    Ok(ldap)
+}
+
+async fn bind(ldap: &mut Ldap, dn: &str, password: &str) -> ldap3::result::Result<()> {
+    if dn.is_empty() {
+        return Ok(());
+    }
+    ldap.with_timeout(step()).simple_bind(dn, password).await?.success()?;
+    Ok(())
+}
+
+async fn search(
+    ldap: &mut Ldap,
+    base: &str,
+    filter: &str,
+    attributes: Vec<&str>,
+    most: usize,
+) -> ldap3::result::Result<Vec<SearchEntry>> {
+    let bounds = SearchOptions::new()
+        .sizelimit(i32::try_from(most).unwrap_or(i32::MAX))
+        .timelimit(i32::try_from(STEP_TIMEOUT_S).unwrap_or(i32::MAX));
+    let ldap = ldap.with_search_options(bounds).with_timeout(step());
+    let found = ldap.search(base, Scope::Subtree, filter, attributes).await?;
+    // Referrals are followed nowhere; a list that the bound cut is long enough to say that there are several.
+    let ldap3::SearchResult(entries, outcome) = found;
+    if outcome.rc != 4 {
+        outcome.success()?;
+    }
+    Ok(entries.into_iter().filter(|it| !it.is_ref()).map(SearchEntry::construct).collect())
+}
+
+/// The kind of failure, without what was sent.
+fn reason(error: &ldap3::LdapError) -> String {
+    match error {
+        ldap3::LdapError::LdapResult { result } => format!("it refused the search with code {}", result.rc),
+        ldap3::LdapError::Timeout { .. } => format!("it did not answer within {STEP_TIMEOUT_S} s"),
+        ldap3::LdapError::Io { .. } => "no connection".to_owned(),
+        ldap3::LdapError::FilterParsing => "the search filter of the settings cannot be read".to_owned(),
+        _ => "the exchange failed".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_cannot_change_the_filter() {
+        let settings = Settings::default();
+        assert_eq!(settings.search_filter("*)(uid=*"), "(uid=\\2a\\29\\28uid=\\2a)");
+        assert_eq!(settings.group_filter("a", "cn=a (b),dc=x"), "(member=cn=a \\28b\\29,dc=x)");
+    }
+
+    #[test]
+    fn groups_are_named_by_the_first_value_of_their_name() {
+        for (written, expected) in [
+            ("CN=staff,OU=groups,DC=example,DC=org", "staff"),
+            ("cn=a\\, b+x=y,dc=org", "a, b"),
+            ("staff", "staff"),
+            ("cn=", ""),
+        ] {
+            assert_eq!(group_name(written), expected, "{written}");
+        }
+    }
+}

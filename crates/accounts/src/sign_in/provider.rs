@@ -1,0 +1,544 @@
+//! Logins at an `OpenID` Connect provider: the authorization code flow with state, nonce and PKCE (OpenID Connect Core 1.0,
+//! RFC 7636), and ID tokens that a client brings. The checks of tokens are those of the crate `openidconnect`.
+//!
+//! What must be remembered between the two halves of a login goes to the browser as a signed cookie: any server of the
+//! installation can finish what another began, and a login finishes only in the browser that began it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use openidconnect::core::{
+    CoreClient, CoreIdToken, CoreIdTokenVerifier, CoreJwsSigningAlgorithm, CoreProviderMetadata,
+    CoreResponseType,
+};
+use openidconnect::{
+    AccessToken, AuthenticationFlow, AuthorizationCode, ClientId, ClientSecret, CsrfToken, HttpRequest,
+    HttpResponse, IssuerUrl, Nonce, OAuth2TokenResponse as _, PkceCodeChallenge, PkceCodeVerifier,
+    RedirectUrl, Scope, TokenResponse as _,
+};
+use pinakes_store::Tenant;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use tokio::sync::Mutex;
+
+use super::{Person, failed};
+use crate::accounts::{Accounts, Login};
+use crate::error::Result;
+use crate::jwt::{self, Verified};
+use crate::secret::Hidden;
+
+/// How long one request to the provider may take, in seconds.
+const TIMEOUT_S: u64 = 10;
+/// How long what the provider says of itself, keys included, is believed, in milliseconds.
+const METADATA_MS: i64 = 60_000;
+/// How long somebody may take to log in at the provider, in seconds.
+const LOGIN_S: i64 = 600;
+/// Most bytes of an answer of the provider.
+const ANSWER_BYTES: usize = 1 << 20;
+/// Most bytes of an ID token that a client brings.
+const TOKEN_BYTES: usize = 64 << 10;
+/// What the key of the cookie is derived for.
+const PURPOSE: &str = "oidc-login";
+/// How somebody who came this way is said to have come.
+const STRATEGY: &str = "oidc";
+/// Signatures with keys that the provider publishes; none that the client's secret makes.
+const ALGORITHMS: [CoreJwsSigningAlgorithm; 8] = [
+    CoreJwsSigningAlgorithm::RsaSsaPkcs1V15Sha256,
+    CoreJwsSigningAlgorithm::RsaSsaPkcs1V15Sha384,
+    CoreJwsSigningAlgorithm::RsaSsaPkcs1V15Sha512,
+    CoreJwsSigningAlgorithm::RsaSsaPssSha256,
+    CoreJwsSigningAlgorithm::RsaSsaPssSha384,
+    CoreJwsSigningAlgorithm::EcdsaP256Sha256,
+    CoreJwsSigningAlgorithm::EcdsaP384Sha384,
+    CoreJwsSigningAlgorithm::EdDsa,
+];
+
+/// The table `[accounts.oidc]`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// The provider (`OIDC_ISSUER`), as its discovery document names it; empty: none is asked.
+    pub issuer: String,
+    /// What this server is called there (`OIDC_CLIENT_ID`).
+    pub client_id: String,
+    /// Its secret (`OIDC_CLIENT_SECRET`); empty for a public client.
+    pub client_secret: Hidden,
+    /// The URL under which browsers reach the callback (`OIDC_CALLBACK_URL`), e.g.
+    /// `https://scicat.example.org/api/v3/auth/oidc/callback`.
+    pub callback_url: String,
+    /// What is asked for (`OIDC_SCOPE`), divided by spaces; `openid` comes along.
+    pub scope: String,
+    /// Other clients of the provider whose ID tokens are taken (`OIDC_ADDITIONAL_AUTHORIZED_PARTIES`).
+    pub additional_parties: Vec<String>,
+    /// Claims that make the name of the account here, joined by `_` (`OIDC_USERINFO_MAPPING_FIELD_USERNAME`).
+    pub username_claims: Vec<String>,
+    /// The claim that holds the mail address (`OIDC_USERINFO_MAPPING_FIELD_EMAIL`).
+    pub email_claim: String,
+    /// The claim that holds the name to show (`OIDC_USERINFO_MAPPING_FIELD_DISPLAYNAME`).
+    pub display_name_claim: String,
+    /// The claim that lists groups (`OIDC_ACCESS_GROUPS_PROPERTY`); a dot leads into an object: `realm_access.roles`.
+    pub groups_claim: String,
+    /// Where a login ends (`OIDC_SUCCESS_URL`): the frontend's page that takes the token.
+    pub success_url: String,
+    /// What the frontend shows then, when it did not say (`OIDC_RETURN_URL`).
+    pub return_url: String,
+    /// Other frontends by name (`OIDC_FRONTEND_CLIENTS`, `OIDC_{NAME}_SUCCESS_URL`, `OIDC_{NAME}_RETURN_URL`).
+    pub frontends: BTreeMap<String, Frontend>,
+}
+
+/// Where logins of one frontend end.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Frontend {
+    /// See [`Settings::success_url`].
+    pub success_url: String,
+    /// See [`Settings::return_url`].
+    pub return_url: String,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            issuer: String::new(),
+            client_id: String::new(),
+            client_secret: Hidden::default(),
+            callback_url: String::new(),
+            scope: "openid profile email".to_owned(),
+            additional_parties: Vec::new(),
+            username_claims: vec!["preferred_username".to_owned()],
+            email_claim: "email".to_owned(),
+            display_name_claim: "name".to_owned(),
+            groups_claim: "groups".to_owned(),
+            success_url: String::new(),
+            return_url: String::new(),
+            frontends: BTreeMap::new(),
+        }
+    }
+}
+
+fn list(text: &str) -> Vec<String> {
+    text.split(',').map(|it| it.trim().to_owned()).filter(|it| !it.is_empty()).collect()
+}
+
+impl Settings {
+    /// Whether a provider is asked.
+    pub fn is_configured(&self) -> bool {
+        !self.issuer.is_empty()
+    }
+
+    pub(super) fn with_environment(mut self, variable: &impl Fn(&str) -> Option<String>) -> Self {
+        let text = |name: &str| variable(name).filter(|it| !it.trim().is_empty());
+        if let Some(claim) = text("OIDC_USERINFO_MAPPING_FIELD_GROUP") {
+            self.groups_claim = claim;
+        }
+        for (name, field) in [
+            ("OIDC_ISSUER", &mut self.issuer),
+            ("OIDC_CLIENT_ID", &mut self.client_id),
+            ("OIDC_CALLBACK_URL", &mut self.callback_url),
+            ("OIDC_SCOPE", &mut self.scope),
+            ("OIDC_USERINFO_MAPPING_FIELD_EMAIL", &mut self.email_claim),
+            ("OIDC_USERINFO_MAPPING_FIELD_DISPLAYNAME", &mut self.display_name_claim),
+            ("OIDC_ACCESS_GROUPS_PROPERTY", &mut self.groups_claim),
+            ("OIDC_SUCCESS_URL", &mut self.success_url),
+            ("OIDC_RETURN_URL", &mut self.return_url),
+        ] {
+            if let Some(value) = text(name) {
+                *field = value;
+            }
+        }
+        for (name, field) in [
+            ("OIDC_ADDITIONAL_AUTHORIZED_PARTIES", &mut self.additional_parties),
+            ("OIDC_USERINFO_MAPPING_FIELD_USERNAME", &mut self.username_claims),
+        ] {
+            if let Some(value) = text(name) {
+                *field = list(&value);
+            }
+        }
+        if let Some(secret) = text("OIDC_CLIENT_SECRET") {
+            self.client_secret = Hidden::from(secret.as_str());
+        }
+        for name in text("OIDC_FRONTEND_CLIENTS").map(|it| list(&it)).unwrap_or_default() {
+            let upper = name.to_uppercase();
+            let url = |what: &str| text(&format!("OIDC_{upper}_{what}_URL")).unwrap_or_default();
+            self.frontends.insert(name, Frontend { success_url: url("SUCCESS"), return_url: url("RETURN") });
+        }
+        self
+    }
+
+    /// Where logins of the frontend `client` end; of one that is not known, where all do.
+    fn frontend(&self, client: &str) -> Frontend {
+        let own = self.frontends.get(client).cloned().unwrap_or_default();
+        let or = |own: String, all: &String| if own.is_empty() { all.clone() } else { own };
+        Frontend {
+            success_url: or(own.success_url, &self.success_url),
+            return_url: or(own.return_url, &self.return_url),
+        }
+    }
+
+    fn person(&self, claims: &Map<String, Value>) -> Result<Person> {
+        let text = |name: &str| claim(claims, name).and_then(Value::as_str).filter(|it| !it.is_empty());
+        let subject = text("sub").ok_or_else(|| failed(&self.issuer, "it names no subject"))?;
+        let parts: Option<Vec<&str>> = self.username_claims.iter().map(|it| text(it)).collect();
+        let username = parts.filter(|it| !it.is_empty()).ok_or_else(|| {
+            failed(&self.issuer, format!("the claims {} are not there", self.username_claims.join(", ")))
+        })?;
+        let groups = match claim(claims, &self.groups_claim) {
+            Some(Value::Array(list)) => list.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+            Some(Value::String(one)) => vec![one.clone()],
+            _ => Vec::new(),
+        };
+        Ok(Person {
+            strategy: STRATEGY,
+            source: self.issuer.clone(),
+            subject: subject.to_owned(),
+            username: username.join("_"),
+            email: text(&self.email_claim).map(str::to_owned),
+            display_name: text(&self.display_name_claim).map(str::to_owned),
+            groups,
+        })
+    }
+}
+
+/// A claim by its name, or by a path with dots when there is none of that name.
+fn claim<'c>(claims: &'c Map<String, Value>, name: &str) -> Option<&'c Value> {
+    claims.get(name).or_else(|| {
+        let (first, rest) = name.split_once('.')?;
+        claims.get(first)?.pointer(&format!("/{}", rest.replace('.', "/")))
+    })
+}
+
+/// What a provider says of itself, and when it was asked.
+#[derive(Debug, Default)]
+pub(crate) struct Known(Mutex<Option<(Arc<CoreProviderMetadata>, i64)>>);
+
+/// What the browser keeps while somebody logs in.
+#[derive(Debug, Serialize, Deserialize)]
+struct Begun {
+    state: String,
+    nonce: String,
+    verifier: String,
+    client: String,
+    return_url: String,
+    callback_url: String,
+}
+
+/// The first half of a login.
+#[derive(Debug)]
+pub struct Departure {
+    /// Where the browser is sent.
+    pub url: String,
+    /// What it must bring back; good for ten minutes.
+    pub cookie: String,
+    /// For how long, in seconds.
+    pub cookie_life_s: i64,
+}
+
+/// The second half.
+#[derive(Debug)]
+pub struct Arrival {
+    /// Who came.
+    pub login: Login,
+    /// Where the browser is sent, without the token that goes along.
+    pub success_url: String,
+    /// What the frontend is to show.
+    pub return_url: String,
+}
+
+impl Accounts {
+    /// Begins a login at the provider. `client` names a frontend, `return_url` is what it wants to show afterwards.
+    ///
+    /// Errors: no provider is configured; it cannot be asked.
+    pub async fn depart(&self, tenant: &Tenant, client: &str, return_url: &str) -> Result<Departure> {
+        let settings = &self.sources().oidc;
+        let metadata = self.metadata().await?;
+        let random = || URL_SAFE_NO_PAD.encode(self.entropy().bytes::<32>());
+        let (state, nonce, verifier) = (random(), random(), random());
+        let frontend = settings.frontend(client);
+        let return_url = if is_own(return_url, &frontend) { return_url } else { &frontend.return_url };
+        let begun = Begun {
+            state: state.clone(),
+            nonce: nonce.clone(),
+            verifier: verifier.clone(),
+            client: client.to_owned(),
+            return_url: return_url.to_owned(),
+            callback_url: settings.callback_url.clone(),
+        };
+        let invalid = |error: openidconnect::url::ParseError| failed("callback_url", error);
+        let client =
+            CoreClient::from_provider_metadata((*metadata).clone(), client_id(settings), secret(settings))
+                .set_redirect_uri(RedirectUrl::new(settings.callback_url.clone()).map_err(invalid)?);
+        let flow = AuthenticationFlow::<CoreResponseType>::AuthorizationCode;
+        let scopes = settings.scope.split_whitespace().filter(|it| *it != "openid");
+        let (url, ..) = client
+            .authorize_url(flow, || CsrfToken::new(state), || Nonce::new(nonce))
+            .add_scopes(scopes.map(|it| Scope::new(it.to_owned())))
+            .set_pkce_challenge(PkceCodeChallenge::from_code_verifier_sha256(&PkceCodeVerifier::new(
+                verifier,
+            )))
+            .url();
+        let mut claims = Map::new();
+        claims.insert("begun".to_owned(), json!(begun));
+        claims.insert("exp".to_owned(), json!(self.clock().now_s().saturating_add(LOGIN_S)));
+        let cookie = jwt::sign(&self.derived(tenant.name(), PURPOSE), &claims);
+        Ok(Departure { url: url.into(), cookie, cookie_life_s: LOGIN_S })
+    }
+
+    /// Finishes a login: `code` and `state` are what the provider sent along, `cookie` is that of [`Departure`].
+    ///
+    /// Errors: as for [`Accounts::depart`]. A login that was not begun in this browser, or is over, is refused.
+    pub async fn arrive_from_provider(
+        &self,
+        tenant: &Tenant,
+        cookie: &str,
+        state: &str,
+        code: &str,
+    ) -> Result<Arrival> {
+        let settings = &self.sources().oidc;
+        let Some(begun) = self.begun(tenant, cookie).filter(|it| is_same(&it.state, state)) else {
+            let frontend = settings.frontend("");
+            let (success_url, return_url) = (frontend.success_url, frontend.return_url);
+            return Ok(Arrival { login: Login::Refused, success_url, return_url });
+        };
+        let metadata = self.metadata().await?;
+        let invalid = |error: openidconnect::url::ParseError| failed("callback_url", error);
+        let client =
+            CoreClient::from_provider_metadata((*metadata).clone(), client_id(settings), secret(settings))
+                .set_redirect_uri(RedirectUrl::new(begun.callback_url).map_err(invalid)?);
+        let request = client
+            .exchange_code(AuthorizationCode::new(code.to_owned()))
+            .map_err(|_| failed(&settings.issuer, "it has no token endpoint"))?
+            .set_pkce_verifier(PkceCodeVerifier::new(begun.verifier));
+        let frontend = settings.frontend(&begun.client);
+        let (success_url, return_url) = (frontend.success_url, begun.return_url);
+        let answered = request.request_async(&ask).await;
+        let tokens = match answered {
+            Ok(tokens) => tokens,
+            // A code that is wrong or was used already.
+            Err(openidconnect::RequestTokenError::ServerResponse(_)) => {
+                return Ok(Arrival { login: Login::Refused, success_url, return_url });
+            }
+            Err(_) => return Err(failed(&settings.issuer, "the code could not be exchanged")),
+        };
+        let token = tokens.id_token().ok_or_else(|| failed(&settings.issuer, "it gave no ID token"))?;
+        let nonce = Nonce::new(begun.nonce);
+        let verifier = verifier(settings.client_id.clone(), &metadata);
+        if let Err(error) = token.claims(&verifier, &nonce) {
+            tracing::warn!(%error, "the provider's ID token is refused");
+            return Ok(Arrival { login: Login::Refused, success_url, return_url });
+        }
+        let mut claims = payload(&token.to_string())?;
+        if let Some(endpoint) = metadata.userinfo_endpoint() {
+            let more = user_info(settings, endpoint.as_str(), tokens.access_token()).await?;
+            // What is said of somebody else is not believed.
+            if more.get("sub") == claims.get("sub") {
+                claims.extend(more);
+            }
+        }
+        let login = self.arrive(tenant, settings.person(&claims)?).await?;
+        Ok(Arrival { login, success_url, return_url })
+    }
+
+    /// Logs in by an ID token that a client got from the provider itself: for this server's client, or for one of the
+    /// additional parties.
+    ///
+    /// Errors: as for [`Accounts::depart`]. A token that does not prove itself is refused.
+    pub async fn log_in_with_id_token(&self, tenant: &Tenant, token: &str) -> Result<Login> {
+        let settings = &self.sources().oidc;
+        if !settings.is_configured() || TOKEN_BYTES < token.len() {
+            return Ok(Login::Refused);
+        }
+        let Ok(parsed) = token.parse::<CoreIdToken>() else { return Ok(Login::Refused) };
+        let metadata = self.metadata().await?;
+        let parties = std::iter::once(&settings.client_id).chain(&settings.additional_parties);
+        let any_nonce = |_: Option<&Nonce>| Ok(());
+        let is_sound = parties
+            .map(|it| verifier(it.clone(), &metadata))
+            .any(|verifier| parsed.claims(&verifier, any_nonce).is_ok());
+        if !is_sound {
+            return Ok(Login::Refused);
+        }
+        self.arrive(tenant, settings.person(&payload(token)?)?).await
+    }
+
+    fn begun(&self, tenant: &Tenant, cookie: &str) -> Option<Begun> {
+        let key = self.derived(tenant.name(), PURPOSE);
+        let Verified::Valid(claims) = jwt::verify(&key, cookie, self.clock().now_s()) else { return None };
+        serde_json::from_value(claims.get("begun")?.clone()).ok()
+    }
+
+    /// What the provider says of itself, asked anew once a minute.
+    async fn metadata(&self) -> Result<Arc<CoreProviderMetadata>> {
+        let settings = &self.sources().oidc;
+        if !settings.is_configured() {
+            return Err(failed("accounts.oidc", "no issuer is configured"));
+        }
+        let (mut known, now_ms) = (self.provider().0.lock().await, self.clock().now_ms());
+        if let Some((metadata, since_ms)) = known.as_ref()
+            && now_ms < since_ms.saturating_add(METADATA_MS)
+        {
+            return Ok(Arc::clone(metadata));
+        }
+        let issuer =
+            IssuerUrl::new(settings.issuer.clone()).map_err(|error| failed("accounts.oidc.issuer", error))?;
+        let asked = CoreProviderMetadata::discover_async(issuer, &ask).await;
+        let metadata = asked.map_err(|error| failed(&settings.issuer, error)).map(Arc::new)?;
+        *known = Some((Arc::clone(&metadata), now_ms));
+        Ok(metadata)
+    }
+}
+
+fn client_id(settings: &Settings) -> ClientId {
+    ClientId::new(settings.client_id.clone())
+}
+
+fn secret(settings: &Settings) -> Option<ClientSecret> {
+    let secret = settings.client_secret.reveal();
+    (!secret.is_empty()).then(|| ClientSecret::new(secret.to_owned()))
+}
+
+/// Holds tokens against the provider's published keys.
+fn verifier(client_id: String, metadata: &CoreProviderMetadata) -> CoreIdTokenVerifier<'static> {
+    let (issuer, keys) = (metadata.issuer().clone(), metadata.jwks().clone());
+    CoreIdTokenVerifier::new_public_client(ClientId::new(client_id), issuer, keys)
+        .set_allowed_algs(ALGORITHMS)
+}
+
+/// The claims of a token whose signature was found right.
+fn payload(token: &str) -> Result<Map<String, Value>> {
+    let bytes = token.split('.').nth(1).and_then(|it| URL_SAFE_NO_PAD.decode(it).ok());
+    let claims = bytes.and_then(|it| serde_json::from_slice(&it).ok());
+    claims.ok_or_else(|| failed("accounts.oidc", "the ID token holds no claims"))
+}
+
+async fn user_info(settings: &Settings, url: &str, token: &AccessToken) -> Result<Map<String, Value>> {
+    let request = http::Request::get(url)
+        .header(http::header::AUTHORIZATION, format!("Bearer {}", token.secret()))
+        .header(http::header::ACCEPT, "application/json")
+        .body(Vec::new())
+        .map_err(|_| failed(&settings.issuer, "its userinfo endpoint is no URL"))?;
+    let answer = ask(request).await.map_err(|error| failed(&settings.issuer, error))?;
+    if !answer.status().is_success() {
+        return Err(failed(&settings.issuer, format!("userinfo answered {}", answer.status())));
+    }
+    serde_json::from_slice(answer.body())
+        .map_err(|_| failed(&settings.issuer, "its userinfo is no JSON object"))
+}
+
+/// A request to the provider that came to nothing.
+#[derive(Debug, thiserror::Error)]
+enum AskError {
+    #[error("it cannot be asked: {0}")]
+    Unasked(&'static str),
+    #[error("its answer has more than {ANSWER_BYTES} bytes")]
+    Long,
+}
+
+/// Sends one request; no redirect is followed.
+async fn ask(request: HttpRequest) -> std::result::Result<HttpResponse, AskError> {
+    // Refused, and needless, when another part of the program has chosen the provider of TLS before.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let unasked = |error: reqwest::Error| {
+        AskError::Unasked(if error.is_timeout() {
+            "the time for it is over"
+        } else if error.is_connect() {
+            "no connection"
+        } else {
+            "the exchange failed"
+        })
+    };
+    let client = reqwest::Client::builder()
+        .redirect(reqwest::redirect::Policy::none())
+        .timeout(Duration::from_secs(TIMEOUT_S))
+        .build()
+        .map_err(unasked)?;
+    let request = reqwest::Request::try_from(request).map_err(unasked)?;
+    let mut answer = client.execute(request).await.map_err(unasked)?;
+    let (status, headers) = (answer.status(), answer.headers().clone());
+    let mut body = Vec::new();
+    while let Some(piece) = answer.chunk().await.map_err(unasked)? {
+        if ANSWER_BYTES < body.len() + piece.len() {
+            return Err(AskError::Long);
+        }
+        body.extend_from_slice(&piece);
+    }
+    let mut shown = HttpResponse::new(body);
+    (*shown.status_mut(), *shown.headers_mut()) = (status, headers);
+    Ok(shown)
+}
+
+/// Whether a frontend may be sent to this place of itself: a path, or a URL that begins as its own do.
+fn is_own(url: &str, frontend: &Frontend) -> bool {
+    let is_path = url.starts_with('/') && !url.starts_with("//") && !url.contains('\\');
+    let origin = |it: &str| it.splitn(4, '/').take(3).collect::<Vec<_>>().join("/");
+    let is_of = |own: &String| !own.is_empty() && origin(own) == origin(url);
+    is_path || is_of(&frontend.success_url) || is_of(&frontend.return_url)
+}
+
+/// Compares without telling how much was right.
+fn is_same(a: &str, b: &str) -> bool {
+    a.len() == b.len() && a.bytes().zip(b.bytes()).fold(0, |all, (a, b)| all | (a ^ b)) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn object(value: Value) -> Map<String, Value> {
+        if let Value::Object(map) = value { map } else { Map::new() }
+    }
+
+    #[test]
+    fn claims_become_a_person() -> Result<()> {
+        let claims = object(json!({
+            "iss": "https://id", "sub": "s1", "preferred_username": "max", "email": "max@x.org",
+            "realm_access": {"roles": ["a", "b", 7]},
+        }));
+        let settings = Settings { groups_claim: "realm_access.roles".into(), ..Settings::default() };
+        let person = settings.person(&claims)?;
+        assert_eq!((person.username.as_str(), person.groups), ("max", vec!["a".to_owned(), "b".to_owned()]));
+        let settings = Settings { username_claims: vec!["iss".into(), "sub".into()], ..settings };
+        assert_eq!(settings.person(&claims)?.username, "https://id_s1");
+        let settings = Settings { username_claims: vec!["nickname".into()], ..settings };
+        assert!(settings.person(&claims).is_err());
+        Ok(())
+    }
+
+    #[test]
+    fn nobody_is_sent_elsewhere() {
+        let frontend = Frontend { success_url: "https://a.org/login".into(), return_url: String::new() };
+        for (url, expected) in [
+            ("/datasets", true),
+            ("https://a.org/x", true),
+            ("//evil.org", false),
+            ("/\\evil.org", false),
+            ("https://a.org.evil.org/", false),
+            ("https://evil.org/", false),
+            ("javascript:alert(1)", false),
+            ("", false),
+        ] {
+            assert_eq!(is_own(url, &frontend), expected, "{url}");
+        }
+    }
+
+    #[test]
+    fn the_environment_names_frontends() {
+        let settings = Settings::default().with_environment(&|name| {
+            Some(
+                match name {
+                    "OIDC_FRONTEND_CLIENTS" => "cli, maxiv",
+                    "OIDC_MAXIV_SUCCESS_URL" => "https://maxiv/login",
+                    "OIDC_SUCCESS_URL" => "https://all/login",
+                    "OIDC_USERINFO_MAPPING_FIELD_USERNAME" => "iss, sub",
+                    _ => return None,
+                }
+                .to_owned(),
+            )
+        });
+        assert_eq!(settings.frontend("maxiv").success_url, "https://maxiv/login");
+        assert_eq!(settings.frontend("cli").success_url, "https://all/login");
+        assert_eq!(settings.username_claims, ["iss", "sub"]);
+    }
+}
