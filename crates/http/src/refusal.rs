@@ -180,7 +180,6 @@ pub fn status_of_store(error: &StoreError) -> StatusCode {
         | StoreError::NotFlushed(_)
         | StoreError::Commit(_)
         | StoreError::Closed
-        | StoreError::TextBehind(_)
         | StoreError::Conflict(_)
         | StoreError::Unavailable(_)
         | StoreError::Uncertain(_)
@@ -196,10 +195,7 @@ pub fn retry_after_s(error: &StoreError) -> Option<u32> {
         StoreError::Busy { retry_after_s, .. } | StoreError::Crowded { retry_after_s, .. } => {
             Some(*retry_after_s)
         }
-        StoreError::Closed
-        | StoreError::TextBehind(_)
-        | StoreError::Conflict(_)
-        | StoreError::Unavailable(_) => Some(1),
+        StoreError::Closed | StoreError::Conflict(_) | StoreError::Unavailable(_) => Some(1),
         _ => None,
     }
 }

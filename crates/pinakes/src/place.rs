@@ -10,8 +10,6 @@ use crate::config::{Config, Misuse};
 
 /// How long a read of an operator may take: seven weeks stand for any time.
 const UNHURRIED_MS: u64 = u32::MAX as u64;
-/// Records that the text index may be behind an import.
-const UNHURRIED_RECORDS: u64 = 1 << 40;
 
 /// Flags that name a catalogue.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -78,11 +76,9 @@ impl TenantPlace {
     }
 }
 
-/// Sets bounds for an operator's work: reads may take their time, and the text index is left to follow when the server
-/// has time for it.
+/// Sets bounds for an operator's work: reads may take their time.
 pub(crate) fn unhurried(limits: &mut Limits) {
     limits.read_timeout_ms = UNHURRIED_MS;
-    limits.text_lag_records = UNHURRIED_RECORDS;
 }
 
 /// The catalogue of some settings, open.

@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tokio::sync::Semaphore;
 
 use crate::budget::Budget;
 use crate::classes::Classes;
+use crate::index;
 use crate::postgres::Cluster;
 use crate::session::Flavour;
 use crate::sqlite::{self, Sqlite};
@@ -122,6 +123,7 @@ impl Place {
             Self::Folder(folder) => folder,
             Self::Postgres(cluster) => return cluster.delete(name),
         };
+        index::remove(&index::folder_of(&file(folder, name)))?;
         for end in ["", "-wal", "-shm", sqlite::PRESENCE] {
             let file = PathBuf::from(format!("{}{end}", file(folder, name).display()));
             match std::fs::remove_file(&file) {
@@ -364,6 +366,7 @@ impl Catalogue {
             statements: Statements::of(flavour, self.0.kinds),
             classes: Classes::new(),
             side,
+            indexes: OnceLock::new(),
             limits: self.0.limits.clone(),
             budget: self.0.budget.clone(),
         };

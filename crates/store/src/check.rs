@@ -10,7 +10,7 @@ use crate::plan::many_table;
 use crate::session::{Cell, Flavour, Row};
 use crate::statements::one_columns;
 use crate::whole_lists;
-use crate::{Arity, Column, Kind, Result, View, text};
+use crate::{Arity, Column, Kind, Result, View, index};
 
 /// Findings listed per kind at most; more are counted.
 const LISTED: usize = 20;
@@ -225,7 +225,7 @@ fn check_totals(
             found.add(format!("class {class} is {stored:?}, the bodies say {text:?}"));
         }
     }
-    text::check(view, kind).map(|lines| lines.into_iter().for_each(|it| found.add(it)))
+    index::check(view, kind).map(|lines| lines.into_iter().for_each(|it| found.add(it)))
 }
 
 fn check_counts(

@@ -77,9 +77,9 @@ pub enum StoreError {
     /// The disk is full; nothing of the write was kept.
     #[error("no space left for {0}; free some and try again")]
     Full(String),
-    /// The text index is behind the records a search must see; it catches up and the read runs again.
-    #[error("the text index of {0} is behind")]
-    TextBehind(&'static str),
+    /// A search index failed; it is made anew.
+    #[error("search index: {0}")]
+    Index(String),
     /// A read ran past its bound and was stopped.
     #[error(
         "the read took longer than limits.read_timeout_ms allows; narrow the condition or raise the limit"
@@ -157,6 +157,17 @@ impl From<rusqlite::Error> for StoreError {
             }
             Some(rusqlite::ErrorCode::OperationInterrupted) => Self::TooLong,
             _ => Self::Sqlite(error),
+        }
+    }
+}
+
+impl From<tantivy::TantivyError> for StoreError {
+    fn from(error: tantivy::TantivyError) -> Self {
+        match error {
+            tantivy::TantivyError::LockFailure(..) => {
+                Self::Unavailable("another process keeps the search index".to_owned())
+            }
+            error => Self::Index(error.to_string()),
         }
     }
 }

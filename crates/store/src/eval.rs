@@ -37,6 +37,9 @@ pub(crate) fn matches_with(expr: &Expr, body: &Json, decided: &dyn Fn(&Expr) -> 
         Expr::Regex(path, pattern) => {
             any_value(body, path.as_steps(), &mut |it| it.as_str().is_some_and(|text| pattern.is_match(text)))
         }
+        Expr::Word(path, word) => {
+            any_value(body, path.as_steps(), &mut |it| it.as_str().is_some_and(|text| word.is_in(text)))
+        }
         Expr::Element(path, inner) => {
             let fits = |element: &Json| matches_with(inner, element, decided);
             any_list(body, path.as_steps(), &mut |list| list.iter().any(&fits))

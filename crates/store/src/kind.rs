@@ -27,6 +27,8 @@ pub struct Kind {
     pub class_fields: &'static [&'static str],
     /// What of the body a text search finds.
     pub text: Text,
+    /// What the search index holds of a record. A kind with text has an index in any case.
+    pub search: Search,
     /// Names of the record that hold across kinds (DOI, barcode, …).
     pub identifiers: &'static [Identifier],
     /// References to other records.
@@ -46,6 +48,7 @@ impl Kind {
             facets: &[],
             class_fields: &[],
             text: Text::None,
+            search: Search::None,
             identifiers: &[],
             links: &[],
             members: None,
@@ -82,6 +85,11 @@ impl Kind {
     /// Whether `path` repeats the id.
     pub fn is_id(&self, path: &Path) -> bool {
         self.id_path.is_some_and(|id_path| path.is_dotted(id_path))
+    }
+
+    /// Whether it has a search index.
+    pub(crate) fn is_searched(&self) -> bool {
+        self.search != Search::None || self.text != Text::None
     }
 
     /// Refuses a declaration that no table can be made of.
@@ -315,6 +323,19 @@ pub enum Text {
     AllStrings,
     /// The strings at these dotted paths.
     At(&'static [&'static str]),
+}
+
+/// What the search index of a kind holds: it answers conditions on any path of the body, sorts by columns and facets under
+/// conditions without reading bodies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Search {
+    /// There is none, unless the kind has text.
+    None,
+    /// Every value at every path as it is written.
+    Exact,
+    /// The same; strings also without case and accents, whole and word by word, for [`crate::Value::Folded`] and
+    /// [`crate::Expr::Word`].
+    Folded,
 }
 
 /// A name of the record that holds across kinds.

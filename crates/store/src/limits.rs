@@ -74,8 +74,11 @@ pub struct Limits {
     pub standby_lag_ms: u64,
     /// Size of the write-ahead log at which it is written back, in bytes (64 MiB).
     pub log_bytes: u64,
-    /// Records that the text index may be behind before it follows between writes, which wait for it (20,000).
-    pub text_lag_records: u64,
+    /// Memory that a search index is made with when it is far behind, per tenant, in bytes (256 MiB).
+    pub index_memory_bytes: usize,
+    /// Between two commits of a search index at least, in milliseconds (300): what was changed since is looked at by each
+    /// search.
+    pub index_pause_ms: u64,
 
     /// Accounts kept resolved, by token (10,000).
     pub cached_callers: usize,
@@ -128,7 +131,8 @@ impl Default for Limits {
             database_wait_ms: 20_000,
             standby_lag_ms: 0,
             log_bytes: 64 << 20,
-            text_lag_records: 20_000,
+            index_memory_bytes: 256 << 20,
+            index_pause_ms: 300,
             cached_callers: 10_000,
             password_checks: 2,
             password_queue: 256,

@@ -71,6 +71,17 @@ impl Pace {
         }
     }
 
+    /// For what is done between statements.
+    ///
+    /// Errors: the read took too long.
+    pub(crate) fn check(&self) -> Result<()> {
+        let now_ms = self.born.elapsed().as_millis();
+        if u128::from(self.deadline_ms.load(Ordering::Relaxed)) < now_ms {
+            return Err(crate::StoreError::TooLong);
+        }
+        Ok(())
+    }
+
     fn is_over(&self) -> bool {
         let looks = self.looks.load(Ordering::Relaxed);
         if looks != NEVER {

@@ -17,6 +17,8 @@ pub(crate) struct Plan {
     pub(crate) conditions: Vec<String>,
     /// Their bound values, in order of their numbers.
     pub(crate) values: Vec<Cell>,
+    /// All of it but what classes decide.
+    pub(crate) rest: Arc<Expr>,
     /// What the engine could not decide.
     pub(crate) residual: Option<Arc<Expr>>,
     /// Those of its parts that are not about the body.
@@ -52,6 +54,7 @@ impl Plan {
         let mut plan = Self {
             conditions: Vec::new(),
             values: Vec::new(),
+            rest: Arc::new(Expr::All),
             residual: None,
             leaves: Vec::new(),
             classes: None,
@@ -68,6 +71,11 @@ impl Plan {
             plan.is_empty = set.numbers.is_empty();
             plan.classes = (!set.is_all).then_some(set);
         }
+        plan.rest = Arc::new(match others.as_slice() {
+            [] => Expr::All,
+            [one] => (*one).clone(),
+            many => Expr::And(many.iter().copied().cloned().collect()),
+        });
         let mut residual = Vec::new();
         for conjunct in others {
             plan.note_for_estimates(kind, conjunct);
@@ -292,17 +300,18 @@ impl Compiler<'_, '_> {
                 let n = self.bind(set);
                 Some(self.session.flavour().in_set("r.id", n))
             }
-            Expr::Text(query) => {
+            Expr::Text(_) if self.kind.text == crate::Text::None => Some("FALSE".to_owned()),
+            Expr::Text(query) if self.session.flavour() == Flavour::Postgres => {
                 self.has_text = true;
-                let flavour = self.session.flavour();
-                let text = text::match_text(flavour, query);
-                if text.is_empty() || self.kind.text == crate::Text::None {
+                let text = text::match_text(query);
+                if text.is_empty() {
                     return Ok(Some("FALSE".to_owned()));
                 }
                 let n = self.bind(Cell::Text(text));
-                Some(text::condition(flavour, self.kind, n))
+                Some(text::condition(n))
             }
-            Expr::Exists(_) | Expr::Regex(..) | Expr::Element(..) | Expr::Size(..) => None,
+            Expr::Text(_) => None,
+            Expr::Exists(_) | Expr::Regex(..) | Expr::Word(..) | Expr::Element(..) | Expr::Size(..) => None,
         })
     }
 

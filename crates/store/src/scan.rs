@@ -4,6 +4,7 @@ mod facets;
 mod lead;
 
 use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
@@ -12,15 +13,17 @@ use self::lead::Lead;
 use crate::counters::RECORDS;
 use crate::document::day_text;
 use crate::eval::{sort_order, value_at};
+use crate::index::{Decider, Found, MANY_RECORDS, ORDERS, Snapshot, SortBy, is_indexed};
 use crate::plan::Plan;
-use crate::session::{Cell, Flavour, Row};
+use crate::session::{Cell, Flavour};
+use crate::statements::one_columns;
 use crate::view::State;
-use crate::{
-    Arity, Direction, End, Expr, Kind, Order, Path, Query, Result, StoreError, Type, View, eval, text,
-};
+use crate::{Arity, Direction, End, Expr, Kind, Order, Path, Query, Result, StoreError, Type, View, eval};
 
 /// Instructions of the embedded engine that a row costs which a lead passes over.
 const STEPS_PER_ROW: u64 = 15;
+/// Records from which on the search index is asked where rows would have to be read; where bodies would, it is always.
+const FEWEST_ROWS: u64 = 2_000;
 
 /// A query on its way to its answer.
 pub(crate) struct Scan {
@@ -37,16 +40,6 @@ impl Scan {
             ));
         }
         let plan = Plan::of(&mut view.session, view.state, &view.shared.classes, kind, &query.filter)?;
-        if plan.has_text {
-            match view.state {
-                State::Committed => text::require_current(view, kind)?,
-                State::Open => {
-                    while text::step(&mut view.session, kind, text::STEP_RECORDS, || false)?
-                        == text::Progress::Behind
-                    {}
-                }
-            }
-        }
         Ok(Self { kind, query: query.clone(), plan })
     }
 
@@ -54,6 +47,14 @@ impl Scan {
     pub(crate) fn keys(mut self, view: &mut View<'_>) -> Result<Vec<i64>> {
         if self.plan.is_empty || self.query.limit == Some(0) {
             return Ok(Vec::new());
+        }
+        let is_cheap = match self.order_columns() {
+            Some(order) => self.is_cheap(view, &order)?,
+            // All bodies would be read.
+            None => false,
+        };
+        if !is_cheap && let Some(keys) = self.keys_by_index(view)? {
+            return Ok(keys);
         }
         match self.order_columns() {
             Some(order) if self.plan.residual.is_none() => self.keys_by_engine(view, &order),
@@ -66,6 +67,11 @@ impl Scan {
     pub(crate) fn count(mut self, view: &mut View<'_>) -> Result<u64> {
         if self.plan.is_empty {
             return Ok(0);
+        }
+        if !self.is_cheap(view, &[])?
+            && let Some(n) = self.by_index(view, |found| Ok(Some(found.count())))?
+        {
+            return Ok(n);
         }
         if self.plan.residual.is_some() {
             let mut n = 0;
@@ -110,10 +116,90 @@ impl Scan {
             if let Some(result) = tried {
                 return result;
             }
+            if let Some(keys) = self.keys_by_index(view)? {
+                return Ok(keys);
+            }
             let safe = self.safe_lead(view, leads)?;
             return self.keys_through(view, order, &safe);
         }
         self.keys_through(view, order, &leads.promising)
+    }
+
+    /// The search index, where it may answer.
+    fn index(&self, view: &View<'_>) -> Option<Arc<Snapshot>> {
+        let snapshot = view.indexes.as_ref()?.get(self.kind.name)?;
+        let has_residual = self.plan.residual.is_some();
+        let reads_bodies = has_residual || self.plan.has_text || self.order_columns().is_none();
+        let fewest = if reads_bodies { MANY_RECORDS } else { FEWEST_ROWS };
+        let is_asked = match view.state {
+            State::Committed => {
+                reads_bodies || !self.plan.conditions.is_empty() || self.plan.classes.is_some()
+            }
+            // Writers mostly look a value up in an index of the engine.
+            State::Open => has_residual && self.plan.conditions.is_empty(),
+        };
+        (is_asked && fewest <= snapshot.n_documents()).then(|| Arc::clone(snapshot))
+    }
+
+    /// Whether an index of the engine leads to the answer in next to no time, or the search index cannot be asked.
+    fn is_cheap(&mut self, view: &mut View<'_>, order: &[(&'static str, Direction)]) -> Result<bool> {
+        if self.index(view).is_none() || self.plan.conditions.iter().any(|it| it.starts_with("r.id ")) {
+            return Ok(true);
+        }
+        let is_counted = self.plan.conditions.is_empty() && self.plan.residual.is_none();
+        if is_counted && order.is_empty() && self.query.limit.is_none() {
+            return Ok(true);
+        }
+        let leads = self.leads(view, order)?;
+        Ok(leads.is_cheap(self.plan.residual.is_none()))
+    }
+
+    /// The rows of the answer by the search index; `None` when it cannot give them.
+    fn keys_by_index(&self, view: &mut View<'_>) -> Result<Option<Vec<i64>>> {
+        let order: Option<Vec<_>> = self.query.order.iter().map(|it| self.sort_by(it)).collect();
+        let Some(order) = order.filter(|it| it.len() <= ORDERS) else { return Ok(None) };
+        let Query { after, skip, limit, .. } = self.query;
+        self.by_index(view, |found| found.keys(&order, after, skip, limit))
+    }
+
+    /// By what the search index sorts; ids are in no column of it.
+    fn sort_by(&self, order: &Order) -> Option<(SortBy, Direction)> {
+        if self.kind.is_id(&order.path) {
+            return None;
+        }
+        let by = match self.kind.column_of(&order.path) {
+            Some(column) => SortBy::Column(one_columns(self.kind).position(|it| it.name == column.name)?),
+            None if is_indexed(&order.path) => SortBy::Path(order.path.clone()),
+            None => return None,
+        };
+        Some((by, order.direction))
+    }
+
+    /// An answer of the search index; `None` when it has none. One that fails, torn by whatever it was, is made anew, and
+    /// something else answers.
+    fn by_index<T>(
+        &self,
+        view: &mut View<'_>,
+        answer: impl FnOnce(&Found<'_>) -> Result<Option<T>>,
+    ) -> Result<Option<T>> {
+        let Some(snapshot) = self.index(view) else { return Ok(None) };
+        let classes = self.plan.classes.as_deref();
+        let asked = catch_unwind(AssertUnwindSafe(|| {
+            match snapshot.find(view, self.kind, &self.plan.rest, classes)? {
+                Some(found) => answer(&found),
+                None => Ok(None),
+            }
+        }));
+        let error = match asked {
+            Ok(Err(error @ StoreError::Index(_))) => error,
+            Ok(result) => return result,
+            Err(_) => StoreError::Panicked,
+        };
+        tracing::warn!(kind = self.kind.name, %error, "a search index failed and is made anew");
+        if let Some(indexes) = view.shared.indexes.get() {
+            indexes.distrust(self.kind);
+        }
+        Ok(None)
     }
 
     fn keys_through(
@@ -289,6 +375,9 @@ impl Scan {
         let residual = self.plan.residual.clone().unwrap_or_else(|| Arc::new(Expr::All));
         let condition = self.where_sql(view);
         let name = self.kind.name;
+        // A database decides texts by itself.
+        let own = if view.session.flavour() == Flavour::Sqlite { &*residual } else { &Expr::All };
+        let decider = Decider::of(self.kind, own);
         let leaves = &self.plan.leaves;
         let decided: String = leaves.iter().map(|leaf| format!(", ({}) IS TRUE", leaf.sql)).collect();
         let sql = format!(
@@ -297,11 +386,12 @@ impl Scan {
             view.session.flavour().rows_with_bodies(name)
         );
         view.session.rows(&sql, &self.plan.values, |row| {
-            let body = parse(&row, 1)?;
+            let bytes = row.bytes(1)?;
+            let body = parse(&bytes)?;
             let held: Vec<bool> =
                 (0..leaves.len()).map(|index| row.flag(index + 2)).collect::<Result<_>>()?;
             let decide = |expr: &Expr| leaves.iter().zip(&held).any(|(leaf, held)| leaf.is_at(expr) && *held);
-            Ok(if eval::matches_with(&residual, &body, &decide) {
+            Ok(if decider.holds_beside(&residual, &bytes, &body, &decide)? {
                 visit(row.int(0)?, &body)
             } else {
                 ControlFlow::Continue(())
@@ -391,7 +481,7 @@ fn collect_paths(expr: &Expr, into: &mut Vec<Path>) -> bool {
         Expr::Not(it) => collect_paths(it, into),
         // Without ends, `null` satisfies a range as well; a column does not tell it from nothing.
         Expr::Range(_, End::Open, End::Open) => false,
-        Expr::Range(path, ..) | Expr::Prefix(path, _) | Expr::Regex(path, _) => {
+        Expr::Range(path, ..) | Expr::Prefix(path, _) | Expr::Regex(path, _) | Expr::Word(path, _) => {
             into.push(path.clone());
             true
         }
@@ -428,7 +518,6 @@ fn instant_text(ms: i64) -> String {
     format!("{day}T{hour:02}:{minute:02}:{second:02}.{:03}Z", rest % 1_000)
 }
 
-fn parse(row: &Row<'_, '_>, column: usize) -> Result<Json> {
-    serde_json::from_slice(&row.bytes(column)?)
-        .map_err(|error| StoreError::Damaged(format!("a body is not JSON: {error}")))
+fn parse(bytes: &[u8]) -> Result<Json> {
+    serde_json::from_slice(bytes).map_err(|error| StoreError::Damaged(format!("a body is not JSON: {error}")))
 }

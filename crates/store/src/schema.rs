@@ -1,8 +1,8 @@
 //! Tables and indexes, made from what the kinds declare, and made anew when a declaration changes.
 //!
 //! For a kind `x`: `k_x` one narrow row a record, `b_x` the bodies, `x_x_<column>` the values of a many-valued
-//! column, `m_x` chunks of member lists, `t_x` the text index. Shared by all kinds: `meta`, `kind`, `class`,
-//! `facet`, `facet_list`, `identifier`, `link`, `tombstone`, `staging`, `text_mark`, `lease`.
+//! column, `m_x` chunks of member lists. Shared by all kinds: `meta`, `kind`, `class`,
+//! `facet`, `facet_list`, `identifier`, `link`, `tombstone`, `staging`, `lease`.
 
 use crate::counters::{CHANGES, Counters, RECORDS, is_behind};
 use crate::document::Taken;
@@ -15,11 +15,12 @@ use crate::session::{Flavour, Session};
 use crate::statements::KindStatements;
 use crate::txn::ensure_class;
 use crate::whole_lists;
-use crate::{Arity, Index, Kind, Result, StoreError, Text, Type, Uniqueness};
+use crate::{Arity, Index, Kind, Result, StoreError, Type, Uniqueness};
 
 /// Version of the table layout; a larger one in a file was written by a newer program. 2: lists are counted as wholes,
-/// which a program that knows 1 would not add up. 3: classes are numbered by a cryptographic hash.
-pub(crate) const FORMAT: i64 = 3;
+/// which a program that knows 1 would not add up. 3: classes are numbered by a cryptographic hash. 4: text
+/// is in the search index, beside the file.
+pub(crate) const FORMAT: i64 = 4;
 
 const BASE: &str = "
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL, text TEXT) WITHOUT ROWID, STRICT;
@@ -31,8 +32,7 @@ CREATE TABLE IF NOT EXISTS link (to_kind TEXT NOT NULL, target TEXT NOT NULL, re
 CREATE TABLE IF NOT EXISTS tombstone (sequence INTEGER PRIMARY KEY, kind TEXT NOT NULL, id TEXT NOT NULL) STRICT;
 CREATE INDEX IF NOT EXISTS tombstone_kind ON tombstone (kind, sequence);
 CREATE TABLE IF NOT EXISTS staging (kind TEXT NOT NULL, list INTEGER NOT NULL, PRIMARY KEY (kind, list)) WITHOUT ROWID, STRICT;
-CREATE TABLE IF NOT EXISTS text_mark (kind TEXT PRIMARY KEY, sequence INTEGER NOT NULL) WITHOUT ROWID, STRICT;
-INSERT OR IGNORE INTO meta (name, value) VALUES ('sequence', 0), ('list', 0);
+INSERT OR IGNORE INTO meta (name, value) VALUES ('sequence', 0), ('list', 0), ('store', random());
 ";
 
 /// Whether anybody else has a tenant open while its tables are brought up to date.
@@ -64,6 +64,7 @@ pub(crate) fn apply(
         Some(FORMAT) => {}
         Some(found) => {
             renumber::migrate(session, kinds, place, found, users)?;
+            drop_texts(session)?;
             session.execute("UPDATE meta SET value = ?1 WHERE name = 'format'", &[FORMAT.into()])?;
         }
         None => {
@@ -86,7 +87,6 @@ pub(crate) fn apply(
             Some((_, tables)) => remake(session, kind, &tables)?,
             None => {
                 create_tables(session, kind)?;
-                create_text(session, kind)?;
                 create_indexes(session, kind)?;
             }
         }
@@ -101,6 +101,15 @@ pub(crate) fn apply(
         )?;
     }
     Ok(())
+}
+
+/// Takes the text indexes of format 2 away.
+fn drop_texts(session: &mut Session<'_>) -> Result<()> {
+    let sql = "SELECT name FROM sqlite_master WHERE type = 'table' AND sql LIKE 'CREATE VIRTUAL TABLE%fts5%'";
+    for table in session.all(sql, &[], |row| row.text(0))? {
+        session.batch(&format!("DROP TABLE \"{table}\""))?;
+    }
+    session.batch("DROP TABLE IF EXISTS text_mark")
 }
 
 /// Name of an index.
@@ -184,17 +193,6 @@ fn type_name(ty: Type) -> &'static str {
     }
 }
 
-fn create_text(session: &mut Session<'_>, kind: &Kind) -> Result<()> {
-    if kind.text == Text::None {
-        return Ok(());
-    }
-    session.batch(&format!(
-        "CREATE VIRTUAL TABLE \"t_{0}\" USING fts5 (text, content = '', contentless_delete = 1, tokenize = 'porter unicode61 remove_diacritics 2');
-         INSERT OR REPLACE INTO text_mark (kind, sequence) VALUES ('{0}', 0)",
-        kind.name
-    ))
-}
-
 /// Makes everything that the declaration of a kind governs anew from the bodies.
 /// Classes stay: what a server knows of them never becomes untrue.
 fn remake(session: &mut Session<'_>, kind: &'static Kind, many_tables: &str) -> Result<()> {
@@ -203,9 +201,7 @@ fn remake(session: &mut Session<'_>, kind: &'static Kind, many_tables: &str) -> 
     for table in many_tables.split_whitespace() {
         session.batch(&format!("DROP TABLE {table}"))?;
     }
-    session.batch(&format!(
-        "ALTER TABLE \"k_{name}\" RENAME TO \"old_{name}\"; DROP TABLE IF EXISTS \"t_{name}\""
-    ))?;
+    session.batch(&format!("ALTER TABLE \"k_{name}\" RENAME TO \"old_{name}\""))?;
     for sql in [
         "DELETE FROM facet WHERE kind = ?1",
         "DELETE FROM identifier WHERE kind = ?1",
@@ -215,7 +211,6 @@ fn remake(session: &mut Session<'_>, kind: &'static Kind, many_tables: &str) -> 
     }
     whole_lists::forget(session, kind)?;
     create_tables(session, kind)?;
-    create_text(session, kind)?;
     refill(session, kind)?;
     session.batch(&format!("DROP TABLE \"old_{name}\""))?;
     create_indexes(session, kind)

@@ -30,6 +30,7 @@ pub(crate) use self::presence::PRESENCE;
 use self::presence::Presence;
 use self::queue::{Queue, Refused};
 use self::writer::Writer;
+use crate::index::{self, Builder, Indexes};
 use crate::pace::Pace;
 use crate::schema::Users;
 use crate::session::Session;
@@ -113,7 +114,9 @@ impl Sqlite {
         );
         let (log_keeper, log_queue, log_statistics) = (keeper.clone(), queue.clone(), statistics.clone());
         let log_presence = presence.clone();
+        let builder = follow(path, &shared)?;
         let threads = vec![
+            spawn("store-index", move || builder.run())?,
             spawn("store-writer", move || writer.run())?,
             spawn("store-flush", move || flusher.run(&batches))?,
             spawn("store-log", move || {
@@ -145,7 +148,7 @@ impl Sqlite {
             session: Session::Sqlite(&reader.connection),
             state: State::Committed,
             shared: &self.shared,
-            behind: None,
+            indexes: self.shared.published(),
             pace: Some(&reader.pace),
         };
         view.session.execute("BEGIN", &[])?;
@@ -275,6 +278,9 @@ impl Drop for Sqlite {
         self.keeper.close();
         // Declared first, so closed last.
         let _last = if self.presence.keep_reserve() { None } else { self.connect_to_keep_log() };
+        if let Some(indexes) = self.shared.indexes.get() {
+            indexes.close();
+        }
         let here = std::thread::current().id();
         // The last owner may be a write that has just ended: its own thread cannot wait for itself.
         for thread in self.threads.drain(..).filter(|it| it.thread().id() != here) {
@@ -296,6 +302,31 @@ fn keep_log(connection: &Connection) {
     if let Err(error) = kept {
         tracing::error!(%error, "the log may be written back although it should be left as it is");
     }
+}
+
+/// The builder of a file's search indexes, with a connection of its own.
+fn follow(path: &Path, shared: &Arc<Shared>) -> Result<Builder> {
+    let connection = connect(path, &shared.limits)?;
+    let mut session = Session::Sqlite(&connection);
+    let store = index::store_identity(&mut session)?;
+    let indexes = Arc::new(Indexes::open(index::folder_of(path), shared.kinds, &mut session)?);
+    // The tenant is opened once: nobody has set it before.
+    shared.indexes.set(indexes.clone()).ok();
+    let (limits, shared) = (shared.limits.clone(), shared.clone());
+    let read = move |closure: &mut dyn FnMut(&mut View<'_>) -> Result<()>| {
+        let mut view = View {
+            session: Session::Sqlite(&connection),
+            state: State::Committed,
+            shared: &shared,
+            indexes: None,
+            pace: None,
+        };
+        view.session.execute("BEGIN", &[])?;
+        let result = closure(&mut view);
+        view.session.execute("ROLLBACK", &[])?;
+        result
+    };
+    Ok(Builder::new(indexes, &store, &limits, Box::new(read)))
 }
 
 fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {

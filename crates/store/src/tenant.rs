@@ -12,7 +12,7 @@ use crate::places::ScanPlace;
 use crate::postgres::{Postgres, aside};
 use crate::sqlite::Sqlite;
 
-use crate::{Kind, Result, StoreError, Txn, View, check, text};
+use crate::{Kind, Result, StoreError, Txn, View, check};
 
 /// How much a read may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -168,24 +168,13 @@ impl Tenant {
         &self,
         weight: Weight,
         timeout: Duration,
-        mut closure: impl FnMut(&mut View<'_>) -> Result<R, E>,
+        closure: impl FnMut(&mut View<'_>) -> Result<R, E>,
     ) -> Result<R, E> {
         let engine = match &self.0.engine {
             Engine::Sqlite(engine) => engine,
             Engine::Postgres(engine) => return aside(|| engine.read(weight, timeout, closure)),
         };
-        loop {
-            let mut behind = None;
-            let result = engine.read(timeout, |view| {
-                let result = closure(view);
-                behind = view.take_behind();
-                result
-            });
-            match behind {
-                Some(kind) => self.catch_up_text(kind)?,
-                None => return result,
-            }
-        }
+        engine.read(timeout, closure)
     }
 
     /// Runs a closure in a transaction; what it did is on disk when this returns. A closure that returns an
@@ -285,6 +274,8 @@ impl Tenant {
 
     /// Compares every index, count and reference with the bodies; gives what does not agree.
     pub fn check(&self) -> Result<Vec<String>> {
+        // Search indexes are opened beside everything else. One that is being made is not compared.
+        self.wait_for_indexes(OPENING)?;
         self.read_for(Weight::Scan, UNBOUNDED, check::findings)
     }
 
@@ -332,17 +323,27 @@ impl Tenant {
         }
     }
 
-    fn catch_up_text(&self, kind: &'static Kind) -> Result<()> {
+    /// Waits until all that is committed now is in the search indexes, for so long at most; tells whether it is. A search
+    /// never needs this: it looks at what is not in them itself.
+    pub fn wait_for_indexes(&self, timeout: Duration) -> Result<bool> {
+        let until = Instant::now() + timeout;
         loop {
-            let step = self.write_blocking(move |txn| {
-                text::step(&mut txn.view.session, kind, text::STEP_RECORDS, || false)
+            let is_current = self.read_blocking(|view| match view.shared.indexes.get() {
+                Some(indexes) => indexes.is_current(&mut view.session),
+                None => Ok(true),
             })?;
-            if step == text::Progress::Current {
-                return Ok(());
+            if is_current || until <= Instant::now() {
+                return Ok(is_current);
             }
+            std::thread::sleep(LOOK);
         }
     }
 }
+
+/// How long a check waits for search indexes.
+const OPENING: Duration = Duration::from_secs(5);
+/// Between two looks at how far indexes are.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// Figures of an open tenant.
 #[derive(Debug, Clone, PartialEq, Eq)]

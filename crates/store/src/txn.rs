@@ -14,7 +14,7 @@ use crate::schema;
 use crate::session::{Cell, Flavour, Session};
 use crate::statements::one_columns;
 use crate::tenant::IndexShare;
-use crate::{Class, Document, Kind, ListId, Record, Result, StoreError, Text, Uniqueness, View, text};
+use crate::{Class, Document, Kind, ListId, Record, Result, StoreError, Uniqueness, View};
 
 /// Numbers that a tenant gives out in order.
 #[derive(Debug, Default, Clone, Copy)]
@@ -38,8 +38,6 @@ pub struct Txn<'a> {
     pub(crate) counters: Counters,
     pub(crate) numbers: Numbers,
     pub(crate) n_bytes: usize,
-    /// Records written that the text index has to follow.
-    pub(crate) n_texts: usize,
     /// Classes that this transaction stored or found stored.
     pub(crate) classes: StoredClasses,
     /// Whether indexes were taken away or made: what the engine's count of changed rows does not tell.
@@ -94,7 +92,6 @@ impl Txn<'_> {
     /// One record, in the engine where it is a narrow row and a body.
     fn insert_narrow(&mut self, document: &Document, version: u64) -> Result<Written> {
         let (kind, taken) = (document.kind, &document.taken);
-        self.n_texts += usize::from(kind.text != Text::None);
         let sequence = self.next_sequence();
         let statements = self.view.statements(kind)?;
         let session = &mut self.view.session;
@@ -165,7 +162,6 @@ impl Txn<'_> {
         for (document, _) in documents.iter().zip(&keys).filter(|it| it.1.is_some()) {
             self.adopt(document)?;
             self.counters.count(kind, &document.taken, 1);
-            self.n_texts += usize::from(kind.text != Text::None);
             self.n_bytes += document.body.len();
         }
         Ok(keys.iter().map(Option::is_some).collect())
@@ -288,7 +284,6 @@ impl Txn<'_> {
         if self.view.session.flavour() == Flavour::Postgres {
             return self.update_row(document, &old, &before, brings_list.is_some());
         }
-        self.n_texts += usize::from(kind.text != Text::None);
         let sequence = self.next_sequence();
         let statements = self.view.statements(kind)?;
         let session = &mut self.view.session;
@@ -367,7 +362,6 @@ impl Txn<'_> {
         let sequence = self.next_sequence();
         let session = &mut self.view.session;
         drop_references(session, statements, kind, old.key, id, &before)?;
-        text::forget(session, kind, old.key)?;
         session.execute(&statements.delete_row, &[old.key.into()])?;
         session.execute(&statements.delete_body, &[old.key.into()])?;
         let sql = "INSERT INTO tombstone (sequence, kind, id) VALUES (?1, ?2, ?3)";

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::Value as Json;
 
@@ -10,6 +10,7 @@ use crate::budget::Budget;
 use crate::classes::Classes;
 use crate::counters::CHANGES;
 use crate::identifiers;
+use crate::index::{Indexes, Snapshots};
 use crate::pace::Pace;
 use crate::postgres::Side;
 use crate::scan::Scan;
@@ -28,7 +29,7 @@ const STEP_KEYS: u64 = 16_384;
 const HELD_STEP_BYTES: u64 = 256 << 10;
 
 /// Changes below this number are all visible: no transaction that may still commit has a smaller one.
-const HORIZON: &str = "pg_snapshot_xmin(pg_current_snapshot())::text::bigint";
+pub(crate) const HORIZON: &str = "pg_snapshot_xmin(pg_current_snapshot())::text::bigint";
 
 /// Whether what a session sees is committed, or a transaction's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,8 +47,17 @@ pub(crate) struct Shared {
     pub(crate) classes: Classes,
     /// The session that stores classes, in the engine that has one.
     pub(crate) side: Option<Side>,
+    /// The search indexes, once they are open.
+    pub(crate) indexes: OnceLock<Arc<Indexes>>,
     pub(crate) limits: Limits,
     pub(crate) budget: Budget,
+}
+
+impl Shared {
+    /// What is published of the search indexes.
+    pub(crate) fn published(&self) -> Option<Arc<Snapshots>> {
+        self.indexes.get().map(|it| it.current())
+    }
 }
 
 /// A snapshot: what it reads does not change while it lives.
@@ -55,8 +65,8 @@ pub struct View<'a> {
     pub(crate) session: Session<'a>,
     pub(crate) state: State,
     pub(crate) shared: &'a Shared,
-    /// The kind whose text index must catch up before a search that was asked for can see all.
-    pub(crate) behind: Option<&'static Kind>,
+    /// The search indexes as they were before the snapshot began; `None` where there are none.
+    pub(crate) indexes: Option<Arc<Snapshots>>,
     /// What bounds a statement of the embedded engine, outside transactions.
     pub(crate) pace: Option<&'a Pace>,
 }
@@ -390,9 +400,9 @@ impl<'a> View<'a> {
         })
     }
 
-    /// The kind whose text index refused a search, to be brought up to date before the closure runs again.
-    pub(crate) fn take_behind(&mut self) -> Option<&'static Kind> {
-        self.behind.take()
+    /// Errors: the read took too long.
+    pub(crate) fn check_pace(&self) -> Result<()> {
+        self.pace.map_or(Ok(()), Pace::check)
     }
 
     /// The records in these rows, in the order of the rows.

@@ -105,6 +105,7 @@ pub static AUTHORITIES: Collection = Collection {
         columns: COLUMNS,
         indexes: &[Index::on(&["naturalId"]), Index::on(&["updatedDate"])],
         facets: &[Facet::values("sourceFileId"), Facet::values("subjectHeadings"), Facet::values("source")],
+        search: pinakes_store::Search::Folded,
         text: Text::At(SEARCHED),
         ..Kind::named("folio_authority")
     },

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use http::StatusCode;
 use pinakes_accounts::{AccountsError, User, user};
-use pinakes_store::{Column, Expr, Index, Kind, Txn, Type, View, Weight};
+use pinakes_store::{Column, Expr, Index, Kind, Search, Txn, Type, View, Weight};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
@@ -44,6 +44,7 @@ pub static USERS: Collection = Collection {
             Index::unique(&["externalSystemId"]),
             Index::on(&["lastName"]),
         ],
+        search: Search::Folded,
         facets: &[pinakes_store::Facet::values("patronGroup"), pinakes_store::Facet::values("departments")],
         ..Kind::named("folio_user")
     },

@@ -285,7 +285,7 @@ impl Postgres {
             session: Session::Postgres(session),
             state: State::Committed,
             shared: &self.shared,
-            behind: None,
+            indexes: None,
             pace: None,
         })
     }
@@ -299,7 +299,7 @@ impl Postgres {
             session: Session::Asked(asked),
             state: State::Committed,
             shared: &self.shared,
-            behind: None,
+            indexes: None,
             pace: None,
         })
     }

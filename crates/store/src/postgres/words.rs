@@ -12,7 +12,7 @@ use crate::TextQuery;
 const INDEXED_BYTES: usize = 256 << 10;
 
 /// The text as words in lower case, without accents, apart by blanks.
-pub(super) fn folded(text: &str) -> String {
+pub(crate) fn folded(text: &str) -> String {
     let mut words = Words { out: String::with_capacity(text.len().min(INDEXED_BYTES)), is_apart: true };
     // What is not ASCII decomposes by itself: no accent goes over to a plain letter.
     for run in text.as_bytes().chunk_by(|a, b| a.is_ascii() == b.is_ascii()) {

@@ -26,6 +26,12 @@ impl Scan {
         if is_counted && !is_behind(&mut view.session, self.kind.name)? {
             return facets.iter().map(|facet| self.counted(view, facet)).collect();
         }
+        let most = view.shared.limits.page_rows;
+        if (!self.is_cheap(view, &[])? || is_counted)
+            && let Some(lists) = self.by_index(view, |found| found.facets(facets, most).map(Some))?
+        {
+            return Ok(lists);
+        }
         let mut lists: Vec<Option<Vec<FacetCount>>> = facets
             .iter()
             .map(|name| if self.kind.facet_named(name).is_none() { Some(Vec::new()) } else { None })

@@ -24,6 +24,8 @@ const COST_OUT_OF_ORDER: f64 = 1.5;
 const PROBED_ROWS: u64 = 200;
 /// Rows of an index that are counted when a lead has failed.
 const COUNTED_ROWS: u64 = 100_000;
+/// Rows that are read in less time than the search index is asked.
+const CHEAP_ROWS: f64 = 300.0;
 /// How many times the rows expected a lead may touch before another is taken.
 const TRIED_TIMES: f64 = 4.0;
 
@@ -55,9 +57,18 @@ pub(super) struct Leads {
     n_records: f64,
     /// Whether the counts say that no record satisfies the condition.
     pub(super) is_nothing: bool,
+    /// Rows that it is expected to touch.
+    cost: f64,
 }
 
 impl Leads {
+    /// Whether an index of the engine leads to an answer in less time than the search index takes. `is_all` tells whether
+    /// the engine decides the whole condition.
+    pub(super) fn is_cheap(&self, is_all: bool) -> bool {
+        let safe = least(&self.safe).map_or(f64::INFINITY, |it| it.0);
+        self.is_nothing || safe < CHEAP_ROWS || (is_all && self.cost < CHEAP_ROWS)
+    }
+
     fn only(lead: Lead) -> Self {
         Self {
             promising: lead,
@@ -65,6 +76,7 @@ impl Leads {
             safe: Vec::new(),
             n_records: f64::INFINITY,
             is_nothing: false,
+            cost: f64::INFINITY,
         }
     }
 }
@@ -149,14 +161,14 @@ impl Scan {
             }
         }
         let has_others = !self.plan.ranges.is_empty() || !safe.is_empty();
-        let (promising, tried_rows) = match (least(&sorted), least(&safe)) {
+        let (promising, tried_rows, cost) = match (least(&sorted), least(&safe)) {
             (Some((cost, lead)), best) if best.is_none_or(|it| *cost <= it.0) => {
-                (lead.clone(), has_others.then_some((cost * TRIED_TIMES) as u64))
+                (lead.clone(), has_others.then_some((cost * TRIED_TIMES) as u64), *cost)
             }
-            (_, Some((_, lead))) => (lead.clone(), None),
-            _ => (Lead::Engine, None),
+            (_, Some((cost, lead))) => (lead.clone(), None, *cost),
+            _ => (Lead::Engine, None, f64::INFINITY),
         };
-        Ok(Leads { promising, tried_rows, safe, n_records: n, is_nothing })
+        Ok(Leads { promising, tried_rows, safe, n_records: n, is_nothing, cost })
     }
 
     /// The lead that touches the least rows for sure.

@@ -74,6 +74,7 @@ fn tenant(path: &Path, flushes: Flushes, kept: &Arc<Mutex<Vec<u8>>>) -> Result<T
         statements: Statements::of(Flavour::Sqlite, KINDS),
         classes: Classes::new(),
         side: None,
+        indexes: std::sync::OnceLock::new(),
         limits: Limits { log_bytes: 1 << 40, ..Limits::default() },
         budget: Budget::new(1 << 30),
     });

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::tenant::Job;
 
@@ -44,8 +44,6 @@ struct State {
 pub(super) enum Begun {
     /// A batch that begins with this write.
     Batch(Box<dyn Job>),
-    /// Nobody wrote anything for as long as it was to wait.
-    Idle,
     /// Stop: nothing waits, and nothing will.
     Closed,
 }
@@ -133,9 +131,8 @@ impl Queue {
         }
     }
 
-    /// Waits for a write, not longer than `idle` if that is given.
-    pub(super) fn begin(&self, idle: Option<Duration>) -> Begun {
-        let until = idle.map(|it| Instant::now() + it);
+    /// Waits for a write.
+    pub(super) fn begin(&self) -> Begun {
         let mut state = self.lock();
         loop {
             if !state.is_held {
@@ -147,13 +144,8 @@ impl Queue {
                 if state.is_closed {
                     return Begun::Closed;
                 }
-                if until.is_some_and(|it| it <= Instant::now()) {
-                    state.is_writing = true;
-                    return Begun::Idle;
-                }
             }
-            let until = until.filter(|_| !state.is_held);
-            state = self.wait_for_work(state, 1, until);
+            state = self.wait_for_work(state, 1, None);
         }
     }
 
@@ -276,16 +268,16 @@ mod tests {
         assert!(matches!(queue.push(Answered::to_nobody()), Err(Refused::Full(_))));
         queue.close();
         assert!(matches!(queue.push_waiting(Answered::to_nobody()), Err(Refused::Closed)));
-        assert!(matches!(queue.begin(None), Begun::Batch(_)));
+        assert!(matches!(queue.begin(), Begun::Batch(_)));
         queue.end();
-        assert!(matches!(queue.begin(None), Begun::Closed));
+        assert!(matches!(queue.begin(), Begun::Closed));
     }
 
     #[test]
     fn who_waits_for_a_writer_that_is_gone_is_let_go() {
         let queue = Queue::new(1);
         assert!(queue.push(Answered::to_nobody()).is_ok());
-        assert!(matches!(queue.begin(None), Begun::Batch(_)));
+        assert!(matches!(queue.begin(), Begun::Batch(_)));
         assert!(queue.push(Answered::to_nobody()).is_ok());
         thread::scope(|scope| {
             let holder = scope.spawn(|| drop(queue.hold()));
@@ -301,7 +293,7 @@ mod tests {
     fn who_holds_the_writer_finds_it_between_two_batches() {
         let queue = Queue::new(10);
         assert!(queue.push(Answered::to_nobody()).is_ok());
-        assert!(matches!(queue.begin(None), Begun::Batch(_)));
+        assert!(matches!(queue.begin(), Begun::Batch(_)));
         thread::scope(|scope| {
             let (held, is_held) = mpsc::channel();
             let holder = scope.spawn(|| {
@@ -316,6 +308,6 @@ mod tests {
             holder.join().unwrap();
             assert!(is_held.recv().is_ok());
         });
-        assert!(matches!(queue.begin(Some(Duration::ZERO)), Begun::Idle));
+        assert!(!queue.lock().is_held);
     }
 }

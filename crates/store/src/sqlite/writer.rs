@@ -1,6 +1,5 @@
 //! The only thread that writes into a file: what waits goes into one transaction.
 
-use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -21,16 +20,10 @@ use crate::tenant::{Company, Job, Statistics, WriteTimes};
 use crate::txn::Numbers;
 use crate::view::{Shared, State};
 use crate::whole_lists::{Changed, WholeLists};
-use crate::{Kind, Result, StoreError, Text, Txn, View, text};
+use crate::{Result, StoreError, Txn, View};
 
 /// Classes that the writer remembers at most.
 const CLASSES: usize = 100_000;
-/// How long the writer is idle before it uses the time for the text index, and between two steps of that, which leave as
-/// much of a processor to others.
-const IDLE: Duration = Duration::from_millis(20);
-const TEXT_FAILED: &str = "the text index could not be brought up to date";
-/// Batches between two looks at how far the text index is behind.
-const TEXT_LOOK_BATCHES: u64 = 16;
 
 /// The only connection that writes.
 pub(super) struct Writer {
@@ -40,13 +33,6 @@ pub(super) struct Writer {
     queue: Arc<Queue>,
     keeper: Arc<Keeper>,
     flusher: Sender<Committed>,
-    text_due: bool,
-    /// The kind whose text index was too far behind when it was last looked at.
-    text_behind: Cell<Option<&'static Kind>>,
-    /// Records written since the text index last followed them.
-    n_texts_owed: Cell<usize>,
-    /// Batches written, so that not each looks how far the text index is behind.
-    n_batches: Cell<u64>,
     /// Classes known to be stored, so that most inserts ask nothing.
     classes: StoredClasses,
     put_off: PutOff,
@@ -69,10 +55,6 @@ impl Writer {
             queue,
             keeper,
             flusher,
-            text_due: true,
-            text_behind: Cell::new(None),
-            n_texts_owed: Cell::new(0),
-            n_batches: Cell::new(0),
             classes: StoredClasses::default(),
             put_off: PutOff::default(),
             whole_lists: WholeLists::default(),
@@ -81,13 +63,10 @@ impl Writer {
 
     pub(super) fn run(mut self) {
         loop {
-            match self.queue.begin(self.text_due.then_some(IDLE)) {
+            match self.queue.begin() {
                 Begun::Batch(first) => {
                     self.batch(first);
-                    self.text_due = true;
                 }
-                Begun::Idle if self.queue.failure().is_some() => self.text_due = false,
-                Begun::Idle => self.advance_text(),
                 Begun::Closed => break,
             }
             self.queue.end();
@@ -139,7 +118,6 @@ impl Writer {
                 let waited_for = parts.extract_if(.., is_waited_for).collect();
                 self.hand_over(waited_for, n_writes, began);
                 parts.into_iter().for_each(|it| it.finish(None, began.elapsed()));
-                self.bound_text_lag();
             }
             Err(error) => {
                 if !self.connection.is_autocommit() {
@@ -170,6 +148,9 @@ impl Writer {
             }
         }
         self.keeper.note_commit();
+        if let Some(indexes) = self.shared.indexes.get() {
+            indexes.ring();
+        }
     }
 
     fn run_parts(
@@ -219,7 +200,6 @@ impl Writer {
         let numbers = sums.numbers;
         session.execute("UPDATE meta SET value = ?1 WHERE name = 'sequence'", &[numbers.sequence.into()])?;
         session.execute("UPDATE meta SET value = ?1 WHERE name = 'list'", &[numbers.list.into()])?;
-        self.n_texts_owed.set(self.n_texts_owed.get() + sums.n_texts.max(1));
         Ok((settlement, lists))
     }
 
@@ -240,13 +220,12 @@ impl Writer {
                 session: Session::Sqlite(&self.connection),
                 state: State::Open,
                 shared: &self.shared,
-                behind: None,
+                indexes: self.shared.published(),
                 pace: None,
             },
             counters: Counters::default(),
             numbers: sums.numbers,
             n_bytes: 0,
-            n_texts: 0,
             classes: std::mem::take(&mut sums.classes),
             touched_schema: false,
             batch_classes: known,
@@ -286,7 +265,6 @@ impl Writer {
             Guard::Savepoint => undo_part(&mut txn.view.session)?,
         }
         sums.n_bytes += txn.n_bytes;
-        sums.n_texts += txn.n_texts;
         Ok(Ran::Done)
     }
 
@@ -297,85 +275,6 @@ impl Writer {
             Ok(session.first(sql, &[name.into()], |row| row.int(0))?.unwrap_or(0).cast_unsigned())
         };
         Ok(Numbers { sequence: read("sequence")?, list: read("list")? })
-    }
-
-    /// Under writes without pauses the text index follows them once it is too far behind: after a batch, while that is
-    /// on its way to the disk and to whoever waits for it, as many records as were written. In steps, because the index
-    /// takes each as a segment of its own and merges them later.
-    fn bound_text_lag(&self) {
-        // A bulk load into an empty kind leaves this index to the time after it, as it does the others.
-        if !self.put_off.is_empty() || self.queue.failure().is_some() {
-            return;
-        }
-        if let Err(error) = self.try_bound_text_lag() {
-            tracing::warn!(%error, "{TEXT_FAILED}");
-        }
-    }
-
-    fn try_bound_text_lag(&self) -> Result<()> {
-        let mut session = Session::Sqlite(&self.connection);
-        self.n_batches.set(self.n_batches.get() + 1);
-        if self.n_batches.get().is_multiple_of(TEXT_LOOK_BATCHES) {
-            self.text_behind.set(None);
-            let most = self.shared.limits.text_lag_records;
-            for kind in self.shared.kinds.iter().filter(|it| it.text != Text::None) {
-                if most < text::lag(&mut session, kind, most + 1)? {
-                    self.text_behind.set(Some(kind));
-                }
-            }
-        }
-        let n_owed = self.n_texts_owed.get();
-        if let Some(kind) = self.text_behind.get()
-            && text::STEP_BESIDE_RECORDS <= n_owed
-        {
-            self.n_texts_owed.set(0);
-            if self.text_step(kind, n_owed.min(text::STEP_RECORDS), || false)? == text::Progress::Current {
-                tracing::debug!(kind = kind.name, "the text index caught up");
-                self.text_behind.set(None);
-            }
-        }
-        Ok(())
-    }
-
-    /// Uses idle time for one step of the text index.
-    fn advance_text(&mut self) {
-        let step = self.try_advance_text();
-        match step {
-            Ok(more) => self.text_due = more,
-            Err(error) => {
-                tracing::warn!(%error, "{TEXT_FAILED}");
-                self.text_due = false;
-            }
-        }
-    }
-
-    fn try_advance_text(&self) -> Result<bool> {
-        for kind in self.shared.kinds {
-            if 0 < text::lag(&mut Session::Sqlite(&self.connection), kind, 1)? {
-                let is_waited_for = || 0 < self.statistics.queue_depth.load(Ordering::Relaxed);
-                self.text_step(kind, text::STEP_IDLE_RECORDS, is_waited_for)?;
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
-    /// One step of the text index, in a transaction of its own. Nobody waits for it to be on disk.
-    fn text_step(
-        &self,
-        kind: &'static Kind,
-        most: usize,
-        is_enough: impl Fn() -> bool,
-    ) -> Result<text::Progress> {
-        let mut session = Session::Sqlite(&self.connection);
-        session.batch("BEGIN IMMEDIATE")?;
-        let step = text::step(&mut session, kind, most, is_enough)
-            .and_then(|progress| session.batch("COMMIT").map(|()| progress));
-        if step.is_err() && !self.connection.is_autocommit() {
-            session.batch("ROLLBACK")?;
-        }
-        self.keeper.note_commit();
-        step
     }
 }
 
@@ -391,8 +290,6 @@ impl Drop for Writer {
 struct Sums {
     numbers: Numbers,
     n_bytes: usize,
-    /// Records that the text index has to follow.
-    n_texts: usize,
     counters: Counters,
     /// Classes that the batch stored or found stored.
     classes: StoredClasses,

@@ -70,7 +70,8 @@ fn server() {
         Location::Folder(place.into())
     };
     let round: u64 = std::env::var(ROUND).ok().and_then(|it| it.parse().ok()).expect("a round");
-    let limits = Limits { log_bytes: 256 << 10, ..Limits::default() };
+    // Search indexes are committed all the time, so that kills meet them.
+    let limits = Limits { log_bytes: 256 << 10, index_pause_ms: 1, ..Limits::default() };
     let catalogue = Catalogue::open(location, ALL, limits).expect("a catalogue");
     let tenant = catalogue.tenant_or_new("t").expect("a tenant");
     std::thread::scope(|scope| {

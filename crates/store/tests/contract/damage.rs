@@ -23,10 +23,6 @@ fn findings(sql: &str) -> Vec<String> {
         }
         Ok(())
     });
-    let search = pinakes_store::TextQuery { words: vec!["x".into()], ..Default::default() };
-    tenant
-        .read_blocking(|view| view.count(&ITEM, &pinakes_store::Expr::Text(search.clone())))
-        .expect("a search brings the text index up to date");
     assert_eq!(tenant.check().expect("a check"), Vec::<String>::new());
     drop(tenant);
     let file = rusqlite::Connection::open(place.file("t")).expect("the file");
@@ -61,5 +57,4 @@ fn planted_damage_is_found() {
     check("DELETE FROM m_item", "number of members");
     check("INSERT INTO m_item (list, position, n, body) VALUES (77, 0, 1, x'31')", "lists without a record");
     check("DELETE FROM class WHERE fields LIKE '%0%'", "class");
-    check("DELETE FROM t_item WHERE rowid = 4", "text");
 }

@@ -1,6 +1,6 @@
 //! The kinds that the tests use.
 
-use pinakes_store::{Arity, Column, Counts, Facet, Identifier, Index, Kind, Link, Text, Type};
+use pinakes_store::{Arity, Column, Counts, Facet, Identifier, Index, Kind, Link, Search, Text, Type};
 
 /// Nothing declared.
 pub(crate) static PLAIN: Kind = Kind::named("plain");
@@ -40,6 +40,7 @@ pub(crate) static ITEM: Kind = Kind {
     ],
     class_fields: &["group", "shared"],
     text: Text::AllStrings,
+    search: Search::Folded,
     identifiers: &[Identifier { scheme: "doi", path: "doi" }],
     links: &[Link { relation: "parent", path: "parents", to: "item" }],
     members: Some("files"),

@@ -5,7 +5,9 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use pinakes_store::{Direction, End, Expr, FacetCount, Order, Pattern, Query, Tenant, Value, fold, matches};
+use pinakes_store::{
+    Direction, End, Expr, FacetCount, Limits, Order, Pattern, Query, Tenant, Value, Word, fold, matches,
+};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Map, Value as Json, json};
@@ -78,6 +80,8 @@ fn id(n: u64) -> String {
     format!("i{:04}", (n * 7919) % N_RECORDS)
 }
 
+const WAIT: std::time::Duration = std::time::Duration::from_secs(120);
+
 struct World {
     tenants: Vec<(Place, Tenant)>,
     bodies: Vec<Json>,
@@ -95,6 +99,7 @@ fn world() -> &'static World {
                 }
                 Ok(())
             });
+            assert!(tenant.wait_for_indexes(WAIT).expect("an answer"), "the index follows");
             write(tenant, |txn| {
                 for n in 0..N_RECORDS {
                     txn.update(&ITEM, &id(n), &body(n))?;
@@ -102,6 +107,7 @@ fn world() -> &'static World {
                 txn.insert(&ITEM, "gone", &body(3))?;
                 txn.delete(&ITEM, "gone").map(|_| ())
             });
+            assert!(tenant.wait_for_indexes(WAIT).expect("an answer"), "the index follows");
         }
         let tenants = tenants.into_iter().map(|(tenant, place)| (place, tenant)).collect();
         World { tenants, bodies: (0..N_RECORDS).map(body).collect() }
@@ -182,6 +188,10 @@ fn leaf() -> impl Strategy<Value = Expr> {
             .prop_map(|(path, text)| Expr::Regex(path.into(), Pattern::new(text, "i").expect("a pattern"))),
         1 => prop::sample::select(vec![("title", "^elan"), ("title", "É"), ("name", "n1")])
             .prop_map(|(path, text)| Expr::Regex(path.into(), Pattern::new(text, "f").expect("a pattern"))),
+        1 => prop::sample::select(vec![("title", "ELAN"), ("title", "vital"), ("keywords", "k3"), ("free", "F1")])
+            .prop_map(|(path, text)| Expr::Word(path.into(), Word::whole(text).expect("a word"))),
+        1 => prop::sample::select(vec![("title", "v"), ("keywords", "k1"), ("name", "N")])
+            .prop_map(|(path, text)| Expr::Word(path.into(), Word::prefix(text).expect("a word"))),
         1 => (prop::sample::select(vec!["runs", "keywords", "free"]), 0..4_u64).prop_map(|(path, n)| Expr::Size(path.into(), n)),
         1 => (0..50_i64, 0..3_i64).prop_map(|(number, x)| {
             let both = Expr::And(vec![Expr::Is("number".into(), number.into()), Expr::Is("x".into(), x.into())]);
@@ -202,8 +212,18 @@ fn expr() -> impl Strategy<Value = Expr> {
 }
 
 fn query() -> impl Strategy<Value = Query> {
-    let paths =
-        prop::sample::select(vec!["name", "size", "mass", "made", "open", "pid", "place.depth", "title"]);
+    let paths = prop::sample::select(vec![
+        "name",
+        "size",
+        "mass",
+        "made",
+        "open",
+        "pid",
+        "place.depth",
+        "title",
+        "meta.m1",
+        "meta.common",
+    ]);
     let direction = prop_oneof![Just(Direction::Ascending), Just(Direction::Descending)];
     let order = prop::collection::vec(
         (paths, direction).prop_map(|(path, direction)| Order { path: path.into(), direction }),
@@ -304,7 +324,10 @@ fn expected_facet(world: &World, filter: &Expr, facet: &str) -> Vec<FacetCount> 
 }
 
 fn check(query: &Query) -> Result<(), TestCaseError> {
-    let world = world();
+    check_in(world(), query)
+}
+
+fn check_in(world: &World, query: &Query) -> Result<(), TestCaseError> {
     let expected = expected_page(world, query);
     let whole = Query { skip: 0, limit: None, order: Vec::new(), ..query.clone() };
     let n_expected = expected_page(world, &whole).len() as u64;
@@ -337,6 +360,60 @@ fn the_store_finds_what_evaluation_finds() {
     for (_, tenant) in &world().tenants {
         assert_eq!(tenant.check().expect("a check"), Vec::<String>::new());
     }
+}
+
+/// What was changed since the index was made is looked at by each search: every third record has changed, some are gone
+/// and some have come again, and the index is not to follow.
+#[test]
+fn what_the_index_does_not_have_yet_overrides_it() {
+    let limits = || Limits { index_pause_ms: 3_600_000, ..Limits::default() };
+    let mut bodies: Vec<Json> = (0..N_RECORDS).map(|n| with_content(n, n + 31)).collect();
+    let mut tenants = Vec::new();
+    for place in engines() {
+        let tenant = place.tenant(ALL);
+        write(&tenant, |txn| {
+            (0..N_RECORDS).try_for_each(|n| txn.insert(&ITEM, &id(n), &with_content(n, n + 31)).map(|_| ()))
+        });
+        assert!(tenant.wait_for_indexes(WAIT).expect("an answer"), "the index follows");
+        drop(tenant);
+        let tenant = place.open(ALL, limits()).tenant("t").expect("the tenant");
+        assert!(tenant.wait_for_indexes(WAIT).expect("an answer"), "the index is there");
+        write(&tenant, |txn| {
+            for n in (0..N_RECORDS).filter(|n| n % 3 == 0) {
+                txn.update(&ITEM, &id(n), &with_content(n, n + 5))?;
+            }
+            // The last ones go, and come again in the same order with other bodies.
+            for n in N_RECORDS - 40..N_RECORDS {
+                txn.delete(&ITEM, &id(n))?;
+            }
+            (N_RECORDS - 40..N_RECORDS)
+                .try_for_each(|n| txn.insert(&ITEM, &id(n), &with_content(n, n + 7)).map(|_| ()))
+        });
+        tenants.push((place, tenant));
+    }
+    for n in 0..N_RECORDS {
+        if n % 3 == 0 {
+            bodies[n as usize] = with_content(n, n + 5);
+        }
+        if N_RECORDS - 40 <= n {
+            bodies[n as usize] = with_content(n, n + 7);
+        }
+    }
+    let world = World { tenants, bodies };
+    let mut runner = TestRunner::new(Config { cases: 48, failure_persistence: None, ..Config::default() });
+    runner.run(&query(), |query| check_in(&world, &query)).expect("the law holds");
+    for (place, tenant) in &world.tenants {
+        let is_current = tenant.wait_for_indexes(std::time::Duration::ZERO).expect("an answer");
+        assert_eq!(is_current, place.engine != "sqlite", "the index has not followed");
+        assert_eq!(tenant.check().expect("a check"), Vec::<String>::new());
+    }
+}
+
+/// The record `n` with the content of another.
+fn with_content(n: u64, content: u64) -> Json {
+    let mut body = body(content);
+    body["pid"] = json!(id(n));
+    body
 }
 
 /// Each way of leading through the records, chosen on purpose.

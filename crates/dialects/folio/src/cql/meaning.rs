@@ -4,7 +4,7 @@
 //! (ids, codes) exactly, everything else without case and accents. `=` looks for words; for ids, codes, numbers and
 //! dates it is the same as `==`, as it is for the fields that [`Names::whole`] lists.
 
-use pinakes_store::{Direction, End, Expr, Kind, Order, Path, Pattern, TextQuery, Type, Value, fold};
+use pinakes_store::{Direction, End, Expr, Kind, Order, Path, Pattern, TextQuery, Type, Value, Word, fold};
 
 use super::{ALL_RECORDS, Clause, Cql, CqlError, Node, Piece, Relation, Term};
 use crate::dates;
@@ -366,7 +366,12 @@ fn words(path: &Path, relation: Relation, term: &Term) -> Result<Expr, CqlError>
         // Wildcards or punctuation alone.
         return Ok(defined(path));
     }
-    let one = |word: &Term| compiled(path, &whole_word(&expression(word, IN_WORD, true)), "f");
+    let one = |word: &Term| {
+        if let Some(word) = plain_word(word) {
+            return Ok(Expr::Word(path.clone(), word));
+        }
+        compiled(path, &whole_word(&expression(word, IN_WORD, true)), "f")
+    };
     Ok(match relation {
         Relation::Adjacent => {
             let joined: Vec<String> = words.iter().map(|word| expression(word, IN_WORD, true)).collect();
@@ -376,6 +381,15 @@ fn words(path: &Path, relation: Relation, term: &Term) -> Result<Expr, CqlError>
         Relation::Any => Expr::Or(words.iter().map(one).collect::<Result<_, _>>()?),
         _ => Expr::And(words.iter().map(one).collect::<Result<_, _>>()?),
     })
+}
+
+/// A word without wildcards but at its end.
+fn plain_word(word: &Term) -> Option<Word> {
+    match word.pieces().as_slice() {
+        [Piece::Text(text)] => Word::whole(text),
+        [Piece::Text(text), Piece::Any] => Word::prefix(text),
+        _ => None,
+    }
 }
 
 /// An expression between the ends of words. Boundaries cost next to nothing; sets of all letters would be compiled into

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use pinakes_store::{Column, Expr, Facet, Index, Kind, Query, Txn, Type};
+use pinakes_store::{Column, Expr, Facet, Index, Kind, Query, Search, Txn, Type};
 use serde_json::{Map, Value};
 
 use super::hrids::Numbered;
@@ -75,6 +75,7 @@ pub static HOLDINGS: Collection = Collection {
             Column::at("updatedDate", "metadata.updatedDate", Type::Instant),
         ],
         indexes: &[Index::unique(&["hrid"]), Index::on(&["instanceId"]), Index::on(&["updatedDate"])],
+        search: Search::Folded,
         facets: &[
             Facet::values("permanentLocationId"),
             Facet::values("temporaryLocationId"),

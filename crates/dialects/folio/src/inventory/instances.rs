@@ -1,6 +1,6 @@
 //! Instances: what is described once, whatever the number of copies (section 10 of the contract).
 
-use pinakes_store::{Arity, Column, Facet, Index, Kind, Text, Txn, Type};
+use pinakes_store::{Arity, Column, Facet, Index, Kind, Search, Text, Txn, Type};
 use serde_json::{Map, Value, json};
 
 use super::hrids::{self, Numbered};
@@ -118,6 +118,7 @@ pub static INSTANCES: Collection = Collection {
                 counts: pinakes_store::Counts::Values,
             },
         ],
+        search: Search::Folded,
         text: Text::At(&[
             "title",
             "alternativeTitles.alternativeTitle",

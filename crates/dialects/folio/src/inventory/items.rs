@@ -1,6 +1,6 @@
 //! Items: single copies with barcodes and statuses (section 10 of the contract).
 
-use pinakes_store::{Column, Facet, Index, Kind, Txn, Type};
+use pinakes_store::{Column, Facet, Index, Kind, Search, Txn, Type};
 use serde_json::{Map, Value, json};
 
 use super::holdings::HOLDINGS;
@@ -117,6 +117,7 @@ pub static ITEMS: Collection = Collection {
             Index::on(&["holdingsRecordId"]),
             Index::on(&["updatedDate"]),
         ],
+        search: Search::Folded,
         facets: &[
             Facet { name: "status", path: "status.name", counts: pinakes_store::Counts::Values },
             Facet::values("materialTypeId"),

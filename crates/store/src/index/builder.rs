@@ -1,0 +1,474 @@
+//! The thread that keeps a tenant's indexes up to the sequence of changes.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use tantivy::directory::MmapDirectory;
+use tantivy::indexer::{IndexWriterOptions, LogMergePolicy};
+use tantivy::tokenizer::TextAnalyzer;
+use tantivy::{Index, IndexReader, IndexWriter, ReloadPolicy, Term};
+
+use super::layout::{CUTTER, Layout, Row, fingerprint};
+use super::words::Cutter;
+use super::{Indexes, Snapshot, terms};
+use crate::counters::is_behind;
+use crate::session::{Flavour, Session};
+use crate::view::HORIZON;
+use crate::{Kind, Limits, Result, StoreError, View};
+
+/// Records read in one step.
+const STEP_RECORDS: u64 = 1_000;
+/// Bytes of bodies after which a step ends.
+const STEP_BYTES: usize = 16 << 20;
+/// Between two commits of an index that is far behind at most: what a crash makes it do again.
+const COMMIT_AT_MOST: Duration = Duration::from_secs(30);
+/// Between two looks for changes that nobody rang for: those of another process.
+const LOOK: Duration = Duration::from_secs(5);
+/// Without changes for so long, what only writing needs is let go.
+const IDLE: Duration = Duration::from_secs(20);
+/// Waited after a failure.
+const FAILURE_PAUSE: Duration = Duration::from_secs(10);
+/// Records from which on a kind gets an index.
+pub(crate) const MANY_RECORDS: u64 = 200;
+/// Memory of a writer that follows.
+const FOLLOWING_BYTES: usize = 48 << 20;
+
+/// Gives a closure a snapshot of the store.
+pub(crate) type Reader = Box<dyn FnMut(&mut dyn FnMut(&mut View<'_>) -> Result<()>) -> Result<()> + Send>;
+
+/// Keeps the indexes of one tenant.
+pub(crate) struct Builder {
+    indexes: Arc<Indexes>,
+    reader: Reader,
+    kinds: Vec<KindBuilder>,
+    /// Memory of a writer that is far behind.
+    memory_bytes: usize,
+    /// Between two commits at least, so that writers have most of the disk and of the processors.
+    pause: Duration,
+}
+
+struct KindBuilder {
+    kind: &'static Kind,
+    folder: PathBuf,
+    layout: Layout,
+    fingerprint: String,
+    open: Option<Open>,
+    not_before: Option<Instant>,
+}
+
+/// An index that is open.
+struct Open {
+    index: Index,
+    reader: IndexReader,
+    writer: Option<IndexWriter>,
+    /// Held by a writer with much memory.
+    large: Option<Large>,
+    /// Committed up to here.
+    covered: u64,
+    /// Taken up to here.
+    taken: u64,
+    /// Documents that are not committed.
+    n_pending: u64,
+    committed_at: Instant,
+    changed_at: Instant,
+    is_published: bool,
+}
+
+/// How a step left an index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Progress {
+    Current,
+    Behind,
+}
+
+impl Builder {
+    /// A builder that reads the store by `reader`.
+    pub(crate) fn new(indexes: Arc<Indexes>, store: &str, limits: &Limits, reader: Reader) -> Self {
+        let kinds = indexes.kinds.iter().map(|kind| KindBuilder {
+            kind,
+            folder: indexes.folder.join(kind.name),
+            layout: Layout::of(kind),
+            fingerprint: fingerprint(kind, store),
+            open: None,
+            not_before: None,
+        });
+        Self {
+            kinds: kinds.collect(),
+            indexes,
+            reader,
+            memory_bytes: limits.index_memory_bytes,
+            pause: Duration::from_millis(limits.index_pause_ms),
+        }
+    }
+
+    pub(crate) fn run(mut self) {
+        let mut look = LOOK;
+        while !self.indexes.is_closed() {
+            let mut is_behind = false;
+            let suspects = self.indexes.take_suspects();
+            for kind in &mut self.kinds {
+                if suspects.contains(&kind.kind.name) {
+                    kind.fail(&self.indexes, &StoreError::Index("a search failed".to_owned()));
+                }
+                if kind.not_before.is_some_and(|it| Instant::now() < it) {
+                    continue;
+                }
+                match kind.advance(&self.indexes, &mut self.reader, self.memory_bytes) {
+                    Ok(Progress::Behind) => is_behind = true,
+                    Ok(Progress::Current) => {}
+                    Err(error) => {
+                        tracing::warn!(kind = kind.kind.name, %error, "a search index could not follow");
+                        kind.fail(&self.indexes, &error);
+                    }
+                }
+                if self.indexes.is_closed() {
+                    break;
+                }
+            }
+            if !is_behind {
+                self.indexes.wait(look);
+                self.indexes.pause(self.pause);
+            }
+            look =
+                if self.kinds.iter().any(|it| it.not_before.is_some()) { FAILURE_PAUSE / 10 } else { LOOK };
+        }
+        for kind in &mut self.kinds {
+            if let Err(error) = kind.close() {
+                tracing::debug!(kind = kind.kind.name, %error, "a search index was left behind");
+            }
+        }
+    }
+}
+
+impl KindBuilder {
+    /// Takes one step.
+    fn advance(&mut self, indexes: &Indexes, reader: &mut Reader, memory_bytes: usize) -> Result<Progress> {
+        self.not_before = None;
+        if self.open.is_none() {
+            let (mut is_worthwhile, kind) = (true, self.kind);
+            if !self.folder.exists() {
+                reader(&mut |view| {
+                    is_worthwhile = has_many(&mut view.session, kind)?;
+                    Ok(())
+                })?;
+            }
+            if !is_worthwhile {
+                return Ok(Progress::Current);
+            }
+            self.open = Some(self.open_index()?);
+        }
+        let Some(open) = &mut self.open else { return Ok(Progress::Current) };
+        let after = open.taken;
+        let (mut step, kind) = (Step::default(), self.kind);
+        reader(&mut |view| {
+            step = Step::read(view, kind, after)?;
+            Ok(())
+        })?;
+        if step.is_loading {
+            return Ok(Progress::Current);
+        }
+        if !step.is_empty() {
+            let far = if step.is_last { FOLLOWING_BYTES } else { memory_bytes.max(FOLLOWING_BYTES) };
+            if !open.take(&self.layout, kind, &step, far, &self.fingerprint)? {
+                return Ok(Progress::Behind);
+            }
+        }
+        open.taken = step.upto;
+        if 0 < open.n_pending && (step.is_last || COMMIT_AT_MOST < open.committed_at.elapsed()) {
+            open.commit(&self.fingerprint)?;
+            open.is_published = false;
+        }
+        if step.is_last {
+            if open.n_pending == 0 {
+                // Changes of other kinds moved the number alone.
+                open.covered = open.taken;
+            }
+            if open.writer.is_some() && IDLE < open.changed_at.elapsed() {
+                open.rest()?;
+            }
+            if !open.is_published {
+                open.reader.reload()?;
+                let (searcher, layout) = (open.reader.searcher(), self.layout.clone());
+                indexes.publish(kind, Some(Snapshot { searcher, layout, covered: open.covered }));
+                open.is_published = true;
+            }
+            return Ok(Progress::Current);
+        }
+        Ok(Progress::Behind)
+    }
+
+    fn open_index(&self) -> Result<Open> {
+        let made = |source| StoreError::Io { path: self.folder.display().to_string(), source };
+        std::fs::create_dir_all(&self.folder).map_err(made)?;
+        let directory = MmapDirectory::open(&self.folder).map_err(|it| StoreError::Index(it.to_string()))?;
+        let is_there = Index::exists(&directory).map_err(|it| StoreError::Index(it.to_string()))?;
+        let index = if is_there {
+            Index::open(directory)?
+        } else {
+            Index::create(directory, self.layout.schema.clone(), tantivy::IndexSettings::default())?
+        };
+        index.tokenizers().register(CUTTER, TextAnalyzer::from(Cutter::new()));
+        let covered = match index.load_metas()?.payload {
+            None => 0,
+            Some(payload) => covered_of(&payload, &self.fingerprint).ok_or_else(|| {
+                StoreError::Index("it was made with another declaration, or of another store".to_owned())
+            })?,
+        };
+        let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
+        let now = Instant::now();
+        Ok(Open {
+            index,
+            reader,
+            writer: None,
+            large: None,
+            covered,
+            taken: covered,
+            n_pending: 0,
+            committed_at: now,
+            changed_at: now,
+            is_published: false,
+        })
+    }
+
+    /// Throws an index away that failed, to make it anew later.
+    fn fail(&mut self, indexes: &Indexes, error: &StoreError) {
+        self.open = None;
+        self.not_before = Some(Instant::now() + FAILURE_PAUSE);
+        if matches!(error, StoreError::Index(_)) {
+            indexes.publish(self.kind, None);
+            if let Err(error) = remove(&self.folder) {
+                tracing::warn!(kind = self.kind.name, %error, "a search index could not be thrown away");
+            }
+        }
+    }
+
+    /// Commits what is pending.
+    fn close(&mut self) -> Result<()> {
+        let Some(mut open) = self.open.take() else { return Ok(()) };
+        if 0 < open.n_pending {
+            open.commit(&self.fingerprint)?;
+        }
+        Ok(())
+    }
+}
+
+impl Open {
+    /// Puts the changes of a step into the index; false when the index has more than they begin with.
+    fn take(
+        &mut self,
+        layout: &Layout,
+        kind: &'static Kind,
+        step: &Step,
+        memory_bytes: usize,
+        fingerprint: &str,
+    ) -> Result<bool> {
+        if self.writer.is_none() {
+            self.large = if FOLLOWING_BYTES < memory_bytes { Large::take() } else { None };
+            let memory_bytes = if self.large.is_some() { memory_bytes } else { FOLLOWING_BYTES };
+            let n_threads = if FOLLOWING_BYTES < memory_bytes { 2 } else { 1 };
+            let options = IndexWriterOptions::builder()
+                .num_worker_threads(n_threads)
+                .memory_budget_per_thread(memory_bytes / n_threads)
+                .num_merge_threads(1)
+                .build();
+            let writer = self.index.writer_with_options(options)?;
+            let mut policy = LogMergePolicy::default();
+            policy.set_del_docs_ratio_before_merge(DELETED_SHARE);
+            writer.set_merge_policy(Box::new(policy));
+            // Another process may have kept the index meanwhile.
+            if let Some(payload) = self.index.load_metas()?.payload {
+                let covered = covered_of(&payload, fingerprint)
+                    .ok_or_else(|| StoreError::Index("another program made it anew".to_owned()))?;
+                if self.taken < covered {
+                    (self.covered, self.taken, self.is_published) = (covered, covered, false);
+                    return Ok(false);
+                }
+            }
+            self.writer = Some(writer);
+        }
+        let Some(writer) = &self.writer else { return Ok(false) };
+        let forget = |id: &str| {
+            writer.delete_term(Term::from_field_bytes(layout.terms, &terms::id_term(id)));
+        };
+        step.deleted.iter().for_each(|id| forget(id));
+        for row in &step.rows {
+            if row.version != 1 {
+                forget(&row.id);
+            }
+            writer.add_document(layout.document(kind, row)?)?;
+        }
+        self.n_pending += (step.rows.len() + step.deleted.len()) as u64;
+        self.changed_at = Instant::now();
+        Ok(true)
+    }
+
+    fn commit(&mut self, fingerprint: &str) -> Result<()> {
+        let Some(writer) = &mut self.writer else { return Ok(()) };
+        let mut commit = writer.prepare_commit()?;
+        commit.set_payload(&format!("{fingerprint} {}", self.taken));
+        commit.commit()?;
+        self.covered = self.taken;
+        self.n_pending = 0;
+        self.committed_at = Instant::now();
+        Ok(())
+    }
+
+    /// Lets the writer's threads and memory go.
+    fn rest(&mut self) -> Result<()> {
+        if let Some(writer) = self.writer.take() {
+            writer.wait_merging_threads()?;
+            self.large = None;
+            self.is_published = false;
+        }
+        Ok(())
+    }
+}
+
+/// The right to much memory, which one index of all tenants has at a time.
+struct Large;
+
+static IS_LARGE: AtomicBool = AtomicBool::new(false);
+
+impl Large {
+    fn take() -> Option<Self> {
+        (!IS_LARGE.swap(true, Ordering::AcqRel)).then_some(Self)
+    }
+}
+
+impl Drop for Large {
+    fn drop(&mut self) {
+        IS_LARGE.store(false, Ordering::Release);
+    }
+}
+
+/// Share of deleted documents from which on a segment is written anew.
+const DELETED_SHARE: f32 = 0.2;
+
+/// Changes of a kind, out of one snapshot.
+#[derive(Debug, Default)]
+struct Step {
+    rows: Vec<Row>,
+    deleted: Vec<String>,
+    /// These are all changes up to this number.
+    upto: u64,
+    /// Whether there are no others.
+    is_last: bool,
+    /// Whether a bulk load is under way, which is taken when it is over.
+    is_loading: bool,
+}
+
+impl Step {
+    fn is_empty(&self) -> bool {
+        self.rows.is_empty() && self.deleted.is_empty()
+    }
+
+    fn read(view: &mut View<'_>, kind: &'static Kind, after: u64) -> Result<Self> {
+        let flavour = view.session.flavour();
+        if flavour == Flavour::Sqlite && is_behind(&mut view.session, kind.name)? {
+            return Ok(Self { is_loading: true, ..Self::default() });
+        }
+        let last = last_sequence(&mut view.session)?;
+        let window = match flavour {
+            Flavour::Sqlite => "LIMIT ?3",
+            Flavour::Postgres => "FETCH FIRST ?3 ROWS WITH TIES",
+        };
+        let sql = format!(
+            "SELECT r.key, r.id, r.version, r.sequence, {} FROM {} WHERE ?1 < r.sequence AND r.sequence <= ?2 \
+             ORDER BY r.sequence {window}",
+            flavour.body(),
+            flavour.rows_with_bodies(kind.name)
+        );
+        let (mut rows, mut n_bytes, mut is_cut) = (Vec::new(), 0, false);
+        view.session.rows(&sql, &[after.into(), last.into(), STEP_RECORDS.into()], |row| {
+            let row = Row {
+                key: row.int(0)?,
+                id: row.text(1)?,
+                version: row.int(2)?,
+                sequence: row.int(3)?,
+                body: row.bytes(4)?,
+            };
+            // Changes of one number stay together.
+            if STEP_BYTES < n_bytes && rows.last().is_some_and(|it: &Row| it.sequence != row.sequence) {
+                is_cut = true;
+                return Ok(std::ops::ControlFlow::Break(()));
+            }
+            n_bytes += row.body.len();
+            rows.push(row);
+            Ok(std::ops::ControlFlow::Continue(()))
+        })?;
+        let is_last = !is_cut && (rows.len() as u64) < STEP_RECORDS;
+        let upto = match rows.last() {
+            Some(row) if !is_last => row.sequence.cast_unsigned(),
+            _ => last.max(after),
+        };
+        let sql = "SELECT id FROM tombstone WHERE kind = ?1 AND ?2 < sequence AND sequence <= ?3";
+        let values = [kind.name.into(), after.into(), upto.into()];
+        let deleted = view.session.all(sql, &values, |row| row.text(0))?;
+        Ok(Self { rows, deleted, upto, is_last, is_loading: false })
+    }
+}
+
+/// The number of the last change such that no older one can come any more.
+pub(super) fn last_sequence(session: &mut Session<'_>) -> Result<u64> {
+    let sql = match session.flavour() {
+        Flavour::Sqlite => "SELECT value FROM meta WHERE name = 'sequence'".to_owned(),
+        Flavour::Postgres => format!("SELECT {HORIZON} - 1"),
+    };
+    Ok(session.first(&sql, &[], |row| row.int(0))?.unwrap_or(0).cast_unsigned())
+}
+
+/// What tells a store from all others.
+pub(crate) fn store_identity(session: &mut Session<'_>) -> Result<String> {
+    let sql = "SELECT value FROM meta WHERE name = 'store'";
+    let number = session.first(sql, &[], |row| row.int(0))?;
+    number
+        .map(|it| format!("{it:016x}"))
+        .ok_or_else(|| StoreError::Damaged("the store has no identity".into()))
+}
+
+/// Whether records of a kind were changed after a number.
+pub(super) fn has_changed_since(session: &mut Session<'_>, kind: &Kind, covered: u64) -> Result<bool> {
+    let sql = format!("SELECT 1 FROM \"k_{}\" WHERE ?1 < sequence LIMIT 1", kind.name);
+    if session.first(&sql, &[covered.into()], |_| Ok(()))?.is_some() {
+        return Ok(true);
+    }
+    let sql = "SELECT 1 FROM tombstone WHERE kind = ?1 AND ?2 < sequence LIMIT 1";
+    Ok(session.first(sql, &[kind.name.into(), covered.into()], |_| Ok(()))?.is_some())
+}
+
+/// Whether a kind has so many records that an index is worth having.
+pub(super) fn has_many(session: &mut Session<'_>, kind: &Kind) -> Result<bool> {
+    let sql = format!("SELECT count(*) FROM (SELECT 1 FROM \"k_{}\" LIMIT ?1) x", kind.name);
+    let n = session.first(&sql, &[MANY_RECORDS.into()], |row| row.int(0))?.unwrap_or(0);
+    Ok(MANY_RECORDS <= n.cast_unsigned())
+}
+
+fn covered_of(payload: &str, fingerprint: &str) -> Option<u64> {
+    payload.strip_prefix(fingerprint)?.trim().parse().ok()
+}
+
+/// Up to where the index in a folder covers the changes of this store; `None` when it is another's, or cannot be read.
+/// One without a commit covers nothing.
+pub(super) fn covered_on_disk(folder: &Path, kind: &'static Kind, store: &str) -> Option<u64> {
+    let file = folder.join("meta.json");
+    if !file.exists() {
+        return Some(0);
+    }
+    let meta: serde_json::Value = serde_json::from_slice(&std::fs::read(file).ok()?).ok()?;
+    match meta.get("payload").and_then(|it| it.as_str()) {
+        None => Some(0),
+        Some(payload) => covered_of(payload, &fingerprint(kind, store)),
+    }
+}
+
+/// Throws an index away.
+pub(crate) fn remove(folder: &Path) -> Result<()> {
+    match std::fs::remove_dir_all(folder) {
+        Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+            Err(StoreError::Io { path: folder.display().to_string(), source })
+        }
+        _ => Ok(()),
+    }
+}

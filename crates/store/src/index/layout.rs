@@ -1,0 +1,203 @@
+//! The index of a kind on disk: its fields, and what a record becomes in them.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value as Json;
+use tantivy::TantivyDocument;
+use tantivy::schema::{
+    BytesOptions, Field, IndexRecordOption, JsonObjectOptions, NumericOptions, OwnedValue, Schema,
+    TextFieldIndexing, TextOptions,
+};
+
+use super::terms::{self, EXACT, Sink};
+use crate::document::{Taken, searched_text};
+use crate::postgres::words::folded;
+use crate::session::Cell;
+use crate::statements::one_columns;
+use crate::{Kind, Result, Search, StoreError, Text, Type};
+
+/// Changes whenever what an index holds for the same record does: an index of another version is made anew.
+const VERSION: u32 = 1;
+
+/// The name under which the text's words are cut.
+pub(super) const CUTTER: &str = "pinakes";
+
+/// Column of numbers at any path.
+pub(super) const NUMBERS: &str = "n";
+/// Column of points in time at any path, milliseconds since 1970.
+pub(super) const INSTANTS: &str = "t";
+/// Column of rows.
+pub(super) const KEY: &str = "key";
+/// Column of sequence numbers.
+pub(super) const SEQUENCE: &str = "sequence";
+
+/// The fields of a kind's index.
+#[derive(Debug, Clone)]
+pub(super) struct Layout {
+    pub(super) schema: Schema,
+    pub(super) terms: Field,
+    pub(super) text: Field,
+    key: Field,
+    sequence: Field,
+    numbers: Field,
+    instants: Field,
+    /// One for each column with one value, in their order.
+    columns: Vec<Field>,
+    /// One for each facet.
+    facets: Vec<Field>,
+}
+
+/// Name of a sorted column.
+pub(super) fn column_name(index: usize) -> String {
+    format!("c{index}")
+}
+
+/// Name of a facet's column.
+pub(super) fn facet_name(index: usize) -> String {
+    format!("f{index}")
+}
+
+impl Layout {
+    pub(super) fn of(kind: &'static Kind) -> Self {
+        let mut builder = Schema::builder();
+        let terms = builder.add_bytes_field("terms", BytesOptions::default().set_indexed());
+        let indexing = TextFieldIndexing::default()
+            .set_tokenizer(CUTTER)
+            .set_index_option(IndexRecordOption::WithFreqsAndPositions)
+            .set_fieldnorms(false);
+        let text = builder.add_text_field("text", TextOptions::default().set_indexing_options(indexing));
+        let fast = || NumericOptions::default().set_fast();
+        let key = builder.add_i64_field(KEY, fast());
+        let sequence = builder.add_i64_field(SEQUENCE, fast());
+        let dynamic = || JsonObjectOptions::default().set_fast("raw");
+        let numbers = builder.add_json_field(NUMBERS, dynamic());
+        let instants = builder.add_json_field(INSTANTS, dynamic());
+        let texts = || TextOptions::default().set_fast("raw");
+        let mut columns = Vec::new();
+        for (index, column) in one_columns(kind).enumerate() {
+            let name = column_name(index);
+            columns.push(match column.ty {
+                Type::Text | Type::Folded => builder.add_text_field(&name, texts()),
+                Type::Integer | Type::Boolean | Type::Instant => builder.add_i64_field(&name, fast()),
+                Type::Real => builder.add_f64_field(&name, fast()),
+            });
+        }
+        let facets =
+            (0..kind.facets.len()).map(|index| builder.add_text_field(&facet_name(index), texts())).collect();
+        Self { schema: builder.build(), terms, text, key, sequence, numbers, instants, columns, facets }
+    }
+
+    /// What a record is in the index.
+    ///
+    /// Errors: the body is not JSON.
+    pub(super) fn document(&self, kind: &'static Kind, row: &Row) -> Result<TantivyDocument> {
+        let damaged =
+            |error: serde_json::Error| StoreError::Damaged(format!("{} {:?}: {error}", kind.name, row.id));
+        let body: Json = serde_json::from_slice(&row.body).map_err(damaged)?;
+        let taken = Taken::from(kind, &body);
+        let mut document = TantivyDocument::with_capacity(4 * row.body.len());
+        document.add_i64(self.key, row.key);
+        document.add_i64(self.sequence, row.sequence);
+        let mut terms = Terms {
+            layout: self,
+            document: &mut document,
+            numbers: BTreeMap::new(),
+            instants: BTreeMap::new(),
+        };
+        let is_folded = kind.search == Search::Folded;
+        if terms::walk(&body, is_folded, &mut terms) {
+            let (numbers, instants) = (terms.numbers, terms.instants);
+            if !numbers.is_empty() {
+                document.add_object(self.numbers, numbers);
+            }
+            if !instants.is_empty() {
+                document.add_object(self.instants, instants);
+            }
+        } else {
+            document = TantivyDocument::with_capacity(1_000);
+            document.add_i64(self.key, row.key);
+            document.add_i64(self.sequence, row.sequence);
+            document.add_bytes(self.terms, &terms::beyond_term());
+        }
+        for term in [terms::id_term(&row.id), terms::key_term(row.key), terms::class_term(taken.class.0)] {
+            document.add_bytes(self.terms, &term);
+        }
+        if kind.text != Text::None {
+            let text = searched_text(kind, &row.body).map_err(damaged)?;
+            document.add_text(self.text, folded(&text));
+        }
+        for (field, cell) in self.columns.iter().zip(&taken.cells) {
+            match cell {
+                Cell::Text(text) => document.add_text(*field, text),
+                Cell::Int(number) if self.is_real(*field) => document.add_f64(*field, *number as f64),
+                Cell::Int(number) => document.add_i64(*field, *number),
+                Cell::Real(number) => document.add_f64(*field, *number),
+                _ => {}
+            }
+        }
+        for (index, values) in &taken.counted {
+            values.values().for_each(|it| document.add_text(self.facets[*index], it));
+        }
+        Ok(document)
+    }
+
+    fn is_real(&self, field: Field) -> bool {
+        self.schema.get_field_entry(field).field_type().value_type() == tantivy::schema::Type::F64
+    }
+}
+
+/// A record as the index reads it.
+#[derive(Debug)]
+pub(super) struct Row {
+    pub(super) key: i64,
+    pub(super) id: String,
+    pub(super) version: i64,
+    pub(super) sequence: i64,
+    pub(super) body: bytes::Bytes,
+}
+
+/// What an index must have been made with to be used: its layout, and the records of which tenant.
+pub(super) fn fingerprint(kind: &'static Kind, store: &str) -> String {
+    let declaration = format!("{} {:?} {}", kind.name, kind.search, kind.declaration());
+    format!("{VERSION} {:016x} {store}", crate::document::fnv(declaration.as_bytes(), 0))
+}
+
+/// Puts terms into a document.
+struct Terms<'t> {
+    layout: &'t Layout,
+    document: &'t mut TantivyDocument,
+    numbers: BTreeMap<String, OwnedValue>,
+    instants: BTreeMap<String, OwnedValue>,
+}
+
+fn add(columns: &mut BTreeMap<String, OwnedValue>, key: &str, value: OwnedValue) {
+    match columns.get_mut(key) {
+        None => {
+            columns.insert(key.to_owned(), value);
+        }
+        Some(OwnedValue::Array(list)) => list.push(value),
+        Some(one) => {
+            let first = std::mem::replace(one, OwnedValue::Null);
+            *one = OwnedValue::Array(vec![first, value]);
+        }
+    }
+}
+
+impl Sink for Terms<'_> {
+    fn term(&mut self, term: &[u8]) {
+        self.document.add_bytes(self.layout.terms, term);
+    }
+
+    fn number(&mut self, key: &str, number: f64) {
+        let value = if number.fract() == 0.0 && number.abs() < EXACT {
+            OwnedValue::I64(number as i64)
+        } else {
+            OwnedValue::F64(number)
+        };
+        add(&mut self.numbers, key, value);
+    }
+
+    fn instant(&mut self, key: &str, ms: i64) {
+        add(&mut self.instants, key, OwnedValue::I64(ms));
+    }
+}

@@ -1,0 +1,131 @@
+//! The words that a text search finds: without case, accents and English endings, in the index and in a text alike.
+
+use std::borrow::Cow;
+
+use frostem::{Algorithm, Stemmer};
+use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
+
+use super::terms::{WORD_BYTES, cut};
+use crate::TextQuery;
+use crate::postgres::words::folded;
+
+/// Shortest word that has an ending.
+const STEMMED_BYTES: usize = 3;
+
+/// A word as the index holds it.
+fn stemmed<'w>(stemmer: &Stemmer, word: &'w str) -> Cow<'w, str> {
+    let word = cut(word, WORD_BYTES).0;
+    if word.len() < STEMMED_BYTES || !word.bytes().all(|it| it.is_ascii_lowercase()) {
+        return Cow::Borrowed(word);
+    }
+    stemmer.stem(word)
+}
+
+/// Cuts a text that is folded already, as [`folded`] leaves it.
+#[derive(Clone)]
+pub(super) struct Cutter {
+    stemmer: Stemmer,
+    token: Token,
+}
+
+impl Cutter {
+    pub(super) fn new() -> Self {
+        Self { stemmer: Stemmer::new(Algorithm::English), token: Token::default() }
+    }
+}
+
+/// The words of one text.
+pub(super) struct Cut<'c> {
+    cutter: &'c mut Cutter,
+    words: std::str::Split<'c, char>,
+}
+
+impl Tokenizer for Cutter {
+    type TokenStream<'a> = Cut<'a>;
+
+    fn token_stream<'a>(&'a mut self, text: &'a str) -> Cut<'a> {
+        self.token.reset();
+        Cut { cutter: self, words: text.split(' ') }
+    }
+}
+
+impl TokenStream for Cut<'_> {
+    fn advance(&mut self) -> bool {
+        let Some(word) = self.words.find(|it| !it.is_empty()) else { return false };
+        let token = &mut self.cutter.token;
+        token.position = token.position.wrapping_add(1);
+        token.text.clear();
+        token.text.push_str(&stemmed(&self.cutter.stemmer, word));
+        true
+    }
+
+    fn token(&self) -> &Token {
+        &self.cutter.token
+    }
+
+    fn token_mut(&mut self) -> &mut Token {
+        &mut self.cutter.token
+    }
+}
+
+/// A text query as words of the index.
+#[derive(Debug, Clone)]
+pub(crate) struct Words {
+    /// One of these must occur, where there are no phrases.
+    pub(super) any: Vec<Vec<String>>,
+    /// Each of these must occur.
+    pub(super) all: Vec<Vec<String>>,
+    /// None of these may occur.
+    pub(super) none: Vec<Vec<String>>,
+}
+
+impl Words {
+    pub(crate) fn of(query: &TextQuery) -> Self {
+        let phrases = |list: &[String]| list.iter().map(|it| stems(it)).filter(|it| !it.is_empty()).collect();
+        Self { any: phrases(&query.words), all: phrases(&query.phrases), none: phrases(&query.without) }
+    }
+
+    /// Whether a text satisfies it.
+    pub(crate) fn are_in(&self, text: &str) -> bool {
+        if self.all.is_empty() && self.any.is_empty() {
+            return false;
+        }
+        let text = stems(text);
+        let has = |phrase: &Vec<String>| text.windows(phrase.len()).any(|it| it == phrase.as_slice());
+        let is_found = if self.all.is_empty() { self.any.iter().any(has) } else { self.all.iter().all(has) };
+        is_found && !self.none.iter().any(has)
+    }
+}
+
+fn stems(text: &str) -> Vec<String> {
+    let stemmer = Stemmer::new(Algorithm::English);
+    let folded = folded(text);
+    folded.split(' ').filter(|it| !it.is_empty()).map(|it| stemmed(&stemmer, it).into_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn has(text: &str, query: TextQuery) -> bool {
+        Words::of(&query).are_in(text)
+    }
+
+    #[test]
+    fn words_phrases_and_exclusions() {
+        let text = "Röntgen diffraction of growing crystals, x-ray";
+        let words = |it: &[&str]| TextQuery {
+            words: it.iter().map(|it| (*it).to_owned()).collect(),
+            ..TextQuery::default()
+        };
+        assert!(has(text, words(&["CRYSTAL"])));
+        assert!(has(text, words(&["nothing", "rontgen"])));
+        assert!(!has(text, words(&["nothing"])));
+        assert!(!has(text, words(&[])));
+        let phrase = |it: &str| TextQuery { phrases: vec![it.into()], ..TextQuery::default() };
+        assert!(has(text, phrase("x-ray")));
+        assert!(has(text, phrase("growing crystal")));
+        assert!(!has(text, phrase("crystal growing")));
+        assert!(!has(text, TextQuery { without: vec!["x ray".into()], ..words(&["diffraction"]) }));
+    }
+}

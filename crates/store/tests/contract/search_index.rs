@@ -1,0 +1,136 @@
+//! The search index is disposable: torn, of another store or ahead of it, it is made anew, and no answer is ever wrong.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use pinakes_store::{Direction, Expr, Query, Tenant, TextQuery};
+use serde_json::json;
+
+use crate::engines::{Place, read, sqlite, write};
+use crate::kinds::{ALL, ITEM};
+
+const WAIT: Duration = Duration::from_secs(120);
+const N_RECORDS: u64 = 400;
+
+/// Makes records `from` to `to`, each with a word of its own.
+fn fill(tenant: &Tenant, from: u64, to: u64) {
+    write(tenant, move |txn| {
+        (from..to).try_for_each(|n| {
+            let body = json!({"name": format!("beam w{n}"), "size": n, "free": {"depth": n % 7}});
+            txn.insert(&ITEM, &n.to_string(), &body).map(|_| ())
+        })
+    });
+}
+
+fn filled() -> Place {
+    let place = sqlite();
+    let tenant = place.tenant(ALL);
+    fill(&tenant, 0, N_RECORDS);
+    assert!(tenant.wait_for_indexes(WAIT).expect("an answer"), "the index follows");
+    place
+}
+
+/// Searches that the index answers find records `0..n`.
+#[track_caller]
+fn check(tenant: &Tenant, n: u64) {
+    let text = |word: String| Expr::Text(TextQuery { words: vec![word], ..TextQuery::default() });
+    let count = |filter: Expr| read(tenant, |view| view.count(&ITEM, &filter));
+    assert_eq!(count(text("beams".to_owned())), n);
+    assert_eq!(count(text(format!("w{}", n - 1))), 1);
+    assert_eq!(count(text(format!("w{n}"))), 0);
+    assert_eq!(
+        count(Expr::Is("free.depth".into(), 3_i64.into())),
+        (0..n).filter(|it| it % 7 == 3).count() as u64
+    );
+    let newest = Query::filter(text("beam".to_owned())).sorted("size", Direction::Descending).window(0, 2);
+    let found: Vec<String> =
+        read(tenant, |view| view.find(&ITEM, &newest)).into_iter().map(|it| it.id).collect();
+    assert_eq!(found, [(n - 1).to_string(), (n - 2).to_string()]);
+}
+
+fn index_folder(place: &Place) -> PathBuf {
+    PathBuf::from(format!("{}-search", place.file("t").display())).join("item")
+}
+
+/// Opens the tenant, looks before and after the index is there.
+#[track_caller]
+fn check_opened(place: &Place, n: u64) {
+    let tenant = place.tenant(ALL);
+    check(&tenant, n);
+    assert!(tenant.wait_for_indexes(WAIT).expect("an answer"), "the index is made");
+    check(&tenant, n);
+    assert_eq!(tenant.check().expect("a check"), Vec::<String>::new());
+    assert!(index_folder(place).join("meta.json").exists());
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).expect("the index");
+    let mut files: Vec<PathBuf> = entries.map(|it| it.expect("a file").path()).collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn an_index_that_is_gone_is_made_anew() {
+    let place = filled();
+    std::fs::remove_dir_all(index_folder(&place)).expect("the index");
+    check_opened(&place, N_RECORDS);
+}
+
+#[test]
+fn an_index_that_is_torn_is_made_anew() {
+    for ending in ["meta.json", ".term", ".idx", ".fast", ".pos"] {
+        let place = filled();
+        let torn: Vec<PathBuf> = files(&index_folder(&place))
+            .into_iter()
+            .filter(|it| it.display().to_string().ends_with(ending))
+            .collect();
+        assert!(!torn.is_empty(), "no file {ending}");
+        for file in torn {
+            let bytes = std::fs::read(&file).expect("a file");
+            std::fs::write(&file, &bytes[..bytes.len() / 2]).expect("half a file");
+        }
+        let tenant = place.tenant(ALL);
+        check(&tenant, N_RECORDS);
+        // What cannot be opened waits before it is made anew.
+        drop(tenant);
+    }
+}
+
+#[test]
+fn an_index_ahead_of_its_store_is_made_anew() {
+    let place = filled();
+    let kept = std::fs::read(place.file("t")).expect("the file");
+    let tenant = place.tenant(ALL);
+    fill(&tenant, N_RECORDS, N_RECORDS + 100);
+    assert!(tenant.wait_for_indexes(WAIT).expect("an answer"), "the index follows");
+    drop(tenant);
+    for end in ["-wal", "-shm"] {
+        std::fs::remove_file(format!("{}{end}", place.file("t").display())).ok();
+    }
+    std::fs::write(place.file("t"), kept).expect("the older file");
+    check_opened(&place, N_RECORDS);
+}
+
+#[test]
+fn a_check_compares_the_index_with_the_records() {
+    let damaged = |sql: &str| {
+        let place = filled();
+        let file = rusqlite::Connection::open(place.file("t")).expect("the file");
+        assert_eq!(file.execute(sql, []).expect(sql), 1);
+        drop(file);
+        place.tenant(ALL).check().expect("a check").join("; ")
+    };
+    let found = damaged("UPDATE k_item SET sequence = 0 WHERE id = '5'");
+    assert!(found.contains("1 records are in the search index as they were"), "{found}");
+    let found = damaged("UPDATE k_item SET key = 9999 WHERE id = '5'");
+    assert!(found.contains("1 records are not in the search index"), "{found}");
+}
+
+#[test]
+fn a_deleted_tenant_takes_its_index_along() {
+    let place = filled();
+    let catalogue = place.open(ALL, pinakes_store::Limits::default());
+    catalogue.delete_tenant("t").expect("a deletion");
+    assert!(!index_folder(&place).exists());
+}
