@@ -12,7 +12,7 @@ use serde_json::Value as Json;
 
 use crate::document::{class_of, class_text};
 use crate::kind::differ_in_indexes_only;
-use crate::schema::Users;
+use crate::schema::{Users, refuse_company};
 use crate::session::{Flavour, Session};
 use crate::{Kind, Result, StoreError};
 
@@ -36,12 +36,7 @@ pub(crate) fn migrate(
     if FORMAT <= found {
         return Ok(());
     }
-    if users == Users::Others {
-        return Err(StoreError::Unavailable(format!(
-            "{place} has store format {found} and is in use; stop the servers and commands of the version before, \
-             then start one of this version, which brings it to format {FORMAT}"
-        )));
-    }
+    refuse_company(place, found, users)?;
     tracing::info!(place, from = found, to = FORMAT, "numbering the classes of records anew");
     for name in session.all("SELECT name FROM kind ORDER BY name", &[], |row| row.text(0))? {
         let kind = kinds.iter().find(|it| it.name == name);

@@ -63,6 +63,7 @@ pub(crate) fn apply(
         }
         Some(FORMAT) => {}
         Some(found) => {
+            refuse_company(place, found, users)?;
             renumber::migrate(session, kinds, place, found, users)?;
             drop_texts(session)?;
             session.execute("UPDATE meta SET value = ?1 WHERE name = 'format'", &[FORMAT.into()])?;
@@ -103,7 +104,18 @@ pub(crate) fn apply(
     Ok(())
 }
 
-/// Takes the text indexes of format 2 away.
+/// Refuses to change tables that a program of a former format has open.
+pub(crate) fn refuse_company(place: &str, found: i64, users: Users) -> Result<()> {
+    if users == Users::None {
+        return Ok(());
+    }
+    Err(StoreError::Unavailable(format!(
+        "{place} has store format {found} and is in use; stop the servers and commands of the version before, \
+         then start one of this version, which brings it to format {FORMAT}"
+    )))
+}
+
+/// Takes the text indexes away that former formats had in the file.
 fn drop_texts(session: &mut Session<'_>) -> Result<()> {
     let sql = "SELECT name FROM sqlite_master WHERE type = 'table' AND sql LIKE 'CREATE VIRTUAL TABLE%fts5%'";
     for table in session.all(sql, &[], |row| row.text(0))? {

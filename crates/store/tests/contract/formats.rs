@@ -1,28 +1,38 @@
 //! Files of former formats are brought to the present one, and a class is more than its number.
 //!
 //! `tests/data/format-<n>.sqlite.gz` was written by the last program of that format: 59 items in groups, with members,
-//! words, counts of values and of whole lists, and five users.
+//! words, counts of values and of whole lists, and five users. The one of format 3 was brought to it by that format's program,
+//! which then added one item.
 
 use std::io::Read as _;
 
-use pinakes_store::{Catalogue, Class, Expr, Limits, StoreError, Tenant};
+use pinakes_store::{Catalogue, Class, Expr, Limits, StoreError, Tenant, TextQuery};
 use serde_json::json;
 
 use crate::engines::{Place, engines, read, refused, sqlite, write};
 use crate::kinds::{ALL, ITEM};
 
-/// A place whose tenant `t` is the kept file, changed by `sql` before it is opened.
+/// The kept files.
+const FORMAT_2: &[u8] = include_bytes!("../data/format-2.sqlite.gz");
+const FORMAT_3: &[u8] = include_bytes!("../data/format-3.sqlite.gz");
+
+/// A place whose tenant `t` is the kept file of format 2, changed by `sql` before it is opened.
 fn kept(sql: &str) -> (Place, Tenant) {
+    let place = kept_file(FORMAT_2, sql);
+    let tenant = place.tenant(ALL);
+    (place, tenant)
+}
+
+/// A place whose tenant `t` is a kept file, changed by `sql`.
+fn kept_file(packed: &[u8], sql: &str) -> Place {
     let place = sqlite();
     let file = place.file("t");
     std::fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
-    let packed: &[u8] = include_bytes!("../data/format-2.sqlite.gz");
     let mut bytes = Vec::new();
     flate2::read::GzDecoder::new(packed).read_to_end(&mut bytes).expect("a packed file");
     std::fs::write(&file, bytes).expect("a file");
     rusqlite::Connection::open(&file).and_then(|it| it.execute_batch(sql)).expect(sql);
-    let tenant = place.tenant(ALL);
-    (place, tenant)
+    place
 }
 
 fn group(tenant: &Tenant, id: &'static str) -> serde_json::Value {
@@ -42,7 +52,7 @@ fn is_sound(tenant: &Tenant, n_of_groups: [u64; 4]) {
     assert_eq!(groups.map(|it| n_of_group(tenant, it)), n_of_groups);
     assert_eq!(group(tenant, "8"), "group 2");
     write(tenant, |txn| {
-        txn.insert(&ITEM, "new", &json!({"group": "group 2", "shared": ["team 0", "a", "b"]}))
+        txn.insert(&ITEM, "another", &json!({"group": "group 2", "shared": ["team 0", "a", "b"]}))
     });
     assert_eq!(n_of_group(tenant, "group 2"), n_of_groups[2] + 1);
     assert_eq!(tenant.check().expect("a check"), Vec::<String>::new());
@@ -52,6 +62,48 @@ fn is_sound(tenant: &Tenant, n_of_groups: [u64; 4]) {
 fn format_2_is_brought_to_the_present_one() {
     let (_place, tenant) = kept("");
     is_sound(&tenant, [20, 19, 19, 1]);
+}
+
+/// The text index of format 3 was in the file. What it found is found without it, and its tables are gone.
+#[test]
+fn format_3_is_brought_to_the_present_one() {
+    let place = kept_file(FORMAT_3, "");
+    let tables = || {
+        let file = rusqlite::Connection::open(place.file("t")).expect("the file");
+        let sql =
+            "SELECT count(*) FROM sqlite_master WHERE name LIKE 't\\_%' ESCAPE '\\' OR name = 'text_mark'";
+        file.query_row(sql, [], |row| row.get::<_, i64>(0)).expect("a count")
+    };
+    assert_eq!(tables(), 6);
+    let tenant = place.tenant(ALL);
+    is_sound(&tenant, [20, 19, 20, 1]);
+    let words = TextQuery { words: vec!["BEAMS".into()], ..TextQuery::default() };
+    assert_eq!(read(&tenant, |view| view.count(&ITEM, &Expr::Text(words.clone()))), 58);
+    drop(tenant);
+    assert_eq!(tables(), 0);
+    is_format(&place, 4);
+}
+
+/// A program of format 3 that has the file open would miss its tables.
+#[test]
+fn a_tenant_of_format_3_in_use_is_left_as_it_is() {
+    let place = kept_file(FORMAT_3, "");
+    let path = format!("{}-open", place.file("t").display());
+    let presence = std::fs::File::create(path).expect("a file");
+    presence.lock_shared().expect("a lock");
+    let catalogue = Catalogue::open(place.location.clone(), ALL, Limits::default()).expect("a catalogue");
+    let refused = catalogue.tenant("t").err().expect("a refusal");
+    assert!(matches!(refused, StoreError::Unavailable(_)), "{refused}");
+    is_format(&place, 3);
+    drop(presence);
+    is_sound(&catalogue.tenant("t").expect("a tenant"), [20, 19, 20, 1]);
+}
+
+#[track_caller]
+fn is_format(place: &Place, expected: i64) {
+    let file = rusqlite::Connection::open(place.file("t")).expect("the file");
+    let sql = "SELECT value FROM meta WHERE name = 'format'";
+    assert_eq!(file.query_row(sql, [], |row| row.get::<_, i64>(0)).expect("a format"), expected);
 }
 
 /// Format 2 took any record whose class had a known number for one of that class.
