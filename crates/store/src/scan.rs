@@ -18,7 +18,9 @@ use crate::plan::Plan;
 use crate::session::{Cell, Flavour};
 use crate::statements::one_columns;
 use crate::view::State;
-use crate::{Arity, Direction, End, Expr, Kind, Order, Path, Query, Result, StoreError, Type, View, eval};
+use crate::{
+    Arity, Direction, End, Expr, Kind, Order, Path, Query, Result, StoreError, Type, View, eval, fold,
+};
 
 /// Instructions of the embedded engine that a row costs which a lead passes over.
 const STEPS_PER_ROW: u64 = 15;
@@ -314,9 +316,16 @@ impl Scan {
     /// Rows sorted by values that no column holds.
     fn keys_sorted_here(&mut self, view: &mut View<'_>) -> Result<Vec<i64>> {
         let order = self.query.order.clone();
+        let is_folded =
+            |it: &Order| self.kind.column_of(&it.path).is_some_and(|column| column.ty == Type::Folded);
+        let are_folded: Vec<bool> = order.iter().map(is_folded).collect();
         let mut rows: Vec<(Vec<Option<Json>>, i64)> = Vec::new();
         self.each_body(view, " ORDER BY r.key", |key, body| {
-            let values = order.iter().map(|it| value_at(body, it.path.as_steps()).cloned()).collect();
+            let value = |(it, is_folded): (&Order, &bool)| match value_at(body, it.path.as_steps()) {
+                Some(Json::String(text)) if *is_folded => Some(Json::String(fold(text))),
+                value => value.cloned(),
+            };
+            let values = order.iter().zip(&are_folded).map(value).collect();
             rows.push((values, key));
             ControlFlow::Continue(())
         })?;
