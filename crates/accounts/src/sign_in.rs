@@ -1,4 +1,4 @@
-//! Logins at other servers: a directory (LDAP, Active Directory) or an `OpenID` Connect provider says who somebody is, and the
+//! Logins at other servers: a directory (LDAP, Active Directory) or an OpenID Connect provider says who somebody is, and the
 //! account here follows what it says. Groups are those of the last login.
 //!
 //! Whoever proves a name at such a server gets the account of that server's user, never an account that was made here: one

@@ -15,7 +15,7 @@ use crate::view::State;
 use crate::{Class, Expr, Kind, Result, StoreError, eval};
 
 /// Answers of conditions kept at most, per tenant.
-const SETS: usize = 4_096;
+const CLASS_SETS_MAX: usize = 4_096;
 
 /// What a tenant knows of its classes.
 pub(crate) struct Classes {
@@ -73,7 +73,7 @@ pub(crate) struct ClassSet {
 
 impl Classes {
     pub(crate) fn new() -> Self {
-        Self { known: Mutex::default(), sets: Cache::new(SETS) }
+        Self { known: Mutex::default(), sets: Cache::new(CLASS_SETS_MAX) }
     }
 
     /// The classes of `kind` that satisfy `condition`, which is on class fields only.

@@ -191,7 +191,7 @@ impl Tenant {
     {
         let (answer, receiver) = oneshot::channel();
         let give = move |given| answer.send(given).is_ok();
-        let job = Write::job(closure, give, Company::Any);
+        let job = Write::job(closure, give, Sharing::Any);
         self.engine_statistics().requested.fetch_add(1, Ordering::Relaxed);
         match &self.0.engine {
             Engine::Sqlite(engine) => engine.submit(job)?,
@@ -210,13 +210,13 @@ impl Tenant {
         R: Send + 'static,
         E: From<StoreError> + Send + 'static,
     {
-        self.write_waiting(closure, Company::Any)
+        self.write_waiting(closure, Sharing::Any)
     }
 
     fn write_waiting<R, E>(
         &self,
         closure: impl FnMut(&mut Txn<'_>) -> Result<R, E> + Send + 'static,
-        company: Company,
+        company: Sharing,
     ) -> Result<R, E>
     where
         R: Send + 'static,
@@ -244,7 +244,7 @@ impl Tenant {
         R: Send + 'static,
         E: From<StoreError> + Send + 'static,
     {
-        self.write_waiting(closure, Company::Alone)
+        self.write_waiting(closure, Sharing::Alone)
     }
 
     /// Makes the declared indexes of a kind that are not there, after a bulk load: in a database, that of words beside
@@ -401,12 +401,12 @@ pub(crate) trait Job: Send {
     /// When it came into the queue.
     fn queued_at(&self) -> Instant;
     /// With what it may share a transaction.
-    fn company(&self) -> Company;
+    fn company(&self) -> Sharing;
 }
 
 /// With what a write may share a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Company {
+pub(crate) enum Sharing {
     /// Whatever waits with it.
     Any,
     /// Nothing: it is long enough by itself.
@@ -431,7 +431,7 @@ struct Write<F, G, R, E> {
     result: Option<Result<R, E>>,
     give: G,
     queued_at: Instant,
-    company: Company,
+    company: Sharing,
 }
 
 impl<F, G, R, E> Write<F, G, R, E>
@@ -441,7 +441,7 @@ where
     R: Send + 'static,
     E: From<StoreError> + Send + 'static,
 {
-    fn job(closure: F, give: G, company: Company) -> Box<dyn Job> {
+    fn job(closure: F, give: G, company: Sharing) -> Box<dyn Job> {
         Box::new(Self { closure, result: None, give, queued_at: Instant::now(), company })
     }
 }
@@ -474,7 +474,7 @@ where
         self.queued_at
     }
 
-    fn company(&self) -> Company {
+    fn company(&self) -> Sharing {
         self.company
     }
 }

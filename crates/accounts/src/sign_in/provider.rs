@@ -1,4 +1,4 @@
-//! Logins at an `OpenID` Connect provider: the authorization code flow with state, nonce and PKCE (OpenID Connect Core 1.0,
+//! Logins at an OpenID Connect provider: the authorization code flow with state, nonce and PKCE (OpenID Connect Core 1.0,
 //! RFC 7636), and ID tokens that a client brings. The checks of tokens are those of the crate `openidconnect`.
 //!
 //! What must be remembered between the two halves of a login goes to the browser as a signed cookie: any server of the

@@ -108,7 +108,7 @@ enum Choice {
     /// A picture of its own: where it lies.
     Logo(String),
     /// A file.
-    File(DataFile),
+    File(Box<DataFile>),
 }
 
 /// What the picture of a dataset is made of, in a version.
@@ -122,10 +122,13 @@ fn choice(view: &mut View<'_>, dataset: &Dataset, ordinal: Option<i64>) -> Resul
     if let Some(id) = dataset.more.get(CHOSEN).and_then(Value::as_i64)
         && let Some(file) = rows::data_file(view, id)?.filter(|it| it.dataset == dataset.id)
     {
-        return Ok(Choice::File(file));
+        return Ok(Choice::File(Box::new(file)));
     }
     let Some(ordinal) = ordinal else { return Ok(Choice::None) };
-    Ok(images(view, dataset, ordinal)?.into_iter().next().map_or(Choice::None, Choice::File))
+    Ok(images(view, dataset, ordinal)?
+        .into_iter()
+        .next()
+        .map_or(Choice::None, |file| Choice::File(Box::new(file))))
 }
 
 /// The images of a version that everybody may have. Few files are looked at: a picture is an ornament.
@@ -225,7 +228,7 @@ async fn candidates(call: Call) -> Answer {
     let mut list = Vec::new();
     for file in call.db().read(Weight::Point, read).await? {
         let id = file.id;
-        if let Some(bytes) = bytes_of(&call, &Choice::File(file)).await? {
+        if let Some(bytes) = bytes_of(&call, &Choice::File(Box::new(file))).await? {
             list.push(json!({"base64image": data_url(&bytes), "dataFileId": id}));
         }
     }
@@ -270,7 +273,7 @@ async fn choose(call: Call) -> Answer {
         Ok(())
     };
     changed(&call, change).await?;
-    let bytes = bytes_of(&call, &Choice::File(file)).await?.unwrap_or_default();
+    let bytes = bytes_of(&call, &Choice::File(Box::new(file))).await?.unwrap_or_default();
     envelope::message(format!("Thumbnail set to {}", data_url(&bytes)))
 }
 

@@ -17,7 +17,7 @@ use crate::error::{Answer, Fault, FolioError};
 use crate::import::{CHUNK, Job, NewJob, STATUSES, children};
 use crate::modules;
 use crate::permissions::Access;
-use crate::profiles::{PROFILE_SNAPSHOT, Sort, snapshot_of, store_snapshot};
+use crate::profiles::{PROFILE_SNAPSHOT, ProfileType, snapshot_of, store_snapshot};
 use crate::routes::Routes;
 use crate::source_storage;
 
@@ -288,7 +288,7 @@ pub(crate) fn associate(
                 .unwrap_or_default()
         )));
     }
-    let made = snapshot_of(txn, Sort::Job, profile_id, None, &|| writer.new_uuid());
+    let made = snapshot_of(txn, ProfileType::Job, profile_id, None, &|| writer.new_uuid());
     let snapshot = match made {
         Ok(Some(snapshot)) => snapshot,
         Ok(None) => return Ok(Err(format!("Job profile with id '{profile_id}' was not found"))),

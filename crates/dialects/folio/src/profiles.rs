@@ -23,7 +23,7 @@ pub(crate) use snapshot::{PROFILE_SNAPSHOT, snapshot_of, store_snapshot};
 
 /// The sorts of profiles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Sort {
+pub(crate) enum ProfileType {
     Job,
     Match,
     Action,
@@ -63,7 +63,7 @@ pub(crate) static ASSOCIATION: Kind = Kind {
 pub(crate) static KINDS: [&Kind; 7] =
     [&JOB, &MATCH, &ACTION, &MAPPING, &ASSOCIATION, &PROFILE_SNAPSHOT, &protection::SETTING];
 
-impl Sort {
+impl ProfileType {
     /// All of them.
     pub(crate) const ALL: [Self; 4] = [Self::Job, Self::Match, Self::Action, Self::Mapping];
 
@@ -128,12 +128,12 @@ fn has_id(value: &Value, id: &str) -> bool {
 }
 
 /// Whether a profile is one of FOLIO's own.
-pub(crate) fn is_default(sort: Sort, id: &str) -> bool {
+pub(crate) fn is_default(sort: ProfileType, id: &str) -> bool {
     defaults(sort.list()).iter().any(|it| has_id(it, id))
 }
 
 /// The profile with this id.
-pub(crate) fn get(view: &mut View<'_>, sort: Sort, id: &str) -> Result<Option<Value>, StoreError> {
+pub(crate) fn get(view: &mut View<'_>, sort: ProfileType, id: &str) -> Result<Option<Value>, StoreError> {
     if let Some(found) = defaults(sort.list()).iter().find(|it| has_id(it, id)) {
         return Ok(Some(found.clone()));
     }
@@ -141,7 +141,7 @@ pub(crate) fn get(view: &mut View<'_>, sort: Sort, id: &str) -> Result<Option<Va
 }
 
 /// The profile with this id, or else this name.
-pub(crate) fn find(view: &mut View<'_>, sort: Sort, text: &str) -> Result<Option<Value>, StoreError> {
+pub(crate) fn find(view: &mut View<'_>, sort: ProfileType, text: &str) -> Result<Option<Value>, StoreError> {
     if let Some(found) = get(view, sort, text)? {
         return Ok(Some(found));
     }
@@ -153,7 +153,7 @@ pub(crate) fn find(view: &mut View<'_>, sort: Sort, text: &str) -> Result<Option
 }
 
 /// All profiles of a sort, FOLIO's own first.
-fn all(view: &mut View<'_>, sort: Sort) -> Result<Vec<Value>, StoreError> {
+fn all(view: &mut View<'_>, sort: ProfileType) -> Result<Vec<Value>, StoreError> {
     let mut list = defaults(sort.list()).to_vec();
     for record in view.find(sort.kind(), &Query::filter(Expr::All))? {
         list.push(record.json()?);
@@ -161,6 +161,6 @@ fn all(view: &mut View<'_>, sort: Sort) -> Result<Vec<Value>, StoreError> {
     Ok(list)
 }
 
-fn not_found(sort: Sort, id: &str) -> FolioError {
+fn not_found(sort: ProfileType, id: &str) -> FolioError {
     FolioError::not_found(format!("{} Profile with id '{id}' was not found", sort.word()))
 }

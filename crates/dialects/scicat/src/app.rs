@@ -19,7 +19,7 @@ use crate::datasets::metadata_schema::Schemas;
 use crate::error::ScicatError;
 use crate::history::{Subsystem, Tracking};
 use crate::json_error;
-use crate::policies::Sight;
+use crate::policies::SeenPolicies;
 use crate::rights::Rights;
 use crate::settings::Settings;
 
@@ -31,7 +31,7 @@ pub struct Scicat {
     /// The site's settings.
     pub settings: Arc<Settings>,
     /// Policies of owner groups, as they were last seen.
-    pub(crate) policies: Sight,
+    pub(crate) policies: SeenPolicies,
     /// Schemas of metadata that lie on other servers.
     pub(crate) schemas: Schemas,
 }
@@ -39,7 +39,12 @@ pub struct Scicat {
 impl Scicat {
     /// For the parts of a server.
     pub fn new(context: Context, settings: impl Into<Arc<Settings>>) -> Self {
-        Self { context, settings: settings.into(), policies: Sight::default(), schemas: Schemas::default() }
+        Self {
+            context,
+            settings: settings.into(),
+            policies: SeenPolicies::default(),
+            schemas: Schemas::default(),
+        }
     }
 
     /// Now, as dates go out.

@@ -1,4 +1,4 @@
-//! Logging in and out (section 2 of the contract): by a password kept here, at a directory, or at an `OpenID` Connect provider.
+//! Logging in and out (section 2 of the contract): by a password kept here, at a directory, or at an OpenID Connect provider.
 //! Groups are read anew for each request, so a token says only who somebody is.
 
 use axum::Router;

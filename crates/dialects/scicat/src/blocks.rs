@@ -64,7 +64,7 @@ const CLASS_FIELDS: &[&str] = &["ownerGroup", "accessGroups", "isPublished", "sh
 const LINKS: &[Link] = &[Link { relation: "dataset", path: "datasetId", to: "scicat_dataset" }];
 
 /// What tells the two sorts of blocks apart.
-pub(crate) struct Sort {
+pub(crate) struct BlockType {
     kind: &'static Kind,
     /// Of `POST` with `datasetId`.
     table: &'static Dto,
@@ -79,7 +79,7 @@ pub(crate) struct Sort {
     search: Search,
 }
 
-pub(crate) static ORIG: Sort = Sort {
+pub(crate) static ORIG: BlockType = BlockType {
     kind: &ORIG_DATABLOCK,
     table: &origdatablock::ORIG_DATABLOCK,
     table_of_dataset: &origdatablock::ORIG_DATABLOCK_OF_DATASET,
@@ -89,7 +89,7 @@ pub(crate) static ORIG: Sort = Sort {
     search: Search { kind: &ORIG_DATABLOCK, quantities: "", quantity_key: "" },
 };
 
-pub(crate) static ARCHIVED: Sort = Sort {
+pub(crate) static ARCHIVED: BlockType = BlockType {
     kind: &DATABLOCK,
     table: &datablock::DATABLOCK,
     table_of_dataset: &datablock::DATABLOCK_OF_DATASET,
@@ -189,7 +189,7 @@ pub(crate) fn follow(block: &mut Value, dataset: &Value) {
 /// Changes the dataset's sums by a difference. A dataset that is gone has no sums.
 fn add_to_dataset(
     txn: &mut Txn<'_>,
-    sort: &Sort,
+    sort: &BlockType,
     pid: &str,
     size: f64,
     n_files: i64,

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 use pinakes_store::{Expr, Kind, Query, Record, StoreError, Tenant, View};
 
-use crate::import::Sort;
+use crate::import::RecordType;
 
 /// Why an export ended early.
 #[derive(Debug, thiserror::Error)]
@@ -23,10 +23,10 @@ pub enum ExportError {
 /// after each with the number of bytes written for it. Gives the number of records of each sort.
 pub fn export(
     tenant: &Tenant,
-    sorts: &[Sort],
+    sorts: &[RecordType],
     output: &mut impl Write,
     mut note: impl FnMut(u64),
-) -> Result<Vec<(Sort, u64)>, ExportError> {
+) -> Result<Vec<(RecordType, u64)>, ExportError> {
     tenant.read_blocking(|view| {
         let mut counts = Vec::new();
         for sort in sorts {

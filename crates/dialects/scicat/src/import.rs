@@ -29,7 +29,7 @@ use crate::settings::Settings;
 use crate::validate::{Dto, Form};
 
 pub use loading::{Loading, Written};
-pub use sorts::{Sort, UnknownSort};
+pub use sorts::{RecordType, UnknownSort};
 
 use self::blocks::FileChunk;
 
@@ -54,14 +54,14 @@ pub struct Importer {
     /// Goes into `createdBy` and `updatedBy` of records that bring none.
     username: String,
     /// What all records are; otherwise told by the fields of each.
-    sort: Option<Sort>,
+    sort: Option<RecordType>,
 }
 
 /// A record ready to be written.
 #[derive(Debug, Clone)]
 pub struct Prepared {
     /// What it is.
-    pub sort: Sort,
+    pub sort: RecordType,
     document: Document,
     /// The files of a block.
     files: Vec<FileChunk>,
@@ -92,7 +92,7 @@ impl Importer {
         context: Context,
         settings: Settings,
         username: impl Into<String>,
-        sort: Option<Sort>,
+        sort: Option<RecordType>,
     ) -> Self {
         let app = Scicat::new(context, settings);
         Self { app, username: username.into(), sort }
@@ -110,7 +110,7 @@ impl Importer {
         let Incoming { rest: mut body, metadata } = parse(rest.as_deref().unwrap_or(record))?;
         let sort = match self.sort {
             Some(sort) => sort,
-            None => Sort::of(&body).ok_or("its fields tell no sort of record; name one with --kind")?,
+            None => RecordType::of(&body).ok_or("its fields tell no sort of record; name one with --kind")?,
         };
         if files.n_files() != 0 && !sort.has_files() {
             return Err(format!("a {sort} has no {FILES}; is it a record of another sort? See --kind"));
@@ -126,10 +126,10 @@ impl Importer {
             body.shift_remove(FILES);
         }
         let text = |name: &str| body.get(name).and_then(Value::as_str).map(str::to_owned);
-        let is_dataset = sort == Sort::Dataset;
+        let is_dataset = sort == RecordType::Dataset;
         let proposals = match sort {
-            Sort::Dataset => texts(&body, "proposalIds"),
-            Sort::Proposal => vec![id.clone()],
+            RecordType::Dataset => texts(&body, "proposalIds"),
+            RecordType::Proposal => vec![id.clone()],
             _ => Vec::new(),
         };
         let (owner_group, owner_email) = (text("ownerGroup"), text("ownerEmail"));
@@ -169,13 +169,13 @@ fn parse(record: &[u8]) -> Result<Incoming<'_>, String> {
 }
 
 fn document(
-    sort: Sort,
+    sort: RecordType,
     id: &str,
     body: Map<String, Value>,
     metadata: Option<Fields<'_>>,
 ) -> Result<Document, StoreError> {
     match sort {
-        Sort::Dataset => {
+        RecordType::Dataset => {
             let metadata = metadata.map(incoming::part).transpose()?;
             incoming::document(id, &Value::Object(body), metadata.as_ref())
         }
@@ -212,7 +212,7 @@ fn forgive_forms(faults: &mut Vec<Fault>) {
 }
 
 /// `dataset "a/b": owner must be a string; …`
-fn told(sort: Sort, id: &str, faults: &[Fault]) -> String {
+fn told(sort: RecordType, id: &str, faults: &[Fault]) -> String {
     let mut texts = faults::texts(faults);
     let n_more = texts.len().saturating_sub(MOST_TEXTS);
     texts.truncate(MOST_TEXTS);

@@ -99,18 +99,18 @@ impl Seen {
 /// Policies that were seen lately, so that a new dataset need not read that of its group: the transaction that stores
 /// it says whether what was seen still holds.
 #[derive(Clone)]
-pub(crate) struct Sight(Arc<Cache<(String, String), Seen>>);
+pub(crate) struct SeenPolicies(Arc<Cache<(String, String), Seen>>);
 
 /// Groups whose policies are remembered.
 const SEEN_GROUPS: usize = 10_000;
 
-impl Default for Sight {
+impl Default for SeenPolicies {
     fn default() -> Self {
         Self(Arc::new(Cache::new(SEEN_GROUPS)))
     }
 }
 
-impl Sight {
+impl SeenPolicies {
     fn key(asker: &Asker, group: &str) -> (String, String) {
         (asker.db.tenant().name().to_owned(), group.to_owned())
     }

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use pinakes_scicat::export::export;
-use pinakes_scicat::import::Sort;
+use pinakes_scicat::import::RecordType;
 
 use crate::place::{Missing, TenantPlace};
 use crate::terminal::{counted, progress, warn};
@@ -40,7 +40,7 @@ pub(crate) struct Args {
     place: TenantPlace,
     /// Sort of record to write; may be given again [default: all]
     #[arg(long = "kind", value_name = "SORT")]
-    sorts: Vec<Sort>,
+    sorts: Vec<RecordType>,
     /// File to write, compressed if its name ends in .gz or .zst [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         return topics::run(args);
     }
     let (_house, tenant) = args.place.open(Missing::Refuse)?;
-    let sorts = if args.sorts.is_empty() { &Sort::ALL[..] } else { &args.sorts };
+    let sorts = if args.sorts.is_empty() { &RecordType::ALL[..] } else { &args.sorts };
     let bar = progress(None);
     let mut n_records = 0_u64;
     let note = |n_bytes| {

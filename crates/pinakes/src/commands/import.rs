@@ -17,7 +17,7 @@ use std::time::Instant;
 
 use anyhow::Context as _;
 use indicatif::ProgressBar;
-use pinakes_scicat::import::{Existing, Importer, Sort};
+use pinakes_scicat::import::{Existing, Importer, RecordType};
 use pinakes_store::Tenant;
 
 use self::pipeline::{Rejected, load};
@@ -68,7 +68,7 @@ struct ScicatArgs {
     /// What all records are: dataset, origdatablock, datablock, attachment, sample, proposal, instrument, policy,
     /// job or publisheddata [default: told by the fields of each]
     #[arg(long, value_name = "SORT")]
-    kind: Option<Sort>,
+    kind: Option<RecordType>,
     /// Replace records that are there already
     #[arg(long)]
     replace: bool,

@@ -141,7 +141,7 @@ impl<'s> Segment<'s> {
     }
 
     fn info(&self, term: &[u8]) -> Result<Option<TermInfo>> {
-        Ok(self.terms.get_term_info(&Term::from_field_bytes(self.layout.terms, term)).map_err(failed)?)
+        self.terms.get_term_info(&Term::from_field_bytes(self.layout.terms, term)).map_err(failed)
     }
 
     /// Calls `visit` with each document that has a term.
@@ -687,7 +687,8 @@ impl<'s> Segment<'s> {
     where
         T: PartialOrd + Copy + std::fmt::Debug + Send + Sync + 'static,
     {
-        if !(from <= to) {
+        // Neither is an empty range, nor one whose bound is not a number, anything's.
+        if !from.partial_cmp(&to).is_some_and(std::cmp::Ordering::is_le) {
             return;
         }
         if within.len() * FEW < u64::from(self.max_doc) {

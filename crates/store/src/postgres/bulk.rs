@@ -21,7 +21,7 @@ use crate::statements::{KindStatements, one_columns};
 use crate::{Kind, Result, Text, Type};
 
 /// Fewer records than this are inserted one by one in one flight.
-const FEWEST: usize = 16;
+const BULK_RECORDS_MIN: usize = 16;
 
 /// Inserts many records of one kind; for each `None` when its id, or a unique value, is taken.
 pub(crate) fn insert_many(
@@ -32,7 +32,7 @@ pub(crate) fn insert_many(
     kept: &[Option<Kept>],
 ) -> Result<Vec<Option<Placed>>> {
     documents.iter().try_for_each(|it| check_lengths(it))?;
-    if documents.len() < FEWEST {
+    if documents.len() < BULK_RECORDS_MIN {
         return insert_records(session, statements, documents, kept);
     }
     if !session.met_taken

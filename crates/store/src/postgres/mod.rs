@@ -215,7 +215,7 @@ fn split(url: &str) -> (String, BTreeMap<&str, &str>) {
 
 /// How a read sees the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Sight {
+enum ReadMode {
     /// One statement, which needs no snapshot of its own.
     OneStatement,
     /// Any number of statements over one snapshot.
@@ -313,16 +313,16 @@ impl Postgres {
         mut closure: impl FnMut(&mut View<'_>) -> std::result::Result<R, E>,
     ) -> std::result::Result<R, E> {
         let mut sight = match weight {
-            crate::Weight::Point => Sight::OneStatement,
-            crate::Weight::Scan => Sight::Snapshot,
+            crate::Weight::Point => ReadMode::OneStatement,
+            crate::Weight::Scan => ReadMode::Snapshot,
         };
         let deadline = Instant::now() + timeout;
         let mut n_lost = 0;
         loop {
             let mut session = self.pool.take(&self.schema)?;
             match sight {
-                Sight::OneStatement => session.expect_one(deadline),
-                Sight::Snapshot => {
+                ReadMode::OneStatement => session.expect_one(deadline),
+                ReadMode::Snapshot => {
                     session.begin(SNAPSHOT, Some(deadline));
                     if Duration::from_millis(self.shared.limits.read_timeout_ms) < timeout {
                         session.begin(
@@ -338,7 +338,7 @@ impl Postgres {
             let (is_broken, wants_snapshot) = (session.is_broken, session.wants_snapshot);
             self.pool.give_back(session);
             if wants_snapshot && !is_broken {
-                sight = Sight::Snapshot;
+                sight = ReadMode::Snapshot;
             } else if is_broken && result.is_err() && n_lost < READ_ATTEMPTS && Instant::now() < deadline {
                 // Reads go on when the server behind the session is gone and another has taken over.
                 n_lost += 1;

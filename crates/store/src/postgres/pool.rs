@@ -15,9 +15,9 @@ use crate::{Limits, Result, StoreError};
 /// How long a caller waits for a session before it is told to come back.
 const WAIT: Duration = Duration::from_secs(10);
 /// Shortest bound on a statement: making the first tables takes longer than the shortest read should.
-const FEWEST: Duration = Duration::from_secs(1);
+const STATEMENT_TIMEOUT_MIN: Duration = Duration::from_secs(1);
 /// Longest statement timeout that the engine takes: its settings are 32-bit numbers of milliseconds.
-const MOST: Duration = Duration::from_millis(i32::MAX as u64);
+const STATEMENT_TIMEOUT_MAX: Duration = Duration::from_millis(i32::MAX as u64);
 /// Pause between two attempts to connect.
 const PAUSE: Duration = Duration::from_millis(200);
 /// Rows of counts that sessions share out among themselves, over all servers.
@@ -54,7 +54,8 @@ impl Pool {
         Self {
             config,
             tls,
-            statement_timeout: Duration::from_millis(limits.read_timeout_ms).clamp(FEWEST, MOST),
+            statement_timeout: Duration::from_millis(limits.read_timeout_ms)
+                .clamp(STATEMENT_TIMEOUT_MIN, STATEMENT_TIMEOUT_MAX),
             outage: Duration::from_millis(limits.database_wait_ms),
             n_most: limits.database_sessions.max(2),
             n_lost: AtomicU64::new(0),

@@ -215,8 +215,8 @@ fn collation(column: &crate::Column) -> &'static str {
 
 /// A name within the engine's 63 bytes.
 fn short(name: &str) -> String {
-    const MOST: usize = 63;
-    if name.len() <= MOST {
+    const NAME_BYTES_MAX: usize = 63;
+    if name.len() <= NAME_BYTES_MAX {
         return name.to_owned();
     }
     let hash = name_hash(name);

@@ -19,7 +19,7 @@ use crate::session::Session;
 use crate::{Limits, Result, StoreError};
 
 /// Places in the primary's log that are remembered.
-const HEARD: usize = 16;
+const POSITIONS_MAX: usize = 16;
 /// Into how many parts the bound is divided: the primary is asked once in each of them at most.
 const PARTS: u32 = 4;
 /// How long a standby that did not answer is left alone.
@@ -116,7 +116,7 @@ impl Standby {
         let mut state = self.lock();
         // The place is that of a moment after `begun`.
         state.heard.push_back((begun, place));
-        if HEARD < state.heard.len() {
+        if POSITIONS_MAX < state.heard.len() {
             state.heard.pop_front();
         }
         Ok(())

@@ -10,7 +10,7 @@ use super::fate::{self, Fate};
 use super::pool::Pool;
 use super::session::PgSession;
 use super::side::Side;
-use crate::tenant::{Company, Job, Statistics};
+use crate::tenant::{Job, Sharing, Statistics};
 use crate::view::Shared;
 use crate::{Result, StoreError};
 
@@ -130,7 +130,7 @@ impl Inner {
         loop {
             if !state.jobs.is_empty() {
                 let most = self.shared.limits.batch_writes.max(1);
-                let n = state.jobs.iter().take(most).take_while(|it| it.company() == Company::Any).count();
+                let n = state.jobs.iter().take(most).take_while(|it| it.company() == Sharing::Any).count();
                 let jobs = state.jobs.drain(..n.max(1)).collect();
                 self.changed.notify_all();
                 return Some(jobs);

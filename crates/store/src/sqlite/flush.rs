@@ -108,7 +108,7 @@ pub(super) mod tests {
 
     use super::*;
     use crate::Txn;
-    use crate::tenant::Company;
+    use crate::tenant::Sharing;
 
     /// A write that does nothing, and where its answer goes.
     pub(in crate::sqlite) struct Answered(mpsc::Sender<Option<String>>);
@@ -132,8 +132,8 @@ pub(super) mod tests {
             Instant::now()
         }
 
-        fn company(&self) -> Company {
-            Company::Any
+        fn company(&self) -> Sharing {
+            Sharing::Any
         }
     }
 

@@ -16,7 +16,7 @@ use super::queue::{Begun, Queue};
 use crate::classes::StoredClasses;
 use crate::counters::{Counters, PutOff, Settlement};
 use crate::session::Session;
-use crate::tenant::{Company, Job, Statistics, WriteTimes};
+use crate::tenant::{Job, Sharing, Statistics, WriteTimes};
 use crate::txn::Numbers;
 use crate::view::{Shared, State};
 use crate::whole_lists::{Changed, WholeLists};
@@ -114,7 +114,7 @@ impl Writer {
                 }
                 let n_writes = parts.len();
                 // A part of a bulk load is not waited for: it is on disk when the load ends.
-                let is_waited_for = |part: &mut Part| part.job.company() == Company::Any;
+                let is_waited_for = |part: &mut Part| part.job.company() == Sharing::Any;
                 let waited_for = parts.extract_if(.., is_waited_for).collect();
                 self.hand_over(waited_for, n_writes, began);
                 parts.into_iter().for_each(|it| it.finish(None, began.elapsed()));
@@ -159,7 +159,7 @@ impl Writer {
         parts: &mut Vec<Part>,
         classes: &mut StoredClasses,
     ) -> Result<(Settlement, Changed)> {
-        let is_load = first.company() == Company::Alone;
+        let is_load = first.company() == Sharing::Alone;
         let (mut sums, mut next) = (Sums::default(), Some(first));
         let mut undone = Vec::new();
         let mut begun = Some(self.begin(&mut sums));

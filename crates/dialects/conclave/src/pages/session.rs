@@ -65,7 +65,7 @@ pub(super) async fn sign_in(State(app): State<Conclave>, request: Request) -> Re
     let (accounts, tenant) = (app.context.accounts(), call.asker.db.tenant());
     // Conclave's own forms have names of their own for these.
     let field = |name: &str, old: &str| fields.get(name).or(fields.get(old)).unwrap_or_default().to_owned();
-    let login = match Password::new(&field("password", "_upwd")) {
+    let login = match Password::new(field("password", "_upwd")) {
         Ok(password) => accounts.log_in(tenant, &field("username", "_uname"), password).await?,
         Err(_) => Login::Refused,
     };

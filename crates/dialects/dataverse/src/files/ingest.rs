@@ -280,7 +280,7 @@ fn variable_json(variable: &Variable, id: i64, index: usize) -> Value {
     if let Some(summary) = &variable.summary {
         let mut statistics = Map::new();
         let mut statistic = |name: &str, value: Option<f64>| {
-            statistics.insert(name.to_owned(), value.map_or_else(|| ".".to_owned(), |it| decimal(it)).into());
+            statistics.insert(name.to_owned(), value.map_or_else(|| ".".to_owned(), decimal).into());
         };
         statistic("mean", summary.mean);
         statistic("medn", summary.median);

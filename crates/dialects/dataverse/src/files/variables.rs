@@ -228,7 +228,7 @@ async fn edit(mut call: Call) -> Answer {
         let known = |id: &str| {
             let all = tables.as_array().into_iter().flatten();
             let mut all = all.flat_map(|it| it["dataVariables"].as_array().into_iter().flatten());
-            all.any(|it| it["id"].to_string() == id)
+            id.parse::<i64>().is_ok_and(|id| all.any(|it| it["id"] == id))
         };
         if let Some(unknown) = said["variables"].as_object().and_then(|it| it.keys().find(|id| !known(id))) {
             return Err(ApiError::bad_request(format!("The file has no variable v{unknown}.")));

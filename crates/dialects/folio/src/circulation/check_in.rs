@@ -82,11 +82,11 @@ impl Asked {
 pub(crate) async fn check_in(mut call: Call) -> Answer {
     let asked = Asked::of(&call.object().await?)?;
     let writer = Writer::of(&call);
-    let done = call.db().write(move |txn| take_back(txn, &writer(), &asked)).await?;
+    let done = call.db().write(move |txn| check_in_item(txn, &writer(), &asked)).await?;
     Ok(json_answer(StatusCode::OK, &done))
 }
 
-fn take_back(txn: &mut Txn<'_>, writer: &Writer, asked: &Asked) -> Result<Value, FolioError> {
+fn check_in_item(txn: &mut Txn<'_>, writer: &Writer, asked: &Asked) -> Result<Value, FolioError> {
     let mut known = Records::default();
     let Some(item) = by_barcode(txn, &ITEMS, &asked.item)? else {
         let fault =
@@ -260,13 +260,13 @@ fn settle_fees(
             return Ok(());
         }
         return match loans::last_loan_of(txn, book.id())? {
-            Some(last) => lost::take_back(txn, writer, known, &last, Found::Returned, point),
+            Some(last) => lost::refund_lost_fees(txn, writer, known, &last, Found::Returned, point),
             None => Ok(()),
         };
     };
     let is_lost = matches!(before, "Declared lost" | "Aged to lost");
     if is_lost {
-        lost::take_back(txn, writer, known, loan, Found::Returned, point)?;
+        lost::refund_lost_fees(txn, writer, known, loan, Found::Returned, point)?;
     }
     let is_found = asked.resolution.as_deref() == Some("Found by library");
     if is_found || is_lost && !lost::charges_overdue(txn, known, loan)? {

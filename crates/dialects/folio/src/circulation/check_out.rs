@@ -68,12 +68,12 @@ pub(crate) async fn check_out(mut call: Call) -> Answer {
     let body = call.object().await?;
     let asked = Asked::of(&call, &body)?;
     let writer = Writer::of(&call);
-    let loan = call.db().write(move |txn| lend(txn, &writer(), &asked)).await?;
+    let loan = call.db().write(move |txn| check_out_item(txn, &writer(), &asked)).await?;
     let location = format!("/circulation/loans/{}", text(&loan, "id"));
     Ok(answer::with_header(json_answer(StatusCode::CREATED, &loan), LOCATION, &location))
 }
 
-fn lend(txn: &mut Txn<'_>, writer: &Writer, asked: &Asked) -> Result<Value, FolioError> {
+fn check_out_item(txn: &mut Txn<'_>, writer: &Writer, asked: &Asked) -> Result<Value, FolioError> {
     let mut known = Records::default();
     let mut faults = Vec::new();
     if asked.service_point.is_empty() {

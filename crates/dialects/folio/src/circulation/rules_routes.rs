@@ -10,7 +10,7 @@ use super::policies::{
     LOAN_POLICIES, LOST_ITEM_POLICIES, NOTICE_POLICIES, OVERDUE_POLICIES, REQUEST_POLICIES,
 };
 use super::records::text;
-use super::rules::{Criterium, Facts, PolicyKind, Rule, Rules, RulesFault};
+use super::rules::{Criterion, Facts, PolicyKind, Rule, Rules, RulesFault};
 use super::terms::{self, RULES, RULES_ID};
 use crate::app::{Call, json_answer};
 use crate::collection::Collection;
@@ -183,9 +183,9 @@ async fn decide(call: Call, kind: PolicyKind) -> Answer {
 
 fn conditions(rule: &Rule) -> Value {
     json!({
-        "isItemTypePresent": rule.names(Criterium::Material),
-        "isLoanTypePresent": rule.names(Criterium::LoanType),
-        "isPatronGroupPresent": rule.names(Criterium::Group),
+        "isItemTypePresent": rule.names(Criterion::Material),
+        "isLoanTypePresent": rule.names(Criterion::LoanType),
+        "isPatronGroupPresent": rule.names(Criterion::Group),
     })
 }
 

@@ -16,7 +16,7 @@ use super::moment;
 use super::neighbours::locale_of;
 use super::policies::{CALENDARS, LOAN_POLICIES, SCHEDULES};
 use super::records::{Records, text};
-use super::rules::{Criterium, Policies, PolicyKind, Rules, RulesFault};
+use super::rules::{Criterion, Policies, PolicyKind, Rules, RulesFault};
 use crate::error::{Fault, FolioError};
 
 /// The circulation rules of a tenant: one record.
@@ -81,9 +81,9 @@ pub(crate) fn choose(view: &mut View<'_>, book: &Book, group: &str) -> Result<Ch
     };
     Ok(Chosen {
         policies: rule.policies.clone(),
-        names_group: rule.names(Criterium::Group),
-        names_material: rule.names(Criterium::Material),
-        names_loan_type: rule.names(Criterium::LoanType),
+        names_group: rule.names(Criterion::Group),
+        names_material: rule.names(Criterion::Material),
+        names_loan_type: rule.names(Criterion::LoanType),
     })
 }
 

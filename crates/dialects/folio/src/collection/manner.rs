@@ -17,7 +17,7 @@ pub enum Manner {
 }
 
 /// Largest number of an `Integer`.
-const MOST: i64 = 2_147_483_647;
+const INTEGER_MAX: i64 = 2_147_483_647;
 
 impl Manner {
     /// Refuses what Spring refuses before a handler is reached.
@@ -35,7 +35,8 @@ impl Manner {
         }
         for (name, least) in [("limit", 1), ("offset", 0)] {
             let Some(text) = call.query.get(name).filter(|it| !it.is_empty()) else { continue };
-            let number = text.trim().parse::<i64>().ok().filter(|it| -MOST - 1 <= *it && *it <= MOST);
+            let number =
+                text.trim().parse::<i64>().ok().filter(|it| -INTEGER_MAX - 1 <= *it && *it <= INTEGER_MAX);
             let fault = match number {
                 Some(number) if least <= number => continue,
                 Some(_) => Fault::new(format!("{name} must be greater than or equal to {least}"))

@@ -124,7 +124,7 @@ impl Found {
 
 /// Takes the fees of a lost item back: what was paid is refunded, what is open is cancelled; the processing fee only
 /// where the policy says so, and nothing once the policy's time for it is over.
-pub(crate) fn take_back(
+pub(crate) fn refund_lost_fees(
     txn: &mut Txn<'_>,
     writer: &Writer,
     known: &mut Records,

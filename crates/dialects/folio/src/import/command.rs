@@ -15,7 +15,7 @@ use super::runner::Imports;
 use crate::change_manager::associate;
 use crate::collection::Writer;
 use crate::error::FolioError;
-use crate::profiles::{self, Sort};
+use crate::profiles::{self, ProfileType};
 use crate::reference;
 use crate::settings::Settings;
 
@@ -75,7 +75,7 @@ pub fn import_file(
         tenant.write_blocking(move |txn: &mut Txn<'_>| reference::load(txn, &known, now_ms))?;
     }
     let named = profile.clone();
-    let found = tenant.read_blocking(move |view| profiles::find(view, Sort::Job, &named))?;
+    let found = tenant.read_blocking(move |view| profiles::find(view, ProfileType::Job, &named))?;
     let found = found.and_then(|it| it.get("id").and_then(Value::as_str).map(str::to_owned));
     let profile_id = found.ok_or_else(|| {
         FolioError::not_found(format!(

@@ -3,7 +3,7 @@
 use pinakes_store::{Expr, Query, StoreError, Txn, View};
 use serde_json::{Map, Value, json};
 
-use super::{ASSOCIATION, Sort, defaults};
+use super::{ASSOCIATION, ProfileType, defaults};
 
 fn text<'v>(value: &'v Value, name: &str) -> &'v str {
     value.get(name).and_then(Value::as_str).unwrap_or_default()
@@ -43,8 +43,8 @@ pub(super) fn above(view: &mut View<'_>, detail: &str) -> Result<Vec<Value>, Sto
 /// All associations between two sorts of profiles.
 pub(super) fn between(
     view: &mut View<'_>,
-    master: Option<Sort>,
-    detail: Option<Sort>,
+    master: Option<ProfileType>,
+    detail: Option<ProfileType>,
 ) -> Result<Vec<Value>, StoreError> {
     let mut list = defaults("associations").to_vec();
     for record in view.find(&ASSOCIATION, &Query::filter(Expr::All))? {
@@ -60,7 +60,7 @@ pub(super) fn between(
 /// Adds the relations that a profile brings; a null master is the profile itself. Gives them as they are stored.
 pub(super) fn add(
     txn: &mut Txn<'_>,
-    sort: Sort,
+    sort: ProfileType,
     id: &str,
     relations: &[Value],
     new_id: &dyn Fn() -> String,
@@ -84,7 +84,7 @@ pub(super) fn add(
         }
         stored.entry("order").or_insert_with(|| json!(0));
         stored.entry("triggered").or_insert_with(|| json!(false));
-        if sort == Sort::Job {
+        if sort == ProfileType::Job {
             stored.insert("jobProfileId".into(), id.into());
         }
         let stored = Value::Object(stored);

@@ -7,7 +7,7 @@ use pinakes_store::{Expr, StoreError, Txn, View, Weight, matches};
 use serde_json::{Map, Value, json};
 
 use super::snapshot::{PROFILE_SNAPSHOT, SnapshotError, snapshot_of, store_snapshot};
-use super::{Sort, all, associations, get, is_default, not_found};
+use super::{ProfileType, all, associations, get, is_default, not_found};
 use crate::app::{Call, json_answer, parse_uuid};
 use crate::collection::Writer;
 use crate::cql;
@@ -29,7 +29,7 @@ fn to(name: &str) -> Access {
 
 /// The routes of profiles and of field protection.
 pub(crate) fn routes(routes: Routes) -> Routes {
-    let routes = Sort::ALL.into_iter().fold(routes, |routes, sort| {
+    let routes = ProfileType::ALL.into_iter().fold(routes, |routes, sort| {
         let base = format!("/data-import-profiles/{}", sort.list());
         let item = format!("{base}/{{id}}");
         let permission = |end: &str| to(&format!("{}profile.{end}", sort.word().to_lowercase()));
@@ -60,7 +60,7 @@ impl From<SnapshotError> for FolioError {
     }
 }
 
-async fn list(call: Call, sort: Sort) -> Answer {
+async fn list(call: Call, sort: ProfileType) -> Answer {
     let (offset, limit) = (call.query.number("offset", 0)?, call.query.number("limit", 10)?);
     let parsed = collection::parsed(&call.app.settings, call.query.get("query").unwrap_or_default())?;
     let names = cql::Names::PLAIN;
@@ -112,9 +112,9 @@ fn fits(filter: &Expr, profile: &Value) -> bool {
 }
 
 /// Adds `childProfiles` and `parentProfiles`.
-fn relate(view: &mut View<'_>, sort: Sort, profile: &mut Value) -> Result<(), StoreError> {
+fn relate(view: &mut View<'_>, sort: ProfileType, profile: &mut Value) -> Result<(), StoreError> {
     let id = profile.get("id").and_then(Value::as_str).unwrap_or_default().to_owned();
-    let job = (sort == Sort::Job).then_some(id.as_str());
+    let job = (sort == ProfileType::Job).then_some(id.as_str());
     let below = associations::below(view, &id, job)?;
     let children = related(view, &below, "detailProfileId", "detailProfileType")?;
     let above = associations::above(view, &id)?;
@@ -135,7 +135,7 @@ fn related(
     let mut list = Vec::new();
     for association in associations {
         let text = |name: &str| association.get(name).and_then(Value::as_str).unwrap_or_default();
-        let Some(sort) = Sort::typed(text(type_name)) else { continue };
+        let Some(sort) = ProfileType::typed(text(type_name)) else { continue };
         if let Some(content) = get(view, sort, text(id_name))? {
             list.push(json!({
                 "id": association.get("id"),
@@ -150,7 +150,7 @@ fn related(
     Ok(list)
 }
 
-async fn by_id(call: Call, sort: Sort) -> Answer {
+async fn by_id(call: Call, sort: ProfileType) -> Answer {
     let id = call.uuid_param("id")?;
     let with_relations = call.query.is_true("withRelations");
     let read = move |view: &mut View<'_>| -> Result<Value, FolioError> {
@@ -186,7 +186,7 @@ impl Update {
 }
 
 /// Refuses what cannot be a profile, and a name that is taken.
-fn check(txn: &mut Txn<'_>, sort: Sort, id: &str, update: &Update) -> Result<(), FolioError> {
+fn check(txn: &mut Txn<'_>, sort: ProfileType, id: &str, update: &Update) -> Result<(), FolioError> {
     let text = |name: &str| update.profile.get(name).and_then(Value::as_str).unwrap_or_default();
     let name = text("name");
     let refuse = |message: String| Err(FolioError::unprocessable(Fault::new(message)));
@@ -209,7 +209,7 @@ fn check(txn: &mut Txn<'_>, sort: Sort, id: &str, update: &Update) -> Result<(),
             if other.is_empty() || other == id {
                 continue;
             }
-            let Some(of) = Sort::typed(text(type_name)) else {
+            let Some(of) = ProfileType::typed(text(type_name)) else {
                 return refuse(format!(
                     "addedRelations: {type_name} {:?} is no type of profile",
                     text(type_name)
@@ -223,7 +223,7 @@ fn check(txn: &mut Txn<'_>, sort: Sort, id: &str, update: &Update) -> Result<(),
             }
         }
     }
-    if sort == Sort::Action {
+    if sort == ProfileType::Action {
         check_mapping(txn, id, update, text("action"), text("folioRecord"))?;
     }
     Ok(())
@@ -257,7 +257,8 @@ fn check_mapping(
         )));
     }
     for association in mappings {
-        let mapping = get(txn, Sort::Mapping, &text(association, "detailProfileId"))?.unwrap_or_default();
+        let mapping =
+            get(txn, ProfileType::Mapping, &text(association, "detailProfileId"))?.unwrap_or_default();
         let existing = text(&mapping, "existingRecordType");
         if existing != record {
             return Err(FolioError::unprocessable(Fault::new(format!(
@@ -293,7 +294,7 @@ fn answered(status: StatusCode, profile: &Value, added: &[Value]) -> axum::respo
     )
 }
 
-async fn create(mut call: Call, sort: Sort) -> Answer {
+async fn create(mut call: Call, sort: ProfileType) -> Answer {
     let update = Update::read(call.object().await?)?;
     let given = update.profile.get("id").and_then(Value::as_str).and_then(parse_uuid);
     let id = given.unwrap_or_else(|| call.app.new_uuid());
@@ -319,7 +320,7 @@ async fn create(mut call: Call, sort: Sort) -> Answer {
     Ok(answer::with_header(answer, LOCATION, &format!("/data-import-profiles/{}/{id}", sort.list())))
 }
 
-fn refuse_default(sort: Sort, id: &str) -> Result<(), FolioError> {
+fn refuse_default(sort: ProfileType, id: &str) -> Result<(), FolioError> {
     if is_default(sort, id) {
         let message = format!("Can't change or delete the default {} profile with id '{id}'", sort.word());
         return Err(FolioError::unprocessable(Fault::new(message)));
@@ -327,7 +328,7 @@ fn refuse_default(sort: Sort, id: &str) -> Result<(), FolioError> {
     Ok(())
 }
 
-async fn replace(mut call: Call, sort: Sort) -> Answer {
+async fn replace(mut call: Call, sort: ProfileType) -> Answer {
     let id = call.uuid_param("id")?;
     refuse_default(sort, &id)?;
     let update = Update::read(call.object().await?)?;
@@ -350,7 +351,7 @@ async fn replace(mut call: Call, sort: Sort) -> Answer {
     Ok(answered(StatusCode::OK, &profile, &added))
 }
 
-async fn remove(call: Call, sort: Sort) -> Answer {
+async fn remove(call: Call, sort: ProfileType) -> Answer {
     let id = call.uuid_param("id")?;
     refuse_default(sort, &id)?;
     call.db()
@@ -379,8 +380,8 @@ async fn make_snapshot(call: Call) -> Answer {
         .db()
         .write(move |txn| -> Result<Value, FolioError> {
             let writer = writer();
-            let made = snapshot_of(txn, Sort::Job, &id, None, &|| writer.new_uuid())?;
-            let made = made.ok_or_else(|| not_found(Sort::Job, &id))?;
+            let made = snapshot_of(txn, ProfileType::Job, &id, None, &|| writer.new_uuid())?;
+            let made = made.ok_or_else(|| not_found(ProfileType::Job, &id))?;
             store_snapshot(txn, &made)?;
             Ok(made)
         })
@@ -399,7 +400,7 @@ async fn stored_snapshot(call: Call) -> Answer {
 async fn current_snapshot(call: Call) -> Answer {
     let id = call.uuid_param("id")?;
     let name = call.query.get("profileType").unwrap_or("JOB_PROFILE");
-    let sort = Sort::typed(name)
+    let sort = ProfileType::typed(name)
         .ok_or_else(|| FolioError::bad_request(format!("profileType {name:?} is no type of profile")))?;
     let job = call.query.get("jobProfileId").map(str::to_owned);
     let entropy = call.app.context.entropy().clone();
@@ -411,8 +412,10 @@ async fn current_snapshot(call: Call) -> Answer {
 }
 
 async fn list_associations(call: Call) -> Answer {
-    let (master, detail) =
-        (call.query.get("master").and_then(Sort::typed), call.query.get("detail").and_then(Sort::typed));
+    let (master, detail) = (
+        call.query.get("master").and_then(ProfileType::typed),
+        call.query.get("detail").and_then(ProfileType::typed),
+    );
     let list = call.db().read(Weight::Scan, move |view| associations::between(view, master, detail)).await?;
     let total = list.len();
     Ok(json_answer(StatusCode::OK, &json!({"profileAssociations": list, "totalRecords": total})))

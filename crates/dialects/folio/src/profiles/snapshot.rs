@@ -3,7 +3,7 @@
 use pinakes_store::{Kind, StoreError, Txn, View};
 use serde_json::{Value, json};
 
-use super::{Sort, associations, get};
+use super::{ProfileType, associations, get};
 
 /// Snapshots by their id.
 pub(crate) static PROFILE_SNAPSHOT: Kind =
@@ -17,13 +17,13 @@ const DEPTH_MAX: usize = 30;
 /// Errors: a profile that names one that is not there, or hangs below itself.
 pub(crate) fn snapshot_of(
     view: &mut View<'_>,
-    sort: Sort,
+    sort: ProfileType,
     id: &str,
     job: Option<&str>,
     new_id: &dyn Fn() -> String,
 ) -> Result<Option<Value>, SnapshotError> {
     let Some(content) = get(view, sort, id)? else { return Ok(None) };
-    let job = job.or((sort == Sort::Job).then_some(id));
+    let job = job.or((sort == ProfileType::Job).then_some(id));
     node(view, sort, content, id, job, new_id, 0).map(Some)
 }
 
@@ -32,7 +32,7 @@ pub(crate) fn snapshot_of(
 pub(crate) enum SnapshotError {
     /// A child is not there.
     #[error("the {} profile {id} is part of this profile and does not exist", sort.word().to_lowercase())]
-    Missing { sort: Sort, id: String },
+    Missing { sort: ProfileType, id: String },
     /// A circle.
     #[error("the profile {0} hangs below itself")]
     Circle(String),
@@ -43,7 +43,7 @@ pub(crate) enum SnapshotError {
 
 fn node(
     view: &mut View<'_>,
-    sort: Sort,
+    sort: ProfileType,
     content: Value,
     id: &str,
     job: Option<&str>,
@@ -56,7 +56,7 @@ fn node(
     let mut children = Vec::new();
     for association in associations::below(view, id, job)? {
         let text = |name: &str| association.get(name).and_then(Value::as_str).unwrap_or_default();
-        let Some(child_sort) = Sort::typed(text("detailProfileType")) else { continue };
+        let Some(child_sort) = ProfileType::typed(text("detailProfileType")) else { continue };
         let child_id = text("detailProfileId").to_owned();
         let child = get(view, child_sort, &child_id)?
             .ok_or_else(|| SnapshotError::Missing { sort: child_sort, id: child_id.clone() })?;

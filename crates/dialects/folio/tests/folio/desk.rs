@@ -48,7 +48,7 @@ async fn stock(server: &Server) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn lend(server: &Server, book: usize, patron: &str) -> Result<(StatusCode, Value), Failure> {
+async fn check_out(server: &Server, book: usize, patron: &str) -> Result<(StatusCode, Value), Failure> {
     let request = format!(
         "desk POST /circulation/check-out-by-barcode\n{{\"itemBarcode\": \"b{book}\", \"userBarcode\": \"{patron}\", \"servicePointId\": \"{POINT}\"}}"
     );
@@ -62,7 +62,7 @@ async fn one_book_has_one_loan() -> Result<(), Failure> {
         let server = Server::start(engine).await?;
         stock(&server).await?;
         for book in 0..N_BOOKS {
-            let [a, b, c, d] = PATRONS.map(|patron| lend(&server, book, patron));
+            let [a, b, c, d] = PATRONS.map(|patron| check_out(&server, book, patron));
             let (a, b, c, d) = tokio::join!(a, b, c, d);
             let answers = [a?, b?, c?, d?];
             let n_lent = answers.iter().filter(|(status, _)| *status == StatusCode::CREATED).count();

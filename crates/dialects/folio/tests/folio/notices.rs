@@ -100,7 +100,7 @@ async fn library(server: &Server) -> Result<(), Failure> {
     ask(server, &format!("admin PUT /circulation/rules\n{rules}"), StatusCode::NO_CONTENT).await.map(drop)
 }
 
-async fn lend(server: &Server, book: &str) -> Result<Value, Failure> {
+async fn check_out(server: &Server, book: &str) -> Result<Value, Failure> {
     let body = format!(r#"{{"itemBarcode": "{book}", "userBarcode": "ann", "servicePointId": "{POINT}"}}"#);
     made(server, "/circulation/check-out-by-barcode", &body).await
 }
@@ -121,8 +121,8 @@ async fn notices_are_mailed_once() -> Result<(), Failure> {
         let due = || done(&server, "/circulation/loan-scheduled-notices-processing", "{}");
 
         // Without a mail server messages wait.
-        lend(&server, "b1").await?;
-        lend(&server, "b2").await?;
+        check_out(&server, "b1").await?;
+        check_out(&server, "b2").await?;
         let ended = format!(r#"{{"endSessions": [{{"patronId": "{USER}", "actionType": "Check-out"}}]}}"#);
         done(&server, "/circulation/end-patron-action-session", &ended).await?;
         deliver().await?;

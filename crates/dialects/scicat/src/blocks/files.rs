@@ -9,7 +9,7 @@ use pinakes_store::{Direction, Expr, Order, Query, StoreError, View, Weight, mat
 use serde_json::{Map, Value, json};
 
 use super::handlers::{Public, filter_v4, visible_v4};
-use super::{FILES, Sort};
+use super::{BlockType, FILES};
 use crate::app::{Asker, QueryText, json_parameter};
 use crate::condition::{self, Language};
 use crate::datasets::DATASET;
@@ -64,7 +64,7 @@ pub(super) fn condition(of_file: &Map<String, Value>) -> Result<Expr, ScicatErro
 /// The ids of the blocks of a query that hold a file that satisfies a condition, in their window.
 pub(super) fn blocks_with(
     view: &mut View<'_>,
-    sort: &'static Sort,
+    sort: &'static BlockType,
     rows: &Query,
     of_file: &Expr,
     skip: u64,
@@ -88,7 +88,7 @@ pub(super) fn blocks_with(
 /// Calls `visit` with each file of a block from number `from` on that satisfies the condition.
 fn each_file(
     view: &mut View<'_>,
-    sort: &'static Sort,
+    sort: &'static BlockType,
     record: &pinakes_store::Record,
     from: u64,
     of_file: &Expr,
@@ -122,7 +122,7 @@ fn each_file(
     damage.map_or(Ok(flow), Err)
 }
 
-pub(super) async fn full_query(asker: Asker, query: QueryText, sort: &'static Sort) -> Answer {
+pub(super) async fn full_query(asker: Asker, query: QueryText, sort: &'static BlockType) -> Answer {
     let fields = object_parameter(&query, "fields")?;
     let (of_block, of_file) = split(&fields);
     let found = fullquery::parse(&of_block, &sort.search, &asker.rights)?;
@@ -152,7 +152,12 @@ impl Rows {
     }
 }
 
-pub(super) async fn list_v4(asker: Asker, query: QueryText, sort: &'static Sort, public: Public) -> Answer {
+pub(super) async fn list_v4(
+    asker: Asker,
+    query: QueryText,
+    sort: &'static BlockType,
+    public: Public,
+) -> Answer {
     let visible = visible_v4(&asker, public)?;
     let (of_block, of_file) = split_filter(&query, sort)?;
     let filter = filter_v4(&query, sort)?;
@@ -160,7 +165,7 @@ pub(super) async fn list_v4(asker: Asker, query: QueryText, sort: &'static Sort,
 }
 
 /// The `where` of a v4 filter, apart for blocks and files.
-fn split_filter(query: &QueryText, sort: &'static Sort) -> Result<(Expr, Expr), ScicatError> {
+fn split_filter(query: &QueryText, sort: &'static BlockType) -> Result<(Expr, Expr), ScicatError> {
     let filter = object_parameter(query, "filter")?;
     let empty = Map::new();
     let fields = filter.get("where").and_then(Value::as_object).unwrap_or(&empty);
@@ -168,7 +173,7 @@ fn split_filter(query: &QueryText, sort: &'static Sort) -> Result<(Expr, Expr), 
     Ok((condition::parse(&of_block, sort.kind, Language::Mongo)?, condition(&of_file)?))
 }
 
-async fn answer_files(asker: &Asker, wanted: Rows, sort: &'static Sort) -> Answer {
+async fn answer_files(asker: &Asker, wanted: Rows, sort: &'static BlockType) -> Answer {
     let rows = asker
         .db
         .read(Weight::Scan, move |view| match wanted.of_files.as_slice() {
@@ -186,7 +191,11 @@ async fn answer_files(asker: &Asker, wanted: Rows, sort: &'static Sort) -> Answe
 const SPARE_ROWS: usize = 4_096;
 
 /// A page of all files, sorted by what stands in them: no more than the rows up to its end are kept at a time.
-fn sorted_files(view: &mut View<'_>, sort: &'static Sort, wanted: &Rows) -> Result<Vec<Value>, ScicatError> {
+fn sorted_files(
+    view: &mut View<'_>,
+    sort: &'static BlockType,
+    wanted: &Rows,
+) -> Result<Vec<Value>, ScicatError> {
     let n_kept = usize::try_from(wanted.skip.saturating_add(wanted.limit)).unwrap_or(usize::MAX);
     let mut kept: Vec<(Vec<Value>, Value)> = Vec::new();
     let by_keys =
@@ -242,7 +251,7 @@ fn compare_keys(a: &[Value], b: &[Value], order: &[Order]) -> Ordering {
 /// over by their number of files.
 fn window_of_files(
     view: &mut View<'_>,
-    sort: &'static Sort,
+    sort: &'static BlockType,
     blocks: &Query,
     of_file: &Expr,
     skip: u64,
@@ -280,7 +289,7 @@ fn window_of_files(
 pub(super) async fn full_facet(
     asker: Asker,
     query: QueryText,
-    sort: &'static Sort,
+    sort: &'static BlockType,
     public: Public,
 ) -> Answer {
     let (blocks, _) = faceted(&asker, &query, sort, public)?;
@@ -291,7 +300,7 @@ pub(super) async fn full_facet(
 pub(super) async fn full_facet_files(
     asker: Asker,
     query: QueryText,
-    sort: &'static Sort,
+    sort: &'static BlockType,
     public: Public,
 ) -> Answer {
     let (blocks, of_file) = faceted(&asker, &query, sort, public)?;
@@ -302,7 +311,7 @@ pub(super) async fn full_facet_files(
 fn faceted(
     asker: &Asker,
     query: &QueryText,
-    sort: &'static Sort,
+    sort: &'static BlockType,
     public: Public,
 ) -> Result<(Expr, Expr), ScicatError> {
     let (of_block, of_file) = split(&object_parameter(query, "fields")?);
@@ -314,7 +323,12 @@ fn faceted(
     Ok((blocks, condition(&of_file)?))
 }
 
-pub(super) async fn count_v4(asker: Asker, query: QueryText, sort: &'static Sort, public: Public) -> Answer {
+pub(super) async fn count_v4(
+    asker: Asker,
+    query: QueryText,
+    sort: &'static BlockType,
+    public: Public,
+) -> Answer {
     let visible = visible_v4(&asker, public)?;
     let (of_block, of_file) = split_filter(&query, sort)?;
     let count = count_files(&asker, visible.and(of_block), of_file, sort).await?;
@@ -325,7 +339,7 @@ async fn count_files(
     asker: &Asker,
     blocks: Expr,
     of_file: Expr,
-    sort: &'static Sort,
+    sort: &'static BlockType,
 ) -> Result<u64, ScicatError> {
     let is_unconditional = matches!(of_file, Expr::All);
     let counted = asker

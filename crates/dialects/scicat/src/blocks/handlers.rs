@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::metadata::MetadataSchema;
 use super::receive::{Received, receive};
-use super::{ARCHIVED, FILES, ORIG, Sort, add_to_dataset, files, follow};
+use super::{ARCHIVED, BlockType, FILES, ORIG, add_to_dataset, files, follow};
 use crate::app::{Asker, Path, QueryText, Scicat, json_parameter};
 use crate::datasets::change::{Precondition, object, stamp};
 use crate::datasets::include::of_dataset;
@@ -92,7 +92,7 @@ pub(super) fn routes() -> Router<Scicat> {
 }
 
 /// What both sorts have in v3.
-fn routes_of(sort: &'static Sort, name: &str) -> Router<Scicat> {
+fn routes_of(sort: &'static BlockType, name: &str) -> Router<Scicat> {
     Router::new()
         .route(
             &format!("/api/v3/{name}"),
@@ -144,7 +144,7 @@ async fn create(
     pid: Option<String>,
     headers: HeaderMap,
     body: Body,
-    sort: &'static Sort,
+    sort: &'static BlockType,
 ) -> Answer {
     if !asker.rights.has_create_role() {
         return Err(ScicatError::forbidden_resource());
@@ -160,7 +160,7 @@ async fn insert(
     asker: &Asker,
     pid: Option<String>,
     received: &Received,
-    sort: &'static Sort,
+    sort: &'static BlockType,
 ) -> Result<Record, ScicatError> {
     if !received.faults.is_empty() {
         return Err(ScicatError::faults_as_list(&received.faults));
@@ -224,7 +224,7 @@ fn stored(
     block
 }
 
-fn duplicate(error: StoreError, sort: &Sort) -> ScicatError {
+fn duplicate(error: StoreError, sort: &BlockType) -> ScicatError {
     match error {
         StoreError::Duplicate { .. } => ScicatError::conflict(format!(
             "A {} with this this unique key already exists!",
@@ -244,7 +244,7 @@ fn duplicate_below(error: StoreError) -> ScicatError {
     }
 }
 
-fn size_of(block: &Map<String, Value>, sort: &Sort) -> f64 {
+fn size_of(block: &Map<String, Value>, sort: &BlockType) -> f64 {
     block.get(sort.size.0).and_then(Value::as_f64).unwrap_or(0.0)
 }
 
@@ -259,7 +259,7 @@ async fn is_valid(
     pid: Option<String>,
     headers: HeaderMap,
     body: Body,
-    sort: &'static Sort,
+    sort: &'static BlockType,
     api: Api,
 ) -> Answer {
     if !asker.rights.has_create_role() {
@@ -291,7 +291,7 @@ async fn list(
     asker: Asker,
     query: QueryText,
     headers: HeaderMap,
-    sort: &'static Sort,
+    sort: &'static BlockType,
 ) -> Answer {
     let filter = filter::parse(filter::text("filter", &query, &headers)?, sort.kind)?;
     answer_list(&asker, &filter, asker.rights.visible(), sort).await
@@ -301,7 +301,7 @@ async fn list_v4(
     _: State<Scicat>,
     asker: Asker,
     query: QueryText,
-    sort: &'static Sort,
+    sort: &'static BlockType,
     public: Public,
 ) -> Answer {
     let visible = visible_v4(&asker, public)?;
@@ -317,7 +317,7 @@ pub(super) fn visible_v4(asker: &Asker, public: Public) -> Result<Expr, ScicatEr
     }
 }
 
-pub(super) fn filter_v4(query: &QueryText, sort: &Sort) -> Result<Filter, ScicatError> {
+pub(super) fn filter_v4(query: &QueryText, sort: &BlockType) -> Result<Filter, ScicatError> {
     let mut known: Vec<&str> = sort.table.fields.iter().map(|it| it.name).collect();
     known.extend(["_id", "id", "createdAt", "updatedAt", "createdBy", "updatedBy", "__v", "dataset"]);
     strict::parse(query, sort.kind, &known)
@@ -328,7 +328,7 @@ async fn count(
     asker: Asker,
     query: QueryText,
     headers: HeaderMap,
-    sort: &'static Sort,
+    sort: &'static BlockType,
 ) -> Answer {
     let filter = match query.get("where") {
         Some(condition) => {
@@ -350,7 +350,7 @@ async fn answer_count(asker: &Asker, condition: Expr, kind: &'static Kind) -> An
     Ok(answer::json(StatusCode::OK, &json!({"count": count})))
 }
 
-async fn full_query(_: State<Scicat>, asker: Asker, query: QueryText, sort: &'static Sort) -> Answer {
+async fn full_query(_: State<Scicat>, asker: Asker, query: QueryText, sort: &'static BlockType) -> Answer {
     let fields = crate::datasets::read::object_parameter(&query, "fields")?;
     let (of_block, of_file) = files::split(&fields);
     let found = fullquery::parse(&of_block, &sort.search, &asker.rights)?;
@@ -376,7 +376,7 @@ async fn list_of_dataset(
     app: State<Scicat>,
     asker: Asker,
     Path(pid): Path<String>,
-    sort: &'static Sort,
+    sort: &'static BlockType,
 ) -> Answer {
     crate::datasets::read::readable(&app, &asker, &pid).await?;
     stream_rows(&asker, of_dataset(&pid), sort).await
@@ -386,7 +386,7 @@ async fn count_of_dataset(
     app: State<Scicat>,
     asker: Asker,
     Path(pid): Path<String>,
-    sort: &'static Sort,
+    sort: &'static BlockType,
 ) -> Answer {
     crate::datasets::read::readable(&app, &asker, &pid).await?;
     answer_count(&asker, of_dataset(&pid).filter, sort.kind).await
@@ -397,7 +397,7 @@ async fn by_id(
     asker: Asker,
     Path(id): Path<String>,
     query: QueryText,
-    sort: &'static Sort,
+    sort: &'static BlockType,
     api: Api,
     public: Public,
 ) -> Answer {
@@ -434,7 +434,7 @@ async fn has_dataset(asker: &Asker, pid: &str) -> Result<bool, ScicatError> {
     found.map_err(|error: StoreError| error.into())
 }
 
-async fn has(asker: &Asker, sort: &'static Sort, id: String) -> Result<bool, ScicatError> {
+async fn has(asker: &Asker, sort: &'static BlockType, id: String) -> Result<bool, ScicatError> {
     let found = asker.db.read(Weight::Point, move |view| view.has(sort.kind, &id)).await;
     found.map_err(|error: StoreError| error.into())
 }
@@ -445,7 +445,7 @@ async fn patch(
     id: String,
     headers: HeaderMap,
     body: Body,
-    sort: &'static Sort,
+    sort: &'static BlockType,
 ) -> Answer {
     if !asker.rights.has_update_role() {
         return Err(ScicatError::forbidden_resource());
@@ -461,7 +461,7 @@ async fn change(
     id: String,
     headers: &HeaderMap,
     received: &Received,
-    sort: &'static Sort,
+    sort: &'static BlockType,
 ) -> Result<Record, ScicatError> {
     let (rights, username, now) = (asker.rights.clone(), asker.username(), app.now());
     let (mut changes, files, faults) =
@@ -510,7 +510,7 @@ fn require_parent(
     txn: &mut pinakes_store::Txn<'_>,
     rights: &Rights,
     block: &Record,
-    sort: &Sort,
+    sort: &BlockType,
 ) -> Result<(), ScicatError> {
     let pid = text(&object(block)?, "datasetId");
     let class = match txn.get(&DATASET, &pid)? {
@@ -524,7 +524,7 @@ fn require_parent(
     }
 }
 
-async fn delete(app: State<Scicat>, asker: Asker, id: String, sort: &'static Sort) -> Answer {
+async fn delete(app: State<Scicat>, asker: Asker, id: String, sort: &'static BlockType) -> Answer {
     if !asker.rights.may_delete {
         return Err(ScicatError::forbidden_resource());
     }
@@ -549,7 +549,12 @@ async fn delete(app: State<Scicat>, asker: Asker, id: String, sort: &'static Sor
     Ok(answer::stored_json(StatusCode::OK, if bytes.is_empty() { record.body } else { bytes.freeze() }))
 }
 
-async fn delete_all(_: State<Scicat>, asker: Asker, Path(pid): Path<String>, sort: &'static Sort) -> Answer {
+async fn delete_all(
+    _: State<Scicat>,
+    asker: Asker,
+    Path(pid): Path<String>,
+    sort: &'static BlockType,
+) -> Answer {
     if !asker.rights.may_delete {
         return Err(ScicatError::forbidden_resource());
     }
@@ -569,7 +574,7 @@ async fn delete_all(_: State<Scicat>, asker: Asker, Path(pid): Path<String>, sor
     Ok(answer::json(StatusCode::OK, &json!({"count": count})))
 }
 
-fn remove(txn: &mut pinakes_store::Txn<'_>, record: &Record, sort: &Sort) -> Result<(), ScicatError> {
+fn remove(txn: &mut pinakes_store::Txn<'_>, record: &Record, sort: &BlockType) -> Result<(), ScicatError> {
     let block = object(record)?;
     txn.delete(sort.kind, &record.id)?;
     let n_files = record.n_members.cast_signed();
@@ -582,12 +587,12 @@ fn lower_first(name: &str) -> String {
 }
 
 /// The rows of a filter, streamed.
-async fn answer_list(asker: &Asker, filter: &Filter, visible: Expr, sort: &'static Sort) -> Answer {
+async fn answer_list(asker: &Asker, filter: &Filter, visible: Expr, sort: &'static BlockType) -> Answer {
     let shown = Shown::of(asker, filter)?;
     stream_chosen(asker, filter.query(visible), shown, sort).await
 }
 
-async fn stream_rows(asker: &Asker, query: Query, sort: &'static Sort) -> Answer {
+async fn stream_rows(asker: &Asker, query: Query, sort: &'static BlockType) -> Answer {
     stream_chosen(asker, query, Shown::everything(), sort).await
 }
 
@@ -643,7 +648,7 @@ impl Shown {
     }
 }
 
-async fn stream_chosen(asker: &Asker, query: Query, shown: Shown, sort: &'static Sort) -> Answer {
+async fn stream_chosen(asker: &Asker, query: Query, shown: Shown, sort: &'static BlockType) -> Answer {
     let limits = asker.db.tenant().limits().clone();
     let body = asker
         .db
@@ -668,7 +673,7 @@ async fn answer_whole(
     _: &Scicat,
     asker: &Asker,
     record: Record,
-    sort: &'static Sort,
+    sort: &'static BlockType,
     status: StatusCode,
 ) -> Answer {
     answer_one(asker, record, Shown::everything(), sort, status).await
@@ -678,7 +683,7 @@ async fn answer_one(
     asker: &Asker,
     record: Record,
     shown: Shown,
-    sort: &'static Sort,
+    sort: &'static BlockType,
     status: StatusCode,
 ) -> Answer {
     let limits = asker.db.tenant().limits().clone();

@@ -13,7 +13,7 @@ use pinakes_store::{Document, ListId, StoreError, Txn};
 use serde_json::{Map, Value};
 
 use super::metadata::MetadataSchema;
-use super::{FILES, Sort};
+use super::{BlockType, FILES};
 use crate::app::{Scicat, json_fault};
 use crate::dates;
 use crate::dto::origdatablock::DATA_FILE;
@@ -43,7 +43,7 @@ struct Chunk {
 /// whose time is over; a list that a block has taken over stays.
 pub(super) struct Staged {
     db: Db,
-    sort: &'static Sort,
+    sort: &'static BlockType,
     list: Option<ListId>,
 }
 
@@ -87,7 +87,7 @@ pub(super) struct Received {
 pub(super) async fn receive(
     app: &Scicat,
     db: &Db,
-    sort: &'static Sort,
+    sort: &'static BlockType,
     headers: &HeaderMap,
     body: Body,
     table: &Dto,
@@ -141,7 +141,7 @@ struct Packer<'a> {
 }
 
 impl<'a> Packer<'a> {
-    fn new(app: &'a Scicat, db: &Db, sort: &'static Sort) -> Self {
+    fn new(app: &'a Scicat, db: &Db, sort: &'static BlockType) -> Self {
         Self {
             app,
             metadata: MetadataSchema::of(&app.settings),
@@ -239,7 +239,7 @@ impl<'a> Packer<'a> {
     }
 }
 
-fn append(txn: &mut Txn<'_>, sort: &Sort, list: ListId, chunks: &[Chunk]) -> Result<(), StoreError> {
+fn append(txn: &mut Txn<'_>, sort: &BlockType, list: ListId, chunks: &[Chunk]) -> Result<(), StoreError> {
     for chunk in chunks {
         txn.append_members(sort.kind, list, chunk.first, chunk.n, chunk.bytes.clone())?;
     }
@@ -263,7 +263,7 @@ impl Files {
     pub(super) fn join(
         &self,
         txn: &mut Txn<'_>,
-        sort: &Sort,
+        sort: &BlockType,
         document: Document,
     ) -> Result<Document, StoreError> {
         let list = match self.staged {

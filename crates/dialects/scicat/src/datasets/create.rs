@@ -58,8 +58,8 @@ async fn create(app: Scicat, asker: Asker, headers: &HeaderMap, body: Body, api:
     let mut stored = Value::Object(stored);
     loop {
         let policy = match seen {
-            Some(seen) => Ground::Seen(seen),
-            None => Ground::New(policies::of_new_group(&app, first, &username)),
+            Some(seen) => PolicySource::Seen(seen),
+            None => PolicySource::New(policies::of_new_group(&app, first, &username)),
         };
         stored["classification"] = policy.classification().into();
         let document = stages::timed(Stage::Parse, || incoming::document(&pid, &stored, metadata.as_ref()))?;
@@ -87,14 +87,14 @@ async fn create(app: Scicat, asker: Asker, headers: &HeaderMap, body: Body, api:
 }
 
 /// What a new dataset takes its classification from.
-enum Ground {
+enum PolicySource {
     /// The policy of its group.
     Seen(Seen),
     /// The one that its group is to have, being new.
     New(Value),
 }
 
-impl Ground {
+impl PolicySource {
     fn classification(&self) -> String {
         match self {
             Self::Seen(seen) => seen.classification.clone(),
@@ -115,18 +115,18 @@ fn insert(
     txn: &mut Txn<'_>,
     document: &Document,
     owner_group: &str,
-    policy: &Ground,
+    policy: &PolicySource,
     proposals: &BTreeSet<String>,
 ) -> Result<Ending, ScicatError> {
     let is_as_seen = match policy {
-        Ground::Seen(seen) => seen.holds(txn, owner_group)?,
-        Ground::New(_) => !txn.has(&POLICY, owner_group)?,
+        PolicySource::Seen(seen) => seen.holds(txn, owner_group)?,
+        PolicySource::New(_) => !txn.has(&POLICY, owner_group)?,
     };
     if !is_as_seen {
         return Ok(Ending::OtherPolicy);
     }
     txn.insert_document(document)?;
-    if let Ground::New(policy) = policy {
+    if let PolicySource::New(policy) = policy {
         txn.insert(&POLICY, owner_group, policy)?;
     }
     proposals::count_datasets(txn, proposals, 1)?;

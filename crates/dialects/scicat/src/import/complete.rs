@@ -53,7 +53,7 @@ pub(super) fn dataset(importer: &Importer, body: &mut Body) -> Result<String, St
             list.retain(|it| !it.is_null());
         }
     }
-    without_nulls(body, super::Sort::Dataset.table());
+    without_nulls(body, super::RecordType::Dataset.table());
     trim_source_folder(body);
     if !body.contains_key("datasetName")
         && let Some(folder) = body.get("sourceFolder").and_then(Value::as_str)
@@ -65,7 +65,7 @@ pub(super) fn dataset(importer: &Importer, body: &mut Body) -> Result<String, St
     for list in ["proposalIds", "sampleIds", "instrumentIds"] {
         body.entry(list).or_insert_with(|| json!([]));
     }
-    super::Sort::Dataset.table().fill_defaults(body);
+    super::RecordType::Dataset.table().fill_defaults(body);
     normalise_dates(body, &DATES);
     make_whole(body, &["size", "packedSize", "numberOfFiles", "numberOfFilesArchived"]);
     enrich(body, "scientificMetadata");
@@ -110,7 +110,7 @@ pub(super) fn attachment(importer: &Importer, body: &mut Body) -> Result<String,
                 .push(json!({"targetId": id, "targetType": target, "relationType": "is attached to"}));
         }
     }
-    let table = super::Sort::Attachment.table();
+    let table = super::RecordType::Attachment.table();
     without_nulls(body, table);
     if !relationships.is_empty() {
         body.entry("relationships").or_insert(Value::Array(relationships));
@@ -124,7 +124,7 @@ pub(super) fn attachment(importer: &Importer, body: &mut Body) -> Result<String,
 
 pub(super) fn sample(importer: &Importer, body: &mut Body) -> Result<String, String> {
     let id = identify(body, &["sampleId", "_id"], || importer.app.new_uuid());
-    let table = super::Sort::Sample.table();
+    let table = super::RecordType::Sample.table();
     without_nulls(body, table);
     // Samples made before v5 have no name.
     if !body.contains_key("sampleName") {
@@ -144,7 +144,7 @@ pub(super) fn proposal(importer: &Importer, body: &mut Body) -> Result<String, S
         return Err("proposal: proposalId must be a string".to_owned());
     }
     let id = identify(body, &["proposalId", "_id"], || app.new_uuid());
-    let table = super::Sort::Proposal.table();
+    let table = super::RecordType::Proposal.table();
     without_nulls(body, table);
     table.fill_defaults(body);
     normalise_dates(body, &["startTime", "endTime"]);
@@ -164,7 +164,7 @@ pub(super) fn instrument(importer: &Importer, body: &mut Body) -> Result<String,
     let app = &importer.app;
     let new_pid = || format!("{}{}", app.settings.pid_prefix, app.new_uuid());
     let pid = identify(body, &["pid", "_id", "id"], new_pid);
-    let table = super::Sort::Instrument.table();
+    let table = super::RecordType::Instrument.table();
     without_nulls(body, table);
     // Instruments made before v4 have no unique name.
     body.entry("uniqueName").or_insert_with(|| pid.clone().into());
@@ -175,7 +175,7 @@ pub(super) fn instrument(importer: &Importer, body: &mut Body) -> Result<String,
 
 pub(super) fn policy(importer: &Importer, body: &mut Body) -> Result<String, String> {
     identify(body, &["_id", "id"], || importer.app.new_object_id());
-    let table = super::Sort::Policy.table();
+    let table = super::RecordType::Policy.table();
     without_nulls(body, table);
     table.fill_defaults(body);
     sign(importer, body);
@@ -186,7 +186,7 @@ pub(super) fn policy(importer: &Importer, body: &mut Body) -> Result<String, Str
 pub(super) fn job(importer: &Importer, body: &mut Body) -> Result<String, String> {
     let app = &importer.app;
     let id = identify(body, &["_id", "id"], || app.new_uuid());
-    without_nulls(body, super::Sort::Job.table());
+    without_nulls(body, super::RecordType::Job.table());
     if ["jobStatusMessage", "datasetList", "emailJobInitiator"].iter().any(|it| body.contains_key(*it)) {
         *body = jobs::forms::v4_of_create(std::mem::take(body));
     }
@@ -213,7 +213,7 @@ pub(super) fn publication(importer: &Importer, body: &mut Body) -> Result<String
     let prefix = app.settings.doi_prefix.trim_end_matches('/');
     let doi = identify(body, &["doi", "_id"], || format!("{prefix}/{}", app.new_uuid()));
     body.shift_remove("id");
-    let table = super::Sort::PublishedData.table();
+    let table = super::RecordType::PublishedData.table();
     without_nulls(body, table);
     if !body.contains_key("datasetPids") {
         from_v3(body);

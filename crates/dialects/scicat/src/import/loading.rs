@@ -8,7 +8,7 @@ use std::thread;
 use pinakes_store::{Document, Expr, Kind, StoreError, Tenant, Txn, Value as Condition};
 use serde_json::Value;
 
-use super::{Existing, ImportError, Importer, Prepared, Sort};
+use super::{Existing, ImportError, Importer, Prepared, RecordType};
 use crate::blocks::{self, DATABLOCK, ORIG_DATABLOCK, follow};
 use crate::datasets::DATASET;
 use crate::policies::{self, First, POLICY};
@@ -36,11 +36,11 @@ pub struct Loading {
 #[derive(Debug, Clone, Default)]
 pub struct Written {
     /// Records made, by sort.
-    pub n_new: BTreeMap<Sort, u64>,
+    pub n_new: BTreeMap<RecordType, u64>,
     /// Records replaced.
-    pub n_replaced: BTreeMap<Sort, u64>,
+    pub n_replaced: BTreeMap<RecordType, u64>,
     /// Records that were there already and stayed as they are.
-    pub n_kept: BTreeMap<Sort, u64>,
+    pub n_kept: BTreeMap<RecordType, u64>,
     /// Records refused, by their place in the batch, with the reason.
     pub refused: Vec<(usize, String)>,
 }
@@ -211,7 +211,7 @@ fn write_batch(
             }
         };
         *counts.entry(record.sort).or_default() += 1;
-        if has_blocks && record.sort == Sort::Dataset && !matches!(fate, Fate::Kept) {
+        if has_blocks && record.sort == RecordType::Dataset && !matches!(fate, Fate::Kept) {
             touched.insert(record.id().to_owned());
         }
     }

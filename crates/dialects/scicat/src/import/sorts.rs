@@ -14,7 +14,7 @@ use crate::validate::Dto;
 
 /// A sort of record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Sort {
+pub enum RecordType {
     /// A dataset.
     Dataset,
     /// A list of original files of a dataset.
@@ -47,7 +47,7 @@ pub struct UnknownSort {
 
 /// Fields by which a sort is told: all of `with`, one of `one_of` (if there are any), none of `without`.
 struct Marks {
-    sort: Sort,
+    sort: RecordType,
     with: &'static [&'static str],
     one_of: &'static [&'static str],
     without: &'static [&'static str],
@@ -55,52 +55,62 @@ struct Marks {
 
 /// Looked at in this order.
 const MARKS: [Marks; 13] = [
-    Marks { sort: Sort::Datablock, with: &["archiveId"], one_of: &[], without: &["jobParams"] },
+    Marks { sort: RecordType::Datablock, with: &["archiveId"], one_of: &[], without: &["jobParams"] },
     Marks {
-        sort: Sort::OrigDatablock,
+        sort: RecordType::OrigDatablock,
         with: &[FILES],
         one_of: &["datasetId", "rawDatasetId"],
         without: &["sourceFolder"],
     },
-    Marks { sort: Sort::Dataset, with: &["sourceFolder"], one_of: &[], without: &[] },
+    Marks { sort: RecordType::Dataset, with: &["sourceFolder"], one_of: &[], without: &[] },
     Marks {
-        sort: Sort::Policy,
+        sort: RecordType::Policy,
         with: &["ownerGroup"],
         one_of: &["tapeRedundancy", "autoArchive", "embargoPeriod"],
         without: &[],
     },
     Marks {
-        sort: Sort::Job,
+        sort: RecordType::Job,
         with: &[],
         one_of: &["jobParams", "jobStatusMessage", "emailJobInitiator"],
         without: &[],
     },
-    Marks { sort: Sort::PublishedData, with: &["title"], one_of: &["pidArray", "datasetPids"], without: &[] },
-    Marks { sort: Sort::Attachment, with: &["caption"], one_of: &[], without: &[] },
     Marks {
-        sort: Sort::Attachment,
+        sort: RecordType::PublishedData,
+        with: &["title"],
+        one_of: &["pidArray", "datasetPids"],
+        without: &[],
+    },
+    Marks { sort: RecordType::Attachment, with: &["caption"], one_of: &[], without: &[] },
+    Marks {
+        sort: RecordType::Attachment,
         with: &["thumbnail"],
         one_of: &["relationships", "datasetId", "aid"],
         without: &[],
     },
-    Marks { sort: Sort::Sample, with: &[], one_of: &["sampleCharacteristics", "sampleName"], without: &[] },
     Marks {
-        sort: Sort::Proposal,
+        sort: RecordType::Sample,
+        with: &[],
+        one_of: &["sampleCharacteristics", "sampleName"],
+        without: &[],
+    },
+    Marks {
+        sort: RecordType::Proposal,
         with: &["title"],
         one_of: &["MeasurementPeriodList", "email", "pi_email", "proposalId"],
         without: &[],
     },
     Marks {
-        sort: Sort::Instrument,
+        sort: RecordType::Instrument,
         with: &["name"],
         one_of: &["uniqueName", "customMetadata"],
         without: &[],
     },
-    Marks { sort: Sort::Dataset, with: &["type", "contactEmail"], one_of: &[], without: &[] },
-    Marks { sort: Sort::Sample, with: &["sampleId", "ownerGroup"], one_of: &[], without: &[] },
+    Marks { sort: RecordType::Dataset, with: &["type", "contactEmail"], one_of: &[], without: &[] },
+    Marks { sort: RecordType::Sample, with: &["sampleId", "ownerGroup"], one_of: &[], without: &[] },
 ];
 
-impl Sort {
+impl RecordType {
     /// All of them, in the order in which an export writes them: what others refer to first.
     pub const ALL: [Self; 10] = [
         Self::Dataset,
@@ -200,13 +210,13 @@ impl Sort {
     }
 }
 
-impl fmt::Display for Sort {
+impl fmt::Display for RecordType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
 }
 
-impl FromStr for Sort {
+impl FromStr for RecordType {
     type Err = UnknownSort;
 
     /// Takes the singular or the plural, in any case.
@@ -237,32 +247,32 @@ mod tests {
         for (body, expected) in [
             (
                 json!({"pid": "a", "sourceFolder": "/d", "proposalId": "p", "sampleId": "s", "type": "raw"}),
-                Some(Sort::Dataset),
+                Some(RecordType::Dataset),
             ),
-            (json!({"datasetId": "a", "size": 1, "dataFileList": []}), Some(Sort::OrigDatablock)),
-            (json!({"datasetId": "a", "archiveId": "x", "dataFileList": []}), Some(Sort::Datablock)),
-            (json!({"caption": "c", "datasetId": "a", "thumbnail": "data:"}), Some(Sort::Attachment)),
-            (json!({"sampleId": "s", "sampleName": "Si", "ownerGroup": "g"}), Some(Sort::Sample)),
-            (json!({"proposalId": "p", "title": "t", "email": "a@b.ch"}), Some(Sort::Proposal)),
-            (json!({"_id": "p", "title": "t", "MeasurementPeriodList": []}), Some(Sort::Proposal)),
-            (json!({"pid": "i", "uniqueName": "u", "name": "n"}), Some(Sort::Instrument)),
-            (json!({"ownerGroup": "g", "tapeRedundancy": "low"}), Some(Sort::Policy)),
-            (json!({"type": "archive", "jobParams": {}, "ownerGroup": "g"}), Some(Sort::Job)),
-            (json!({"doi": "10.1/x", "title": "t", "pidArray": []}), Some(Sort::PublishedData)),
-            (json!({"title": "t", "abstract": "a", "datasetPids": []}), Some(Sort::PublishedData)),
+            (json!({"datasetId": "a", "size": 1, "dataFileList": []}), Some(RecordType::OrigDatablock)),
+            (json!({"datasetId": "a", "archiveId": "x", "dataFileList": []}), Some(RecordType::Datablock)),
+            (json!({"caption": "c", "datasetId": "a", "thumbnail": "data:"}), Some(RecordType::Attachment)),
+            (json!({"sampleId": "s", "sampleName": "Si", "ownerGroup": "g"}), Some(RecordType::Sample)),
+            (json!({"proposalId": "p", "title": "t", "email": "a@b.ch"}), Some(RecordType::Proposal)),
+            (json!({"_id": "p", "title": "t", "MeasurementPeriodList": []}), Some(RecordType::Proposal)),
+            (json!({"pid": "i", "uniqueName": "u", "name": "n"}), Some(RecordType::Instrument)),
+            (json!({"ownerGroup": "g", "tapeRedundancy": "low"}), Some(RecordType::Policy)),
+            (json!({"type": "archive", "jobParams": {}, "ownerGroup": "g"}), Some(RecordType::Job)),
+            (json!({"doi": "10.1/x", "title": "t", "pidArray": []}), Some(RecordType::PublishedData)),
+            (json!({"title": "t", "abstract": "a", "datasetPids": []}), Some(RecordType::PublishedData)),
             (json!({"name": "x"}), None),
             (json!({}), None),
         ] {
             let Value::Object(map) = &body else { continue };
-            assert_eq!(Sort::of(map), expected, "{body}");
+            assert_eq!(RecordType::of(map), expected, "{body}");
         }
     }
 
     #[test]
     fn names_may_be_plural() {
-        assert_eq!("Datasets".parse(), Ok(Sort::Dataset));
-        assert_eq!("policies".parse(), Ok(Sort::Policy));
-        assert_eq!("publisheddata".parse(), Ok(Sort::PublishedData));
-        assert!("x".parse::<Sort>().is_err_and(|it| it.to_string().contains("origdatablock")));
+        assert_eq!("Datasets".parse(), Ok(RecordType::Dataset));
+        assert_eq!("policies".parse(), Ok(RecordType::Policy));
+        assert_eq!("publisheddata".parse(), Ok(RecordType::PublishedData));
+        assert!("x".parse::<RecordType>().is_err_and(|it| it.to_string().contains("origdatablock")));
     }
 }

@@ -181,7 +181,7 @@ impl Workspace {
     /// Removes the folder: the plan first, so that half a removal is no build to go on with.
     pub(crate) fn remove(self) -> io::Result<()> {
         match fs::remove_file(self.path(PLAN)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => fs::remove_dir_all(&self.folder),
         }
     }

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-static SETS: &[u8] = include_bytes!("../../data/marc8/sets.bin");
+static CHARACTER_SETS: &[u8] = include_bytes!("../../data/marc8/sets.bin");
 static EACC: &[u8] = include_bytes!("../../data/marc8/eacc.bin");
 
 /// Rows of a set of 94 characters: bytes 21 to 7E hex.
@@ -47,7 +47,7 @@ pub(super) fn single(set: u8, byte: u8) -> Option<Entry> {
         return None;
     }
     let at = (set_at * SET_ROWS + row) * SET_ROW_LEN_BYTES;
-    let row = SETS.get(at..at + SET_ROW_LEN_BYTES)?;
+    let row = CHARACTER_SETS.get(at..at + SET_ROW_LEN_BYTES)?;
     match u16::from_be_bytes([row[1], row[2]]) {
         0 => None,
         code_point => Some(Entry { char: char::from_u32(u32::from(code_point))?, combines: row[0] == 1 }),
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn files_have_the_stated_layout() {
-        assert_eq!(SETS.len(), SETS_IN_FILE.len() * SET_ROWS * SET_ROW_LEN_BYTES);
+        assert_eq!(CHARACTER_SETS.len(), SETS_IN_FILE.len() * SET_ROWS * SET_ROW_LEN_BYTES);
         assert_eq!(EACC.len() % EACC_ROW_LEN_BYTES, 0);
         assert!(EACC.as_chunks::<EACC_ROW_LEN_BYTES>().0.is_sorted_by_key(|row| [row[0], row[1], row[2]]));
     }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, available_parallelism};
 
 use indicatif::ProgressBar;
-use pinakes_scicat::import::{Existing, Importer, Loading, Prepared, Sort};
+use pinakes_scicat::import::{Existing, Importer, Loading, Prepared, RecordType};
 use pinakes_store::Tenant;
 
 use super::Source;
@@ -37,7 +37,7 @@ pub(crate) struct Rejected {
 /// What became of the records, by sort.
 #[derive(Default)]
 pub(crate) struct Totals {
-    by_sort: BTreeMap<Sort, [u64; 3]>,
+    by_sort: BTreeMap<RecordType, [u64; 3]>,
 }
 
 const NEW: usize = 0;
@@ -45,7 +45,7 @@ const REPLACED: usize = 1;
 const KEPT: usize = 2;
 
 impl Totals {
-    fn add(&mut self, counts: &BTreeMap<Sort, u64>, what: usize) {
+    fn add(&mut self, counts: &BTreeMap<RecordType, u64>, what: usize) {
         for (sort, n) in counts {
             self.by_sort.entry(*sort).or_default()[what] += n;
         }

@@ -124,7 +124,7 @@ fn charge_loss(
 ) -> Result<(), FolioError> {
     let point = body.text("servicePointId").unwrap_or_default();
     if body.item_status == "Aged to lost" {
-        lost::take_back(txn, writer, known, before, Found::DeclaredLost, point)?;
+        lost::refund_lost_fees(txn, writer, known, before, Found::DeclaredLost, point)?;
     }
     if lost::charge(txn, writer, known, (loan, book), Loss::Declared, point)? {
         return Ok(());

@@ -118,7 +118,7 @@ fn prolong(
     let mut book = book;
     let is_lost = matches!(book.status(), "Declared lost" | "Aged to lost");
     if is_lost {
-        lost::take_back(txn, writer, &mut known, &loan, Found::Renewed, &point)?;
+        lost::refund_lost_fees(txn, writer, &mut known, &loan, Found::Renewed, &point)?;
     }
     if !is_lost || lost::charges_overdue(txn, &mut known, &loan)? {
         overdue::charge(txn, writer, &mut known, (&loan, &book), now, (overdue::End::Renewal, &point))?;

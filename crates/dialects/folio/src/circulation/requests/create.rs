@@ -46,12 +46,12 @@ pub(crate) fn allowed_types(status: &str) -> &'static [&'static str] {
 }
 
 /// A request that is asked for.
-pub(crate) struct Wish<'a> {
+pub(crate) struct RequestDraft<'a> {
     pub(crate) body: &'a Map<String, Value>,
     pub(crate) overrides: &'a Overrides,
 }
 
-impl Wish<'_> {
+impl RequestDraft<'_> {
     fn text(&self, name: &str) -> &str {
         self.body.get(name).and_then(Value::as_str).unwrap_or_default()
     }
@@ -62,7 +62,11 @@ fn refused(fault: Fault) -> FolioError {
 }
 
 /// Makes a request and does what it brings about: a page reserves the item, a recall makes a loan due earlier.
-pub(crate) fn create(txn: &mut Txn<'_>, writer: &Writer, wish: &Wish<'_>) -> Result<Value, FolioError> {
+pub(crate) fn create(
+    txn: &mut Txn<'_>,
+    writer: &Writer,
+    wish: &RequestDraft<'_>,
+) -> Result<Value, FolioError> {
     let mut known = Records::default();
     let kind = wish.text("requestType").to_owned();
     if !matches!(kind.as_str(), "Hold" | "Page" | "Recall") {
@@ -127,7 +131,7 @@ pub(crate) fn create(txn: &mut Txn<'_>, writer: &Writer, wish: &Wish<'_>) -> Res
 }
 
 /// Who asks, if they may.
-fn requester(txn: &mut Txn<'_>, writer: &Writer, wish: &Wish<'_>) -> Result<Value, FolioError> {
+fn requester(txn: &mut Txn<'_>, writer: &Writer, wish: &RequestDraft<'_>) -> Result<Value, FolioError> {
     let id = wish.text("requesterId");
     let Some(user) = txn.get(&USERS.kind, id)? else {
         let fault = Fault::new("A valid user and patron group are required. User is null");
@@ -161,7 +165,7 @@ fn requester(txn: &mut Txn<'_>, writer: &Writer, wish: &Wish<'_>) -> Result<Valu
     }
 }
 
-fn item(view: &mut View<'_>, known: &mut Records, wish: &Wish<'_>) -> Result<Book, FolioError> {
+fn item(view: &mut View<'_>, known: &mut Records, wish: &RequestDraft<'_>) -> Result<Book, FolioError> {
     let given = wish.text("itemId");
     if given.is_empty() {
         return Err(refused(
@@ -178,7 +182,7 @@ fn item(view: &mut View<'_>, known: &mut Records, wish: &Wish<'_>) -> Result<Boo
     }
 }
 
-fn instance(view: &mut View<'_>, wish: &Wish<'_>) -> Result<String, FolioError> {
+fn instance(view: &mut View<'_>, wish: &RequestDraft<'_>) -> Result<String, FolioError> {
     let id = wish.text("instanceId");
     if view.has(&INSTANCES.kind, id)? {
         return Ok(id.to_owned());
@@ -191,7 +195,7 @@ fn instance(view: &mut View<'_>, wish: &Wish<'_>) -> Result<String, FolioError> 
 fn item_of_title(
     txn: &mut Txn<'_>,
     known: &mut Records,
-    wish: &Wish<'_>,
+    wish: &RequestDraft<'_>,
     kind: &str,
     user: &Value,
 ) -> Result<Option<Book>, FolioError> {
@@ -240,7 +244,11 @@ pub(super) fn books_of(
 }
 
 /// Refuses a hold shelf that is nowhere.
-fn refuse_pickup(view: &mut View<'_>, known: &mut Records, wish: &Wish<'_>) -> Result<(), FolioError> {
+fn refuse_pickup(
+    view: &mut View<'_>,
+    known: &mut Records,
+    wish: &RequestDraft<'_>,
+) -> Result<(), FolioError> {
     let id = wish.text("pickupServicePointId");
     if id.is_empty() {
         if wish.text("fulfillmentPreference") == "Delivery" {
@@ -316,7 +324,7 @@ pub(super) fn allowed_points<'a>(policy: &'a Value, kind: &str) -> Option<Vec<&'
 }
 
 /// Refuses a pickup place that the policy does not allow.
-fn refuse_other_point(policy: &Value, wish: &Wish<'_>, kind: &str) -> Result<(), FolioError> {
+fn refuse_other_point(policy: &Value, wish: &RequestDraft<'_>, kind: &str) -> Result<(), FolioError> {
     let point = wish.text("pickupServicePointId");
     if point.is_empty() || allowed_points(policy, kind).is_none_or(|it| it.contains(&point)) {
         return Ok(());

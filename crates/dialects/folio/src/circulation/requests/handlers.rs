@@ -84,7 +84,7 @@ async fn make(mut call: Call) -> Answer {
     let write = move |txn: &mut Txn<'_>| {
         let mut body = body.clone();
         body.remove("requestProcessingParameters");
-        create::create(txn, &writer(), &create::Wish { body: &body, overrides: &overrides })
+        create::create(txn, &writer(), &create::RequestDraft { body: &body, overrides: &overrides })
     };
     let request = call.db().write(write).await?;
     let location = format!("/circulation/requests/{}", text(&request, "id"));

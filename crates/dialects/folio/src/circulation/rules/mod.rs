@@ -18,7 +18,7 @@ use std::cmp::Ordering;
 
 /// What a criterium looks at, by the letter that the language has for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Criterium {
+pub(crate) enum Criterion {
     /// `g`: the patron's group.
     Group,
     /// `m`: the item's material type.
@@ -38,7 +38,7 @@ pub(crate) enum Criterium {
 /// Number of criteria.
 const N_CRITERIA: usize = 7;
 
-impl Criterium {
+impl Criterion {
     const ALL: [(char, Self); N_CRITERIA] = [
         ('g', Self::Group),
         ('m', Self::Material),
@@ -74,15 +74,15 @@ pub(crate) struct Facts<'a> {
 }
 
 impl<'a> Facts<'a> {
-    fn value(&self, criterium: Criterium) -> &'a str {
+    fn value(&self, criterium: Criterion) -> &'a str {
         match criterium {
-            Criterium::Group => self.group,
-            Criterium::Material => self.material,
-            Criterium::LoanType => self.loan_type,
-            Criterium::Institution => self.institution,
-            Criterium::Campus => self.campus,
-            Criterium::Library => self.library,
-            Criterium::Location => self.location,
+            Criterion::Group => self.group,
+            Criterion::Material => self.material,
+            Criterion::LoanType => self.loan_type,
+            Criterion::Institution => self.institution,
+            Criterion::Campus => self.campus,
+            Criterion::Library => self.library,
+            Criterion::Location => self.location,
         }
     }
 }
@@ -131,7 +131,7 @@ impl PolicyKind {
 /// One condition of a rule.
 #[derive(Debug, Clone)]
 struct Condition {
-    criterium: Criterium,
+    criterium: Criterion,
     /// Values of which the loan must have one; empty: any.
     among: Vec<String>,
     /// Values that it must not have.
@@ -171,7 +171,7 @@ pub(crate) struct Rule {
 
 impl Rule {
     /// Whether the line says something about a criterium.
-    pub(crate) fn names(&self, criterium: Criterium) -> bool {
+    pub(crate) fn names(&self, criterium: Criterion) -> bool {
         self.conditions.iter().any(|it| it.criterium == criterium)
     }
 
@@ -186,7 +186,7 @@ impl Rule {
 
     /// Criteria named, each once.
     fn n_criteria(&self) -> usize {
-        Criterium::ALL.iter().filter(|(_, it)| self.names(*it)).count()
+        Criterion::ALL.iter().filter(|(_, it)| self.names(*it)).count()
     }
 }
 
@@ -194,7 +194,7 @@ impl Rule {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Priority {
     /// The rule whose most important criterium stands earliest in the list.
-    Criterium(Vec<Criterium>),
+    Criterion(Vec<Criterion>),
     /// The rule with more criteria.
     NumberOfCriteria,
     /// The rule that stands first.
@@ -207,7 +207,7 @@ impl Priority {
     /// `Less` when `a` is the better one.
     fn compare(&self, a: &Rule, b: &Rule) -> Ordering {
         match self {
-            Self::Criterium(order) => {
+            Self::Criterion(order) => {
                 let best = |rule: &Rule| order.iter().position(|it| rule.names(*it)).unwrap_or(order.len());
                 best(a).cmp(&best(b))
             }

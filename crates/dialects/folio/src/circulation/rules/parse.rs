@@ -1,7 +1,7 @@
 //! From text to rules.
 
 use super::tokens::{Line, Token, lines};
-use super::{Condition, Criterium, N_CRITERIA, Policies, PolicyKind, Priority, Rule, Rules, RulesFault};
+use super::{Condition, Criterion, N_CRITERIA, Policies, PolicyKind, Priority, Rule, Rules, RulesFault};
 
 impl Rules {
     /// Reads the rules.
@@ -96,10 +96,10 @@ fn priorities(line: &Line<'_>) -> Result<Vec<Priority>, RulesFault> {
         return Err(no_priority(line.number, 1 + line.indent, &found));
     }
     cursor.expect(":")?;
-    if cursor.peek().is_some_and(|it| Criterium::of_letter(it.text).is_some()) {
+    if cursor.peek().is_some_and(|it| Criterion::of_letter(it.text).is_some()) {
         let letters = letters(&mut cursor)?;
         end_of_line(&cursor)?;
-        return Ok(vec![Priority::Criterium(letters), Priority::NumberOfCriteria, Priority::LastLine]);
+        return Ok(vec![Priority::Criterion(letters), Priority::NumberOfCriteria, Priority::LastLine]);
     }
     let mut list = Vec::new();
     loop {
@@ -110,7 +110,7 @@ fn priorities(line: &Line<'_>) -> Result<Vec<Priority>, RulesFault> {
                 cursor.expect("(")?;
                 let letters = letters(&mut cursor)?;
                 cursor.expect(")")?;
-                Priority::Criterium(letters)
+                Priority::Criterion(letters)
             }
             "number-of-criteria" => Priority::NumberOfCriteria,
             "first-line" => Priority::FirstLine,
@@ -136,14 +136,14 @@ fn priorities(line: &Line<'_>) -> Result<Vec<Priority>, RulesFault> {
 }
 
 /// All seven letters, each once, with commas between them.
-fn letters(cursor: &mut Cursor<'_>) -> Result<Vec<Criterium>, RulesFault> {
+fn letters(cursor: &mut Cursor<'_>) -> Result<Vec<Criterion>, RulesFault> {
     let mut list = Vec::new();
     while list.len() < N_CRITERIA {
         if !list.is_empty() {
             cursor.expect(",")?;
         }
         let token = cursor.word("one of the letters t, s, c, b, a, m, g")?;
-        match Criterium::of_letter(token.text) {
+        match Criterion::of_letter(token.text) {
             Some(it) if list.contains(&it) => {
                 return Err(cursor
                     .line
@@ -229,7 +229,7 @@ impl Reader {
 /// A letter and its values: `g staff faculty`, `m !dvd`, `s all`.
 fn condition(cursor: &mut Cursor<'_>) -> Result<Condition, RulesFault> {
     const EXPECTED: &str = "a criterium: one of the letters g, m, t, a, b, c, s";
-    let Some(criterium) = cursor.peek().and_then(|it| Criterium::of_letter(it.text)) else {
+    let Some(criterium) = cursor.peek().and_then(|it| Criterion::of_letter(it.text)) else {
         return Err(cursor.unexpected(EXPECTED));
     };
     cursor.next += 1;
