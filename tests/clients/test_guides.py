@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 import requests
-from conftest import HERE, Server
+from catalogue import HERE, Server
 from running import PATIENCE_S, PINAKES
 
 DOCS = HERE.parent.parent / "docs"

@@ -15,7 +15,7 @@ from urllib.parse import parse_qs, urljoin, urlsplit
 
 import pytest
 import requests
-from conftest import Server, pinakes
+from catalogue import Server, pinakes
 from running import PATIENCE_S, PINAKES, printed_url
 
 HERE = Path(__file__).parent
