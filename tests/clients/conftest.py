@@ -1,11 +1,8 @@
 """A server with a fresh catalogue, for all tests of a run."""
 
-import signal
-import subprocess
-
 import pytest
 from catalogue import HERE, Server, pinakes
-from running import PATIENCE_S, PINAKES, printed_url
+from running import serving
 
 
 @pytest.fixture(scope="session")
@@ -13,23 +10,8 @@ def server(tmp_path_factory):
     data = str(tmp_path_factory.mktemp("catalogue") / "data")
     imported = pinakes("user", "import", "--data", data, str(HERE / "functionalAccounts.json"))
     assert imported.returncode == 0, imported.stderr
-    process = subprocess.Popen(
-        [PINAKES, "serve", "--data", data, "--config", str(HERE / "pinakes.toml")]
-        + ["--listen", "127.0.0.1:0", "--testing"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        yield Server(printed_url(process))
-    finally:
-        process.send_signal(signal.SIGTERM)
-        try:
-            _, errors = process.communicate(timeout=PATIENCE_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            raise
-    assert process.returncode == 0, errors
+    with serving("--data", data, "--config", HERE / "pinakes.toml", "--testing") as url:
+        yield Server(url)
     checked = pinakes("check", "--data", data)
     assert checked.returncode == 0, checked.stdout + checked.stderr
 

@@ -1,8 +1,10 @@
 """The command under test, and how a server that it starts says where it listens."""
 
+import contextlib
 import os
 import re
 import select
+import signal
 import subprocess
 import time
 
@@ -20,3 +22,24 @@ def printed_url(process: subprocess.Popen) -> str:
                 return found[1]
     process.kill()
     raise AssertionError(f"the server did not start:\n{''.join(lines)}{process.communicate()[1]}")
+
+
+@contextlib.contextmanager
+def serving(*arguments):
+    """The URL of `pinakes serve` with these arguments, on a free port; it must end well when it is told to."""
+    process = subprocess.Popen(
+        [PINAKES, "serve", "--listen", "127.0.0.1:0", *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield printed_url(process)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        try:
+            _, errors = process.communicate(timeout=PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise
+    assert process.returncode == 0, errors

@@ -1,14 +1,13 @@
 """A server with Dataverse's interface, a published collection and a depositor."""
 
 import pathlib
-import signal
 import subprocess
 import uuid
 
 import pytest
 import requests
 from deposits import dataset_json
-from running import PATIENCE_S, PINAKES, printed_url
+from running import PATIENCE_S, PINAKES, serving
 
 SITE = pathlib.Path(__file__).parent.parent / "pinakes.toml"
 KEY = "of-tests"
@@ -60,22 +59,8 @@ class Site:
 @pytest.fixture(scope="session")
 def site(tmp_path_factory):
     data = str(tmp_path_factory.mktemp("dataverse") / "data")
-    process = subprocess.Popen(
-        [PINAKES, "serve", "--config", SITE, "--data", data, "--listen", "127.0.0.1:0"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        yield Site(printed_url(process))
-    finally:
-        process.send_signal(signal.SIGTERM)
-        try:
-            _, errors = process.communicate(timeout=PATIENCE_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            raise
-    assert process.returncode == 0, errors
+    with serving("--config", SITE, "--data", data) as url:
+        yield Site(url)
     checked = subprocess.run(
         [PINAKES, "check", "--data", data], capture_output=True, text=True, timeout=PATIENCE_S, check=False
     )

@@ -1,11 +1,10 @@
 """A server with a library, for the FOLIO clients: a tenant of its own, with accounts by role."""
 
 import pathlib
-import signal
 import subprocess
 
 import pytest
-from running import PATIENCE_S, PINAKES, printed_url
+from running import PATIENCE_S, PINAKES, serving
 
 TENANT = "library"
 SITE = pathlib.Path(__file__).parent.parent / "pinakes.toml"
@@ -41,22 +40,8 @@ def library(tmp_path_factory):
             "user", "add", role, "--group", role, "--tenant", TENANT, "--data", data,
             given=Library.password(role) + "\n",
         )
-    process = subprocess.Popen(
-        [PINAKES, "serve", "--config", SITE, "--data", data, "--listen", "127.0.0.1:0"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        yield Library(printed_url(process))
-    finally:
-        process.send_signal(signal.SIGTERM)
-        try:
-            _, errors = process.communicate(timeout=PATIENCE_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            raise
-    assert process.returncode == 0, errors
+    with serving("--config", SITE, "--data", data) as url:
+        yield Library(url)
     pinakes("check", "--data", data)
 
 
