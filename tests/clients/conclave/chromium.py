@@ -26,6 +26,7 @@ class Page:
         self.profile = tempfile.TemporaryDirectory(prefix="chromium", ignore_cleanup_errors=True)
         self.process = subprocess.Popen(
             [program(), "--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0"]
+            + ["--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
             + ["--remote-allow-origins=*", f"--user-data-dir={self.profile.name}", "about:blank"],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
