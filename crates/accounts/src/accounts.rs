@@ -11,7 +11,7 @@ use crate::entropy::Entropy;
 use crate::error::{AccountsError, Result};
 use crate::functional::{FunctionalAccount, Imported, Problem};
 use crate::jwt::{self, Verified};
-use crate::password::{Password, PasswordChecks};
+use crate::password::{Password, PasswordChecks, PasswordHash};
 use crate::secret::Secret;
 use crate::sign_in::Sources;
 use crate::sign_in::provider::Known;
@@ -196,6 +196,31 @@ impl Accounts {
             Login::Refused => attempt.failed(),
         }
         Ok(login)
+    }
+
+    /// The hash of a secret that is no password of an account, such as a PIN: kept by who asks.
+    pub async fn hash(&self, secret: Password) -> Result<PasswordHash> {
+        self.0.checks.hash(secret, self.entropy().clone()).await
+    }
+
+    /// Whether this is the secret that a hash was made of; `name` says whose it is. Without a hash it is not, after the same
+    /// work.
+    ///
+    /// Errors: too many checks waiting, too many failures for that name.
+    pub async fn is_secret(
+        &self,
+        tenant: &Tenant,
+        name: &str,
+        secret: Password,
+        hash: Option<PasswordHash>,
+    ) -> Result<bool> {
+        let attempt = self.throttle().enter(tenant.name(), name)?;
+        let matches = self.0.checks.matches(Some(format!("{}/{name}", tenant.name())), secret, hash).await?;
+        match matches {
+            true => attempt.succeeded(),
+            false => attempt.failed(),
+        }
+        Ok(matches)
     }
 
     /// The same for a user already read, e.g. by UUID; `None` is refused after the same work.

@@ -5,6 +5,7 @@
 
 mod bulk;
 pub mod headings;
+mod settings;
 mod source_files;
 
 use std::ops::ControlFlow;
@@ -27,10 +28,13 @@ use crate::permissions::Access;
 use crate::routes::Routes;
 use crate::{dates, json, links};
 
+pub(crate) use settings::{SETTING, value_of as setting};
 pub use source_files::SOURCE_FILES;
 
-/// How long a deleted authority is kept, in milliseconds (a week), before expiring takes it.
-const KEPT_MS: i64 = 7 * 86_400_000;
+/// How long a deleted authority is kept before expiring takes it, in days, unless the tenant says otherwise.
+const KEPT_DAYS: i64 = 7;
+/// A day in milliseconds.
+const DAY_MS: i64 = 86_400_000;
 /// Headings and references, which a search looks into.
 const SEARCHED: &[&str] = &[
     "personalName",
@@ -212,6 +216,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
             bulk::load,
         )
         .with(source_files::routes)
+        .with(settings::routes)
 }
 
 /// `deleted=true` lists those that were deleted; `idOnly=true` gives ids alone, as lines to those who accept text.
@@ -282,11 +287,16 @@ fn archive(txn: &mut Txn<'_>, writer: &Writer, body: &Value) -> Result<(), Folio
     Ok(())
 }
 
-/// Lets go of what was deleted a week ago or earlier.
+/// Lets go of what was deleted long ago: as the settings say, a week or more.
 async fn expire(call: Call) -> Answer {
-    let until = StoreValue::Instant(call.app.now_ms() - KEPT_MS);
+    let now_ms = call.app.now_ms();
     let write = move |txn: &mut Txn<'_>| -> Result<(), FolioError> {
-        let old = Expr::Range("metadata.updatedDate".into(), End::Open, End::Included(until.clone()));
+        if settings::value_of(txn, "archives.expiration.enabled")? == Value::Bool(false) {
+            return Ok(());
+        }
+        let days = settings::value_of(txn, "archives.expiration.period")?.as_i64().unwrap_or(KEPT_DAYS);
+        let until = StoreValue::Instant(now_ms.saturating_sub(days.saturating_mul(DAY_MS)));
+        let old = Expr::Range("metadata.updatedDate".into(), End::Open, End::Included(until));
         let mut ids = Vec::new();
         txn.for_each(&ARCHIVES.kind, &Query::filter(old), |record| {
             ids.push(record.id);

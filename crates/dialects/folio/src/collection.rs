@@ -11,7 +11,7 @@ mod manner;
 mod write;
 
 pub use batch::batch_routes;
-pub(crate) use batch::write_all;
+pub(crate) use batch::{write_all, write_batch};
 pub(crate) use check::not_a_uuid;
 pub use handlers::{
     Page, answer_list, by_id, condition_of, create, created, expr_of, page_of, parsed, remove,

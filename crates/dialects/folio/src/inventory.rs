@@ -9,9 +9,12 @@
 //! | `marc_json.rs` | the MARC record of an instance |
 //! | `business.rs` | `/inventory/…`: the same records as staff see them |
 //! | `moves.rs` | holdings and items that move, instances marked as deleted, bound-withs |
+//! | `changes.rs` | parts of records, instances in batches |
+//! | `reindex.rs` | jobs that pass over all records |
 //! | `views.rs` | streams for harvesters and discovery |
 
 pub mod business;
+mod changes;
 pub mod holdings;
 pub mod hrids;
 pub mod instances;
@@ -20,6 +23,7 @@ pub mod items;
 pub(crate) mod joins;
 mod marc_json;
 mod moves;
+pub(crate) mod reindex;
 pub mod relations;
 pub mod shelving;
 mod views;
@@ -32,6 +36,9 @@ pub(crate) fn routes(routes: Routes) -> Routes {
     routes
         .with(hrids::routes)
         .with(business::routes)
+        .with(changes::routes)
+        .with(isbn::routes)
+        .with(reindex::routes)
         .with(moves::routes)
         .with(views::routes)
         .with(marc_json::routes)

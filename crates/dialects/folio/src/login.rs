@@ -52,6 +52,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .post("/authn/credentials", Access::to("login.item.post"), create_credentials)
         .delete("/authn/credentials", Access::to("login.item.delete"), delete_credentials)
         .get("/authn/credentials-existence", Access::to("login.credentials-existence.get"), credentials_exist)
+        .post("/authn/password/repeatable", Access::to("login.password.validate"), is_password_new)
         .with(reset::routes)
         .post("/bl-users/login", Access::Anybody, bl_login)
         .post("/bl-users/login-with-expiry", Access::Anybody, bl_login_with_expiry)
@@ -71,6 +72,25 @@ async fn login(mut call: Call) -> Answer {
         [access_cookie(&token, access_s), refresh_cookie_of(&refresh_token, refresh_s)],
     );
     Ok(response)
+}
+
+/// `{"userId","password"}`: `invalid` when the user has that password already.
+async fn is_password_new(mut call: Call) -> Answer {
+    let body = call.object().await?;
+    let id = required_text(&body, "userId")?;
+    let id = Uuid::parse_str(id).map_err(|_| collection::not_a_uuid("userId", id))?;
+    let password = required_text(&body, "password")?;
+    let account = call.db().read(Weight::Point, move |view| user::by_uuid(view, id)).await?;
+    let hash = account.and_then(|it| it.password);
+    let is_old = match Password::new(password) {
+        Ok(password) => {
+            let (accounts, name) = (call.app.context.accounts(), format!("password of {id}"));
+            accounts.is_secret(call.db().tenant(), &name, password, hash).await?
+        }
+        Err(_) => false,
+    };
+    let result = if is_old { "invalid" } else { "valid" };
+    Ok(json_answer(StatusCode::OK, &json!({"result": result})))
 }
 
 async fn login_with_expiry(mut call: Call) -> Answer {

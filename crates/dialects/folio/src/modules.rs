@@ -20,6 +20,7 @@ pub(crate) static COLLECTIONS: &[&Collection] = &[
     &users::USERS,
     &users::PROXIES_FOR,
     &users::REQUEST_PREFERENCES,
+    &users::staging::STAGING_USERS,
     &places::SERVICE_POINTS,
     &places::INSTITUTIONS,
     &places::CAMPUSES,
@@ -72,6 +73,7 @@ pub(crate) static COLLECTIONS: &[&Collection] = &[
     &records::CUSTOM_FIELDS,
     &records::ORGANIZATIONS,
     &records::TEMPLATES,
+    &crate::profiles::forms::FORMS,
     &records::COMPOSITE_ORDERS,
     &records::COPYCAT_PROFILES,
     &circulation::policies::SCHEDULES,
@@ -89,6 +91,8 @@ pub(crate) static COLLECTIONS: &[&Collection] = &[
     &circulation::requests::REQUESTS,
     &circulation::check_in::CHECK_INS,
     &circulation::print_events::PRINT_EVENTS,
+    &circulation::LOCKS,
+    &circulation::FEATURE_JOBS,
     &fees::OWNERS,
     &fees::FEE_FINES,
     &fees::ACCOUNTS,
@@ -122,7 +126,10 @@ pub(crate) fn by_list(list: &str) -> Option<&'static Collection> {
 }
 
 /// Kinds that are no collections.
-static OTHERS: [&Kind; 17] = [
+static OTHERS: [&Kind; 20] = [
+    &authorities::SETTING,
+    &users::pins::PIN,
+    &crate::inventory::reindex::JOB,
     &crate::oai::CHANGED,
     &crate::oai::GONE,
     &crate::search::RESOURCE_JOB,

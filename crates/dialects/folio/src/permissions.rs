@@ -76,7 +76,7 @@ enum Role {
 /// Begins permissions over which person works at which service point.
 const WHO_WORKS_WHERE: &str = "inventory-storage.service-points-users.";
 /// First parts of permissions that only admins hold.
-const ADMINISTRATION: [&str; 26] = [
+const ADMINISTRATION: [&str; 28] = [
     "users.",
     "users-keycloak.",
     "locale.item.put",
@@ -92,6 +92,8 @@ const ADMINISTRATION: [&str; 26] = [
     "addresstypes.",
     "inventory-storage.hrid-settings.item.put",
     "circulation.rules.",
+    "circulation.loans.collection.delete",
+    "circulation.requests.collection.delete",
     WHO_WORKS_WHERE,
     "circulation.settings.",
     "circulation-storage.circulation-rules.",

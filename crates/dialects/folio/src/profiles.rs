@@ -6,6 +6,7 @@
 //! alone; the same match profile can stand in several trees.
 
 mod associations;
+pub(crate) mod forms;
 mod protection;
 mod routes;
 mod snapshot;

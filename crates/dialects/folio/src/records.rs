@@ -6,10 +6,12 @@ use pinakes_http::answer;
 use pinakes_store::{Column, Expr, Index, Kind, Record, Txn, Type, Value as StoreValue, View, Weight};
 use serde_json::{Value, json};
 
-use crate::app::{Call, json_answer};
-use crate::collection::{self, Collection, Kinds, Manner, Metadata, Page, Schema, Unique, Writer};
+use crate::app::{Call, json_answer, parse_uuid, required_text};
+use crate::collection::{
+    self, Collection, Kinds, Lock, Manner, Metadata, Missing, Page, Schema, Unique, Writer,
+};
 use crate::cql::Names;
-use crate::error::{Answer, FolioError};
+use crate::error::{Answer, Fault, FolioError};
 use crate::json::text_at;
 use crate::permissions::Access;
 use crate::routes::Routes;
@@ -178,8 +180,76 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .delete("/settings/entries/{id}", Access::to("mod-settings.entries.item.delete"), |call| {
             collection::remove(call, &SETTINGS)
         })
+        .get("/custom-fields/{id}/stats", Access::to("user-settings.custom-fields.item.stats.get"), |call| {
+            field_uses(call, false)
+        })
+        .get(
+            "/custom-fields/{id}/options/{option}/stats",
+            Access::to("user-settings.custom-fields.item.option.stats.get"),
+            |call| field_uses(call, true),
+        )
+        .put("/custom-fields", Access::to("user-settings.custom-fields.collection.put"), replace_fields)
         .get("/locale", Access::to("locale.item.get"), locale)
         .put("/locale", Access::to("locale.item.put"), change_locale)
+}
+
+/// How many users have a value of a custom field, or one of its options.
+async fn field_uses(call: Call, of_option: bool) -> Answer {
+    let (id, option) = (call.uuid_param("id")?, call.param("option").to_owned());
+    let read = move |view: &mut View<'_>| -> Result<Value, FolioError> {
+        let Some(field) = view.get(&CUSTOM_FIELDS.kind, &id)? else {
+            return Err(CUSTOM_FIELDS.not_found(&id));
+        };
+        let field = field.json()?;
+        let path = format!("customFields.{}", text_at(&field, "refId").unwrap_or(&id));
+        let filter = match of_option {
+            true => Expr::Is(path.as_str().into(), StoreValue::Folded(option.clone())),
+            false => Expr::Exists(path.as_str().into()),
+        };
+        let count = view.count(&crate::users::USERS.kind, &filter)?;
+        let entity = text_at(&field, "entityType").unwrap_or("user");
+        Ok(match of_option {
+            true => json!({"customFieldId": id, "optionId": option, "entityType": entity, "count": count}),
+            false => json!({"fieldId": id, "entityType": entity, "count": count}),
+        })
+    };
+    Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
+}
+
+/// `{"entityType","customFields":[…]}`: the fields of a sort of record, in their order; those that are not there go.
+async fn replace_fields(mut call: Call) -> Answer {
+    let body = call.object().await?;
+    let entity = required_text(&body, "entityType")?.to_owned();
+    let Some(given) = body.get("customFields").and_then(Value::as_array).cloned() else {
+        return Err(FolioError::unprocessable(Fault::missing("customFields")));
+    };
+    let writer = Writer::of(&call);
+    let write = move |txn: &mut Txn<'_>| -> Result<(), FolioError> {
+        let writer = writer();
+        let mut kept = Vec::new();
+        for (order, field) in (1_u64..).zip(given.iter().filter_map(Value::as_object)) {
+            let mut field = field.clone();
+            field.insert("order".into(), order.into());
+            field.insert("entityType".into(), entity.as_str().into());
+            let id = field.get("id").and_then(Value::as_str).and_then(parse_uuid);
+            kept.push(match id {
+                Some(id) => {
+                    collection::put(txn, &writer, &CUSTOM_FIELDS, &id, field, Missing::Insert, Lock::Ignored)?
+                        .id
+                }
+                None => collection::insert(txn, &writer, &CUSTOM_FIELDS, field)?.id,
+            });
+        }
+        let of_entity = Expr::Is("entityType".into(), StoreValue::Folded(entity.clone()));
+        for record in txn.find(&CUSTOM_FIELDS.kind, &pinakes_store::Query::filter(of_entity))? {
+            if !kept.contains(&record.id) {
+                collection::delete(txn, &writer, &CUSTOM_FIELDS, &record.id)?;
+            }
+        }
+        Ok(())
+    };
+    call.db().write(write).await?;
+    Ok(answer::empty(StatusCode::NO_CONTENT))
 }
 
 /// The tenant's settings: `/locale`, else the configuration entry of older clients, else English in UTC.

@@ -16,6 +16,7 @@ use crate::error::{Answer, Fault, FolioError};
 use crate::inventory::holdings::HOLDINGS;
 use crate::inventory::instances::INSTANCES;
 use crate::inventory::items::ITEMS;
+use crate::inventory::reindex;
 use crate::permissions::Access;
 use crate::routes::Routes;
 
@@ -62,14 +63,10 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         to("search.authorities.collection.get"),
         authorities,
     );
-    routes = routes
-        .post("/instance-storage/reindex", to("inventory-storage.instance.reindex.post"), reindex)
-        .get(
-            "/instance-storage/reindex",
-            to("inventory-storage.instance.reindex.collection.get"),
-            reindex_jobs,
-        )
-        .post("/search/index/inventory/reindex", to("search.index.inventory.reindex.post"), reindex);
+    routes =
+        routes.post("/search/index/inventory/reindex", to("search.index.inventory.reindex.post"), |call| {
+            reindex::begin(call, &reindex::INSTANCES_JOB)
+        });
     for (name, collection, permission) in [
         ("instances", &INSTANCES, "search.instances.facets.collection.get"),
         ("holdings", &HOLDINGS, "search.holdings.facets.collection.get"),
@@ -174,22 +171,6 @@ fn list_of_ids(
         ControlFlow::Continue(())
     })?;
     Ok(json!({"totalRecords": list.len(), "ids": list}))
-}
-
-/// There is no index to make anew: the job is over when it begins, all instances are found.
-async fn reindex(call: Call) -> Answer {
-    let id = call.app.new_uuid();
-    let n =
-        call.db().read(Weight::Scan, |view| view.count(&INSTANCES.kind, &pinakes_store::Expr::All)).await?;
-    let now = crate::dates::rmb(call.app.now_ms());
-    Ok(json_answer(
-        StatusCode::OK,
-        &json!({"id": id, "published": n, "submittedDate": now, "jobStatus": "Ids published", "resourceName": "Instance"}),
-    ))
-}
-
-async fn reindex_jobs(_: Call) -> Answer {
-    Ok(json_answer(StatusCode::OK, &json!({"reindexJobs": [], "totalRecords": 0})))
 }
 
 fn page(call: &Call) -> Result<Page, FolioError> {

@@ -3,10 +3,10 @@
 
 use http::StatusCode;
 use pinakes_http::answer;
-use pinakes_store::{Column, Expr, Index, Kind, Txn, Type, Value as StoreValue, View};
+use pinakes_store::{Column, Expr, Index, Kind, Txn, Type, Value as StoreValue, View, Weight};
 use serde_json::{Map, Value};
 
-use crate::app::Call;
+use crate::app::{Call, json_answer};
 use crate::collection::{self, Collection, Hooks, Kinds, Lock, Locking, Metadata, Missing, Schema, Writer};
 use crate::cql::Names;
 use crate::error::{Answer, FolioError};
@@ -62,6 +62,8 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .delete(item, Access::to("users.settings.item.delete"), |call| {
             collection::remove(call, &USER_SETTINGS)
         })
+        .get("/users/configurations/entry", Access::to("users.configurations.item.get"), entry)
+        .put("/users/configurations/entry/{id}", Access::to("users.configurations.item.put"), replace_entry)
 }
 
 /// One setting of a name for the tenant, and one for each user.
@@ -121,4 +123,41 @@ fn check_pictures(old: &Value, new: &Value) -> Result<(), FolioError> {
         return Err(FolioError::text(StatusCode::INTERNAL_SERVER_ERROR, message));
     }
     Ok(())
+}
+
+/// The setting about pictures as clients of older versions of mod-users know it.
+async fn entry(call: Call) -> Answer {
+    let read = |view: &mut View<'_>| -> Result<Option<Value>, FolioError> {
+        let named = Expr::Is("key".into(), StoreValue::Folded(PICTURES.to_owned()));
+        let Some(record) = view.first(&USER_SETTINGS.kind, named)? else { return Ok(None) };
+        let setting = record.json()?;
+        let mut shown = setting.get("value").and_then(Value::as_object).cloned().unwrap_or_default();
+        shown.insert("id".into(), record.id.into());
+        shown.insert("configName".into(), PICTURES.into());
+        Ok(Some(Value::Object(shown)))
+    };
+    let found = call.db().read(Weight::Point, read).await?;
+    let missing = || FolioError::not_found(format!("there is no setting {PICTURES}"));
+    Ok(json_answer(StatusCode::OK, &found.ok_or_else(missing)?))
+}
+
+/// Replaces it.
+async fn replace_entry(mut call: Call) -> Answer {
+    let id = call.uuid_param("id")?;
+    let mut value = call.object().await?;
+    value.retain(|name, _| !matches!(name.as_str(), "id" | "configName" | "key" | "metadata"));
+    let value = Value::Object(value);
+    let writer = Writer::of(&call);
+    let write = move |txn: &mut Txn<'_>| -> Result<(), FolioError> {
+        let old = txn.get(&USER_SETTINGS.kind, &id)?.map(|it| it.json()).transpose()?;
+        let Some(Value::Object(mut body)) = old else { return Err(FolioError::not_found("Not found")) };
+        if body.get("key").and_then(Value::as_str) != Some(PICTURES) {
+            return Err(FolioError::not_found("Not found"));
+        }
+        check_pictures(&Value::Object(body.clone()), &value)?;
+        body.insert("value".into(), value.clone());
+        collection::put(txn, &writer(), &USER_SETTINGS, &id, body, Missing::Refuse, Lock::Ignored).map(drop)
+    };
+    call.db().write(write).await?;
+    Ok(answer::empty(StatusCode::NO_CONTENT))
 }

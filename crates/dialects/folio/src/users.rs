@@ -3,6 +3,9 @@
 //! A user is a record of `/users`. One who may log in has an account of the server besides, with the record's id as
 //! its UUID; name and `active` of the account follow the record.
 
+pub(crate) mod pins;
+pub(crate) mod staging;
+
 use std::sync::Arc;
 
 use http::StatusCode;
@@ -231,6 +234,8 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .with(|routes| {
             crate::collection::routes_at(routes, &USERS, "/users-keycloak/users", "users-keycloak")
         })
+        .with(pins::routes)
+        .with(staging::routes)
         .get("/users-keycloak/_self", Access::User, show_self)
         .get("/bl-users/_self", Access::User, show_self)
         .get("/bl-users/by-username/{name}", Access::to("users-bl.item.get"), by_username)
@@ -403,5 +408,6 @@ fn remove_account(txn: &mut Txn<'_>, _: &Writer, body: &Value) -> Result<(), Fol
     if let Some(account) = user::by_uuid(txn, uuid)? {
         user::remove(txn, &account.id)?;
     }
+    txn.delete(&pins::PIN, &uuid.to_string())?;
     Ok(())
 }

@@ -301,6 +301,9 @@ fn close(
     body.insert("checkinServicePointId".into(), asked.service_point.as_str().into());
     body.insert("itemStatus".into(), item_status.into());
     body.remove("agedToLostDelayedBilling");
+    if body.contains_key("forUseAtLocation") {
+        body.insert("forUseAtLocation".into(), super::use_at_location::returned(writer.now_ms));
+    }
     let stored = loans::change(txn, writer, body)?;
     notices::loan(txn, writer, known, LoanEvent::CheckIn, &stored)?;
     let mut list = loans::view::extended_all(txn, known, vec![stored])?;

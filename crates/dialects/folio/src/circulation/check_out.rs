@@ -7,7 +7,7 @@ use http::StatusCode;
 use http::header::LOCATION;
 use jiff::Timestamp;
 use pinakes_http::answer;
-use pinakes_store::{StoreError, Txn, View};
+use pinakes_store::{StoreError, Txn, View, Weight};
 use serde_json::{Map, Value, json};
 
 use super::book::Book;
@@ -20,6 +20,7 @@ use super::records::{Records, by_barcode, text};
 use super::requests::queue::{Queue, Request};
 use super::rules::PolicyKind;
 use super::terms::{self, Chosen, Circumstances};
+use super::use_at_location;
 use crate::app::{Call, json_answer};
 use crate::collection::{self, Writer};
 use crate::error::{Answer, Fault, FolioError};
@@ -73,7 +74,45 @@ pub(crate) async fn check_out(mut call: Call) -> Answer {
     Ok(answer::with_header(json_answer(StatusCode::CREATED, &loan), LOCATION, &location))
 }
 
-fn check_out_item(txn: &mut Txn<'_>, writer: &Writer, asked: &Asked) -> Result<Value, FolioError> {
+/// What a check-out would be: by which policies, until when.
+struct Decision {
+    known: Records,
+    user: Value,
+    proxy: Option<Value>,
+    book: Book,
+    queue: Queue,
+    chosen: Chosen,
+    policy: LoanPolicy,
+    fulfilled: Option<Request>,
+    loan_date: Timestamp,
+    /// By the policy, before a recall shortens it.
+    due: Timestamp,
+    recalled: Timestamp,
+}
+
+/// Says which policies a check-out would follow; nothing is lent.
+///
+/// Errors: as a check-out.
+pub(crate) async fn dry_run(mut call: Call) -> Answer {
+    let body = call.object().await?;
+    let asked = Asked::of(&call, &body)?;
+    let writer = Writer::of(&call);
+    let decide = move |view: &mut View<'_>| -> Result<Value, FolioError> {
+        let decision = decide(view, &writer(), &asked)?;
+        let policy = |kind: PolicyKind| decision.chosen.policies.id(kind).to_owned();
+        Ok(json!({
+            "loanPolicyId": decision.policy.id,
+            "overdueFinePolicyId": policy(PolicyKind::OverdueFine),
+            "lostItemPolicyId": policy(PolicyKind::LostItem),
+            "patronNoticePolicyId": policy(PolicyKind::Notice),
+        }))
+    };
+    let policies = call.db().read(Weight::Point, decide).await?;
+    Ok(json_answer(StatusCode::CREATED, &policies))
+}
+
+/// Reads all that a check-out depends on. Errors: 422 with what stands against it.
+fn decide(view: &mut View<'_>, writer: &Writer, asked: &Asked) -> Result<Decision, FolioError> {
     let mut known = Records::default();
     let mut faults = Vec::new();
     if asked.service_point.is_empty() {
@@ -82,42 +121,48 @@ fn check_out_item(txn: &mut Txn<'_>, writer: &Writer, asked: &Asked) -> Result<V
                 .with("checkoutServicePointId", "null"),
         );
     }
-    let user = borrower(txn, writer, asked, &mut faults)?;
-    let proxy = proxy(txn, writer, asked, user.as_ref(), &mut faults)?;
-    let mut book = item(txn, &mut known, asked, &mut faults)?;
+    let user = borrower(view, writer, asked, &mut faults)?;
+    let proxy = proxy(view, writer, asked, user.as_ref(), &mut faults)?;
+    let book = item(view, &mut known, asked, &mut faults)?;
     let mut queue = Queue::default();
     if let (Some(user), Some(book)) = (&user, &book) {
-        queue = Queue::of_item(txn, book, writer.now_ms)?;
+        queue = Queue::of_item(view, book, writer.now_ms)?;
         faults.extend(requested_by_another(&queue, user, book));
     }
-    let (Some(user), Some(book), true) = (user, &mut book, faults.is_empty()) else {
+    let (Some(user), Some(book), true) = (user, book, faults.is_empty()) else {
         return Err(FolioError::faults(StatusCode::UNPROCESSABLE_ENTITY, faults));
     };
     known.put(&USERS, user.clone());
-    let chosen = terms::choose(txn, book, text(&user, "patronGroup"))?;
+    let chosen = terms::choose(view, &book, text(&user, "patronGroup"))?;
     let policy_id = asked.forced_policy.as_deref().unwrap_or(chosen.policies.id(PolicyKind::Loan));
-    let policy = terms::loan_policy(txn, &mut known, policy_id)?;
+    let policy = terms::loan_policy(view, &mut known, policy_id)?;
     let fulfilled = queue.take_first_of(text(&user, "id"));
-    let now = moment::from_ms(writer.now_ms);
-    let loan_date = asked.loan_date.unwrap_or(now);
-    let circumstances = Circumstances::of(txn, &mut known, &policy, &asked.service_point, writer.now_ms)?;
-    let limit = beyond_limit(txn, &mut known, &chosen, &policy, &user, book)?;
+    let loan_date = asked.loan_date.unwrap_or(moment::from_ms(writer.now_ms));
+    let circumstances = Circumstances::of(view, &mut known, &policy, &asked.service_point, writer.now_ms)?;
+    let limit = beyond_limit(view, &mut known, &chosen, &policy, &user, &book)?;
     let terms = circumstances.terms(&policy, queue.has(Request::is_hold));
     let due = due_date(asked, &policy, limit, || terms.at_check_out(loan_date))?;
     let recalled = if queue.has(Request::is_recall) { terms.at_recall(loan_date, due) } else { due };
+    Ok(Decision { known, user, proxy, book, queue, chosen, policy, fulfilled, loan_date, due, recalled })
+}
 
-    if let Some(request) = fulfilled {
-        queue.close(txn, writer, request, "Closed - Filled")?;
+fn check_out_item(txn: &mut Txn<'_>, writer: &Writer, asked: &Asked) -> Result<Value, FolioError> {
+    let mut decision = decide(txn, writer, asked)?;
+    if let Some(request) = decision.fulfilled.take() {
+        decision.queue.close(txn, writer, request, "Closed - Filled")?;
     }
-    book.set_status(txn, writer, &mut known, "Checked out", |_| {})?;
-    let mut loan = loan_of(asked, &chosen, &policy, &user, book, loan_date, recalled);
-    if recalled != due {
+    decision.book.set_status(txn, writer, &mut decision.known, "Checked out", |_| {})?;
+    let mut loan = loan_of(asked, &decision);
+    if decision.recalled != decision.due {
         loan.insert("dueDateChangedByRecall".into(), true.into());
     }
-    loan.extend(proxy.map(|it| ("proxyUserId".to_owned(), it["id"].clone())));
+    loan.extend(decision.proxy.as_ref().map(|it| ("proxyUserId".to_owned(), it["id"].clone())));
+    if decision.policy.is_for_use_at_location {
+        loan.insert("forUseAtLocation".into(), use_at_location::in_use(writer.now_ms));
+    }
     let stored = collection::insert(txn, writer, &LOANS, loan).map_err(|error| open_already(error, asked))?;
-    notices::loan(txn, writer, &mut known, LoanEvent::CheckOut, &stored.body)?;
-    Ok(loans::view::extended(txn, &mut known, &stored.body, 0.0)?)
+    notices::loan(txn, writer, &mut decision.known, LoanEvent::CheckOut, &stored.body)?;
+    Ok(loans::view::extended(txn, &mut decision.known, &stored.body, 0.0)?)
 }
 
 /// The borrower, and what keeps them from borrowing.
@@ -342,15 +387,8 @@ fn due_date(
     })
 }
 
-fn loan_of(
-    asked: &Asked,
-    chosen: &Chosen,
-    policy: &LoanPolicy,
-    user: &Value,
-    book: &Book,
-    loan_date: Timestamp,
-    due_date: Timestamp,
-) -> Map<String, Value> {
+fn loan_of(asked: &Asked, decision: &Decision) -> Map<String, Value> {
+    let Decision { chosen, policy, user, book, .. } = decision;
     let overrides = &asked.overrides;
     let is_overridden =
         [Block::Patron, Block::ItemLimit, Block::NotLoanable].iter().any(|it| overrides.passes(*it));
@@ -360,8 +398,8 @@ fn loan_of(
         "itemId": book.id(),
         "itemEffectiveLocationIdAtCheckOut": book.item["effectiveLocationId"],
         "status": {"name": loans::OPEN},
-        "loanDate": moment::wire(loan_date),
-        "dueDate": moment::wire(due_date),
+        "loanDate": moment::wire(decision.loan_date),
+        "dueDate": moment::wire(decision.recalled),
         "action": action,
         "actionComment": overrides.comment().filter(|_| is_overridden),
         "itemStatus": "Checked out",

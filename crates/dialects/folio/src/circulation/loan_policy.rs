@@ -114,6 +114,8 @@ pub(crate) struct LoanPolicy {
     pub(crate) schedule_id: Option<String>,
     /// `renewalsPolicy.alternateFixedDueDateScheduleId`.
     pub(crate) renewal_schedule_id: Option<String>,
+    /// `loansPolicy.forUseAtLocation`: the item stays in the house.
+    pub(crate) is_for_use_at_location: bool,
     body: Value,
 }
 
@@ -132,6 +134,7 @@ impl LoanPolicy {
             n_renewals_max: count(&renewals["numberAllowed"]).unwrap_or(0),
             schedule_id: text(&loans["fixedDueDateScheduleId"]),
             renewal_schedule_id: text(&renewals["alternateFixedDueDateScheduleId"]),
+            is_for_use_at_location: loans["forUseAtLocation"].as_bool().unwrap_or(false),
             body,
         }
     }
@@ -200,6 +203,11 @@ impl LoanPolicy {
     /// Whether the openings of the service point matter for a due date.
     pub(crate) fn asks_calendar(&self) -> bool {
         !matches!(self.closed_days(), ClosedDays::CurrentDueDate | ClosedDays::CurrentDueDateTime)
+    }
+
+    /// How long an item that is used in the house is kept on the hold shelf.
+    pub(crate) fn shelf_period(&self) -> Option<Period> {
+        Period::of(&self.body["loansPolicy"]["holdShelfExpiryPeriodForUseAtLocation"]).ok().flatten()
     }
 
     /// What is added to the beginning of the next hours.

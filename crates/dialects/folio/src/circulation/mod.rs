@@ -26,8 +26,11 @@ pub(crate) mod requests;
 pub(crate) mod rules;
 mod rules_routes;
 pub(crate) mod slips;
+mod storage;
 pub(crate) mod terms;
+mod use_at_location;
 
+pub(crate) use storage::{FEATURE_JOBS, LOCKS};
 pub(crate) use terms::RULES;
 
 use crate::permissions::Access;
@@ -42,11 +45,18 @@ pub(crate) fn routes(routes: Routes) -> Routes {
             check_out::check_out,
         )
         .post(
+            "/circulation/check-out-by-barcode-dry-run",
+            Access::to("circulation.check-out-by-barcode-dry-run.post"),
+            check_out::dry_run,
+        )
+        .post(
             "/circulation/check-in-by-barcode",
             Access::to("circulation.check-in-by-barcode.post"),
             check_in::check_in,
         )
         .with(rules_routes::routes)
+        .with(storage::routes)
+        .with(use_at_location::routes)
         .with(loans::routes)
         .with(requests::routes)
         .with(openings::routes)

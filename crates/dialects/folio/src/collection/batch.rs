@@ -21,9 +21,11 @@ pub fn batch_routes(routes: Routes, collection: &'static Collection, base: &str)
     let batch = |end: &str| format!("{base}/batch/{end}");
     let to = |end: &str| Access::Permission(Cow::Owned(format!("{}.{end}", collection.permission)));
     routes
-        .post(&batch("synchronous"), to("batch.post"), move |call| post(call, collection, Lock::Checked))
+        .post(&batch("synchronous"), to("batch.post"), move |call| {
+            write_batch(call, collection, Lock::Checked)
+        })
         .post(&batch("synchronous-unsafe"), to("batch-unsafe.post"), move |call| {
-            post(call, collection, Lock::Ignored)
+            write_batch(call, collection, Lock::Ignored)
         })
         .post(&format!("{}/retrieve", collection.path), to("retrieve.collection.post"), move |call| {
             retrieve(call, collection)
@@ -33,7 +35,7 @@ pub fn batch_routes(routes: Routes, collection: &'static Collection, base: &str)
 /// `{"items":[…]}` with `?upsert=true`: 201 without a body.
 ///
 /// Errors: 413 for more records than the bound; what is wrong with the first bad record, as 422.
-async fn post(mut call: Call, collection: &'static Collection, lock: Lock) -> Answer {
+pub(crate) async fn write_batch(mut call: Call, collection: &'static Collection, lock: Lock) -> Answer {
     let records = records(&mut call, collection).await?;
     let is_upsert = call.query.is_true("upsert") || lock == Lock::Ignored;
     let writer = Writer::of(&call);

@@ -33,7 +33,8 @@ pub(crate) fn setup(view: &mut View<'_>, job: &Job, parts: &Parts) -> Result<Set
         .ok_or_else(|| SetupError::Profile("no job profile was chosen for this job".to_owned()))?
         .json()?;
     let tree = Tree::read(&snapshot).map_err(SetupError::Profile)?;
-    let is_extended = parts.settings.authority_extended;
+    let of_tenant = crate::authorities::setting(view, "mapping.extended")?;
+    let is_extended = parts.settings.authority_extended || of_tenant == serde_json::Value::Bool(true);
     let authority_rules = rules(view, RuleSet::Authority)?;
     Ok(Setup {
         job_id: job.id().to_owned(),

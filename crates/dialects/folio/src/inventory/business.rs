@@ -292,7 +292,7 @@ async fn retrieve_items(mut call: Call) -> Answer {
 }
 
 /// Changes the properties that are given, `null` takes one away; the rest stays. `_version` guards when it is given.
-async fn patch(mut call: Call, collection: &'static Collection) -> Answer {
+pub(super) async fn patch(mut call: Call, collection: &'static Collection) -> Answer {
     let id = call.uuid_param("id")?;
     let given = call.object().await?;
     let given = if std::ptr::eq(collection, &ITEMS) { stored_item(given) } else { given };
@@ -444,18 +444,23 @@ fn brought(body: &Map<String, Value>, id: &str) -> Vec<(&'static Collection, Map
 async fn create_instance(mut call: Call) -> Answer {
     let body = call.object().await?;
     let writer = Writer::of(&call);
-    let write = move |txn: &mut Txn<'_>| -> Result<_, FolioError> {
-        let writer = writer();
-        let stored = insert(txn, &writer, &INSTANCES, body.clone())?;
-        for (collection, record) in brought(&body, &stored.id) {
-            insert(txn, &writer, collection, record)?;
-        }
-        let record = txn.get(&INSTANCES.kind, &stored.id)?;
-        Ok((stored.id, shown_instances(txn, record.as_slice())?.pop().unwrap_or_default()))
-    };
-    let (id, body) = call.db().write(write).await?;
+    let (id, body) = call.db().write(move |txn| make_instance(txn, &writer(), &body)).await?;
     let location = format!("/inventory/instances/{id}");
     Ok(answer::with_header(json_answer(StatusCode::CREATED, &body), LOCATION, &location))
+}
+
+/// Makes an instance with the titles and relationships that it brings along. Gives its id and how it is shown.
+pub(super) fn make_instance(
+    txn: &mut Txn<'_>,
+    writer: &Writer,
+    body: &Map<String, Value>,
+) -> Result<(String, Value), FolioError> {
+    let stored = insert(txn, writer, &INSTANCES, body.clone())?;
+    for (collection, record) in brought(body, &stored.id) {
+        insert(txn, writer, collection, record)?;
+    }
+    let record = txn.get(&INSTANCES.kind, &stored.id)?;
+    Ok((stored.id, shown_instances(txn, record.as_slice())?.pop().unwrap_or_default()))
 }
 
 /// Titles and relationships that are given take the place of those that were there.

@@ -1,10 +1,51 @@
 //! ISBN in its forms: ten or thirteen digits, with hyphens or without.
 
+use http::StatusCode;
 use pinakes_store::{Expr, Pattern, TextQuery, Value, View};
+use serde_json::json;
 
 use super::instances::INSTANCES;
+use crate::app::{Call, json_answer};
 use crate::cql::{Clause, Relation};
-use crate::error::FolioError;
+use crate::error::{Answer, FolioError};
+use crate::permissions::Access;
+use crate::routes::Routes;
+
+/// Adds the routes of `/isbn`.
+pub(super) fn routes(routes: Routes) -> Routes {
+    routes
+        .get("/isbn/convertTo10", Access::to("isbn-utils.convert-to-10.get"), |call| convert(call, 10))
+        .get("/isbn/convertTo13", Access::to("isbn-utils.convert-to-13.get"), |call| convert(call, 13))
+        .get("/isbn/validator", Access::to("isbn-utils.validator.get"), validate)
+}
+
+/// `?isbn=`: the form with that many digits, without hyphens. Errors: 400 for what is no ISBN, or has no such form.
+async fn convert(call: Call, n_digits: usize) -> Answer {
+    let given = call.query.get("isbn").unwrap_or_default();
+    let found = valid(given).and_then(|it| it.into_iter().find(|it| it.len() == n_digits));
+    let Some(found) = found else {
+        return Err(FolioError::bad_request(format!("ISBN value {given} is invalid")));
+    };
+    Ok(json_answer(StatusCode::OK, &json!({"isbn": found.to_ascii_uppercase()})))
+}
+
+/// `?isbn=`: whether the last digit is what the others make it.
+async fn validate(call: Call) -> Answer {
+    let given = call.query.get("isbn").unwrap_or_default();
+    Ok(json_answer(StatusCode::OK, &json!({"isValid": valid(given).is_some()})))
+}
+
+/// The forms of an ISBN whose last digit is right.
+fn valid(text: &str) -> Option<Vec<String>> {
+    let plain: String = text.chars().filter(|it| !matches!(it, '-' | ' ')).collect();
+    let plain = plain.to_ascii_lowercase();
+    let found = forms(&plain)?;
+    let is_right = match plain.len() {
+        10 => check_10(&plain[..9]) == plain.chars().last()?,
+        _ => check_13(&plain[..12]) == plain.chars().last()?,
+    };
+    is_right.then_some(found)
+}
 
 /// Where instances have them.
 const PATH: &str = "identifiers.value";
@@ -83,5 +124,8 @@ mod tests {
         assert_eq!(of("9791034305674"), ["9791034305674"]);
         assert_eq!(forms("030640615"), None);
         assert_eq!(forms("a title"), None);
+        assert_eq!(valid("0-306-40615-2").map(|it| it.len()), Some(2));
+        assert_eq!(valid("0-306-40615-3"), None);
+        assert_eq!(valid("978-0-306-40615-8"), None);
     }
 }

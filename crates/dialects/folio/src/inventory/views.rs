@@ -4,20 +4,23 @@ use std::ops::ControlFlow;
 
 use http::{HeaderValue, StatusCode};
 use pinakes_http::{Gone, Sink, answer};
-use pinakes_store::{End, Expr, Order, Query, Record, Value as StoreValue, View};
+use pinakes_store::{End, Expr, Order, Query, Record, Value as StoreValue, View, Weight};
 use serde_json::{Value, json};
 
 use super::business::shown_items;
 use super::holdings::HOLDINGS;
 use super::instances::INSTANCES;
 use super::items::ITEMS;
-use crate::app::{Call, parse_uuid};
-use crate::collection::{Page, expr_of};
+use super::relations::{INSTANCE_RELATIONSHIPS, PRECEDING_SUCCEEDING_TITLES};
+use crate::app::{Call, json_answer, parse_uuid};
+use crate::collection::{Collection, Page, expr_of, page_of, parsed};
 use crate::dates;
 use crate::error::{Answer, Fault, FolioError};
 use crate::json::{self, text_at};
 use crate::permissions::Access;
+use crate::places::LOCATIONS;
 use crate::routes::Routes;
+use crate::vocabularies::{CALL_NUMBER_TYPES, LOAN_TYPES, MATERIAL_TYPES};
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 /// Instances asked for at once by id.
@@ -46,6 +49,27 @@ pub(super) fn routes(routes: Routes) -> Routes {
             "/oai-pmh-view/enrichedInstances",
             to("inventory-storage.oai-pmh-view.enriched-instances.collection.post"),
             items_and_holdings,
+        )
+        .get(
+            "/oai-pmh-view/instances",
+            to("inventory-storage.oai-pmh-view.instances.collection.get"),
+            harvested,
+        )
+        .get(
+            "/inventory-view/instance-set",
+            to("inventory-storage.inventory-view.instance-set.get"),
+            sets_of_instances,
+        )
+        .get("/record-bulk/ids", to("inventory-storage.record-bulk.ids.get"), record_ids)
+        .get(
+            "/item-storage-dereferenced/items",
+            to("inventory-storage-dereferenced.items.collection.get"),
+            whole_items,
+        )
+        .get(
+            "/item-storage-dereferenced/items/{id}",
+            to("inventory-storage-dereferenced.items.item.get"),
+            whole_item,
         )
         .get(
             "/inventory-view/instances",
@@ -210,4 +234,171 @@ async fn view_of_instances(call: Call) -> Answer {
         Ok(())
     })
     .await
+}
+
+/// `startDate`, `endDate`, `skipSuppressedFromDiscoveryRecords`: instances with their holdings and items, one a line.
+async fn harvested(call: Call) -> Answer {
+    let filter = filter_of(&call)?;
+    let skips = call.query.is_true("skipSuppressedFromDiscoveryRecords");
+    streamed(&call, move |view, sink| {
+        let mut ids = Vec::new();
+        each(view, &Query::filter(filter.clone()), |record| {
+            ids.push(record.id);
+            Ok(Ok(()))
+        })?;
+        for id in &ids {
+            let Some(record) = view.get(&INSTANCES.kind, id)? else { continue };
+            let body = record.json()?;
+            let (holdings, items) = belonging(view, id, skips)?;
+            let shown = json!({
+                "instanceid": id,
+                "updateddate": text_at(&body, "metadata.updatedDate"),
+                "deleted": body.get("deleted"),
+                "itemsandholdingsfields": {"holdings": holdings, "items": items},
+            });
+            if sink.push(&json::bytes(&shown)).and_then(|()| sink.push(b"\n")) == Err(Gone) {
+                return Ok(());
+            }
+        }
+        Ok(())
+    })
+    .await
+}
+
+/// `?query=` with a parameter `true` for each part that is wanted: `instance`, `holdingsRecords`, `items`, `precedingTitles`,
+/// `succeedingTitles`, `superInstanceRelationships`, `subInstanceRelationships`.
+async fn sets_of_instances(call: Call) -> Answer {
+    const RELATED: [(&str, &Collection, &str); 4] = [
+        ("precedingTitles", &PRECEDING_SUCCEEDING_TITLES, "succeedingInstanceId"),
+        ("succeedingTitles", &PRECEDING_SUCCEEDING_TITLES, "precedingInstanceId"),
+        ("superInstanceRelationships", &INSTANCE_RELATIONSHIPS, "subInstanceId"),
+        ("subInstanceRelationships", &INSTANCE_RELATIONSHIPS, "superInstanceId"),
+    ];
+    let page = Page::of(&call)?;
+    let wanted: Vec<String> = ["instance", "holdingsRecords", "items"]
+        .into_iter()
+        .chain(RELATED.iter().map(|it| it.0))
+        .filter(|it| call.query.is_true(it))
+        .map(str::to_owned)
+        .collect();
+    let read = move |view: &mut View<'_>| -> Result<Value, FolioError> {
+        let wants = |name: &str| wanted.iter().any(|it| it == name);
+        let (records, _) = page_of(view, &INSTANCES, &page)?;
+        let mut sets = Vec::with_capacity(records.len());
+        for record in &records {
+            let of = |field: &str| Query::filter(Expr::Is(field.into(), record.id.as_str().into()));
+            let mut set = json!({"id": record.id});
+            if wants("instance") {
+                set["instance"] = record.json()?;
+            }
+            if wants("holdingsRecords") || wants("items") {
+                let holdings = view.find(&HOLDINGS.kind, &of("instanceId"))?;
+                if wants("items") {
+                    let ids = holdings.iter().map(|it| it.id.as_str().into()).collect();
+                    let within = Query::filter(Expr::In("holdingsRecordId".into(), ids));
+                    set["items"] = bodies(&view.find(&ITEMS.kind, &within)?)?;
+                }
+                if wants("holdingsRecords") {
+                    set["holdingsRecords"] = bodies(&holdings)?;
+                }
+            }
+            for (name, collection, field) in RELATED {
+                if wants(name) {
+                    set[name] = bodies(&view.find(&collection.kind, &of(field))?)?;
+                }
+            }
+            sets.push(set);
+        }
+        Ok(json!({"instanceSets": sets}))
+    };
+    Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
+}
+
+fn bodies(records: &[Record]) -> Result<Value, FolioError> {
+    Ok(records.iter().map(Record::json).collect::<Result<Vec<Value>, _>>()?.into())
+}
+
+/// `?recordType=INSTANCE|HOLDING&field=id&query=`: the ids of all records that a query finds.
+async fn record_ids(call: Call) -> Answer {
+    let collection = match call.query.get("recordType").unwrap_or("INSTANCE").to_ascii_uppercase().as_str() {
+        "INSTANCE" => &INSTANCES,
+        "HOLDING" | "HOLDINGS" => &HOLDINGS,
+        "ITEM" => &ITEMS,
+        other => {
+            let message = format!("recordType is {other:?}, expected INSTANCE, HOLDING or ITEM");
+            return Err(FolioError::bad_request(message));
+        }
+    };
+    if !matches!(call.query.get("field"), None | Some("" | "id")) {
+        return Err(FolioError::bad_request("field: id is the one that can be asked for"));
+    }
+    let text = call.query.get("query").unwrap_or_default();
+    let cql = parsed(&call.app.settings, text)?;
+    let limit = call.query.number("limit", u64::MAX)?;
+    streamed(&call, move |view, sink| {
+        let (filter, order) = expr_of(view, collection, &cql)?;
+        let query = Query { filter, order, skip: 0, limit: Some(limit), after: None };
+        let total = view.count(&collection.kind, &query.filter)?;
+        let mut sent = sink.push(b"{\"ids\" : [");
+        let mut comma: &[u8] = b"";
+        view.for_each(&collection.kind, &query, |record| {
+            let id = format!("{{\"id\" : \"{}\"}}", record.id);
+            sent = sent.and_then(|()| sink.push(comma)).and_then(|()| sink.push(id.as_bytes()));
+            comma = b",";
+            if sent.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        // Who left needs no end.
+        let _ = sink.push(format!("],\"totalRecords\" : {total}}}").as_bytes());
+        Ok(())
+    })
+    .await
+}
+
+/// Items with the whole of what they refer to.
+fn dereferenced(view: &mut View<'_>, records: &[Record]) -> Result<Vec<Value>, FolioError> {
+    const PARTS: [(&str, &str, &Collection); 8] = [
+        ("holdingsRecordId", "holdingsRecord", &HOLDINGS),
+        ("materialTypeId", "materialType", &MATERIAL_TYPES),
+        ("permanentLoanTypeId", "permanentLoanType", &LOAN_TYPES),
+        ("temporaryLoanTypeId", "temporaryLoanType", &LOAN_TYPES),
+        ("permanentLocationId", "permanentLocation", &LOCATIONS),
+        ("temporaryLocationId", "temporaryLocation", &LOCATIONS),
+        ("effectiveLocationId", "effectiveLocation", &LOCATIONS),
+        ("itemLevelCallNumberTypeId", "itemLevelCallNumberType", &CALL_NUMBER_TYPES),
+    ];
+    let mut shown = Vec::with_capacity(records.len());
+    for record in records {
+        let mut item = record.json()?;
+        for (id, name, collection) in PARTS {
+            let Some(id) = text_at(&item, id).map(str::to_owned) else { continue };
+            if let Some(found) = view.get(&collection.kind, &id)? {
+                item[name] = found.json()?;
+            }
+        }
+        let instance = text_at(&item, "holdingsRecord.instanceId").map(str::to_owned);
+        if let Some(found) = instance.map(|id| view.get(&INSTANCES.kind, &id)).transpose()?.flatten() {
+            item["instanceRecord"] = found.json()?;
+        }
+        shown.push(item);
+    }
+    Ok(shown)
+}
+
+async fn whole_items(call: Call) -> Answer {
+    let page = Page::of(&call)?;
+    let read = move |view: &mut View<'_>| -> Result<Value, FolioError> {
+        let (records, total) = page_of(view, &ITEMS, &page)?;
+        Ok(json!({"dereferencedItems": dereferenced(view, &records)?, "totalRecords": total}))
+    };
+    Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
+}
+
+async fn whole_item(call: Call) -> Answer {
+    let id = call.uuid_param("id")?;
+    let read = move |view: &mut View<'_>| -> Result<Option<Value>, FolioError> {
+        let record = view.get(&ITEMS.kind, &id)?;
+        Ok(dereferenced(view, record.as_slice())?.pop())
+    };
+    let found = call.db().read(Weight::Scan, read).await?;
+    Ok(json_answer(StatusCode::OK, &found.ok_or_else(|| FolioError::not_found("Not Found"))?))
 }

@@ -19,6 +19,14 @@ fn by(view: &mut View<'_>, name: &str, id: &str) -> Result<Vec<Value>, StoreErro
     Ok(list)
 }
 
+/// The association of an id.
+pub(super) fn by_id(view: &mut View<'_>, id: &str) -> Result<Option<Value>, StoreError> {
+    if let Some(own) = defaults("associations").iter().find(|it| text(it, "id") == id) {
+        return Ok(Some(own.clone()));
+    }
+    view.get(&ASSOCIATION, id)?.map(|it| it.json()).transpose()
+}
+
 /// What hangs below a profile, in order: within `job` where that says so, else wherever the profile is used.
 pub(super) fn below(view: &mut View<'_>, master: &str, job: Option<&str>) -> Result<Vec<Value>, StoreError> {
     let all = by(view, "masterProfileId", master)?;

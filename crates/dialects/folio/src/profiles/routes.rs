@@ -7,8 +7,8 @@ use pinakes_store::{Expr, StoreError, Txn, View, Weight, matches};
 use serde_json::{Map, Value, json};
 
 use super::snapshot::{PROFILE_SNAPSHOT, SnapshotError, snapshot_of, store_snapshot};
-use super::{ProfileType, all, associations, get, is_default, not_found};
-use crate::app::{Call, json_answer, parse_uuid};
+use super::{ASSOCIATION, ProfileType, all, associations, get, is_default, not_found};
+use crate::app::{Call, json_answer, parse_uuid, required_text};
 use crate::collection::Writer;
 use crate::cql;
 use crate::error::{Answer, Fault, FolioError};
@@ -45,10 +45,15 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .get(path!("jobProfileSnapshots/{id}"), to("jobprofilesnapshots.get"), stored_snapshot)
         .get(path!("profileSnapshots/{id}"), to("profilesnapshots.get"), current_snapshot)
         .get(path!("profileAssociations"), to("profileassociation.collection.get"), list_associations)
+        .post(path!("profileAssociations"), to("profileassociation.post"), associate)
+        .get(path!("profileAssociations/{id}"), to("profileassociations.item.get"), association)
+        .put(path!("profileAssociations/{id}"), to("profileassociation.put"), change_association)
+        .delete(path!("profileAssociations/{id}"), to("profileassociation.delete"), remove_association)
         .get(path!("profileAssociations/{id}/details"), to("profileassociation.item.get"), details)
         .get(path!("profileAssociations/{id}/masters"), to("profileassociation.item.get"), masters)
         .get(path!("entityTypes"), to("entity-types.collection.get"), entity_types)
         .with(super::protection::routes)
+        .with(super::forms::routes)
 }
 
 impl From<SnapshotError> for FolioError {
@@ -419,6 +424,87 @@ async fn list_associations(call: Call) -> Answer {
     let list = call.db().read(Weight::Scan, move |view| associations::between(view, master, detail)).await?;
     let total = list.len();
     Ok(json_answer(StatusCode::OK, &json!({"profileAssociations": list, "totalRecords": total})))
+}
+
+/// The association that a body says, with the types of `?master=&detail=`; both profiles must be there.
+fn association_of(
+    view: &mut View<'_>,
+    mut body: Map<String, Value>,
+    types: &[Option<ProfileType>; 2],
+) -> Result<Map<String, Value>, FolioError> {
+    for ((name, type_name), given) in
+        [("masterProfileId", "masterProfileType"), ("detailProfileId", "detailProfileType")]
+            .into_iter()
+            .zip(types)
+    {
+        let id = required_text(&body, name)?.to_owned();
+        let told = body.get(type_name).and_then(Value::as_str).and_then(ProfileType::typed);
+        let Some(sort) = given.or(told) else {
+            return Err(FolioError::unprocessable(Fault::missing(type_name)));
+        };
+        if get(view, sort, &id)?.is_none() {
+            return Err(not_found(sort, &id));
+        }
+        body.insert(type_name.to_owned(), sort.type_name().into());
+    }
+    body.entry("order").or_insert_with(|| json!(0));
+    body.entry("triggered").or_insert_with(|| json!(false));
+    Ok(body)
+}
+
+fn types_asked(call: &Call) -> [Option<ProfileType>; 2] {
+    ["master", "detail"].map(|it| call.query.get(it).and_then(ProfileType::typed))
+}
+
+fn no_association(id: &str) -> FolioError {
+    FolioError::not_found(format!("Profile association with id '{id}' was not found"))
+}
+
+async fn associate(mut call: Call) -> Answer {
+    let (body, types) = (call.object().await?, types_asked(&call));
+    let given = body.get("id").and_then(Value::as_str).and_then(parse_uuid);
+    let id = given.unwrap_or_else(|| call.app.new_uuid());
+    let write = move |txn: &mut Txn<'_>| -> Result<Value, FolioError> {
+        let mut stored = association_of(txn, body.clone(), &types)?;
+        stored.insert("id".to_owned(), id.as_str().into());
+        let stored = Value::Object(stored);
+        txn.insert(&ASSOCIATION, &id, &stored)?;
+        Ok(stored)
+    };
+    Ok(json_answer(StatusCode::CREATED, &call.db().write(write).await?))
+}
+
+async fn association(call: Call) -> Answer {
+    let id = call.uuid_param("id")?;
+    let read = move |view: &mut View<'_>| -> Result<Value, FolioError> {
+        associations::by_id(view, &id)?.ok_or_else(|| no_association(&id))
+    };
+    Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Point, read).await?))
+}
+
+async fn change_association(mut call: Call) -> Answer {
+    let id = call.uuid_param("id")?;
+    let (body, types) = (call.object().await?, types_asked(&call));
+    let write = move |txn: &mut Txn<'_>| -> Result<Value, FolioError> {
+        if !txn.has(&ASSOCIATION, &id)? {
+            return Err(no_association(&id));
+        }
+        let mut stored = association_of(txn, body.clone(), &types)?;
+        stored.insert("id".to_owned(), id.as_str().into());
+        let stored = Value::Object(stored);
+        txn.update(&ASSOCIATION, &id, &stored)?;
+        Ok(stored)
+    };
+    Ok(json_answer(StatusCode::OK, &call.db().write(write).await?))
+}
+
+async fn remove_association(call: Call) -> Answer {
+    let id = call.uuid_param("id")?;
+    let write = move |txn: &mut Txn<'_>| -> Result<(), FolioError> {
+        txn.delete(&ASSOCIATION, &id)?.map(drop).ok_or_else(|| no_association(&id))
+    };
+    call.db().write(write).await?;
+    Ok(answer::empty(StatusCode::NO_CONTENT))
 }
 
 async fn details(call: Call) -> Answer {

@@ -7,9 +7,9 @@ use pinakes_store::{StoreError, View, Weight};
 use serde_json::{Map, Value, json};
 
 use super::{HISTORY, LOANS, actions, renew, view};
-use crate::app::{Call, json_answer};
+use crate::app::{Call, json_answer, required_text};
 use crate::circulation::neighbours::{ITEMS, USERS};
-use crate::circulation::records::Records;
+use crate::circulation::records::{Records, object};
 use crate::collection::{self, Lock, Missing, Page, Writer, answer_list, page_of};
 use crate::error::{Answer, Fault, FolioError};
 use crate::permissions::Access;
@@ -23,6 +23,10 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .get("/circulation/loans/{id}", Access::to("circulation.loans.item.get"), by_id)
         .put("/circulation/loans/{id}", Access::to("circulation.loans.item.put"), replace)
         .delete("/circulation/loans/{id}", Access::to("circulation.loans.item.delete"), remove)
+        .delete("/circulation/loans", Access::to("circulation.loans.collection.delete"), |call| {
+            collection::remove_by_query(call, &LOANS)
+        })
+        .post("/circulation/loans/{id}/add-info", Access::to("circulation.loans.add-info.post"), add_info)
         .get(
             "/loan-storage/loan-history",
             Access::to("circulation-storage.loans-history.collection.get"),
@@ -130,5 +134,27 @@ async fn remove(call: Call) -> Answer {
     let id = call.uuid_param("id")?;
     let writer = Writer::of(&call);
     call.db().write(move |txn| collection::delete(txn, &writer(), &LOANS, &id).map(drop)).await?;
+    Ok(answer::empty(StatusCode::NO_CONTENT))
+}
+
+/// `{"action":"patronInfoAdded","actionComment"}`: a remark on a loan, kept in its history.
+async fn add_info(mut call: Call) -> Answer {
+    let id = call.uuid_param("id")?;
+    let body = call.object().await?;
+    let [action, comment] = [required_text(&body, "action")?, required_text(&body, "actionComment")?];
+    if !matches!(action, "patronInfoAdded" | "staffInfoAdded") {
+        let fault = Fault::new("action must be one of: patronInfoAdded, staffInfoAdded");
+        return Err(FolioError::unprocessable(fault.with("action", action)));
+    }
+    let [action, comment] = [action, comment].map(str::to_owned);
+    let writer = Writer::of(&call);
+    let write = move |txn: &mut pinakes_store::Txn<'_>| -> Result<(), FolioError> {
+        let record = txn.get(&LOANS.kind, &id)?.ok_or_else(|| FolioError::not_found("loan not found"))?;
+        let mut loan = object(&record.json()?);
+        loan.insert("action".into(), action.as_str().into());
+        loan.insert("actionComment".into(), comment.as_str().into());
+        super::change(txn, &writer(), loan).map(drop)
+    };
+    call.db().write(write).await?;
     Ok(answer::empty(StatusCode::NO_CONTENT))
 }

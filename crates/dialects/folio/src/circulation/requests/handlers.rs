@@ -8,12 +8,12 @@ use serde_json::{Map, Value, json};
 
 use super::queue::{Queue, Request};
 use super::{REQUESTS, change, create, view};
-use crate::app::{Call, json_answer};
+use crate::app::{Call, json_answer, required_text};
 use crate::circulation::book::Book;
 use crate::circulation::neighbours::{ITEMS, SERVICE_POINTS, USERS};
 use crate::circulation::overrides::Overrides;
 use crate::circulation::records::{Records, text};
-use crate::collection::{Page, Writer, page_of};
+use crate::collection::{self, Page, Writer, page_of};
 use crate::error::{Answer, Fault, FolioError};
 use crate::permissions::Access;
 use crate::routes::Routes;
@@ -29,6 +29,14 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .get("/circulation/requests/{id}", Access::to("circulation.requests.item.get"), by_id)
         .put("/circulation/requests/{id}", Access::to("circulation.requests.item.put"), replace)
         .delete("/circulation/requests/{id}", Access::to("circulation.requests.item.delete"), remove)
+        .delete("/circulation/requests", Access::to("circulation.requests.collection.delete"), |call| {
+            collection::remove_by_query(call, &REQUESTS)
+        })
+        .post(
+            "/circulation/requests/instances",
+            Access::to("circulation.requests.instances.item.post"),
+            make_for_instance,
+        )
         .post("/circulation/requests/{id}/move", Access::to("circulation.requests.item.move.post"), move_to)
         .get(
             "/circulation/requests/allowed-service-points",
@@ -85,6 +93,49 @@ async fn make(mut call: Call) -> Answer {
         let mut body = body.clone();
         body.remove("requestProcessingParameters");
         create::create(txn, &writer(), &create::RequestDraft { body: &body, overrides: &overrides })
+    };
+    let request = call.db().write(write).await?;
+    let location = format!("/circulation/requests/{}", text(&request, "id"));
+    Ok(answer::with_header(json_answer(StatusCode::CREATED, &request), LOCATION, &location))
+}
+
+/// A request for any item of an instance: the first that can be paged, else recalled, else held; those near the service
+/// point where it is to be fetched first.
+///
+/// Errors: 422 with what stood against the last item that was tried.
+async fn make_for_instance(mut call: Call) -> Answer {
+    let body = call.object().await?;
+    let instance = required_text(&body, "instanceId")?.to_owned();
+    let pickup = required_text(&body, "pickupServicePointId")?.to_owned();
+    let overrides = Overrides::of(&call, &Map::new())?;
+    let writer = Writer::of(&call);
+    let write = move |txn: &mut Txn<'_>| -> Result<Value, FolioError> {
+        let writer = writer();
+        let mut known = Records::default();
+        let mut books = create::books_of(txn, &mut known, &instance)?;
+        books.sort_by_key(|it| text(&it.location, "primaryServicePoint") != pickup);
+        let fault = Fault::new("There are no items for this instance").with("instanceId", &instance);
+        let mut refusal = FolioError::unprocessable(fault);
+        for kind in ["Page", "Recall", "Hold"] {
+            for book in books.iter().filter(|it| create::allowed_types(it.status()).contains(&kind)) {
+                let mut draft = body.clone();
+                for (name, value) in [
+                    ("requestLevel", "Item"),
+                    ("requestType", kind),
+                    ("itemId", book.id()),
+                    ("fulfillmentPreference", "Hold Shelf"),
+                ] {
+                    draft.insert(name.to_owned(), value.into());
+                }
+                let draft = create::RequestDraft { body: &draft, overrides: &overrides };
+                match create::create(txn, &writer, &draft) {
+                    Ok(request) => return Ok(request),
+                    Err(error) if error.status == StatusCode::UNPROCESSABLE_ENTITY => refusal = error,
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        Err(refusal)
     };
     let request = call.db().write(write).await?;
     let location = format!("/circulation/requests/{}", text(&request, "id"));

@@ -1,0 +1,76 @@
+//! `/patron-pin`: a number by which patrons prove at a machine who they are. Kept as passwords are (mod-users).
+
+use http::StatusCode;
+use pinakes_accounts::{Password, PasswordHash};
+use pinakes_http::answer;
+use pinakes_store::{Kind, StoreError, Txn, Weight};
+use serde_json::json;
+
+use super::USERS;
+use crate::app::{Call, parse_uuid, required_text};
+use crate::collection::not_a_uuid;
+use crate::error::{Answer, Fault, FolioError};
+use crate::permissions::Access;
+use crate::routes::Routes;
+
+/// `{id, hash}`, by the user's id.
+pub(crate) static PIN: Kind = Kind { id_path: Some("id"), ..Kind::named("folio_patron_pin") };
+
+/// Adds the routes.
+pub(super) fn routes(routes: Routes) -> Routes {
+    routes
+        .post("/patron-pin", Access::to("patron-pin.post"), set)
+        .delete("/patron-pin", Access::to("patron-pin.delete"), remove)
+        .post("/patron-pin/verify", Access::to("patron-pin.validate"), verify)
+}
+
+/// `{"id","pin"}`. Errors: 422 for what can be no PIN.
+async fn given(call: &mut Call) -> Result<(String, Password), FolioError> {
+    let body = call.object().await?;
+    let id = required_text(&body, "id")?;
+    let id = parse_uuid(id).ok_or_else(|| not_a_uuid("id", id))?;
+    let pin = Password::new(required_text(&body, "pin")?)
+        .map_err(|_| FolioError::unprocessable(Fault::new("The PIN is empty or too long")))?;
+    Ok((id, pin))
+}
+
+async fn set(mut call: Call) -> Answer {
+    let (id, pin) = given(&mut call).await?;
+    let hash = call.app.context.accounts().hash(pin).await?;
+    let write = move |txn: &mut Txn<'_>| -> Result<(), FolioError> {
+        if !txn.has(&USERS.kind, &id)? {
+            let fault = Fault::new("There is no such user").with("id", &id);
+            return Err(FolioError::unprocessable(fault));
+        }
+        txn.put(&PIN, &id, &json!({"id": id, "hash": hash}))?;
+        Ok(())
+    };
+    call.db().write(write).await?;
+    Ok(answer::empty(StatusCode::CREATED))
+}
+
+async fn remove(mut call: Call) -> Answer {
+    let body = call.object().await?;
+    let id = required_text(&body, "id")?;
+    let id = parse_uuid(id).ok_or_else(|| not_a_uuid("id", id))?;
+    call.db().write(move |txn| txn.delete(&PIN, &id).map(drop).map_err(FolioError::from)).await?;
+    Ok(answer::empty(StatusCode::OK))
+}
+
+/// 200 for the right PIN, 422 for any other: a wrong one and none take the same time. Who fails often must wait, as at a login.
+async fn verify(mut call: Call) -> Answer {
+    let (id, pin) = given(&mut call).await?;
+    let name = format!("pin of {id}");
+    let found = call.db().read(Weight::Point, move |view| view.get(&PIN, &id)).await?;
+    let hash = match found.map(|it| it.json()).transpose()? {
+        Some(kept) => Some(
+            serde_json::from_value::<PasswordHash>(kept["hash"].clone())
+                .map_err(|error| StoreError::Damaged(format!("hash of a PIN: {error}")))?,
+        ),
+        None => None,
+    };
+    if call.app.context.accounts().is_secret(call.db().tenant(), &name, pin, hash).await? {
+        return Ok(answer::empty(StatusCode::OK));
+    }
+    Err(FolioError::unprocessable(Fault::new("The PIN is wrong")))
+}
