@@ -328,22 +328,26 @@ impl Tenant {
     pub fn wait_for_indexes(&self, timeout: Duration) -> Result<bool> {
         let until = Instant::now() + timeout;
         loop {
-            let is_current = self.read_blocking(|view| match view.shared.indexes.get() {
-                Some(indexes) => indexes.is_current(&mut view.session),
-                None => Ok(true),
+            let waiting = self.read_blocking(|view| {
+                let Some(indexes) = view.shared.indexes.get() else { return Ok::<_, StoreError>(None) };
+                // Taken before the look, so that nothing is missed that is published after it.
+                let seen = indexes.current();
+                Ok((!indexes.is_current(&mut view.session)?).then(|| (Arc::clone(indexes), seen)))
             })?;
-            if is_current || until <= Instant::now() {
-                return Ok(is_current);
+            let left = until.saturating_duration_since(Instant::now());
+            match waiting {
+                None => return Ok(true),
+                Some(_) if left.is_zero() => return Ok(false),
+                Some((indexes, seen)) => indexes.wait_for_other(&seen, left.min(LOOK)),
             }
-            std::thread::sleep(LOOK);
         }
     }
 }
 
 /// How long a check waits for search indexes.
 const OPENING: Duration = Duration::from_secs(5);
-/// Between two looks at how far indexes are.
-const LOOK: Duration = Duration::from_millis(20);
+/// Between two looks at how far indexes are, when none was published meanwhile: records may have gone.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// Figures of an open tenant.
 #[derive(Debug, Clone, PartialEq, Eq)]

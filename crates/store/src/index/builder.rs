@@ -28,8 +28,14 @@ const COMMIT_AT_MOST: Duration = Duration::from_secs(30);
 const LOOK: Duration = Duration::from_secs(5);
 /// Without changes for so long, what only writing needs is let go.
 const IDLE: Duration = Duration::from_secs(20);
-/// Waited after a failure.
+/// Waited after a failure, and twice as long after each further one.
 const FAILURE_PAUSE: Duration = Duration::from_secs(10);
+/// Waited after many failures.
+const FAILURE_PAUSE_MOST: Duration = Duration::from_secs(600);
+/// Failures to write after which an index that can be read is thrown away all the same.
+const FORGIVEN_FAILURES: u32 = 3;
+/// Space of the disk that is left to the store: with less an index does not grow.
+const RESERVED_BYTES: u64 = 256 << 20;
 /// Records from which on a kind gets an index.
 pub(crate) const MANY_RECORDS: u64 = 200;
 /// Memory of a writer that follows.
@@ -55,6 +61,8 @@ struct KindBuilder {
     layout: Layout,
     fingerprint: String,
     open: Option<Open>,
+    /// Failures in a row.
+    n_failures: u32,
     not_before: Option<Instant>,
 }
 
@@ -92,6 +100,7 @@ impl Builder {
             layout: Layout::of(kind),
             fingerprint: fingerprint(kind, store),
             open: None,
+            n_failures: 0,
             not_before: None,
         });
         Self {
@@ -110,6 +119,7 @@ impl Builder {
             let suspects = self.indexes.take_suspects();
             for kind in &mut self.kinds {
                 if suspects.contains(&kind.kind.name) {
+                    kind.open = None;
                     kind.fail(&self.indexes, &StoreError::Index("a search failed".to_owned()));
                 }
                 if kind.not_before.is_some_and(|it| Instant::now() < it) {
@@ -157,7 +167,12 @@ impl KindBuilder {
             if !is_worthwhile {
                 return Ok(Progress::Current);
             }
-            self.open = Some(self.open_index()?);
+            let mut open = self.open_index()?;
+            if 0 < open.covered {
+                // What is behind serves already: searches look at the rest themselves.
+                open.publish(indexes, kind, &self.layout)?;
+            }
+            self.open = Some(open);
         }
         let Some(open) = &mut self.open else { return Ok(Progress::Current) };
         let after = open.taken;
@@ -170,6 +185,7 @@ impl KindBuilder {
             return Ok(Progress::Current);
         }
         if !step.is_empty() {
+            has_room(&self.folder)?;
             let far = if step.is_last { FOLLOWING_BYTES } else { memory_bytes.max(FOLLOWING_BYTES) };
             if !open.take(&self.layout, kind, &step, far, &self.fingerprint)? {
                 return Ok(Progress::Behind);
@@ -181,6 +197,7 @@ impl KindBuilder {
             open.is_published = false;
         }
         if step.is_last {
+            self.n_failures = 0;
             if open.n_pending == 0 {
                 // Changes of other kinds moved the number alone.
                 open.covered = open.taken;
@@ -189,10 +206,7 @@ impl KindBuilder {
                 open.rest()?;
             }
             if !open.is_published {
-                open.reader.reload()?;
-                let (searcher, layout) = (open.reader.searcher(), self.layout.clone());
-                indexes.publish(kind, Some(Snapshot { searcher, layout, covered: open.covered }));
-                open.is_published = true;
+                open.publish(indexes, kind, &self.layout)?;
             }
             return Ok(Progress::Current);
         }
@@ -232,11 +246,14 @@ impl KindBuilder {
         })
     }
 
-    /// Throws an index away that failed, to make it anew later.
+    /// Lets an index rest that failed. One that cannot be read, or has failed again and again, is thrown away to be made
+    /// anew; one that could not be written goes on serving as it was.
     fn fail(&mut self, indexes: &Indexes, error: &StoreError) {
-        self.open = None;
-        self.not_before = Some(Instant::now() + FAILURE_PAUSE);
-        if matches!(error, StoreError::Index(_)) {
+        let is_readable = self.open.take().is_some();
+        self.n_failures = self.n_failures.saturating_add(1);
+        self.not_before = Some(Instant::now() + pause_after(self.n_failures));
+        let is_forgiven = is_readable && self.n_failures <= FORGIVEN_FAILURES;
+        if matches!(error, StoreError::Index(_)) && !is_forgiven {
             indexes.publish(self.kind, None);
             if let Err(error) = remove(&self.folder) {
                 tracing::warn!(kind = self.kind.name, %error, "a search index could not be thrown away");
@@ -304,6 +321,15 @@ impl Open {
         Ok(true)
     }
 
+    /// Lets searches use what is committed.
+    fn publish(&mut self, indexes: &Indexes, kind: &'static Kind, layout: &Layout) -> Result<()> {
+        self.reader.reload()?;
+        let (searcher, layout) = (self.reader.searcher(), layout.clone());
+        indexes.publish(kind, Some(Snapshot { searcher, layout, covered: self.covered }));
+        self.is_published = true;
+        Ok(())
+    }
+
     fn commit(&mut self, fingerprint: &str) -> Result<()> {
         let Some(writer) = &mut self.writer else { return Ok(()) };
         let mut commit = writer.prepare_commit()?;
@@ -324,6 +350,21 @@ impl Open {
         }
         Ok(())
     }
+}
+
+/// How long an index rests after so many failures in a row.
+fn pause_after(n_failures: u32) -> Duration {
+    let factor = 1_u32.checked_shl(n_failures.saturating_sub(1)).filter(|it| *it != 0).unwrap_or(u32::MAX);
+    FAILURE_PAUSE.saturating_mul(factor).min(FAILURE_PAUSE_MOST)
+}
+
+/// Errors: the disk has no more space than the store should have for itself.
+fn has_room(folder: &Path) -> Result<()> {
+    let io = |source| StoreError::Io { path: folder.display().to_string(), source };
+    if fs4::available_space(folder).map_err(io)? < RESERVED_BYTES {
+        return Err(StoreError::Full(format!("the search index in {}", folder.display())));
+    }
+    Ok(())
 }
 
 /// The right to much memory, which one index of all tenants has at a time.
@@ -470,5 +511,20 @@ pub(crate) fn remove(folder: &Path) -> Result<()> {
             Err(StoreError::Io { path: folder.display().to_string(), source })
         }
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{FAILURE_PAUSE, FAILURE_PAUSE_MOST, pause_after};
+
+    #[test]
+    fn pauses_grow_and_are_bounded() {
+        assert_eq!(pause_after(1), FAILURE_PAUSE);
+        assert_eq!(pause_after(2), FAILURE_PAUSE * 2);
+        assert_eq!(pause_after(4), FAILURE_PAUSE * 8);
+        for many in [10, 32, 33, u32::MAX] {
+            assert_eq!(pause_after(many), FAILURE_PAUSE_MOST);
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
+use std::ops::ControlFlow;
 
 use serde_json::Value as Json;
 use tantivy::columnar::{Column, DynamicColumn, StrColumn};
@@ -21,6 +22,8 @@ use crate::{Direction, Expr, FacetCount, Kind, Path, Result, StoreError, Text, V
 
 /// Changed records that are looked at one by one; with more, the index is behind and something else answers.
 const TAIL_RECORDS: u64 = 50_000;
+/// Bytes of their bodies, which are held together: with more, likewise.
+const TAIL_BYTES: usize = 64 << 20;
 /// Records whose bodies are read in one step.
 const STEP_RECORDS: usize = 500;
 /// Columns that an answer is sorted by at most.
@@ -155,7 +158,19 @@ impl Snapshot {
             flavour.rows_with_bodies(name)
         );
         let values = [self.covered.into(), (TAIL_RECORDS + 1).into()];
-        let rows = view.session.all(&sql, &values, |row| Ok((row.int(0)?, row.text(1)?, row.bytes(2)?)))?;
+        let (mut rows, mut n_bytes) = (Vec::new(), 0);
+        view.session.rows(&sql, &values, |row| {
+            let body = row.bytes(2)?;
+            n_bytes += body.len();
+            if TAIL_BYTES < n_bytes {
+                return Ok(ControlFlow::Break(()));
+            }
+            rows.push((row.int(0)?, row.text(1)?, body));
+            Ok(ControlFlow::Continue(()))
+        })?;
+        if TAIL_BYTES < n_bytes {
+            return Ok(None);
+        }
         let sql = "SELECT id FROM tombstone WHERE kind = ?1 AND ?2 < sequence LIMIT ?3";
         let values = [name.into(), self.covered.into(), (TAIL_RECORDS + 1).into()];
         let deleted = view.session.all(sql, &values, |row| row.text(0))?;

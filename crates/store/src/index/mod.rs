@@ -38,6 +38,7 @@ pub(crate) struct Indexes {
     folder: PathBuf,
     kinds: Vec<&'static Kind>,
     current: Mutex<Arc<Snapshots>>,
+    published: Condvar,
     /// Those that failed a search.
     suspects: Mutex<Vec<&'static str>>,
     bell: Mutex<Bell>,
@@ -87,6 +88,7 @@ impl Indexes {
             folder,
             kinds,
             current: Mutex::default(),
+            published: Condvar::new(),
             suspects: Mutex::default(),
             bell: Mutex::default(),
             rung: Condvar::new(),
@@ -106,6 +108,13 @@ impl Indexes {
             None => changed.remove(kind.name),
         };
         *current = Arc::new(changed);
+        self.published.notify_all();
+    }
+
+    /// Waits until something else than `seen` is published, for so long at most.
+    pub(crate) fn wait_for_other(&self, seen: &Arc<Snapshots>, time: Duration) {
+        let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(self.published.wait_timeout_while(current, time, |it| Arc::ptr_eq(it, seen)));
     }
 
     /// Says that the index of a kind failed a search: it is not asked again, and made anew.

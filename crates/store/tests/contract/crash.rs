@@ -5,18 +5,21 @@
 
 use std::collections::{HashMap, HashSet};
 use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use pinakes_store::{Catalogue, Document, Expr, Limits, Location, Query, Result, StoreError, Tenant, Txn};
 use serde_json::{Value as Json, json};
 
-use crate::engines::{engines, read};
+use crate::engines::{Place, engines, read};
 use crate::kinds::{ALL, ITEM, PLAIN};
 
 const ROUNDS: u64 = 20;
 const WRITERS: u64 = 6;
 /// Acknowledgements after which the server is killed; another number each round.
 const FEWEST_ACKNOWLEDGED: u64 = 40;
+/// Rounds after which the search indexes are made anew.
+const REBUILT: u64 = 4;
 const PLACE: &str = "PINAKES_TEST_CRASH_PLACE";
 const ROUND: &str = "PINAKES_TEST_CRASH_ROUND";
 
@@ -25,6 +28,10 @@ fn acknowledged_writes_survive_a_kill() {
     for place in engines() {
         let mut acknowledged = HashSet::new();
         for round in 0..ROUNDS {
+            if round % REBUILT == 0 {
+                // The server makes its indexes anew while it is killed.
+                std::fs::remove_dir_all(search_folder(&place)).ok();
+            }
             let mut child = start(&place.location, round);
             let lines = BufReader::new(child.stdout.take().expect("its output")).lines();
             let enough = FEWEST_ACKNOWLEDGED + round * 13 % 60;
@@ -42,7 +49,14 @@ fn acknowledged_writes_survive_a_kill() {
             assert!(enough <= n, "{}: the server stopped by itself after {n}", place.engine);
             look(&place.tenant(ALL), &acknowledged, place.engine);
         }
+        if place.engine == "sqlite" {
+            assert!(search_folder(&place).join("item/meta.json").exists(), "no index was killed");
+        }
     }
+}
+
+fn search_folder(place: &Place) -> PathBuf {
+    PathBuf::from(format!("{}-search", place.file("t").display()))
 }
 
 fn start(location: &Location, round: u64) -> Child {

@@ -19,6 +19,7 @@ mod queries;
 mod records;
 mod redeclare;
 mod search;
+mod search_bounds;
 mod search_index;
 mod tenants;
 mod whole_lists;
