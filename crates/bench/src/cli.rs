@@ -28,9 +28,10 @@ use crate::scenario::labe_data::LabeDataArgs;
 use crate::scenario::scicat_ingest::ScicatIngestArgs;
 use crate::scenario::scicat_origdatablocks::ScicatOrigdatablocksArgs;
 use crate::scenario::scicat_reads::ScicatReadsArgs;
+use crate::scenario::search::SearchArgs;
 use crate::scenario::{
     conclave_load, conclave_pages, folio_desk, folio_import, http, labe, labe_data, scicat_ingest,
-    scicat_origdatablocks, scicat_reads, seconds,
+    scicat_origdatablocks, scicat_reads, search, seconds,
 };
 use crate::stop::Stop;
 use crate::verdict::{rate, thousands};
@@ -51,6 +52,8 @@ pub struct BenchArgs {
 pub enum Command {
     /// SciCat: read datasets by PID and by fullquery while the catalogue grows.
     ScicatReads(ScicatReadsArgs),
+    /// SciCat: facets, words, quantities, patterns and pages over a large catalogue.
+    Search(SearchArgs),
     /// SciCat: create datasets with many metadata fields.
     ScicatIngest(ScicatIngestArgs),
     /// SciCat: register the files of a dataset in blocks.
@@ -174,6 +177,7 @@ async fn run_command(command: &Command) -> Result<ExitCode, BenchError> {
     stop.on_ctrl_c();
     match command {
         Command::ScicatReads(args) => conclude(scicat_reads::run(args, &stop).await?),
+        Command::Search(args) => conclude(search::run(args, &stop).await?),
         Command::ScicatIngest(args) => conclude(scicat_ingest::run(args, &stop).await?),
         Command::ScicatOrigdatablocks(args) => conclude(scicat_origdatablocks::run(args, &stop).await?),
         Command::Labe(args) => conclude(labe::run(args, &stop).await?),

@@ -18,6 +18,7 @@ use pinakes_bench::result::{Ended, RunResult, StepKind};
 use pinakes_bench::runner::Finished;
 use pinakes_bench::scenario::{
     folio_desk, folio_import, http, labe, labe_data, scicat_ingest, scicat_origdatablocks, scicat_reads,
+    search,
 };
 use pinakes_bench::stop::Stop;
 use servers::TestServer;
@@ -39,6 +40,7 @@ async fn run(words: &[&str], stop: &Stop) -> Result<Finished, BenchError> {
         Command::FolioDesk(args) => folio_desk::run(&args, stop).await,
         Command::FolioImport(args) => folio_import::run(&args, stop).await,
         Command::ScicatReads(args) => scicat_reads::run(&args, stop).await,
+        Command::Search(args) => search::run(&args, stop).await,
         Command::ScicatIngest(args) => scicat_ingest::run(&args, stop).await,
         Command::ScicatOrigdatablocks(args) => scicat_origdatablocks::run(&args, stop).await,
         other => panic!("not a scenario: {other:?}"),
@@ -584,6 +586,46 @@ async fn messages_say_what_is_wrong() {
     .await;
     let rest = ["http", "--url", other, "--out", folder, "--no-ceiling", "--connections", "1000000"];
     check_message(&rest, "raise it with `ulimit -n").await;
+}
+
+#[tokio::test]
+async fn searches_are_asked_one_by_one_and_together() {
+    let datasets = Datasets::default();
+    let server = TestServer::start(router(&datasets));
+    let out = tempfile::tempdir().unwrap();
+    let (url, folder) = (server.url(), out.path().to_str().unwrap());
+    let words = [
+        "search",
+        "--url",
+        &url,
+        "--out",
+        folder,
+        "--username",
+        "ingestor",
+        "--password",
+        PASSWORD,
+        "--datasets",
+        "40",
+        "--connections",
+        "4",
+        "--step-s",
+        "0.1",
+        "--warmup-s",
+        "0.05",
+        "--no-ceiling",
+    ];
+    let Finished { result, outcome } = run(&words, &Stop::default()).await.unwrap();
+    outcome.unwrap();
+    check_report(out.path(), &result);
+    let of = |connections: &str| {
+        result.steps.iter().filter(|step| step.labels["connections"] == connections).count()
+    };
+    assert!(of("4") == 3 && of("1") + of("4") == result.steps.len(), "{} steps", result.steps.len());
+    for step in &result.steps {
+        assert_eq!(step.total.n_errors, 0, "{:?}", step.total.messages);
+        assert!(step.total.n_ok > 0, "{}", step.name);
+    }
+    assert!(datasets.lock().unwrap().is_empty(), "the data was left behind");
 }
 
 #[tokio::test]

@@ -113,9 +113,16 @@ fn creation_time(random: &mut Random) -> String {
 
 /// The condition that holds for the datasets created in one month of the ten years: begin and end.
 pub fn random_month(random: &mut Random) -> (String, String) {
+    period(random, 1)
+}
+
+/// The same for so many months in succession, of 30 days each.
+pub fn period(random: &mut Random, n_months: u64) -> (String, String) {
     const MONTH_S: u64 = 30 * 86_400;
-    let begin_s = FIRST_CREATION_S + i64::try_from(random.below(CREATION_SPAN_S - MONTH_S)).unwrap_or(0);
-    (timestamp(begin_s), timestamp(begin_s + MONTH_S.cast_signed()))
+    let span_s = n_months * MONTH_S;
+    let begin_s =
+        FIRST_CREATION_S + i64::try_from(random.below(CREATION_SPAN_S.saturating_sub(span_s))).unwrap_or(0);
+    (timestamp(begin_s), timestamp(begin_s + span_s.cast_signed()))
 }
 
 /// `2020-01-15T08:00:00.000Z` of a Unix time in seconds.

@@ -19,6 +19,7 @@ pub mod scicat;
 pub mod scicat_ingest;
 pub mod scicat_origdatablocks;
 pub mod scicat_reads;
+pub mod search;
 
 use std::path::PathBuf;
 use std::sync::Arc;

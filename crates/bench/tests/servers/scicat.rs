@@ -21,6 +21,8 @@ pub(crate) fn router(datasets: &Datasets) -> Router {
         .route("/api/v3/users/my/identity", get(identity))
         .route("/api/v3/datasets", get(list).post(create))
         .route("/api/v3/datasets/fullquery", get(fullquery))
+        .route("/api/v3/datasets/fullfacet", get(full_facet))
+        .route("/api/v3/datasets/metadataKeys", get(metadata_keys))
         .route("/api/v3/datasets/{pid}", get(read).delete(delete))
         .route("/api/v3/origdatablocks", post(create_block))
         .layer(axum::extract::DefaultBodyLimit::max(100 << 20))
@@ -96,10 +98,16 @@ async fn delete(State(datasets): State<Datasets>, Path(pid): Path<String>) -> Re
     }
 }
 
-/// `?filter=`: the equality on keywords that cleaning up asks for.
+/// `?filter=`: the equality on keywords that cleaning up asks for, or a pattern of names.
 async fn list(State(datasets): State<Datasets>, Query(query): Query<BTreeMap<String, String>>) -> Response {
     let filter: Value = serde_json::from_str(&query["filter"]).unwrap();
     let limit = filter["limits"]["limit"].as_u64().unwrap() as usize;
+    if let Some(pattern) = filter["where"]["datasetName"]["like"].as_str() {
+        let first = pattern.trim_start_matches('^').chars().next().unwrap().to_string();
+        let datasets = datasets.lock().unwrap();
+        let named = datasets.values().filter(|it| it["datasetName"].as_str().unwrap().contains(&first));
+        return Json(named.take(limit).cloned().collect::<Vec<Value>>()).into_response();
+    }
     let keyword = &filter["where"]["keywords"];
     assert_eq!(filter["fields"], json!(["pid"]));
     let datasets = datasets.lock().unwrap();
@@ -127,6 +135,26 @@ async fn fullquery(
         .filter(|dataset| (begin.clone()..=end.clone()).contains(&text(&dataset["creationTime"], "")));
     let found: Vec<Value> = within.take(limits["limit"].as_u64().unwrap() as usize).cloned().collect();
     Json(found).into_response()
+}
+
+/// As many as there are, whatever is asked for: the answers' shape is what counts.
+async fn full_facet(
+    State(datasets): State<Datasets>,
+    Query(query): Query<BTreeMap<String, String>>,
+) -> Response {
+    let fields: Value = serde_json::from_str(&query["fields"]).unwrap();
+    let facets: Vec<String> = serde_json::from_str(&query["facets"]).unwrap();
+    assert!(fields.is_object());
+    let n = datasets.lock().unwrap().len();
+    let mut row = json!({"all": [{"totalSets": n}]});
+    facets.iter().for_each(|it| row[it] = json!([]));
+    Json(json!([row])).into_response()
+}
+
+async fn metadata_keys(Query(query): Query<BTreeMap<String, String>>) -> Response {
+    let fields: Value = serde_json::from_str(&query["fields"]).unwrap();
+    assert!(fields["creationTime"]["begin"].is_string());
+    Json(json!(["sensor_0001"])).into_response()
 }
 
 async fn create_block(
