@@ -2,6 +2,7 @@
 
 pub(crate) mod accounts;
 mod index;
+mod integrity;
 pub(crate) mod misc;
 
 use http::StatusCode;
@@ -17,7 +18,7 @@ const FORWARDING: [&str; 3] = ["x-forwarded-for", "forwarded", "x-real-ip"];
 
 /// Adds the routes.
 pub(crate) fn routes(routes: Routes) -> Routes {
-    routes.with(accounts::routes).with(misc::routes).with(index::routes)
+    routes.with(accounts::routes).with(misc::routes).with(index::routes).with(integrity::routes)
 }
 
 /// Lets a call of `/api/admin` and `/api/builtin-users` through, as the configuration says.

@@ -34,7 +34,7 @@ pub struct Asker {
 pub struct Preview {
     /// The dataset.
     pub dataset: i64,
-    /// Whether fields that name authors are withheld.
+    /// Whether it names no authors. Such a token opens downloads alone, see [`of`].
     pub anonymized: bool,
 }
 
@@ -76,6 +76,8 @@ impl Asker {
 const GUEST: &str = ":guest";
 /// Header that carries the API token.
 const KEY_HEADER: &str = "x-dataverse-key";
+/// What a token is answered that stands for nobody, or for nobody at this path.
+const BAD_KEY: &str = "Bad API key";
 
 /// The token of a request: header, then parameter, then `Authorization: Bearer`.
 fn token_of<'a>(parts: &'a Parts, query: &'a Query) -> Option<&'a str> {
@@ -85,9 +87,19 @@ fn token_of<'a>(parts: &'a Parts, query: &'a Query) -> Option<&'a str> {
     named.or_else(bearer)
 }
 
+/// Whether a path is `/api/access/datafile/{id}`: all that the token of an anonymous preview opens. Everything else that
+/// tells of a draft could name its authors; the page of the preview has a route of its own, which withholds them.
+fn is_download(path: &str) -> bool {
+    let mut parts = path.split('/').filter(|it| !it.is_empty() && *it != "v1");
+    let head = [parts.next(), parts.next(), parts.next()];
+    head == [Some("api"), Some("access"), Some("datafile")]
+        && parts.next().is_some()
+        && parts.next().is_none()
+}
+
 /// Finds out who asks.
 ///
-/// Errors: 401 `Bad API key` for a token that stands for nobody, 401 for a signed URL that does not hold.
+/// Errors: 401 `Bad API key` for a token that stands for nobody, or for an anonymous preview where it opens nothing, 401 for a signed URL that does not hold.
 pub(crate) async fn of(
     app: &Dataverse,
     db: &Db,
@@ -102,6 +114,9 @@ pub(crate) async fn of(
     let asker = match token_of(parts, query).filter(|_| !is_other_key) {
         Some(token) => {
             let mut asker = with_token(app, db, token, guest).await?;
+            if asker.preview.is_some_and(|it| it.anonymized) && !is_download(parts.uri.path()) {
+                return Err(ApiError::unauthorized(BAD_KEY));
+            }
             // Some clients send their token along with a URL that was signed for them.
             if is_signed && let Ok(name) = signing::verified_user(app, db.tenant().name(), parts, query) {
                 asker.is_signed = asker.user.as_ref().is_some_and(|it| it.name == name);
@@ -146,6 +161,6 @@ pub(crate) async fn with_token(
         Some((user, preview)) => {
             Ok(Asker { user: user.map(Arc::new), preview, token: Some(token.to_owned()), ..guest })
         }
-        None => Err(ApiError::unauthorized("Bad API key")),
+        None => Err(ApiError::unauthorized(BAD_KEY)),
     }
 }

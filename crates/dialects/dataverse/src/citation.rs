@@ -1,11 +1,8 @@
 //! The text by which a version is cited (section 4.3 of the contract).
 
-use pinakes_store::View;
 use serde_json::{Value, json};
 
-use crate::asker::Asker;
 use crate::blocks::fields::Metadata;
-use crate::datasets::show::publisher;
 use crate::datasets::{Dataset, Version};
 use crate::error::ApiError;
 use crate::exports::xml::Xml;
@@ -85,20 +82,6 @@ impl Cited {
 }
 
 impl Cited {
-    /// Of a version as the caller may see it: an anonymous preview withholds the authors.
-    pub(crate) fn shown_to(
-        view: &mut View<'_>,
-        asker: &Asker,
-        dataset: &Dataset,
-        version: &Version,
-    ) -> Result<Self, ApiError> {
-        let mut cited = Self::of(dataset, version, &publisher(view)?);
-        if asker.preview.is_some_and(|it| it.anonymized) {
-            cited.withhold_authors();
-        }
-        Ok(cited)
-    }
-
     /// Names no authors.
     pub(crate) fn withhold_authors(&mut self) {
         self.authors = vec!["Author name(s) withheld".to_owned()];

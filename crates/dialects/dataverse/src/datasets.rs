@@ -4,6 +4,7 @@
 //! file or setting a lock never rewrites metadata. Versions are numbered by *ordinals* from 1 in the order in which they
 //! were begun; files say from which ordinal to which they belong.
 
+pub(crate) mod archival;
 pub(crate) mod compare;
 pub(crate) mod create;
 pub(crate) mod curation;
@@ -359,6 +360,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .with(locks::routes)
         .with(moving::routes)
         .with(storage::routes)
+        .with(archival::routes)
         .with(curation::routes)
         .with(compare::routes)
 }

@@ -139,6 +139,9 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .get("/guestbooks/{id}/responses", list_responses)
         .put("/guestbooks/{id}/{guestbook}/enabled", set_enabled)
         .get("/dataverses/{id}/guestbookResponses", responses_csv)
+        .get("/datasets/{id}/guestbookEntryAtRequest", no_entry_at_request)
+        .put("/datasets/{id}/guestbookEntryAtRequest", no_entry_at_request)
+        .delete("/datasets/{id}/guestbookEntryAtRequest", no_entry_at_request)
 }
 
 impl Guestbook {
@@ -318,15 +321,67 @@ async fn set_enabled(mut call: Call) -> Answer {
     envelope::message(call.db().write(write).await?)
 }
 
-/// The entries of a guestbook, newest first.
+/// A guestbook is signed when a file is downloaded, never when access to it is asked for.
+async fn no_entry_at_request(call: Call) -> Answer {
+    let wanted = crate::datasets::Wanted::of(&call)?;
+    let asker = call.asker.clone();
+    let find = move |view: &mut View<'_>| -> Result<(), ApiError> {
+        let dataset = wanted.find(view)?;
+        permissions::require(view, &asker, dataset.place(), Permission::EditDataset)
+    };
+    call.db().read(Weight::Point, find).await?;
+    Err(ApiError::forbidden(
+        "Guestbook Entry At Request cannot be set. This server is not configured to allow it.",
+    ))
+}
+
+/// Entries on one page, unless the caller says otherwise, and at most.
+const MAX_ENTRIES: i64 = 1000;
+
+impl Entry {
+    fn json(&self, view: &mut View<'_>, id: &str) -> Result<Value, ApiError> {
+        let dataset = crate::datasets::by_id(view, self.dataset)?;
+        let user = self.user.map(|id| crate::users::by_id(view, id)).transpose()?.flatten();
+        let name = user.as_ref().map_or_else(|| "Guest".to_owned(), |it| it.display_name());
+        let mut map = envelope::object(json!({
+            "id": id.parse::<i64>().ok(),
+            "datasetPid": dataset.map(|it| it.pid),
+            "fileId": self.file,
+            "date": self.time,
+            "type": "Download",
+            "userName": user.as_ref().map(|it| it.name.as_str()),
+            "name": name,
+            "email": user.as_ref().map(|it| it.email.as_str()),
+        }));
+        map.extend(self.response.iter().map(|(name, value)| (name.clone(), value.clone())));
+        Ok(Value::Object(map))
+    }
+}
+
+/// The entries of a guestbook, newest first: `{"responses": [...], "pagination": {"totalResponses": 17, ...}}`.
 async fn list_responses(call: Call) -> Answer {
     let (asker, id) = (call.asker.clone(), call.param("id").to_owned());
-    let find = move |view: &mut View<'_>| -> Result<Vec<Value>, ApiError> {
+    let (limit, offset) = crate::datasets::show::window(&call)?;
+    let limit = limit.unwrap_or(MAX_ENTRIES).clamp(0, MAX_ENTRIES);
+    let find = move |view: &mut View<'_>| -> Result<Value, ApiError> {
         let (guestbook, collection) = named(view, &id)?;
         editable(view, &asker, &collection)?;
-        let mut all: Vec<Entry> = stored::find_by(view, &ENTRY, "guestbook", guestbook.id)?;
-        all.reverse();
-        Ok(all.iter().map(|it| json!(it)).collect())
+        let filter = Expr::Is("guestbook".into(), guestbook.id.into());
+        let n_all = view.count(&ENTRY, &filter)?;
+        // Entries lie in the order in which they were made; the page is counted from the end.
+        let end = n_all.saturating_sub(offset.unsigned_abs());
+        let start = end.saturating_sub(limit.unsigned_abs());
+        let mut responses = Vec::new();
+        for record in view.find(&ENTRY, &Query::filter(filter).window(start, end - start))? {
+            let entry: Entry = stored::parsed(&record)?;
+            responses.push(entry.json(view, &record.id)?);
+        }
+        responses.reverse();
+        Ok(json!({
+            "guestbookId": guestbook.id,
+            "pagination": {"totalResponses": n_all, "offset": offset, "limit": limit},
+            "responses": responses,
+        }))
     };
     envelope::ok(call.db().read(Weight::Scan, find).await?)
 }

@@ -127,6 +127,8 @@ fn subject(notice: &str) -> String {
         "SUBMITTEDDS" => "A dataset has been submitted for review",
         "RETURNEDDS" => "Your dataset has been returned",
         "PUBLISHEDDS" => "Your dataset has been published",
+        "INGESTCOMPLETED" => "Your tables have been read",
+        "INGESTCOMPLETEDWITHERRORS" => "Some of your tables could not be read",
         "ASSIGNROLE" => "You have been assigned a role",
         "REVOKEROLE" => "Your role has been revoked",
         "REQUESTFILEACCESS" => "Access has been requested for a restricted file",

@@ -1,5 +1,6 @@
 //! Many files in one archive, bundles of a table, and some of a table's columns.
 
+use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader, Read, Seek as _, Write as _};
 
 use axum::body::Body;
@@ -179,15 +180,23 @@ async fn admitted(call: &Call, ids: Vec<i64>) -> Result<(Vec<Found>, Vec<String>
     call.db().read(Weight::Scan, read).await
 }
 
-async fn many(call: &Call, ids: Vec<i64>) -> Answer {
-    let (may, skipped) = admitted(call, ids).await?;
-    if let Some(first) = may.first() {
-        check_guestbook(call, first).await?;
+/// Errors: 400 when the guestbook of a dataset that one of the files is in must be signed first.
+async fn check_guestbooks(call: &Call, files: &[Found]) -> Result<(), ApiError> {
+    let mut checked = BTreeSet::new();
+    for found in files {
+        if checked.insert(found.dataset.id) {
+            check_guestbook(call, found).await?;
+        }
     }
+    Ok(())
+}
+
+async fn many(call: &Call, may: Vec<Found>, skipped: Vec<String>) -> Answer {
     let mut entries = Vec::new();
     for found in &may {
         let content = Content::of(found, original(call), with_names(call))?;
-        let directory = found.newest_row().map(|it| it.directory.clone()).unwrap_or_default();
+        let row = found.published_row().or_else(|| found.newest_row());
+        let directory = row.map(|it| it.directory.clone()).unwrap_or_default();
         let path =
             if directory.is_empty() { content.name.clone() } else { format!("{directory}/{}", content.name) };
         entries.push(Entry { path, content });
@@ -203,8 +212,9 @@ async fn many(call: &Call, ids: Vec<i64>) -> Answer {
 }
 
 async fn some(call: Call) -> Answer {
-    let ids = numbers(call.param("ids"))?;
-    many(&call, ids).await
+    let (may, skipped) = admitted(&call, numbers(call.param("ids"))?).await?;
+    check_guestbooks(&call, &may).await?;
+    many(&call, may, skipped).await
 }
 
 async fn some_posted(mut call: Call) -> Answer {
@@ -218,11 +228,12 @@ async fn some_posted(mut call: Call) -> Answer {
         }
         None => numbers(text.strip_prefix("fileIds=").unwrap_or(&text))?,
     };
-    if let Some(body) = parsed.filter(|it| it["guestbookResponse"].is_object()) {
-        sign_guestbook(&call, &ids, &body).await?;
-        call.asker.is_signed = true;
+    let (may, skipped) = admitted(&call, ids).await?;
+    match parsed.filter(|it| it["guestbookResponse"].is_object()) {
+        Some(body) => sign_guestbook(&call, &may, &body).await?,
+        None => check_guestbooks(&call, &may).await?,
     }
-    many(&call, ids).await
+    many(&call, may, skipped).await
 }
 
 /// The files of a version that the caller may download.
@@ -358,8 +369,9 @@ fn columns(
 }
 
 /// Enters a guestbook for files of one dataset. Errors: 400.
-async fn sign_guestbook(call: &Call, ids: &[i64], body: &Value) -> Result<(), ApiError> {
-    let (asker, now, ids) = (call.asker.clone(), call.app.now(), ids.to_vec());
+async fn sign_guestbook(call: &Call, files: &[Found], body: &Value) -> Result<(), ApiError> {
+    let ids: Vec<i64> = files.iter().map(|it| it.file.id).collect();
+    let (asker, now) = (call.asker.clone(), call.app.now());
     let numbers = call.ids(i64::try_from(ids.len()).unwrap_or(1)).await?;
     let given = body["guestbookResponse"].clone();
     let write = move |txn: &mut pinakes_store::Txn<'_>| {
@@ -386,17 +398,20 @@ async fn signed(mut call: Call, ids: Vec<i64>, path: String) -> Answer {
     let body: Value =
         if text.is_empty() { Value::Null } else { serde_json::from_str(&text).unwrap_or_default() };
     let (may, _) = admitted(&call, ids).await?;
-    let ids: Vec<i64> = may.iter().map(|it| it.file.id).collect();
-    if body["guestbookResponse"].is_object() {
-        sign_guestbook(&call, &ids, &body).await?;
-    } else if let Some(first) = may.first() {
-        check_guestbook(&call, first).await?;
+    let is_entered = body["guestbookResponse"].is_object();
+    match is_entered {
+        true => sign_guestbook(&call, &may, &body).await?,
+        false => check_guestbooks(&call, &may).await?,
     }
     let user = call.asker.user.as_ref().map_or_else(|| ":guest".to_owned(), |it| it.name.clone());
-    let kept: Vec<String> = ["format", "gbrecs", "noVarHeader", "imageThumb"]
+    let mut kept: Vec<String> = ["format", "noVarHeader", "imageThumb"]
         .into_iter()
         .filter_map(|name| Some(format!("{name}={}", call.query.filled(name)?)))
         .collect();
+    // Signing the guestbook entered the download.
+    if is_entered {
+        kept.push("gbrecs=true".to_owned());
+    }
     let query = if kept.is_empty() { String::new() } else { format!("?{}", kept.join("&")) };
     let url = format!("{}{path}{query}", call.site_url());
     let url = signing::sign(&call.app, call.tenant(), &url, "GET", &user, MINUTES);

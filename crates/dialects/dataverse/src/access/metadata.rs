@@ -55,10 +55,11 @@ pub(super) async fn ddi(call: &Call, found: &Found, row: Option<String>) -> Resu
     let (app, asker, found, site_url) =
         (call.app.clone(), call.asker.clone(), found.clone(), call.site_url());
     let read = move |view: &mut View<'_>| {
-        let by_row = row.as_ref().and_then(|id| found.rows.iter().find(|it| it.id.to_string() == *id));
         let version = version::find(view, &asker, &found.dataset, ":latest", version::Withdrawn::Shown)?;
-        let row = by_row.or_else(|| found.rows.iter().find(|it| it.is_in(version.ordinal)));
-        let row = row.or_else(|| found.newest_row());
+        // What came after the version that the caller sees is for others.
+        let mut seen = found.rows.iter().rev().filter(|it| it.since <= version.ordinal);
+        let by_row = row.as_ref().and_then(|id| seen.clone().find(|it| it.id.to_string() == *id));
+        let row = by_row.or_else(|| seen.next());
         let row = row.ok_or_else(|| ApiError::not_found("File could not be found."))?;
         let dataset = native_json(view, &app, &found.dataset, &version)?;
         let publisher = publisher(view)?;

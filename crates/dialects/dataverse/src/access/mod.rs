@@ -113,9 +113,10 @@ fn no_service() -> ApiError {
     ApiError::not_found(NO_SERVICE)
 }
 
-/// Errors: 400 when the dataset's guestbook must be signed first.
+/// Errors: 400 when the dataset's guestbook must be signed first. Who asks with a URL that was signed after that has
+/// `gbrecs=true` in it, which says that nothing is to be entered again; without the signature it says nothing here.
 async fn check_guestbook(call: &Call, found: &Found) -> Result<(), ApiError> {
-    if call.asker.is_signed || call.query.is_true("gbrecs") {
+    if call.asker.is_signed && call.query.is_true("gbrecs") {
         return Ok(());
     }
     let (dataset, asker) = (found.dataset.clone(), call.asker.clone());

@@ -32,6 +32,10 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .put("/admin/dataverse/{alias}/storageDriver", set_storage_driver)
         .delete("/admin/dataverse/{alias}/storageDriver", set_storage_driver)
         .get("/admin/dataverse/storageDrivers", storage_drivers)
+        .get("/dataverses/{id}/storageDriver", storage_driver)
+        .put("/dataverses/{id}/storageDriver", set_storage_driver)
+        .delete("/dataverses/{id}/storageDriver", set_storage_driver)
+        .get("/dataverses/{id}/allowedStorageDrivers", storage_drivers)
         .get("/admin/dataverse/{alias}/curationLabelSet", label_set)
         .put("/admin/dataverse/{alias}/curationLabelSet", set_label_set)
         .delete("/admin/dataverse/{alias}/curationLabelSet", set_label_set)
@@ -182,8 +186,14 @@ async fn publish_collection(call: Call) -> Answer {
 }
 
 /// The collection that the path names.
+/// What the path says of the collection.
+fn alias(call: &Call) -> String {
+    let alias = call.param("alias");
+    if alias.is_empty() { call.param("id") } else { alias }.to_owned()
+}
+
 async fn collection(call: &Call) -> Result<Collection, ApiError> {
-    let alias = call.param("alias").to_owned();
+    let alias = alias(call);
     call.db().read(Weight::Point, move |view| collections::find(view, &alias)).await
 }
 
@@ -194,6 +204,10 @@ async fn storage_driver(call: Call) -> Answer {
 }
 
 async fn storage_drivers(call: Call) -> Answer {
+    if call.uri.path().contains("/dataverses/") {
+        call.asker.user()?;
+        collection(&call).await?;
+    }
     let settings = &call.app.settings;
     envelope::ok(json!({ settings.storage_label.clone(): settings.storage_driver }))
 }
@@ -204,7 +218,7 @@ async fn set_storage_driver(mut call: Call) -> Answer {
     if !label.is_empty() && label != call.app.settings.storage_label {
         return Err(ApiError::bad_request("No Storage Driver found for : ".to_owned() + &label));
     }
-    let (alias, kept) = (call.param("alias").to_owned(), Some(label.clone()).filter(|it| !it.is_empty()));
+    let (alias, kept) = (alias(&call), Some(label.clone()).filter(|it| !it.is_empty()));
     let write = move |txn: &mut Txn<'_>| -> Result<(), ApiError> {
         let mut collection = collections::find(txn, &alias)?;
         collection.storage_driver.clone_from(&kept);

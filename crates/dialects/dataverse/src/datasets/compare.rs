@@ -298,7 +298,7 @@ fn summary_json(
             let old = files::list_json(view, dataset.id, before.ordinal)?;
             let new = files::list_json(view, dataset.id, version.ordinal)?;
             let changes = file_changes(&old, &new);
-            let n_of = |it: &Value| it["changed"].as_array().map_or(1, Vec::len);
+            let n_of = |it: &Value| it["changed"].as_object().map_or(0, Map::len);
             let n_changes: usize = changes.changed.iter().map(n_of).sum();
             map.insert(
                 "files".into(),

@@ -39,9 +39,6 @@ async fn latest(call: Call) -> Answer {
     let wanted = crate::datasets::Wanted::of(&call)?;
     let read = move |view: &mut View<'_>| -> Result<Value, ApiError> {
         let dataset = wanted.find(view)?;
-        if asker.preview.is_some_and(|it| it.anonymized) {
-            return Err(crate::permissions::refusal(&asker));
-        }
         let hidden = crate::datasets::version::Withdrawn::Hidden;
         let version = crate::datasets::version::find(view, &asker, &dataset, ":latest", hidden)?;
         let map = serve::ore_map(view, &app, &registry, &site_url, &dataset, &version)?;

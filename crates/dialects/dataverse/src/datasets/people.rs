@@ -1,5 +1,6 @@
 //! Roles on a dataset, and its private URL (section 5.5 of the contract).
 
+use http::StatusCode;
 use pinakes_store::{Txn, View, Weight};
 use serde_json::{Value, json};
 
@@ -13,7 +14,7 @@ use crate::error::{Answer, ApiError};
 use crate::permissions::{self, Assigned, GRANT, Permission};
 use crate::routes::Routes;
 use crate::tokens::{self, Token};
-use crate::{changes, collections, envelope, roles, stored};
+use crate::{changes, collections, envelope, roles, site_settings, stored};
 
 /// Adds the routes.
 pub(crate) fn routes(routes: Routes) -> Routes {
@@ -179,6 +180,9 @@ async fn create_preview(call: Call) -> Answer {
         let mut dataset = managed(txn, &asker, &wanted)?;
         if dataset.preview_anonymized.is_some() {
             return Err(ApiError::forbidden("Preview URL already exists for this dataset."));
+        }
+        if anonymized && site_settings::get(txn, ":AnonymizedFieldTypeNames")?.is_none() {
+            return Err(ApiError::new(StatusCode::NOT_ACCEPTABLE, "Anonymized Access not enabled"));
         }
         if dataset.draft.is_none() {
             return Err(ApiError::forbidden(

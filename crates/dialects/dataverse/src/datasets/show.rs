@@ -115,7 +115,7 @@ impl Showing {
             metadata: !call.query.is_true("excludeMetadataBlocks"),
             owners: call.query.is_true("returnOwners"),
             hidden_mail: call.query.is_true("ignoreSettingExcludeEmailFromExport"),
-            anonymized: call.asker.preview.is_some_and(|it| it.anonymized),
+            anonymized: false,
         }
     }
 }
@@ -379,8 +379,8 @@ async fn show_block(call: Call) -> Answer {
 }
 
 async fn cite(call: Call) -> Answer {
-    let text = with_version(&call, Weight::Point, |view, asker, dataset, version| {
-        Ok::<_, ApiError>(Cited::shown_to(view, asker, dataset, version)?.html())
+    let text = with_version(&call, Weight::Point, |view, _, dataset, version| {
+        Ok::<_, ApiError>(Cited::of(dataset, version, &publisher(view)?).html())
     });
     envelope::message(text.await?)
 }
@@ -388,8 +388,8 @@ async fn cite(call: Call) -> Answer {
 /// `…/citation/{format}`: BibTeX, EndNote, RIS, CSL or Internal.
 async fn cite_as(call: Call) -> Answer {
     let format = Format::named(call.param("format"))?;
-    let text = with_version(&call, Weight::Point, move |view, asker, dataset, version| {
-        Ok::<_, ApiError>(format.write(&Cited::shown_to(view, asker, dataset, version)?))
+    let text = with_version(&call, Weight::Point, move |view, _, dataset, version| {
+        Ok::<_, ApiError>(format.write(&Cited::of(dataset, version, &publisher(view)?)))
     });
     text_answer(format.media_type(), text.await?)
 }

@@ -82,6 +82,9 @@ pub(crate) struct Version {
     /// Where it is found instead.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deaccession_link: Option<String>,
+    /// How far archiving it is: `{"status": …, "message": …}`; empty when nobody said.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    pub archival: Map<String, Value>,
     /// What its makers say about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version_note: Option<String>,
@@ -119,6 +122,7 @@ impl Version {
             archive_time: None,
             deaccession_note: None,
             deaccession_link: None,
+            archival: Map::new(),
             version_note: None,
             contributors: Vec::new(),
             contributor_ids: Vec::new(),

@@ -578,6 +578,10 @@ pub(crate) fn add_all(
         crate::search::index_file(txn, app, dataset, &file)?;
         added.files.push(file_json(&row, &file, &around));
     }
+    if let Some(last) = added.pending.last() {
+        let pending = json!({"file": last, "told": added.pending});
+        stored::put(txn, &PENDING, &last.to_string(), &pending)?;
+    }
     Ok(added)
 }
 

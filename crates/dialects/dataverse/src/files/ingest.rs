@@ -15,6 +15,7 @@ use super::kinds::{DataFile, Original, PENDING, ROW, Row, TABLE};
 use super::{Found, Wanted, rows, types};
 use crate::app::{Call, Dataverse};
 use crate::error::{Answer, ApiError};
+use crate::notifications::{self, Notice};
 use crate::permissions::{self, Permission};
 use crate::routes::Routes;
 use crate::{envelope, site_settings, stored};
@@ -66,6 +67,8 @@ pub(crate) async fn resume(app: &Dataverse, db: &Db) -> Result<(), ApiError> {
 struct Job {
     file: DataFile,
     label: String,
+    /// Files of whose reading the depositor is told once this one is done.
+    told: Vec<i64>,
     with_header: bool,
     most_bytes: Option<i64>,
 }
@@ -97,21 +100,24 @@ async fn run_one(app: &Dataverse, db: &Db, id: i64) -> Result<(), ApiError> {
     let app = app.clone();
     db.write(move |txn: &mut Txn<'_>| {
         let mut ids = ids;
-        finish(txn, &app, id, &job, &outcome, &mut ids)
+        if txn.delete(&PENDING, &id.to_string())?.is_none() {
+            return Ok(());
+        }
+        finish(txn, &app, id, &job, &outcome, &mut ids)?;
+        tell(txn, &app, &job, &mut ids)
     })
     .await
 }
 
 fn job(view: &mut View<'_>, id: i64) -> Result<Option<Job>, ApiError> {
-    if !view.has(&PENDING, &id.to_string())? {
-        return Ok(None);
-    }
+    let Some(pending) = stored::get::<Value>(view, &PENDING, &id.to_string())? else { return Ok(None) };
+    let told = pending["told"].as_array().into_iter().flatten().filter_map(Value::as_i64).collect();
     let Some(file) = rows::data_file(view, id)? else { return Ok(None) };
     let label = rows::of_file(view, id)?.last().map(|it| it.label.clone()).unwrap_or_default();
     let with_header = site_settings::is_true(view, ":StoreIngestedTabularFilesWithVarHeaders", false)?;
     let setting = site_settings::get(view, ":TabularIngestSizeLimit")?;
     let most_bytes = setting.and_then(|text| size_limit(&text, types::tabular_setting(&file.content_type)));
-    Ok(Some(Job { file, label, with_header, most_bytes }))
+    Ok(Some(Job { file, label, told, with_header, most_bytes }))
 }
 
 /// The bound that a setting says for a format: a number for all, or an object with `default`.
@@ -177,6 +183,21 @@ fn header_of(variables: &[Variable]) -> String {
     format!("{}\n", names.join("\t"))
 }
 
+/// Tells who deposited tables that they were read, and whether one could not be.
+fn tell(txn: &mut Txn<'_>, app: &Dataverse, job: &Job, ids: &mut crate::ids::Ids) -> Result<(), ApiError> {
+    if job.told.is_empty() {
+        return Ok(());
+    }
+    let mut is_fault = false;
+    for id in &job.told {
+        is_fault |= rows::data_file(txn, *id)?.is_some_and(|it| it.ingest_fault.is_some());
+    }
+    let Some(dataset) = crate::datasets::by_id(txn, job.file.dataset)? else { return Ok(()) };
+    let kind = if is_fault { "INGESTCOMPLETEDWITHERRORS" } else { "INGESTCOMPLETED" };
+    let notice = Notice::of(kind).with("datasetPersistentIdentifier", dataset.pid.as_str());
+    notifications::send(txn, ids.next()?, &app.now(), job.file.creator, notice)
+}
+
 fn finish(
     txn: &mut Txn<'_>,
     app: &Dataverse,
@@ -185,9 +206,6 @@ fn finish(
     outcome: &Result<Converted, String>,
     ids: &mut crate::ids::Ids,
 ) -> Result<(), ApiError> {
-    if txn.delete(&PENDING, &id.to_string())?.is_none() {
-        return Ok(());
-    }
     let Some(mut file) = rows::data_file(txn, id)? else { return Ok(()) };
     let converted = match outcome {
         Ok(converted) => converted,

@@ -44,7 +44,8 @@ pub(crate) static ROW: Kind = Kind {
 /// The variables of tabular files, by the file's number: body `{"tables": […]}`, as `dataTables` sends them.
 pub(crate) static TABLE: Kind = Kind::named("dataverse_datatable");
 
-/// Files that are to be read as tables, by number: body `{"file": 44}`. Gone when it is done.
+/// Files that are to be read as tables, by number: body `{"file": 44}`, at the last file of an upload with `"told"`, all files
+/// of that upload, whose reading their depositor is told of. Gone when it is done.
 pub(crate) static PENDING: Kind = Kind::named("dataverse_ingest");
 
 /// Provenance, by the file's number: body `{"json": …, "entity": …}`.

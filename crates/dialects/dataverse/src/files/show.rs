@@ -9,8 +9,8 @@ use super::kinds::DataFile;
 use super::{Around, Found, Wanted, file_json, ingest, rows, types};
 use crate::app::Call;
 use crate::asker::Asker;
-use crate::citation::Cited;
-use crate::datasets::show::{Showing, is_part_of, version_json};
+use crate::citation::{Cited, Format};
+use crate::datasets::show::{Showing, is_part_of, publisher, text_answer, version_json};
 use crate::datasets::version::{self, Withdrawn};
 use crate::error::{Answer, ApiError};
 use crate::permissions::{self, Permission};
@@ -23,6 +23,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .get("/files/{id}/draft", show_draft)
         .get("/files/{id}/versions/{version}", show)
         .get("/files/{id}/versions/{version}/citation", cite)
+        .get("/access/datafile/{id}/citation/{format}", cite_as)
         .get("/files/{id}/metadata", metadata)
         .get("/files/{id}/metadata/draft", draft_metadata)
         .get("/files/{id}/downloadCount", download_count)
@@ -104,11 +105,28 @@ async fn cite(call: Call) -> Answer {
         let row = found.rows.iter().find(|it| it.is_in(version.ordinal));
         let label =
             row.map(|it| it.label.clone()).ok_or_else(|| ApiError::not_found("File could not be found."))?;
-        let cited = Cited::shown_to(view, &asker, &found.dataset, &version)?.html();
+        let cited = Cited::of(&found.dataset, &version, &publisher(view)?).html();
         let unf = found.file.unf.as_ref().map(|it| format!(", {it} [fileUNF]")).unwrap_or_default();
         Ok::<_, ApiError>(format!("{cited}; {label} [fileName]{unf}"))
     };
     envelope::message(call.db().read(Weight::Point, read).await?)
+}
+
+/// A file's citation as reference managers read it: that of the newest version that the caller sees, with the file's name.
+async fn cite_as(call: Call) -> Answer {
+    let (wanted, asker) = (Wanted::of(&call)?, call.asker.clone());
+    let format = Format::named(call.param("format"))?;
+    let read = move |view: &mut View<'_>| {
+        let file = wanted.find(view)?;
+        let found = Found::of(view, file)?;
+        let version = version_of(view, &asker, &found, ":latest", false)?;
+        let row = found.rows.iter().find(|it| it.is_in(version.ordinal));
+        let row = row.ok_or_else(|| ApiError::not_found("File could not be found."))?;
+        let mut cited = Cited::of(&found.dataset, &version, &publisher(view)?);
+        cited.title = format!("{}: {}", cited.title, row.label);
+        Ok::<_, ApiError>(format.write(&cited))
+    };
+    text_answer(format.media_type(), call.db().read(Weight::Point, read).await?)
 }
 
 /// `text/plain` JSON of what the newest published version says.

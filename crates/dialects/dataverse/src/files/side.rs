@@ -132,7 +132,8 @@ async fn get_auxiliary(call: Call) -> Answer {
         if !may {
             return Err(crate::access::not_authorized());
         }
-        let label = found.newest_row().map(|it| it.label.clone()).unwrap_or_default();
+        let row = found.published_row().or_else(|| found.newest_row());
+        let label = row.map(|it| it.label.clone()).unwrap_or_default();
         Ok((it, label))
     };
     let (it, label) = call.db().read(Weight::Point, read).await?;

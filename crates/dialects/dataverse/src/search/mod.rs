@@ -60,9 +60,7 @@ pub(crate) fn visible(view: &mut View<'_>, asker: &Asker) -> Result<Expr, ApiErr
             }
         }
     }
-    // Results name authors, whom an anonymous preview withholds.
-    let is_anonymous = asker.preview.is_some_and(|it| it.anonymized);
-    if objects.is_empty() || is_anonymous {
+    if objects.is_empty() {
         return Ok(public.and(is_not_kept));
     }
     let own = Expr::In("seenBy".into(), objects.into_iter().map(Into::into).collect());

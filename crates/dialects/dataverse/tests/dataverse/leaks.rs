@@ -81,25 +81,198 @@ async fn an_anonymous_preview_names_no_author() -> Result<(), Failure> {
     let server = Server::start()?;
     let fiona = server.user("fiona").await?;
     let (dataset, pid) = server.dataset(&fiona, "tides").await?;
+    let add = format!("/api/datasets/{dataset}/add");
+    let got = server.upload(&fiona, &add, "tides.csv", b"day,height\nMonday,2\n", &json!({})).await?.json();
+    let file = got["data"]["files"][0]["dataFile"]["id"].as_i64().unwrap_or_default();
+    let path = format!("/api/datasets/{dataset}/previewUrl?anonymizedAccess=true");
+    let refused = server.send(&fiona, "POST", &path, "", Body::empty()).await?;
+    assert_eq!(refused.status, StatusCode::NOT_ACCEPTABLE, "no field is withheld yet: {}", refused.text());
     let setting = "/api/admin/settings/:AnonymizedFieldTypeNames";
     server.send("", "PUT", setting, "", "author, datasetContact").await?;
-    let path = format!("/api/datasets/{dataset}/previewUrl?anonymizedAccess=true");
     let got = server.send(&fiona, "POST", &path, "", Body::empty()).await?;
     assert_eq!(got.status, StatusCode::OK, "{}", got.text());
     let token = got.json()["data"]["token"].as_str().unwrap_or_default().to_owned();
-    let version = server.get(&token, &format!("/api/datasets/{dataset}/versions/:draft")).await?;
-    assert_eq!(version.status, StatusCode::OK, "{}", version.text());
-    for path in [
+    let preview = format!("/api/datasets/privateUrlDatasetVersion/{token}");
+    for path in [preview.clone(), format!("{preview}/citation")] {
+        let got = server.get("", &path).await?;
+        assert_eq!(got.status, StatusCode::OK, "{path}: {}", got.text());
+        assert!(!got.text().contains("Finch"), "{path}: {}", got.text());
+    }
+    let closed = [
+        format!("/api/datasets/{dataset}"),
+        format!("/api/datasets/{dataset}/locks"),
+        format!("/api/datasets/{dataset}/metadata"),
+        format!("/api/datasets/{dataset}/versions"),
         format!("/api/datasets/{dataset}/versions/:draft"),
         format!("/api/datasets/{dataset}/versions/:draft/citation"),
         format!("/api/datasets/{dataset}/versions/:draft/citation/BibTeX"),
+        format!("/api/datasets/{dataset}/versions/:draft/compare/:latest"),
+        format!("/api/datasets/{dataset}/versions/:draft/linkset"),
         format!("/api/datasets/{dataset}/versions/:draft/metadata"),
-        format!("/api/datasets/{dataset}/metadata"),
-        format!("/api/datasets/{dataset}"),
+        format!("/api/datasets/{dataset}/versions/compareSummary"),
         format!("/api/datasets/export?exporter=schema.org&version=:draft&persistentId={pid}"),
-    ] {
-        let got = server.get(&token, &path).await?;
+        format!("/api/datasets/export?exporter=ddi&version=:latest&persistentId={pid}"),
+        format!("/api/files/{file}"),
+        format!("/api/files/{file}/versionDifferences"),
+        format!("/api/files/{file}/versions/:draft/citation"),
+        format!("/api/access/datafile/{file}/metadata/ddi"),
+        format!("/api/access/datafile/bundle/{file}"),
+        format!("/api/v1/access/datafile/{file}/metadata"),
+        format!("/dataset.xhtml?persistentId={pid}"),
+        "/api/search?q=*".to_owned(),
+        "/api/mydata/retrieve?role_ids=1".to_owned(),
+    ];
+    for path in &closed {
+        let got = server.get(&token, path).await?;
+        assert_eq!(got.status, StatusCode::UNAUTHORIZED, "{path}: {}", got.text());
         assert!(!got.text().contains("Finch"), "{path}: {}", got.text());
+        let separator = if path.contains('?') { '&' } else { '?' };
+        let by_query = server.get("", &format!("{path}{separator}key={token}")).await?;
+        assert_eq!(by_query.status, StatusCode::UNAUTHORIZED, "{path}: {}", by_query.text());
     }
+    for path in [format!("/api/access/datafile/{file}"), format!("/api/v1/access/datafile/{file}")] {
+        let got = server.get(&token, &path).await?;
+        assert_eq!(got.status, StatusCode::OK, "{path}: {}", got.text());
+        assert_eq!(server.get("", &path).await?.status, StatusCode::FORBIDDEN, "{path}");
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_preview_with_names_shows_its_dataset_alone() -> Result<(), Failure> {
+    let server = Server::start()?;
+    let fiona = server.user("fiona").await?;
+    let (dataset, _) = server.dataset(&fiona, "tides").await?;
+    let (other, _) = server.dataset(&fiona, "winds").await?;
+    let path = format!("/api/datasets/{dataset}/previewUrl");
+    let got = server.send(&fiona, "POST", &path, "", Body::empty()).await?;
+    let token = got.json()["data"]["token"].as_str().unwrap_or_default().to_owned();
+    let shown = server.get(&token, &format!("/api/datasets/{dataset}/versions/:draft")).await?;
+    assert_eq!(shown.status, StatusCode::OK, "{}", shown.text());
+    assert!(shown.text().contains("Finch"), "{}", shown.text());
+    let hidden = server.get(&token, &format!("/api/datasets/{other}/versions/:draft")).await?;
+    assert_eq!(hidden.status, StatusCode::UNAUTHORIZED, "{}", hidden.text());
+    let found = server.get(&token, "/api/search?q=*&type=dataset").await?.json();
+    assert_eq!(found["data"]["total_count"], 1, "{found}");
+    Ok(())
+}
+
+/// A published dataset of two files that are given to those who sign a guestbook: (dataset, files).
+async fn guarded(server: &Server, owner: &str) -> Result<(i64, [i64; 2]), Failure> {
+    let (dataset, _) = server.dataset(owner, "tides").await?;
+    let add = format!("/api/datasets/{dataset}/add");
+    let mut files = [0, 0];
+    for (id, name) in files.iter_mut().zip(["a.txt", "b.csv"]) {
+        let got = server.upload(owner, &add, name, b"day,height\nMonday,2\n", &json!({})).await?.json();
+        *id = got["data"]["files"][0]["dataFile"]["id"].as_i64().unwrap_or_default();
+    }
+    let body = json!({"name": "Who reads", "enabled": true, "emailRequired": false, "nameRequired": true});
+    let got = server.json(owner, "POST", "/api/guestbooks/tides", &body).await?;
+    assert_eq!(got.status, StatusCode::CREATED, "{}", got.text());
+    let guestbook = got.json()["data"]["id"].as_i64().unwrap_or_default();
+    let set = format!("/api/datasets/{dataset}/guestbook");
+    let got = server.send(owner, "PUT", &set, "", guestbook.to_string()).await?;
+    assert_eq!(got.status, StatusCode::OK, "{}", got.text());
+    server.publish(owner, "tides", dataset).await?;
+    Ok((dataset, files))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_required_guestbook_is_signed_by_everybody_but_editors() -> Result<(), Failure> {
+    let server = Server::start()?;
+    let (fiona, stranger) = (server.user("fiona").await?, server.user("stranger").await?);
+    let (reader, boss) = (server.user("reader").await?, server.user("boss").await?);
+    server.send("", "PUT", "/api/admin/superuser/boss", "", "true").await?;
+    let (dataset, [a, b]) = guarded(&server, &fiona).await?;
+    let (open, _) = server.dataset(&fiona, "winds").await?;
+    let add = format!("/api/datasets/{open}/add");
+    let got = server.upload(&fiona, &add, "c.txt", b"calm", &json!({})).await?.json();
+    let unasked = got["data"]["files"][0]["dataFile"]["id"].as_i64().unwrap_or_default();
+    server.publish(&fiona, "winds", open).await?;
+    let grant = json!({"assignee": "@reader", "role": "fileDownloader"});
+    let assign = format!("/api/datasets/{dataset}/assignments");
+    let got = server.json(&fiona, "POST", &assign, &grant).await?;
+    assert_eq!(got.status, StatusCode::OK, "{}", got.text());
+    let ways = [
+        format!("/api/access/datafile/{a}?x=1"),
+        format!("/api/access/datafile/{b}?format=original"),
+        format!("/api/access/datafile/bundle/{b}?x=1"),
+        format!("/api/access/datafiles/{a},{b}?x=1"),
+        format!("/api/access/datafiles/{unasked},{a}?x=1"),
+        format!("/api/access/dataset/{dataset}?x=1"),
+        format!("/api/access/dataset/{dataset}/versions/1.0?x=1"),
+    ];
+    for way in &ways {
+        for path in [way.clone(), format!("{way}&gbrecs=true"), format!("{way}&signed=true&gbrecs=true")] {
+            for (who, key) in
+                [("a guest", ""), ("a stranger", stranger.as_str()), ("a reader", reader.as_str())]
+            {
+                let got = server.get(key, &path).await?;
+                assert_eq!(got.status, StatusCode::BAD_REQUEST, "{who}: {path}: {}", got.text());
+            }
+            for (who, key) in [("an editor", fiona.as_str()), ("a superuser", boss.as_str())] {
+                let got = server.get(key, &path).await?;
+                assert_eq!(got.status, StatusCode::OK, "{who}: {path}: {}", got.text());
+            }
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_signed_a_guestbook_downloads_once_more_and_is_entered_once() -> Result<(), Failure> {
+    let server = Server::start()?;
+    let (fiona, stranger) = (server.user("fiona").await?, server.user("stranger").await?);
+    let (_, [a, b]) = guarded(&server, &fiona).await?;
+    let count = async || -> Result<i64, Failure> {
+        let list = server.get(&fiona, "/api/guestbooks/tides/list?includeStats=true").await?.json();
+        Ok(list["data"][0]["responseCount"].as_i64().unwrap_or(-1))
+    };
+    let path = format!("/api/access/datafile/{a}");
+    let answer = json!({"guestbookResponse": {"answers": []}});
+    let refused = server.json("", "POST", &path, &answer).await?;
+    assert_eq!(refused.status, StatusCode::BAD_REQUEST, "a guest has no name: {}", refused.text());
+    for (who, key, answer) in [
+        ("a guest", "", json!({"guestbookResponse": {"name": "Guest, Gerda", "answers": []}})),
+        ("a stranger", stranger.as_str(), answer),
+    ] {
+        let before = count().await?;
+        let got = server.json(key, "POST", &path, &answer).await?;
+        assert_eq!(got.status, StatusCode::OK, "{who}: {}", got.text());
+        let url = got.json()["data"]["signedUrl"].as_str().unwrap_or_default().to_owned();
+        let signed = url.split_once("://").and_then(|it| it.1.find('/').map(|at| it.1[at..].to_owned()));
+        let signed = signed.unwrap_or_default();
+        let got = server.get("", &signed).await?;
+        assert_eq!(got.status, StatusCode::OK, "{who}: {signed}: {}", got.text());
+        // The signature is for that file alone.
+        let other = signed.replace(&format!("datafile/{a}"), &format!("datafile/{b}"));
+        assert_eq!(server.get("", &other).await?.status, StatusCode::UNAUTHORIZED, "{who}: {other}");
+        assert_eq!(count().await?, before + 1, "{who}: one entry for one download");
+    }
+    assert_eq!(count().await?, 2);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_restricted_table_holds_is_told_by_no_export() -> Result<(), Failure> {
+    let server = Server::start()?;
+    let fiona = server.user("fiona").await?;
+    let (dataset, pid) = server.dataset(&fiona, "tides").await?;
+    let add = format!("/api/datasets/{dataset}/add");
+    server.upload(&fiona, &add, "open.csv", b"openday\n1\n2\n", &json!({})).await?;
+    let described = json!({"restrict": "true"});
+    server.upload(&fiona, &add, "closed.csv", b"diagnosis\n7\n9\n", &described).await?;
+    server.publish(&fiona, "tides", dataset).await?;
+    for format in ["ddi", "oai_ddi", "html", "croissant", "dataverse_json", "schema.org", "OAI_ORE"] {
+        let path = format!("/api/datasets/export?exporter={format}&persistentId={pid}");
+        let got = server.get("", &path).await?;
+        assert_eq!(got.status, StatusCode::OK, "{format}: {}", got.text());
+        assert!(!got.text().contains("diagnosis"), "{format}: {}", got.text());
+        if format == "ddi" {
+            assert!(got.text().contains("openday"), "{format}: {}", got.text());
+        }
+    }
+    let found = server.get("", "/api/search?q=diagnosis").await?.json();
+    assert_eq!(found["data"]["total_count"], 0, "{found}");
     Ok(())
 }

@@ -3,3 +3,4 @@
 mod files;
 mod leaks;
 mod server;
+mod upkeep;

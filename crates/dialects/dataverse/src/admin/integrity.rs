@@ -1,0 +1,226 @@
+//! Checks of what is kept: files whose bytes are not there, checksums, and what of the original can be switched on here.
+
+use std::io::Read as _;
+
+use pinakes_blobs::Blob;
+use pinakes_store::{Expr, Txn, View, Weight};
+use serde_json::{Value, json};
+
+use crate::app::Call;
+use crate::datasets::{self, DATASET, Dataset};
+use crate::envelope;
+use crate::error::{Answer, ApiError};
+use crate::files::receive::{Algorithm, Checksum, store_fault};
+use crate::files::{self, Wanted, rows};
+use crate::routes::Routes;
+
+pub(super) fn routes(routes: Routes) -> Routes {
+    routes
+        .get("/admin/featureFlags", flags)
+        .get("/admin/featureFlags/{flag}", flag)
+        .get("/admin/datafiles/auditFiles", audit)
+        .post("/admin/computeDataFileHashValue/{id}/algorithm/{algorithm}", compute)
+        .post("/admin/validateDataFileHashValue/{id}", validate)
+}
+
+/// What the original lets its administrators switch on, each with whether it is so here.
+const FLAGS: [(&str, bool); 4] = [
+    ("API_BEARER_AUTH", false),
+    ("API_SESSION_AUTH", false),
+    ("DISABLE_RETURN_TO_AUTHOR_REASON", false),
+    ("ONLY_UPDATE_DATACITE_WHEN_NEEDED", false),
+];
+
+async fn flags(_: Call) -> Answer {
+    let word = |is_on: bool| if is_on { "enabled" } else { "disabled" };
+    envelope::ok(
+        FLAGS.iter().map(|it| (it.0.to_owned(), word(it.1).into())).collect::<serde_json::Map<_, Value>>(),
+    )
+}
+
+async fn flag(call: Call) -> Answer {
+    let found = FLAGS.iter().find(|it| it.0 == call.param("flag"));
+    let missing = || ApiError::not_found("Feature flag not found. Try listing all feature flags.");
+    envelope::ok(json!({"enabled": found.ok_or_else(missing)?.1}))
+}
+
+/// A file as an audit names it.
+struct Audited {
+    json: Value,
+    /// None: its bytes were never kept here.
+    blob: Option<String>,
+}
+
+/// The datasets whose files are audited, and the names that stand for none.
+fn audited(
+    view: &mut View<'_>,
+    first: i64,
+    last: i64,
+    names: &[String],
+) -> Result<(Vec<(Dataset, Vec<Audited>)>, Vec<Value>), ApiError> {
+    let (mut found, mut failures) = (Vec::new(), Vec::new());
+    if names.is_empty() {
+        for id in rows::ids_of(view, &DATASET, Expr::All)? {
+            let id = id.parse().unwrap_or_default();
+            if (first..=last).contains(&id) {
+                found.extend(datasets::by_id(view, id)?);
+            }
+        }
+    }
+    for name in names {
+        let dataset = match name.parse() {
+            Ok(id) => datasets::by_id(view, id)?,
+            Err(_) => datasets::by_pid(view, name)?,
+        };
+        match dataset {
+            Some(it) => found.push(it),
+            None => failures.push(json!({"datasetIdentifier": name, "reason": "Not Found"})),
+        }
+    }
+    let mut all = Vec::with_capacity(found.len());
+    for dataset in found {
+        let mut files = Vec::new();
+        for id in rows::ids_of(view, &files::kinds::DATA_FILE, Expr::Is("dataset".into(), dataset.id.into()))?
+        {
+            let Some(file) = rows::data_file(view, id.parse().unwrap_or_default())? else { continue };
+            let row = rows::of_file(view, file.id)?.pop().unwrap_or_default();
+            let json = json!({
+                "storageIdentifier": file.storage_identifier,
+                "directoryLabel": row.directory,
+                "label": row.label,
+            });
+            files.push(Audited { json, blob: file.blob });
+        }
+        all.push((dataset, files));
+    }
+    Ok((all, failures))
+}
+
+/// Files whose bytes are not there: `?firstId=&lastId=` or `?datasetIdentifierList=`.
+async fn audit(call: Call) -> Answer {
+    call.asker.superuser("Superusers only.")?;
+    let (first, last) = (call.query.number("firstId")?, call.query.number("lastId")?);
+    let list = call.query.filled("datasetIdentifierList").unwrap_or_default();
+    let names: Vec<String> =
+        list.split(',').map(str::trim).filter(|it| !it.is_empty()).map(str::to_owned).collect();
+    let (start, end) = (first.unwrap_or(0), last.unwrap_or(i64::MAX));
+    if end < start {
+        return Err(ApiError::bad_request(
+            "Invalid Parameters: lastId must be equal to or greater than firstId",
+        ));
+    }
+    let wanted = names.clone();
+    let read = move |view: &mut View<'_>| audited(view, start, end, &wanted);
+    let (all, failures) = call.db().read(Weight::Scan, read).await?;
+    let n_checked = all.len();
+    let blobs = call.app.context.blobs();
+    let mut broken = Vec::new();
+    for (dataset, files) in all {
+        let mut missing = Vec::new();
+        for file in files {
+            let blob = file.blob.as_deref().map(str::parse::<Blob>).transpose().map_err(store_fault)?;
+            let is_there = match &blob {
+                Some(blob) => blobs.has(call.tenant(), blob).await.map_err(store_fault)?,
+                None => false,
+            };
+            if !is_there {
+                missing.push(file.json);
+            }
+        }
+        if !missing.is_empty() {
+            broken.push(json!({
+                "id": dataset.id,
+                "pid": dataset.pid,
+                "persistentURL": dataset.persistent_url(),
+                "missingFiles": missing,
+            }));
+        }
+    }
+    envelope::ok(Value::Object(envelope::object(json!({
+        "firstId": first.filter(|_| names.is_empty()),
+        "lastId": last.filter(|_| names.is_empty()),
+        "datasetIdentifierList": Some(&names).filter(|it| !it.is_empty()),
+        "datasetsChecked": n_checked,
+        "datasets": broken,
+        "failures": failures,
+    }))))
+}
+
+/// The file of the path, for superusers. Errors: 401 for others, 400 for a file that is not there.
+async fn file_of(call: &Call) -> Result<files::DataFile, ApiError> {
+    if !call.asker.is_superuser() {
+        return Err(ApiError::unauthorized("must be superuser"));
+    }
+    let missing = ApiError::bad_request(format!("Could not find file with the id: {}", call.param("id")));
+    let Ok(wanted) = Wanted::of(call) else { return Err(missing) };
+    let found = call.db().read(Weight::Point, move |view| wanted.find(view)).await;
+    found.map_err(|error| if error.status.is_server_error() { error } else { missing })
+}
+
+fn disk_fault(error: &dyn std::fmt::Display) -> ApiError {
+    tracing::error!(%error, "a file cannot be read");
+    ApiError::internal("The file cannot be read. More details available at the server logs.")
+}
+
+/// The checksum of a file's bytes as they were deposited.
+async fn computed(call: &Call, file: &files::DataFile, algorithm: Algorithm) -> Result<String, ApiError> {
+    let deposited = file.original.as_ref().map(|it| it.blob.as_str()).or(file.blob.as_deref());
+    let elsewhere = || ApiError::not_found("The file's bytes are not kept here.");
+    let blob: Blob = deposited.ok_or_else(elsewhere)?.parse().map_err(store_fault)?;
+    let (blobs, tenant) = (call.app.context.blobs().clone(), call.tenant().to_owned());
+    let work = move || {
+        let mut reader = blobs.reader(&tenant, &blob).map_err(store_fault)?;
+        let mut checksum = Checksum::new(algorithm);
+        let mut piece = vec![0; 1 << 16];
+        loop {
+            match reader.read(&mut piece).map_err(|error| disk_fault(&error))? {
+                0 => return Ok(checksum.finish()),
+                n => checksum.update(&piece[..n]),
+            }
+        }
+    };
+    tokio::task::spawn_blocking(work).await.map_err(|error| disk_fault(&error))?
+}
+
+async fn compute(call: Call) -> Answer {
+    let file = file_of(&call).await?;
+    let algorithm = match call.param("algorithm") {
+        "MD5" => Algorithm::Md5,
+        name => Some(Algorithm::named(name))
+            .filter(|it| *it != Algorithm::Md5)
+            .ok_or_else(|| ApiError::bad_request("Unknown algorithm"))?,
+    };
+    let checksum = computed(&call, &file, algorithm).await?;
+    let (id, new) = (file.id, checksum.clone());
+    let write = move |txn: &mut Txn<'_>| -> Result<(), ApiError> {
+        let Some(mut file) = rows::data_file(txn, id)? else { return Ok(()) };
+        algorithm.name().clone_into(&mut file.checksum_type);
+        file.checksum.clone_from(&new);
+        rows::put_file(txn, &file)?;
+        for row in rows::of_file(txn, id)? {
+            rows::put_row(txn, row, &new)?;
+        }
+        Ok(())
+    };
+    call.db().write(write).await?;
+    envelope::message(format!(
+        "Datafile rehashing complete. {id} datafile successfully rehashed. New hash value is: {checksum}"
+    ))
+}
+
+async fn validate(call: Call) -> Answer {
+    let file = file_of(&call).await?;
+    let (id, kept) = (file.id, file.checksum.clone());
+    let checksum = computed(&call, &file, Algorithm::named(&file.checksum_type)).await?;
+    if checksum == kept {
+        return envelope::message(format!(
+            "Datafile validation complete for {id}. The hash value is: {checksum}"
+        ));
+    }
+    Err(ApiError::new(
+        http::StatusCode::EXPECTATION_FAILED,
+        format!(
+            "Datafile validation failed for {id}. The saved hash value is: {kept} while the recalculated hash value for the stored file is: {checksum}"
+        ),
+    ))
+}

@@ -1,0 +1,65 @@
+//! Whether a version was handed to an archive, as the program that does so notes it (section T3 of the contract).
+
+use pinakes_store::{Txn, View, Weight};
+use serde_json::{Map, Value};
+
+use crate::app::Call;
+use crate::asker::Asker;
+use crate::datasets::version::{self, Withdrawn};
+use crate::datasets::{Version, Wanted};
+use crate::envelope;
+use crate::error::{Answer, ApiError};
+use crate::routes::Routes;
+
+/// Adds the routes.
+pub(crate) fn routes(routes: Routes) -> Routes {
+    const PATH: &str = "/datasets/{id}/{version}/archivalStatus";
+    routes.get(PATH, show).put(PATH, set).delete(PATH, delete)
+}
+
+/// How far archiving may be.
+const STATES: [&str; 4] = ["pending", "success", "failure", "obsolete"];
+
+/// The version of the path, for superusers. Errors: 403 for others.
+fn named(view: &mut View<'_>, asker: &Asker, wanted: &Wanted, text: &str) -> Result<Version, ApiError> {
+    asker.superuser("Superusers only.")?;
+    let dataset = wanted.find(view)?;
+    version::find(view, asker, &dataset, text, Withdrawn::Shown)
+}
+
+async fn show(call: Call) -> Answer {
+    let (asker, wanted, text) = (call.asker.clone(), Wanted::of(&call)?, call.param("version").to_owned());
+    let read = move |view: &mut View<'_>| Ok::<_, ApiError>(named(view, &asker, &wanted, &text)?.archival);
+    let found = call.db().read(Weight::Point, read).await?;
+    if found.is_empty() {
+        return Err(ApiError::not_found("This dataset version has not been archived"));
+    }
+    envelope::ok(found)
+}
+
+async fn write(call: &Call, status: Map<String, Value>) -> Result<(), ApiError> {
+    let (asker, wanted, text) = (call.asker.clone(), Wanted::of(call)?, call.param("version").to_owned());
+    let write = move |txn: &mut Txn<'_>| -> Result<(), ApiError> {
+        let mut version = named(txn, &asker, &wanted, &text)?;
+        version.archival.clone_from(&status);
+        version::put(txn, &version)
+    };
+    call.db().write(write).await
+}
+
+async fn set(mut call: Call) -> Answer {
+    call.asker.superuser("Superusers only.")?;
+    let body = call.object().await?;
+    let text = |name: &str| body.get(name).and_then(Value::as_str);
+    let is_state = text("status").is_some_and(|it| STATES.contains(&it));
+    if !is_state || text("message").is_none() {
+        return Err(ApiError::bad_request("Unacceptable status format"));
+    }
+    write(&call, body).await?;
+    envelope::message("Status updated")
+}
+
+async fn delete(call: Call) -> Answer {
+    write(&call, Map::new()).await?;
+    envelope::message("Status deleted")
+}
