@@ -29,6 +29,9 @@ pub struct Mount {
     /// Its own paths, e.g. `/api/v3`; `/` for all that nobody else takes. The longest one that a path begins
     /// with (whatever the case of ASCII letters, at a `/`) gets the request.
     pub base_paths: Vec<String>,
+    /// Whole paths that are its own though all below them may be another's, e.g. `/` for a front page. They go before
+    /// base paths.
+    pub whole_paths: Vec<String>,
     /// Where the site puts it.
     pub point: MountPoint,
     /// Where its clients put their token and the name of their tenant.
@@ -65,6 +68,7 @@ impl Mount {
         Self {
             dialect,
             base_paths: base_paths.iter().map(|&it| it.to_owned()).collect(),
+            whole_paths: Vec::new(),
             point: MountPoint::default(),
             entrance: Entrance::default(),
             router,
@@ -133,6 +137,8 @@ pub(crate) struct Mounts {
     mounts: Vec<Arc<Mount>>,
     /// Host (`None` for those that nobody names), base path with its prefix, and who is there.
     by_base: Vec<(Option<String>, String, Arc<Mount>)>,
+    /// The same for whole paths.
+    whole: Vec<(Option<String>, String, Arc<Mount>)>,
     /// Hosts that some mount names, lower case.
     named_hosts: HashSet<String>,
 }
@@ -174,6 +180,19 @@ impl Mounts {
                 }
                 self.by_base.push((host.clone(), base, Arc::clone(&mount)));
             }
+            for own in &mount.whole_paths {
+                let path = format!("{}{own}", mount.point.prefix);
+                if let Some((_, _, first)) = self.whole.iter().find(|(at, taken, _)| *at == host && *taken == path)
+                {
+                    return Err(MountFault::Taken {
+                        base: path,
+                        host: host.unwrap_or_else(|| "every host".to_owned()),
+                        first: first.dialect,
+                        second: dialect,
+                    });
+                }
+                self.whole.push((host.clone(), path, Arc::clone(&mount)));
+            }
             self.named_hosts.extend(host);
         }
         self.by_base.sort_by_key(|(_, base, _)| std::cmp::Reverse(base.len()));
@@ -187,6 +206,9 @@ impl Mounts {
             true => None,
             false => host_name(headers).filter(|it| self.named_hosts.contains(it)),
         };
+        if let Some((_, _, mount)) = self.whole.iter().find(|(at, whole, _)| *at == host && whole == path) {
+            return Some(mount);
+        }
         let n_doubled = path.bytes().take_while(|it| *it == b'/').count().saturating_sub(1);
         let path = &path.as_bytes()[n_doubled..];
         let mut there = self.by_base.iter().filter(|(at, _, _)| *at == host);
@@ -297,6 +319,27 @@ mod tests {
         ] {
             assert_eq!(found(&mounts, host, path)?, name, "{host} {path}");
         }
+        Ok(())
+    }
+
+    #[test]
+    fn a_whole_path_goes_before_base_paths() -> Outcome {
+        let mut mounts = Mounts::default();
+        mounts.add(placed("labe", &["/"], &[], ""))?;
+        let whole_paths = vec!["/".to_owned()];
+        mounts.add(Mount { whole_paths, ..placed("site", &["/site"], &[], "") })?;
+        mounts.add(placed("labe", &["/"], &["labe.example.org"], ""))?;
+        for (host, path, name) in [
+            ("any", "/", "site"),
+            ("any", "/site/search", "site"),
+            ("any", "/id/1", "labe"),
+            ("any", "//", "labe"),
+            ("labe.example.org", "/", "labe"),
+        ] {
+            assert_eq!(found(&mounts, host, path)?, name, "{host} {path}");
+        }
+        let second = Mount { whole_paths: vec!["/".to_owned()], ..placed("second", &[], &[], "") };
+        assert!(mounts.add(second).is_err_and(|it| it.to_string().contains("site and second are both")));
         Ok(())
     }
 

@@ -57,7 +57,7 @@ impl TenantChoice {
 }
 
 /// The host name that a request was sent to, lower case, without port.
-pub(crate) fn host_name(headers: &HeaderMap) -> Option<String> {
+pub fn host_name(headers: &HeaderMap) -> Option<String> {
     Some(without_port(headers.get(HOST)?.to_str().ok()?).to_ascii_lowercase())
 }
 
