@@ -182,7 +182,8 @@ impl Mounts {
             }
             for own in &mount.whole_paths {
                 let path = format!("{}{own}", mount.point.prefix);
-                if let Some((_, _, first)) = self.whole.iter().find(|(at, taken, _)| *at == host && *taken == path)
+                if let Some((_, _, first)) =
+                    self.whole.iter().find(|(at, taken, _)| *at == host && *taken == path)
                 {
                     return Err(MountFault::Taken {
                         base: path,

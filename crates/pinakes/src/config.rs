@@ -52,6 +52,8 @@ pub(crate) struct Config {
     pub(crate) dataverse: pinakes_dataverse::Settings,
     /// The Conclave dialect.
     pub(crate) conclave: pinakes_conclave::Settings,
+    /// The pages.
+    pub(crate) site: pinakes_site::Settings,
 }
 
 impl Default for Config {
@@ -70,6 +72,7 @@ impl Default for Config {
             folio: pinakes_folio::Settings::default(),
             dataverse: pinakes_dataverse::Settings::default(),
             conclave: pinakes_conclave::Settings::default(),
+            site: pinakes_site::Settings::default(),
         }
     }
 }
@@ -234,7 +237,8 @@ mod tests {
                 "labe",
                 "folio",
                 "dataverse",
-                "conclave"
+                "conclave",
+                "site"
             ]
         );
         // The keys of `[databases]` are names of tenants, those of `[mounts]` of dialects; `dialects` is a list.

@@ -1,7 +1,7 @@
-//! The dialects of this server: a line each in [`DIALECTS`].
+//! The dialects of this server, and the pages beside them: a line each in [`DIALECTS`].
 
 use anyhow::Context as _;
-use pinakes_http::{Context, Mount, Shell};
+use pinakes_http::{Context, Mount, Neighbour, Shell};
 use pinakes_scicat::testing::Testing;
 use pinakes_store::Kind;
 
@@ -18,12 +18,14 @@ struct Dialect {
 }
 
 /// Every dialect. What is added here is served, can be configured and is known to every command.
-const DIALECTS: [Dialect; 5] = [
+const DIALECTS: [Dialect; 6] = [
     Dialect { name: "scicat", kinds: || pinakes_scicat::KINDS, mount: scicat },
     Dialect { name: "labe", kinds: || pinakes_labe::KINDS, mount: labe },
     Dialect { name: "folio", kinds: pinakes_folio::kinds, mount: folio },
     Dialect { name: "dataverse", kinds: pinakes_dataverse::kinds, mount: dataverse },
     Dialect { name: "conclave", kinds: || pinakes_conclave::KINDS, mount: conclave },
+    // Last, as it shows what those before it serve.
+    Dialect { name: "site", kinds: || &[], mount: site },
 ];
 
 /// What dialects are made of.
@@ -38,6 +40,8 @@ pub(crate) struct Parts {
     pub(crate) testing: Testing,
     /// What is done at SIGHUP.
     pub(crate) at_hangup: Vec<Box<dyn Fn() + Send + Sync>>,
+    /// What is mounted already.
+    pub(crate) neighbours: Vec<Neighbour>,
 }
 
 fn scicat(parts: &mut Parts) -> anyhow::Result<Mount> {
@@ -69,6 +73,11 @@ fn conclave(parts: &mut Parts) -> anyhow::Result<Mount> {
     Ok(pinakes_conclave::mount(parts.context.clone(), settings)?)
 }
 
+fn site(parts: &mut Parts) -> anyhow::Result<Mount> {
+    let settings = std::mem::take(&mut parts.config.site);
+    Ok(pinakes_site::mount(parts.context.clone(), settings, parts.neighbours.clone())?)
+}
+
 /// Names of all dialects.
 pub(crate) fn names() -> Vec<String> {
     DIALECTS.iter().map(|it| it.name.to_owned()).collect()
@@ -87,7 +96,9 @@ pub(crate) fn mount(mut shell: Shell, parts: &mut Parts) -> anyhow::Result<Shell
     for dialect in DIALECTS.iter().filter(|it| wanted.iter().any(|name| name == it.name)) {
         let mount = (dialect.mount)(parts).with_context(|| format!("{} cannot be served", dialect.name))?;
         let point = parts.config.mounts.get(dialect.name).cloned().unwrap_or_default();
-        shell = shell.mount(Mount { point, ..mount }).map_err(|error| Misuse(error.to_string()))?;
+        let mount = Mount { point, ..mount };
+        parts.neighbours.push(Neighbour::of(&mount));
+        shell = shell.mount(mount).map_err(|error| Misuse(error.to_string()))?;
     }
     Ok(shell)
 }

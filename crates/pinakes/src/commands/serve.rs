@@ -84,7 +84,14 @@ async fn serve_until_told(house: House, testing: Testing, notes: &[String]) -> a
     let context = house.context();
     let House { config, catalogue, blobs, .. } = house;
     let shell = Shell::new(context.clone())?.access_log(config.server.access_log);
-    let mut parts = Parts { context, config, kinds: House::kinds(), testing, at_hangup: Vec::new() };
+    let mut parts = Parts {
+        context,
+        config,
+        kinds: House::kinds(),
+        testing,
+        at_hangup: Vec::new(),
+        neighbours: Vec::new(),
+    };
     let shell = dialects::mount(shell, &mut parts)?;
     let Parts { config, at_hangup, .. } = parts;
     reload_at_hangup(at_hangup)?;

@@ -1,0 +1,179 @@
+//! What every handler starts from: the server's parts, the dialects beside it, and who looks.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::FromRequestParts;
+use http::header::{ACCEPT_LANGUAGE, COOKIE};
+use http::request::Parts;
+use http::{HeaderMap, Method};
+use pinakes_accounts::Caller;
+use pinakes_http::{Context, Db, Neighbour, OnBehalf, Said, body, host_name};
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use crate::error::{Result, SiteError};
+use crate::fields::Fields;
+use crate::language::Language;
+use crate::pages::Pages;
+use crate::settings::Settings;
+
+/// The cookie of a sign-in.
+pub(crate) const SESSION_COOKIE: &str = "pinakes";
+/// The cookie of a language that was chosen.
+pub(crate) const LANGUAGE_COOKIE: &str = "pinakes_language";
+
+/// The site's state: cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Site {
+    /// The server's shared parts.
+    pub(crate) context: Context,
+    /// The settings.
+    pub(crate) settings: Arc<Settings>,
+    /// The dialects that are served.
+    pub(crate) neighbours: Arc<[Neighbour]>,
+    /// Templates and styles.
+    pub(crate) pages: Arc<Pages>,
+}
+
+/// Who looks, at which tenant, and in which language.
+pub(crate) struct Visitor {
+    /// The tenant's data, for signing in.
+    pub(crate) db: Db,
+    /// Who it is; nobody where nobody is signed in.
+    pub(crate) caller: Caller,
+    /// The language of the page.
+    pub(crate) language: Language,
+    /// Headers of the request.
+    pub(crate) headers: HeaderMap,
+    /// Path and query that were asked for.
+    pub(crate) asked: String,
+    session: Option<String>,
+}
+
+impl FromRequestParts<Site> for Visitor {
+    type Rejection = SiteError;
+
+    async fn from_request_parts(parts: &mut Parts, site: &Site) -> Result<Self> {
+        let db = site.context.db(&parts.headers)?;
+        let session = cookie(&parts.headers, SESSION_COOKIE).map(str::to_owned);
+        let caller = match &session {
+            Some(token) => site.context.asking_with(&db, token).await?.or_anonymous(),
+            None => Caller::anonymous(),
+        };
+        let session = session.filter(|_| !caller.is_anonymous());
+        let chosen = cookie(&parts.headers, LANGUAGE_COOKIE).and_then(Language::named);
+        let language = chosen.unwrap_or_else(|| {
+            Language::wished(parts.headers.get(ACCEPT_LANGUAGE).and_then(|it| it.to_str().ok()))
+        });
+        let asked = parts.uri.path_and_query().map_or("/", |it| it.as_str()).to_owned();
+        Ok(Self { db, caller, language, headers: parts.headers.clone(), asked, session })
+    }
+}
+
+impl Visitor {
+    /// The token that forms of this session repeat: it follows from the cookie, and the cookie does not follow from it.
+    pub(crate) fn csrf(&self) -> Option<String> {
+        let digest = Sha256::digest(format!("pinakes site form {}", self.session.as_deref()?));
+        Some(digest.iter().take(16).map(|it| format!("{it:02x}")).collect())
+    }
+
+    /// Lets a form in that this site made for this session.
+    ///
+    /// Errors: it is another's.
+    pub(crate) fn proven(&self, form: &Fields) -> Result<()> {
+        self.from_here()?;
+        match self.csrf() {
+            Some(token) if token == form.text("_csrf") => Ok(()),
+            Some(_) => Err(SiteError::ForeignForm),
+            None => Err(SiteError::SignIn),
+        }
+    }
+
+    /// Errors: a page of another site sent the request, or nothing says that this one did. Browsers that send neither
+    /// `Sec-Fetch-Site` nor `Origin` with a form are older than what the pages are made for.
+    pub(crate) fn from_here(&self) -> Result<()> {
+        let said = |name: &str| self.headers.get(name).map(|it| it.to_str().unwrap_or("?"));
+        let is_own = match (said("sec-fetch-site"), said("origin")) {
+            (Some(site), _) => matches!(site, "same-origin" | "none"),
+            (None, Some(origin)) => {
+                let place = origin.split_once("://").map(|it| it.1);
+                let called = said("x-forwarded-host").or_else(|| said("host"));
+                place.is_some() && place == called
+            }
+            (None, None) => true,
+        };
+        if is_own { Ok(()) } else { Err(SiteError::ForeignForm) }
+    }
+
+    /// The host name that was asked, without port.
+    pub(crate) fn host(&self) -> Option<String> {
+        host_name(&self.headers)
+    }
+
+    /// Whether the visitor's connection is encrypted, as a proxy says.
+    pub(crate) fn is_secure(&self) -> bool {
+        self.headers.get("x-forwarded-proto").is_some_and(|it| it.as_bytes() == b"https")
+    }
+
+    fn on_behalf(&self) -> OnBehalf<'_> {
+        OnBehalf { tenant: self.db.tenant().name(), token: self.session.as_deref(), headers: &self.headers }
+    }
+}
+
+impl Site {
+    /// The form that was sent, within the ordinary bound.
+    pub(crate) async fn form(&self, visitor: &Visitor, sent: Body) -> Result<Fields> {
+        let limits = self.context.limits();
+        let bytes = body::receive(&visitor.headers, sent, limits.body_bytes, limits).await?;
+        Ok(Fields::parse(&String::from_utf8_lossy(&bytes)))
+    }
+
+    /// A dialect, if it is served.
+    pub(crate) fn neighbour(&self, dialect: &str) -> Option<&Neighbour> {
+        self.neighbours.iter().find(|it| it.dialect() == dialect)
+    }
+
+    /// Address of a dialect's own path, if the dialect is served.
+    pub(crate) fn href(&self, visitor: &Visitor, dialect: &str, path: &str) -> Option<String> {
+        Some(self.neighbour(dialect)?.href(visitor.host().as_deref(), path))
+    }
+
+    /// What a dialect says to the visitor.
+    ///
+    /// Errors: it is not served ([`SiteError::NotFound`]), or could not be heard.
+    pub(crate) async fn ask(
+        &self,
+        visitor: &Visitor,
+        dialect: &str,
+        method: Method,
+        path: &str,
+        sent: Option<&Value>,
+    ) -> Result<Said> {
+        let neighbour = self.neighbour(dialect).ok_or(SiteError::NotFound)?;
+        let budget = self.context.catalogue().budget();
+        neighbour.ask(method, path, sent, visitor.on_behalf(), budget).await.map_err(SiteError::Unheard)
+    }
+
+    /// The same for reading. Dataverse has tokens of its own and refuses those of accounts; where a token is refused it is
+    /// asked again as nobody, who may see the least.
+    ///
+    /// Errors: as [`Site::ask`]; the dialect refused.
+    pub(crate) async fn read(&self, visitor: &Visitor, dialect: &str, path: &str) -> Result<Value> {
+        let mut said = self.ask(visitor, dialect, Method::GET, path, None).await?;
+        if said.status == http::StatusCode::UNAUTHORIZED && visitor.session.is_some() {
+            let neighbour = self.neighbour(dialect).ok_or(SiteError::NotFound)?;
+            let nobody = OnBehalf { token: None, ..visitor.on_behalf() };
+            let budget = self.context.catalogue().budget();
+            said = neighbour.get(path, nobody, budget).await.map_err(SiteError::Unheard)?;
+        }
+        said.json().ok_or_else(|| SiteError::of_status(said.status))
+    }
+}
+
+/// A cookie of a request.
+fn cookie<'a>(headers: &'a HeaderMap, wanted: &str) -> Option<&'a str> {
+    let pairs = headers.get_all(COOKIE).iter().filter_map(|it| it.to_str().ok()).flat_map(|it| it.split(';'));
+    let mut named = pairs.filter_map(|pair| pair.trim().split_once('='));
+    named.find(|(name, value)| *name == wanted && !value.is_empty()).map(|(_, value)| value)
+}

@@ -1,0 +1,112 @@
+//! Pages of deposits (Dataverse).
+
+use axum::extract::{Path, State};
+use axum::response::Response;
+use serde_json::Value;
+
+use crate::app::{Site, Visitor};
+use crate::error::Result;
+use crate::fields::{encoded, encoded_rest};
+use crate::record::{Citable, Link, Record, bytes_shown, doi_of, items, text};
+
+/// Files that a page lists.
+const FILES_MAX: usize = 200;
+
+pub(crate) async fn page(
+    State(site): State<Site>,
+    visitor: Visitor,
+    Path(pid): Path<String>,
+) -> Result<Response> {
+    let record = deposit(&site, &visitor, &pid).await;
+    let shown = record.and_then(|it| site.record_page(&visitor, &it));
+    site.shown(&visitor, shown)
+}
+
+/// A deposit that the visitor may see.
+pub(crate) async fn deposit(site: &Site, visitor: &Visitor, pid: &str) -> Result<Record> {
+    let path = format!("/api/datasets/:persistentId/?persistentId={}", encoded(pid));
+    let said = site.read(visitor, "dataverse", &path).await?;
+    let (it, version) = (&said["data"], &said["data"]["latestVersion"]);
+    let fields = items(version, "metadataBlocks/citation/fields");
+    let field = |name: &str| fields.iter().find(|it| it["typeName"] == name).map(|it| &it["value"]);
+    let parts = |name: &str, part: &str| field(name).map(|it| parts_of(it, part)).unwrap_or_default();
+    let mut record = Record { kind_key: "deposit", ..Record::default() };
+    record.title = field("title").and_then(Value::as_str).unwrap_or(pid).to_owned();
+    record.lead = parts("dsDescription", "dsDescriptionValue").join("\n\n");
+    let doi = doi_of(pid);
+    let address =
+        if doi.is_empty() { String::new() } else { format!("https://doi.org/{}", encoded_rest(&doi)) };
+    record.fact("identifier", [Link::to(pid, address)]);
+    record.plain("creator", parts("author", "authorName"));
+    record.plain("contact", parts("datasetContact", "datasetContactName"));
+    record.plain("publisher", [text(it, "publisher")]);
+    record.plain("date", [text(it, "publicationDate")]);
+    let like =
+        |word: String| Link::to(word.clone(), format!("/site/search?q={}&in=deposits", encoded(&word)));
+    let keywords = parts("keyword", "keywordValue");
+    record.fact("keywords", keywords.iter().cloned().map(like));
+    let subjects = field("subject").and_then(Value::as_array).into_iter().flatten();
+    record.plain("subjects", subjects.filter_map(|it| it.as_str().map(str::to_owned)));
+    record.fact("license", [Link::to(text(version, "license/name"), text(version, "license/uri"))]);
+    record.plain("version", [version_name(version)]);
+    let files = items(version, "files");
+    let rows = files.iter().take(FILES_MAX).map(|it| file_row(site, visitor, it)).collect();
+    record.table("files", &["file", "size", "type"], rows, Some(files.len() as u64));
+    for (name, exporter) in
+        [("Dublin Core", "oai_dc"), ("DataCite", "Datacite"), ("DDI", "ddi"), ("schema.org", "schema.org")]
+    {
+        let path = format!("/api/datasets/export?exporter={exporter}&persistentId={}", encoded(pid));
+        let is_out = text(version, "versionState") == "RELEASED";
+        if let Some(href) = site.href(visitor, "dataverse", &path).filter(|_| is_out) {
+            record.exports.push(Link { text: name.to_owned(), href: Some(href) });
+        }
+    }
+    record.cited_as(&Citable {
+        title: record.title.clone(),
+        creators: parts("author", "authorName"),
+        date: text(it, "publicationDate"),
+        publisher: text(it, "publisher"),
+        doi,
+        url: site.whole_url(visitor, &format!("/site/deposit/{}", encoded_rest(pid))),
+        description: record.lead.clone(),
+        keywords,
+        license: text(version, "license/uri"),
+    });
+    Ok(record)
+}
+
+/// What a part of a compound field says, of each of its values.
+fn parts_of(value: &Value, part: &str) -> Vec<String> {
+    let list = value.as_array().map_or(&[][..], Vec::as_slice);
+    list.iter().map(|it| text(it, &format!("{part}/value"))).filter(|it| !it.is_empty()).collect()
+}
+
+fn version_name(version: &Value) -> String {
+    match (version["versionNumber"].as_u64(), version["versionMinorNumber"].as_u64()) {
+        (Some(major), Some(minor)) => format!("{major}.{minor}"),
+        _ => text(version, "versionState"),
+    }
+}
+
+fn file_row(site: &Site, visitor: &Visitor, it: &Value) -> Vec<Link> {
+    let file = &it["dataFile"];
+    let name = Some(text(it, "label")).filter(|it| !it.is_empty()).unwrap_or_else(|| text(file, "filename"));
+    let folder = text(it, "directoryLabel");
+    let name = if folder.is_empty() { name } else { format!("{folder}/{name}") };
+    let path = format!("/api/access/datafile/{}", encoded(&text(file, "id")));
+    let href = site.href(visitor, "dataverse", &path).filter(|_| it["restricted"] != true);
+    let size = file["filesize"].as_f64().map(bytes_shown).unwrap_or_default();
+    vec![Link { text: name, href }, Link::plain(size), Link::plain(text(file, "contentType"))]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn versions_have_two_numbers_or_are_drafts() {
+        assert_eq!(version_name(&json!({"versionNumber": 2, "versionMinorNumber": 1})), "2.1");
+        assert_eq!(version_name(&json!({"versionState": "DRAFT"})), "DRAFT");
+    }
+}

@@ -1,0 +1,101 @@
+//! The parameters of a query or form, and text in addresses.
+
+use std::convert::Infallible;
+
+use axum::extract::FromRequestParts;
+use http::request::Parts;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+
+/// Everything but unreserved characters.
+const IN_SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+/// The same with slashes, for the rest of a path. Identifiers keep theirs.
+const IN_REST: &AsciiSet = &IN_SEGMENT.remove(b'/');
+
+/// Text as one segment of a path, or as a value of a query.
+pub(crate) fn encoded(text: &str) -> String {
+    utf8_percent_encode(text, IN_SEGMENT).to_string()
+}
+
+/// An identifier as the end of a path: slashes stay, unless they or dots would be taken for steps.
+pub(crate) fn encoded_rest(text: &str) -> String {
+    let is_step = |it: &str| matches!(it, "" | "." | "..");
+    if text.split('/').any(is_step) {
+        return encoded(text).replace('.', "%2E");
+    }
+    utf8_percent_encode(text, IN_REST).to_string()
+}
+
+/// Names and decoded values, in order.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Fields(Vec<(String, String)>);
+
+impl Fields {
+    /// From the text behind `?`, or the body of a form.
+    pub(crate) fn parse(text: &str) -> Self {
+        let decoded = |it: &str| percent_decode_str(&it.replace('+', " ")).decode_utf8_lossy().into_owned();
+        let pairs = text.split('&').filter(|it| !it.is_empty());
+        let split = |it: &str| {
+            let (name, value) = it.split_once('=').unwrap_or((it, ""));
+            (decoded(name), decoded(value))
+        };
+        Self(pairs.map(split).collect())
+    }
+
+    /// The first of a name, without spaces around it; empty where there is none.
+    pub(crate) fn text(&self, name: &str) -> &str {
+        self.0.iter().find(|it| it.0 == name).map(|it| it.1.trim()).unwrap_or_default()
+    }
+
+    /// The same as it was sent, for passwords.
+    pub(crate) fn exact(&self, name: &str) -> &str {
+        self.0.iter().find(|it| it.0 == name).map(|it| it.1.as_str()).unwrap_or_default()
+    }
+
+    /// A path of this server to go on at; anything else would lead strangers elsewhere.
+    pub(crate) fn next(&self) -> String {
+        let next = self.text("next");
+        let is_plain = next.bytes().all(|it| it.is_ascii_graphic() && it != b'\\');
+        let is_own = next.starts_with('/') && !next.starts_with("//") && is_plain;
+        if is_own { next.to_owned() } else { "/".to_owned() }
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Fields {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        Ok(Self::parse(parts.uri.query().unwrap_or_default()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_own_paths_are_gone_on_at() {
+        for (query, expected) in [
+            ("next=%2Fsite%2Fdesk", "/site/desk"),
+            ("next=//elsewhere.example.org", "/"),
+            ("next=/%5Celsewhere.example.org", "/"),
+            ("next=https://elsewhere.example.org", "/"),
+            ("next=/a%0d%0aSet-Cookie:x=y", "/"),
+            ("next=/a%09b", "/"),
+            ("", "/"),
+        ] {
+            assert_eq!(Fields::parse(query).next(), expected, "{query}");
+        }
+    }
+
+    #[test]
+    fn identifiers_are_encoded_for_paths() {
+        for (id, expected) in [
+            ("20.500.demo/saxs-1", "20.500.demo/saxs-1"),
+            ("a b/c?d#e%", "a%20b/c%3Fd%23e%25"),
+            ("a//b", "a%2F%2Fb"),
+            ("a/../b", "a%2F%2E%2E%2Fb"),
+        ] {
+            assert_eq!(encoded_rest(id), expected);
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! The pages for people: a front page, search over all dialects, and a page for each record.
+//!
+//! The site keeps nothing and reads no records itself. It asks the dialects beside it as clients do, in the name of whoever
+//! looks ([`pinakes_http::Neighbour`]): what a dialect refuses is not shown. Pages are whole without script, and their
+//! content security policy allows none. Addresses stand in `docs/site.md`.
+//!
+//! | file | what |
+//! |---|---|
+//! | `app.rs` | the state, and the visitor that every handler takes |
+//! | `language.rs`, `data/texts.tsv` | the texts, in English and German |
+//! | `pages.rs`, `templates/` | how a page is made |
+//! | `record.rs` | what a record's page is made of, and how others cite it |
+//! | `front.rs`, `search.rs` | what is served, and what is found |
+//! | `datasets.rs`, `deposits.rs`, `library.rs`, `works.rs` | the records of each dialect |
+//! | `desk.rs`, `imports.rs`, `operators.rs` | for staff |
+//! | `session.rs` | signing in and out |
+
+mod app;
+mod datasets;
+mod deposits;
+mod desk;
+mod error;
+mod fields;
+mod front;
+mod imports;
+mod language;
+mod library;
+mod operators;
+mod pages;
+mod record;
+mod search;
+mod session;
+mod settings;
+mod works;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::routing::{get, post};
+use pinakes_http::{Context, Entrance, Mount, Neighbour, entrance::TENANT_HEADER};
+
+pub use error::MountError;
+pub use settings::{Setting, Settings};
+
+/// The site as the shell serves it, beside the dialects whose records it shows.
+///
+/// # Errors
+/// The brand file cannot be read.
+pub fn mount(context: Context, settings: Settings, neighbours: Vec<Neighbour>) -> Result<Mount, MountError> {
+    let pages = Arc::new(pages::Pages::read(&settings)?);
+    let app = app::Site { context, settings: Arc::new(settings), neighbours: neighbours.into(), pages };
+    let router = Router::new()
+        .route("/", axum::routing::any(front::front))
+        .route("/site", get(front::moved))
+        .route("/site/", get(front::moved))
+        .route("/site/search", get(search::search))
+        .route("/site/dataset/{*pid}", get(datasets::page))
+        .route("/site/publication/{*doi}", get(datasets::publication))
+        .route("/site/deposit/{*pid}", get(deposits::page))
+        .route("/site/title/{id}", get(library::title))
+        .route("/site/authority/{id}", get(library::authority))
+        .route("/site/work/{*doi}", get(works::page))
+        .route("/site/doi/{*doi}", get(works::landing))
+        .route("/site/desk", get(desk::form).post(desk::act))
+        .route("/site/imports", get(imports::list))
+        .route("/site/imports/{id}", get(imports::page))
+        .route("/site/operators", get(operators::page))
+        .route("/site/sign-in", get(session::form).post(session::sign_in))
+        .route("/site/sign-out", post(session::sign_out))
+        .route("/site/language", get(session::language))
+        .route("/site/assets/site.css", get(pages::style))
+        .fallback(front::nothing_there)
+        .with_state(app);
+    let entrance = Entrance { tokens: &[], tenant_headers: &[TENANT_HEADER] };
+    let whole_paths = vec!["/".to_owned()];
+    Ok(Mount {
+        entrance,
+        whole_paths,
+        refuse: |refusal| refusal.plain(),
+        ..Mount::new("site", &["/site"], router)
+    })
+}

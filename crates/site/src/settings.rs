@@ -1,0 +1,49 @@
+//! The settings of the site: the `[site]` table of `pinakes.toml`.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// Settings of the site.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// Name of the site, shown on every page.
+    pub name: String,
+    /// Style sheet of the institution, put behind the built-in one: colours, fonts, a logo as a background. Empty for none.
+    /// Read when the server starts.
+    pub brand: PathBuf,
+    /// Maps of the Conclave dialect that the search looks into.
+    pub maps: Vec<String>,
+    /// Groups of the default tenant whose members see the page of operators.
+    pub operator_groups: Vec<String>,
+    /// How long a sign-in lasts, in seconds (12 h).
+    pub session_s: i64,
+    /// What is configured, for the page of operators; filled by the command, never read from a file.
+    #[serde(skip)]
+    pub effective: Vec<Setting>,
+}
+
+/// A setting as it is in force. Secrets are not among them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Setting {
+    /// Its key, e.g. `server.listen`.
+    pub key: String,
+    /// Its value, as TOML writes it.
+    pub value: String,
+    /// Where it comes from: `default`, `file`, `environment` or `flag`.
+    pub origin: String,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            name: "Pinakes".to_owned(),
+            brand: PathBuf::new(),
+            maps: vec!["default".to_owned()],
+            operator_groups: vec!["admin".to_owned()],
+            session_s: 12 * 60 * 60,
+            effective: Vec::new(),
+        }
+    }
+}
