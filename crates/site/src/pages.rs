@@ -61,7 +61,7 @@ impl Pages {
     }
 
     fn render(&self, name: &str, values: Value) -> Result<String> {
-        let render = || self.environment.get_template(name)?.render(of_json(&values));
+        let render = || self.environment.get_template(name)?.render(minijinja::value::Serde(&values));
         stages::timed(Stage::Render, render)
             .map_err(|error| SiteError::Damaged(format!("template {name}: {error:#}")))
     }
@@ -108,23 +108,6 @@ impl Site {
             });
             self.page(visitor, error.status(), "error.html", page)
         })
-    }
-}
-
-/// JSON as templates take it.
-fn of_json(value: &Value) -> minijinja::Value {
-    match value {
-        Value::Null => ().into(),
-        Value::Bool(it) => (*it).into(),
-        Value::Number(it) => match (it.as_i64(), it.as_f64()) {
-            (Some(whole), _) => whole.into(),
-            (None, broken) => broken.unwrap_or(f64::NAN).into(),
-        },
-        Value::String(it) => it.as_str().into(),
-        Value::Array(list) => list.iter().map(of_json).collect::<Vec<_>>().into(),
-        Value::Object(map) => {
-            minijinja::Value::from_pairs(map.iter().map(|(name, it)| (name.as_str(), of_json(it))))
-        }
     }
 }
 

@@ -1,0 +1,97 @@
+// Opens the demo's pages in a headless Chromium; see `run`.
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import puppeteer from "puppeteer-core";
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const base = process.argv[2];
+const pictures = process.env.PICTURES;
+const RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
+const WINDOWS = [
+  { name: "wide light", width: 1100, scheme: "light", language: "en" },
+  { name: "narrow dark", width: 320, scheme: "dark", language: "de" },
+  { name: "wide dark", width: 1100, scheme: "dark", language: "de" },
+  { name: "narrow light", width: 320, scheme: "light", language: "en" },
+];
+let faults = 0;
+const fault = (where, what) => { faults += 1; console.log(`FAULT ${where}: ${what}`); };
+
+const browser = await puppeteer.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox"] });
+const context = await browser.createBrowserContext();
+const page = await context.newPage();
+let watched = "";
+page.on("console", (it) => { if (it.type() === "error" && !it.text().includes("status of 40")) fault(watched, it.text()); });
+page.on("pageerror", (it) => fault(watched, it.message));
+
+async function open(window, path, expected = 200) {
+  watched = `${path} (${window.name})`;
+  await page.setViewport({ width: window.width, height: 800 });
+  await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: window.scheme }]);
+  await page.setExtraHTTPHeaders({ "Accept-Language": window.language });
+  const answer = await page.goto(base + path, { waitUntil: "load" });
+  if (answer.status() !== expected) fault(watched, `status ${answer.status()}, expected ${expected}`);
+}
+
+async function judge(window) {
+  const [width, language] = await page.evaluate(() => [document.documentElement.scrollWidth, document.documentElement.lang]);
+  if (width > window.width) fault(watched, `${width} px wide in a window of ${window.width}`);
+  if (language !== window.language) fault(watched, `language ${language}, expected ${window.language}`);
+  const client = await page.createCDPSession();
+  // axe runs beside the page, whose policy allows no script.
+  const { frameTree } = await client.send("Page.getFrameTree");
+  const { executionContextId } = await client.send("Page.createIsolatedWorld", { frameId: frameTree.frame.id });
+  const run = (expression) => client.send("Runtime.evaluate", { expression, contextId: executionContextId, awaitPromise: true, returnByValue: true });
+  await run(axe + ";0");
+  const said = await run(`axe.run(document, {runOnly: ${JSON.stringify(RULES)}}).then(it => it.violations.map(v => v.id + ": " + v.help + " – " + v.nodes.slice(0, 3).map(n => n.target.join(" ")).join("; ")))`);
+  if (said.exceptionDetails) fault(watched, JSON.stringify(said.exceptionDetails));
+  for (const it of said.result.value ?? []) fault(watched, it);
+  await client.detach();
+}
+
+async function picture(name) {
+  if (pictures) await page.screenshot({ path: `${pictures}/${name}.png`, clip: { x: 0, y: 0, width: page.viewport().width, height: 800 } });
+}
+
+/** The first link of a list of hits, or nothing. */
+async function firstHit(scope) {
+  await open(WINDOWS[0], `/site/search?in=${scope}&q=`);
+  return page.evaluate(() => document.querySelector(".hits a")?.getAttribute("href"));
+}
+
+async function signIn() {
+  await open(WINDOWS[0], "/site/sign-in?next=/site/desk");
+  await page.type("#username", "admin");
+  await page.type("#password", "admin-demo");
+  await Promise.all([page.waitForNavigation(), page.keyboard.press("Enter")]);
+  if (new URL(page.url()).pathname !== "/site/desk") fault("sign-in", `leads to ${page.url()}`);
+}
+
+const paths = ["/", "/site/search", "/site/search?q=x-ray", "/site/sign-in", "/site/dataset/20.500.demo/saxs-0002"];
+const work = process.env.WORK_DOI;
+if (work) paths.push(`/site/work/${work}`);
+const deposit = await firstHit("deposits");
+if (deposit) paths.push(deposit);
+for (const window of WINDOWS) {
+  for (const path of [...new Set(paths)]) {
+    const isHidden = path.includes("saxs-0002");
+    await open(window, path, isHidden ? 404 : 200);
+    await judge(window);
+    if (path === "/" && window.name === "wide light") await picture("front");
+    if (path === "/" && window.name === "narrow dark") await picture("front-narrow");
+    if (path.includes("/work/") && window.name === "wide light") await picture("work");
+  }
+}
+await signIn();
+const title = await firstHit("titles");
+const staff = ["/site/desk", "/site/imports", "/site/operators", "/site/dataset/20.500.demo/saxs-0002", ...(title ? [title] : [])];
+for (const window of WINDOWS) {
+  for (const path of staff) {
+    await open(window, path);
+    await judge(window);
+    const name = { "/site/desk": "desk", [staff[3]]: "dataset", "/site/operators": "operators" }[path] ?? (path === title ? "title" : null);
+    if (name && window.name === "wide light") await picture(name);
+  }
+}
+await browser.close();
+console.log(`site: ${paths.length + staff.length} pages in ${WINDOWS.length} windows, ${faults} faults`);
+process.exit(faults === 0 ? 0 : 1);
