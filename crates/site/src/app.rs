@@ -49,6 +49,8 @@ pub(crate) struct Visitor {
     /// Path and query that were asked for.
     pub(crate) asked: String,
     session: Option<String>,
+    /// Part of the tokens of this page's forms.
+    nonce: String,
 }
 
 impl FromRequestParts<Site> for Visitor {
@@ -66,16 +68,23 @@ impl FromRequestParts<Site> for Visitor {
         let language = chosen.unwrap_or_else(|| {
             Language::wished(parts.headers.get(ACCEPT_LANGUAGE).and_then(|it| it.to_str().ok()))
         });
+        let nonce = site.context.entropy().uuid_at(site.context.clock().now_ms()).simple().to_string();
         let asked = parts.uri.path_and_query().map_or("/", |it| it.as_str()).to_owned();
-        Ok(Self { db, caller, language, headers: parts.headers.clone(), asked, session })
+        Ok(Self { db, caller, language, headers: parts.headers.clone(), asked, session, nonce })
     }
 }
 
 impl Visitor {
-    /// The token that forms of this session repeat: it follows from the cookie, and the cookie does not follow from it.
+    /// The token that forms of this session repeat: it follows from the cookie, and the cookie does not follow from it. It
+    /// is another one on every page, so that it cannot be guessed from how well pages compress.
     pub(crate) fn csrf(&self) -> Option<String> {
-        let digest = Sha256::digest(format!("pinakes site form {}", self.session.as_deref()?));
-        Some(digest.iter().take(16).map(|it| format!("{it:02x}")).collect())
+        self.csrf_with(&self.nonce)
+    }
+
+    fn csrf_with(&self, nonce: &str) -> Option<String> {
+        let digest = Sha256::digest(format!("pinakes site form {nonce} {}", self.session.as_deref()?));
+        let text: String = digest.iter().take(16).map(|it| format!("{it:02x}")).collect();
+        Some(format!("{nonce}.{text}"))
     }
 
     /// Lets a form in that this site made for this session.
@@ -83,8 +92,9 @@ impl Visitor {
     /// Errors: it is another's.
     pub(crate) fn proven(&self, form: &Fields) -> Result<()> {
         self.from_here()?;
-        match self.csrf() {
-            Some(token) if token == form.text("_csrf") => Ok(()),
+        let given = form.text("_csrf");
+        match self.csrf_with(given.split('.').next().unwrap_or_default()) {
+            Some(token) if token == given => Ok(()),
             Some(_) => Err(SiteError::ForeignForm),
             None => Err(SiteError::SignIn),
         }
