@@ -1,8 +1,8 @@
 //! The command line: what there is, and the pages that `--help` shows.
 
 use crate::commands::{
-    backup, bench, check, citations, config, demo, export, import, marc, moving, restore, serve, tenant,
-    token, topics, user,
+    backup, bench, check, citations, config, demo, export, import, marc, moving, restore, serve, shell,
+    tenant, token, topics, user,
 };
 
 /// One server for the records of a research institution.
@@ -27,6 +27,8 @@ pub(crate) enum Command {
     Check(check::Args),
     Move(moving::Args),
     Config(config::Args),
+    Completions(shell::Completions),
+    Man(shell::Man),
     Marc(marc::Args),
     Citations(citations::Args),
     Topics(topics::Args),

@@ -12,6 +12,7 @@ pub(crate) mod marc;
 pub(crate) mod moving;
 pub(crate) mod restore;
 pub(crate) mod serve;
+pub(crate) mod shell;
 pub(crate) mod tenant;
 pub(crate) mod token;
 pub(crate) mod topics;
@@ -36,6 +37,8 @@ pub(crate) fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Check(args) => check::run(&args),
         Command::Move(args) => moving::run(&args),
         Command::Config(args) => config::run(&args),
+        Command::Completions(args) => shell::completions(&args),
+        Command::Man(args) => shell::man(&args),
         Command::Marc(args) => marc::run(args).map(|()| ExitCode::SUCCESS),
         Command::Citations(args) => citations::run(args).map(|()| ExitCode::SUCCESS),
         Command::Topics(args) => topics::run(&args),

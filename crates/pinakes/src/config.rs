@@ -9,10 +9,11 @@ use std::path::{Path, PathBuf};
 
 use pinakes_accounts::sign_in::{Sources, directory, provider};
 use pinakes_http::{AccessLog, MountPoint, TenantChoice};
+use pinakes_site::Setting;
 use pinakes_store::Limits;
 use serde::Deserialize;
 
-use crate::dialects;
+use crate::{dialects, effective};
 
 /// Every key with its default and what it means.
 pub(crate) const REFERENCE: &str = include_str!("../reference.toml");
@@ -152,6 +153,16 @@ impl Config {
             None => Self::default(),
         };
         dialects::check(&config)?;
+        let mut config = config;
+        config.site.effective = effective::of_file(file)?;
+        for name in effective::variables() {
+            let origin = "environment".to_owned();
+            config.site.effective.push(Setting {
+                key: name,
+                value: "(set; goes over the file)".to_owned(),
+                origin,
+            });
+        }
         config.with_environment(|name| std::env::var(name).ok())
     }
 
@@ -166,7 +177,10 @@ impl Config {
         })
     }
 
-    fn with_environment(mut self, variable: impl Fn(&str) -> Option<String>) -> anyhow::Result<Self> {
+    pub(crate) fn with_environment(
+        mut self,
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> anyhow::Result<Self> {
         let text = |name: &str| variable(name).filter(|it| !it.trim().is_empty());
         if let Some(secret) = text("JWT_SECRET") {
             self.accounts.secret = secret;

@@ -10,6 +10,7 @@ mod cli;
 mod commands;
 mod config;
 mod dialects;
+mod effective;
 mod files;
 mod password;
 mod place;

@@ -7,6 +7,7 @@ use pinakes_store::{Limits, Tenant};
 
 use crate::catalogue::House;
 use crate::config::{Config, Misuse};
+use crate::effective::note_flag;
 
 /// How long a read of an operator may take: seven weeks stand for any time.
 const UNHURRIED_MS: u64 = u32::MAX as u64;
@@ -51,9 +52,11 @@ impl Place {
         let mut config = Config::load(self.config.as_deref())?;
         if let Some(data) = &self.data {
             config.server.data.clone_from(data);
+            note_flag(&mut config.site.effective, "server.data", &data.display().to_string());
         }
         if let Some(database) = &self.database {
             config.server.database.clone_from(database);
+            note_flag(&mut config.site.effective, "server.database", database);
         }
         Ok(config)
     }

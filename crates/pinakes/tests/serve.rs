@@ -110,11 +110,25 @@ fn a_busy_address_is_told() -> Outcome {
 fn a_demo_is_full_of_records() -> Outcome {
     let server = Server::start(&["demo", "--listen", "127.0.0.1:0"])?;
     assert_eq!(server.get("/api/v3/datasets/count")?, "HTTP/1.1 200 OK {\"count\":46}");
+    let work = server.get("/site/work/10.5555/demo.1")?;
+    assert!(work.starts_with("HTTP/1.1 200") && work.contains("10.5555/demo.0"), "{work}");
+    for (scope, found) in
+        [("deposits", "Tide gauge readings"), ("datasets", "/site/dataset/"), ("titles", "Sign in")]
+    {
+        let page = server.get(&format!("/site/search?in={scope}"))?;
+        assert!(page.starts_with("HTTP/1.1 200") && page.contains(found), "{scope}: {page}");
+    }
     let folder = server.printed.clone();
     assert!(folder.starts_with("sample records loaded: dataset: 50 new; origdatablock: 9 new"), "{folder}");
     let (printed, code) = server.stop("-TERM")?;
     assert_eq!(code, Some(0));
-    for part in ["ada-demo", "curl 'http://127.0.0.1:", "/api/v3/datasets/fullquery"] {
+    for part in [
+        "and 1000 library titles",
+        "/ in a browser",
+        "ada-demo",
+        "curl 'http://127.0.0.1:",
+        "/api/v3/datasets/fullquery",
+    ] {
         assert!(printed.contains(part), "{part:?} in {printed}");
     }
     let data = printed.lines().find_map(|it| it.trim().strip_prefix("data")).ok_or("no folder")?;

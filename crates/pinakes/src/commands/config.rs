@@ -1,18 +1,45 @@
-//! `pinakes config`: the settings that there are.
+//! `pinakes config`: the settings that there are, and those that a file makes.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use crate::config::REFERENCE;
-use crate::terminal::say;
+use crate::config::{Config, REFERENCE};
+use crate::effective;
+use crate::terminal::{say, table};
 
 /// Prints every setting with its default and its meaning, as a file that `--config` takes.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Example:
-  pinakes config > pinakes.toml     then change what should differ; the rest may be left out")]
-pub(crate) struct Args {}
+  pinakes config > pinakes.toml     then change what should differ; the rest may be left out
+  pinakes config check pinakes.toml what is in force with it, and where each value comes from")]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    what: Option<What>,
+}
 
-pub(crate) fn run(_: &Args) -> anyhow::Result<ExitCode> {
-    say(REFERENCE.trim_end())?;
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// Checks a file of settings, and prints what is in force with it and where each value comes from
+    Check {
+        /// The file
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    match &args.what {
+        None => say(REFERENCE.trim_end())?,
+        Some(What::Check { file }) => {
+            Config::load(Some(file))?;
+            let settings = effective::of_file(Some(file))?;
+            let rows: Vec<_> = settings.into_iter().map(|it| vec![it.key, it.value, it.origin]).collect();
+            say(table(&["key", "value", "origin"], &rows))?;
+            for name in effective::variables() {
+                say(format!("{name} is set in the environment and goes over the file"))?;
+            }
+        }
+    }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,11 +1,14 @@
 //! `pinakes demo`: a fresh catalogue full of sample records, with accounts, served.
 
+mod seed;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use pinakes_accounts::Password;
+use pinakes_accounts::{Clock, Entropy, Password};
+use pinakes_dataverse::AdminAccess;
 use pinakes_scicat::import::Importer;
 use pinakes_scicat::testing::Testing;
 use pinakes_store::Tenant;
@@ -66,7 +69,8 @@ const ACCOUNTS: [Account; 4] = [
 /// Fills a fresh catalogue with sample records and serves it.
 ///
 /// Fifty datasets of six facilities with their files, samples, proposals, instruments, thumbnails and
-/// publications go through the same code that imports and serves. Prints the URLs, the logins, and requests
+/// publications, a library of 1,000 titles with items and patrons, a small citation graph, a deposit and a topic map go
+/// through the same code that imports and serves. Prints the URLs, the logins, and requests
 /// to try. Without --data the catalogue lies in a temporary folder that goes away in the end.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
@@ -105,9 +109,18 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             Some(folder)
         }
     };
+    config.labe.graph = seed::graph(&config.server.data);
+    // Known to nobody: the paths of Dataverse's own administrators are open for what is loaded here, and then for no one.
+    let key = Entropy::System.uuid_at(Clock::System.now_ms()).to_string();
+    config.dataverse.builtin_users_key.clone_from(&key);
+    config.dataverse.admin_unblock_key.clone_from(&key);
+    config.dataverse.admin_access = AdminAccess::Key;
     let house = open(config, Missing::Begin)?;
     fill(&house)?;
-    let served = serve(house, Testing::Off, &notes());
+    seed::citations(&house.config.server.data)?;
+    let served = serve(house, Testing::Off, &notes(), async |neighbours, context| {
+        say(format!("and {}", seed::fill(neighbours, context, &key).await?))
+    });
     if let Some(folder) = temporary {
         folder.close().context("the demo's temporary folder cannot be removed")?;
     }
@@ -153,6 +166,8 @@ fn notes() -> Vec<String> {
         "  curl '{url}/authn/login' -H 'X-Okapi-Tenant: default' -H 'Content-Type: application/json' \
          -d '{\"username\":\"admin\",\"password\":\"admin-demo\"}'"
             .to_owned(),
-        "\nStop with Ctrl-C.".to_owned(),
+        "\nOpen {url}/ in a browser: the front page. The desk lends items 100000 to 100999 to patrons 900000 to 900019."
+            .to_owned(),
+        "Stop with Ctrl-C.".to_owned(),
     ]
 }

@@ -7,7 +7,7 @@ use std::thread::available_parallelism;
 
 use anyhow::Context as _;
 use pinakes_blobs::Blobs;
-use pinakes_http::{Drained, MountPoint, Shell};
+use pinakes_http::{Context, Drained, MountPoint, Neighbour, Shell};
 use pinakes_scicat::testing::Testing;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::TcpListener;
@@ -18,6 +18,7 @@ use tracing_subscriber::EnvFilter;
 use crate::catalogue::House;
 use crate::config::{Config, LogFormat, Misuse, Server};
 use crate::dialects::{self, Parts};
+use crate::effective::note_flag;
 use crate::files::Sweeper;
 use crate::place::{Missing, Place, open};
 use crate::terminal::{say, warn};
@@ -62,6 +63,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let mut config = args.place.settings()?;
     if let Some(listen) = args.listen {
         config.server.listen = listen;
+        note_flag(&mut config.site.effective, "server.listen", &listen.to_string());
     }
     let testing = testing(args.testing, config.server.listen)?;
     begin_log(&config.server)?;
@@ -71,15 +73,26 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         tracing::warn!(variable, advice, "a variable of the environment is set and not honoured");
     }
     fit_descriptors(&mut config);
-    serve(open(config, Missing::Begin)?, testing, &[])
+    serve(open(config, Missing::Begin)?, testing, &[], async |_, _| Ok(()))
 }
 
-/// Serves until a signal. `notes` are printed below what is served where; `{url}` in them is the server's.
-pub(crate) fn serve(house: House, testing: Testing, notes: &[String]) -> anyhow::Result<ExitCode> {
-    runtime(&house.config)?.block_on(serve_until_told(house, testing, notes))
+/// Serves until a signal. `notes` are printed below what is served where; `{url}` in them is the server's. `before` is
+/// done when the dialects are there and nobody can ask them yet.
+pub(crate) fn serve(
+    house: House,
+    testing: Testing,
+    notes: &[String],
+    before: impl AsyncFnOnce(&[Neighbour], &Context) -> anyhow::Result<()>,
+) -> anyhow::Result<ExitCode> {
+    runtime(&house.config)?.block_on(serve_until_told(house, testing, notes, before))
 }
 
-async fn serve_until_told(house: House, testing: Testing, notes: &[String]) -> anyhow::Result<ExitCode> {
+async fn serve_until_told(
+    house: House,
+    testing: Testing,
+    notes: &[String],
+    before: impl AsyncFnOnce(&[Neighbour], &Context) -> anyhow::Result<()>,
+) -> anyhow::Result<ExitCode> {
     let (interrupted, terminated) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     let context = house.context();
     let House { config, catalogue, blobs, .. } = house;
@@ -93,7 +106,8 @@ async fn serve_until_told(house: House, testing: Testing, notes: &[String]) -> a
         neighbours: Vec::new(),
     };
     let shell = dialects::mount(shell, &mut parts)?;
-    let Parts { config, at_hangup, .. } = parts;
+    let Parts { context, config, at_hangup, neighbours, .. } = parts;
+    before(&neighbours, &context).await?;
     reload_at_hangup(at_hangup)?;
     let listener = listen(config.server.listen)?;
     let url = format!("http://{}", listener.local_addr()?);
