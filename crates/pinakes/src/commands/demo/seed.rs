@@ -121,7 +121,7 @@ pub(super) async fn fill(neighbours: &[Neighbour], context: &Context, key: &str)
     let admin = context.accounts().by_username(db.tenant(), ACCOUNTS[0].name).await?;
     let admin = admin.context("the demo's admin is missing")?;
     let claims =
-        json!({"username": admin.username, "id": admin.id, "sub": admin.username, "user_id": admin.id});
+        json!({"username": admin.username, "id": admin.id, "_id": admin.id, "sub": admin.username, "user_id": admin.id});
     let claims = claims.as_object().cloned().unwrap_or_default();
     let token = context.accounts().sign_for(&tenant, claims, 600);
     let clerk = Clerk { neighbours, context, tenant, token };
