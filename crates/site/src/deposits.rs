@@ -24,7 +24,7 @@ pub(crate) async fn page(
 
 /// A deposit that the visitor may see.
 pub(crate) async fn deposit(site: &Site, visitor: &Visitor, pid: &str) -> Result<Record> {
-    let path = format!("/api/datasets/:persistentId/?persistentId={}", encoded(pid));
+    let path = format!("/api/datasets/:persistentId?persistentId={}", encoded(pid));
     let said = site.read(visitor, "dataverse", &path).await?;
     let (it, version) = (&said["data"], &said["data"]["latestVersion"]);
     let fields = items(version, "metadataBlocks/citation/fields");

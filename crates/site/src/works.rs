@@ -44,7 +44,7 @@ async fn place_of(site: &Site, visitor: &Visitor, asked: &str) -> Result<String>
         ("scicat", format!("/api/v3/datasets/{segment}"), format!("/site/dataset/{rest}")),
         (
             "dataverse",
-            format!("/api/datasets/:persistentId/?persistentId={persistent}"),
+            format!("/api/datasets/:persistentId?persistentId={persistent}"),
             format!("/site/deposit/{}", encoded_rest(&format!("doi:{doi}"))),
         ),
     ] {
@@ -147,8 +147,9 @@ fn drawing(doi: &str, cited_by: &[String], cites: &[String]) -> String {
     let (left, right) = (&cited_by[..cited_by.len().min(DRAWN_MAX)], &cites[..cites.len().min(DRAWN_MAX)]);
     let height = 40 * left.len().max(right.len()).max(2) + 20;
     let middle = height / 2;
-    let mut out =
-        format!("<svg class=\"graph\" viewBox=\"0 0 720 {height}\" role=\"img\" aria-labelledby=\"graph\">");
+    let mut out = format!(
+        "<svg class=\"graph\" viewBox=\"0 0 720 {height}\" role=\"group\" aria-labelledby=\"graph\">"
+    );
     let place = |at: usize, n: usize| middle - 20 * n + 40 * at + 20;
     for at in 0..left.len() {
         let y = place(at, left.len());

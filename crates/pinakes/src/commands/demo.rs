@@ -110,6 +110,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         }
     };
     config.labe.graph = seed::graph(&config.server.data);
+    config.folio.sample_locations = true; // where the demo's items are shelved
     // Known to nobody: the paths of Dataverse's own administrators are open for what is loaded here, and then for no one.
     let key = Entropy::System.uuid_at(Clock::System.now_ms()).to_string();
     config.dataverse.builtin_users_key.clone_from(&key);

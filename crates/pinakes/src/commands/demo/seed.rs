@@ -120,8 +120,7 @@ pub(super) async fn fill(neighbours: &[Neighbour], context: &Context, key: &str)
     let db = context.db_of(&tenant).map_err(|it| anyhow::anyhow!("{it}"))?;
     let admin = context.accounts().by_username(db.tenant(), ACCOUNTS[0].name).await?;
     let admin = admin.context("the demo's admin is missing")?;
-    let claims =
-        json!({"username": admin.username, "id": admin.id, "_id": admin.id, "sub": admin.username, "user_id": admin.id});
+    let claims = json!({"username": admin.username, "id": admin.id, "_id": admin.id, "sub": admin.username, "user_id": admin.id});
     let claims = claims.as_object().cloned().unwrap_or_default();
     let token = context.accounts().sign_for(&tenant, claims, 600);
     let clerk = Clerk { neighbours, context, tenant, token };
