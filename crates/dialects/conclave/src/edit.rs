@@ -8,6 +8,7 @@ use pinakes_store::{Txn, View};
 use serde_json::json;
 
 use crate::error::{ConclaveError, Result};
+use crate::facts::{Ref, Same};
 use crate::kinds::{ARC, POINTS, REVISION, TOPIC, UNIT};
 use crate::model::{Arc, DEFAULT_SCOPE, LABEL, Metadata, Occurrence, Topic, key, set, target};
 
@@ -116,6 +117,8 @@ pub(crate) struct Edit<'t, 'v> {
     author: &'t Author,
     history: History,
     sheets: BTreeMap<String, Sheet>,
+    /// Topics that were merged into others, and into which.
+    merged: BTreeMap<String, String>,
 }
 
 /// What an edit did.
@@ -134,7 +137,7 @@ pub(crate) struct Done {
 impl<'t, 'v> Edit<'t, 'v> {
     /// Begins.
     pub(crate) fn new(txn: &'t mut Txn<'v>, map: &'t str, author: &'t Author, history: History) -> Self {
-        Self { txn, map, author, history, sheets: BTreeMap::new() }
+        Self { txn, map, author, history, sheets: BTreeMap::new(), merged: BTreeMap::new() }
     }
 
     /// Name of the map.
@@ -178,10 +181,13 @@ impl<'t, 'v> Edit<'t, 'v> {
         self.put(topic)
     }
 
-    /// Makes a topic or replaces it with all its members.
-    pub(crate) fn put(&mut self, topic: Topic) -> Result<()> {
+    /// Makes a topic or replaces it with all its members. One that brings no facts keeps those of the members that stay.
+    pub(crate) fn put(&mut self, mut topic: Topic) -> Result<()> {
         self.claim(&topic.id, &topic.arcs)?;
         let sheet = self.sheet(&topic.id)?;
+        if topic.facts.is_none() {
+            topic.facts = sheet.now.as_mut().and_then(|it| it.facts.take());
+        }
         sheet.is_changed = true;
         sheet.now = Some(topic);
         Ok(())
@@ -329,7 +335,8 @@ impl<'t, 'v> Edit<'t, 'v> {
     }
 
     /// Makes one topic of two: what `from` owns goes to `into`, arcs at `from` point at `into`.
-    pub(crate) fn merge(&mut self, from: &str, into: &str) -> Result<()> {
+    /// Gives the topics that prove to be one by this.
+    pub(crate) fn merge(&mut self, from: &str, into: &str) -> Result<Same> {
         if from == into {
             return Err(ConclaveError::bad_request("a topic cannot be merged with itself"));
         }
@@ -343,40 +350,40 @@ impl<'t, 'v> Edit<'t, 'v> {
             }
         }
         self.remove(from)?;
-        let kept = self.topic(into)?;
-        for it in gone.metadata {
-            // A second label is kept under the id that it came from.
-            if kept.get(&it.scope, &it.name).is_none() {
-                kept.metadata.push(it);
-            } else if kept.get(&it.scope, &it.name) != Some(it.value.as_str()) {
-                let name = format!("{}-{from}", it.name);
-                kept.set(&it.scope, &name, it.value);
+        self.merged.insert(from.to_owned(), into.to_owned());
+        // A second label is kept under the id that it came from.
+        Ok(self.topic(into)?.absorb(gone, from))
+    }
+
+    /// Merges topics that proved to be one, and those that prove to be by that.
+    pub(crate) fn merge_all(&mut self, mut same: Same) -> Result<()> {
+        while let Some(pair) = same.pop() {
+            let (Ref::Topic(one), Ref::Topic(other)) = pair else { continue };
+            let (one, other) = (self.standing(one), self.standing(other));
+            if one != other && self.get(&one)?.is_some() && self.get(&other)?.is_some() {
+                same.extend(self.merge(&other, &one)?);
             }
         }
-        for mut arc in gone.arcs {
-            if arc.reference == from {
-                into.clone_into(&mut arc.reference);
-            }
-            if let Some(rest) = arc.id.strip_prefix(&format!("{from}~")) {
-                arc.id = format!("{into}~{from}~{rest}");
-            }
-            let is_double = |it: &Arc| {
-                (&it.ty, &it.role, &it.scope, &it.reference)
-                    == (&arc.ty, &arc.role, &arc.scope, &arc.reference)
-            };
-            if !kept.arcs.iter().any(is_double) {
-                kept.arcs.push(arc);
-            }
-        }
-        for it in gone.occurrences {
-            if !kept.occurrences.iter().any(|other| other.has_key_of(&it)) {
-                kept.occurrences.push(it);
-            }
-        }
-        kept.subject_identifiers.extend(gone.subject_identifiers);
-        kept.subject_locators.extend(gone.subject_locators);
-        kept.item_identifiers.extend(gone.item_identifiers);
         Ok(())
+    }
+
+    /// The topic that an id means after the merges so far.
+    fn standing(&self, mut id: String) -> String {
+        // Each merge removes the topic that it is listed under, so the way ends.
+        while let Some(into) = self.merged.get(&id) {
+            id.clone_from(into);
+        }
+        id
+    }
+
+    /// Adds to a topic what a part of it brings, or makes it.
+    pub(crate) fn add(&mut self, topic: Topic) -> Result<Same> {
+        if self.get(&topic.id)?.is_none() {
+            self.put(topic)?;
+            return Ok(Same::new());
+        }
+        self.claim(&topic.id, &topic.arcs)?;
+        Ok(self.topic(&topic.id)?.absorb(topic, "2"))
     }
 
     /// How many topics would be written and removed.

@@ -3,6 +3,7 @@
 mod curlie;
 mod directory;
 mod documents;
+mod maps;
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::BufRead;
@@ -10,12 +11,15 @@ use std::io::BufRead;
 use pinakes_store::{Document, Tenant, Txn};
 use pinakes_topicmap::Format;
 
+use crate::edit::Author;
 use crate::error::{ConclaveError, Result};
 use crate::kinds::{TOPIC, draw_of};
 use crate::model::{Topic, set};
 
 pub use curlie::Categories;
 pub use directory::Dmoz;
+pub use maps::Mapped;
+pub(crate) use maps::{check, put_map};
 
 /// Topics written in one transaction of a load.
 pub const BATCH_TOPICS: usize = 1_000;
@@ -187,7 +191,7 @@ pub fn put_all(txn: &mut Txn<'_>, topics: &[Ready]) -> Result<Loaded> {
     Ok(loaded)
 }
 
-/// Adds what is new; of one key the new one counts.
+/// Adds what is new; of one key the new one counts. For dumps and documents, whose topics are told apart by id alone.
 fn merge_into(old: &mut Topic, new: Topic) {
     for it in new.metadata {
         set(&mut old.metadata, &it.scope, &it.name, it.value);
@@ -231,7 +235,25 @@ impl<'t> Load<'t> {
         if self.batch.len() >= BATCH_TOPICS { self.write() } else { Ok(()) }
     }
 
+    /// Adds a topic map, whole or not at all.
+    pub fn add_map(&mut self, mapped: Mapped) -> Result<()> {
+        self.write()?;
+        // Topics that are there are looked up.
+        if std::mem::take(&mut self.has_deferred) {
+            self.tenant.make_indexes(&TOPIC)?;
+        }
+        let existing = self.existing;
+        let author = Author { name: "import".to_owned(), now_ms: 0, hidden: Vec::new() };
+        let loaded = self.tenant.load_blocking(move |txn| put_map(txn, &mapped, existing, &author))?;
+        self.loaded.n_made += loaded.n_made;
+        self.loaded.n_changed += loaded.n_changed;
+        Ok(())
+    }
+
     fn write(&mut self) -> Result<()> {
+        if self.batch.is_empty() {
+            return Ok(());
+        }
         let mut ready = Vec::with_capacity(self.batch.len());
         for it in std::mem::take(&mut self.batch).into_topics() {
             let is_first = self.existing == Existing::Replace && self.replaced.insert(draw_of(&it.key));

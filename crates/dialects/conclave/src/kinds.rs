@@ -64,5 +64,8 @@ pub static REVISION: Kind = Kind {
     ..Kind::named("conclave_revision")
 };
 
+/// What is said of a map itself: its reifier and item identifiers. Its id is the name of the map; most maps have none.
+pub static MAP: Kind = Kind { id_path: Some("key"), ..Kind::named("conclave_map") };
+
 /// Every kind of the dialect.
-pub const KINDS: &[&Kind] = &[&TOPIC, &REVISION];
+pub const KINDS: &[&Kind] = &[&TOPIC, &REVISION, &MAP];

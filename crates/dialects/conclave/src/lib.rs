@@ -20,6 +20,7 @@ mod call;
 mod document;
 mod edit;
 mod error;
+mod facts;
 pub mod import;
 mod kinds;
 mod markup;
@@ -37,7 +38,8 @@ use pinakes_http::{Context, Mount};
 
 pub use document::line;
 pub use error::{ConclaveError, Result};
-pub use kinds::{KINDS, REVISION, TOPIC};
+pub use facts::{Facts, OfMap};
+pub use kinds::{KINDS, MAP, REVISION, TOPIC};
 pub use model::{Arc as TopicArc, DEFAULT_MAP, DEFAULT_SCOPE, LABEL, Metadata, Occurrence, SELF, Topic, key};
 pub use pages::TemplateError;
 pub use settings::Settings;

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::error::{ConclaveError, Result};
+use crate::facts::Facts;
 use crate::kinds::{UNIT, draw_of};
 use crate::subjects;
 
@@ -49,6 +50,9 @@ pub struct Topic {
     pub subject_locators: Vec<String>,
     /// Item identifiers.
     pub item_identifiers: Vec<String>,
+    /// What the data model of topic maps says beyond the members.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub facts: Option<Box<Facts>>,
 }
 
 /// A value of a topic or an arc; scope and name are its key.

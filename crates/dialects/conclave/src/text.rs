@@ -111,3 +111,10 @@ impl Fields {
         self.0.iter().any(|it| it.0 == name && matches!(it.1.as_str(), "" | "1" | "true" | "yes"))
     }
 }
+
+/// The first text that comes after all that begin with `prefix`.
+pub(crate) fn after_prefix(prefix: &str) -> String {
+    let mut out = prefix.to_owned();
+    out.push(char::MAX);
+    out
+}

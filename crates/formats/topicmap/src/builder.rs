@@ -21,6 +21,21 @@ pub struct Builder {
     locators: HashMap<String, TopicId>,
 }
 
+impl From<TopicMap> for Builder {
+    /// Goes on with a finished map: its topics keep their numbers, and more of them may prove to be one.
+    fn from(map: TopicMap) -> Builder {
+        let mut out = Builder { map, ..Builder::default() };
+        for (topic, id) in out.map.topics.iter().zip(out.map.ids()) {
+            out.parents.push(id.0);
+            for iri in topic.subject_identifiers.iter().chain(&topic.item_identifiers) {
+                out.identifiers.insert(iri.clone(), id);
+            }
+            out.locators.extend(topic.subject_locators.iter().map(|it| (it.clone(), id)));
+        }
+        out
+    }
+}
+
 /// The three ways to point at a topic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IdentityKind {

@@ -11,21 +11,24 @@ use bytes::Bytes;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use pinakes_http::{answer, body};
-use pinakes_store::{Direction, End, Expr, Query, View, Weight};
+use pinakes_store::{Direction, End, Expr, Query, Txn, View, Weight};
 use pinakes_topicmap::{Format, Limits, Options, TopicMap, read, write};
 use serde_json::{Value, json};
 
 use super::Answer;
-use super::topics::after_prefix;
 use crate::app::Conclave;
 use crate::call::{Administering, Reading};
 use crate::document;
-use crate::edit::find;
+use crate::edit::{Author, find};
 use crate::error::{ConclaveError, Result};
-use crate::import::{Categories, Dmoz, Existing, Gathered, Ready, Source, Streaming, put_all};
+use crate::facts::OfMap;
+use crate::import::{
+    Categories, Dmoz, Existing, Gathered, Loaded, Mapped, Ready, Source, Streaming, check, put_all, put_map,
+};
 use crate::kinds::TOPIC;
 use crate::model::{Topic, key};
-use crate::projection::{from_map, to_map};
+use crate::projection::{beside, to_map};
+use crate::text::after_prefix;
 
 /// Topics that one import by HTTP may bring; it is one transaction. More are loaded by `pinakes import topics`.
 const TOPICS_MAX: usize = 100_000;
@@ -117,8 +120,31 @@ struct Wanted {
     is_strict: bool,
 }
 
-/// Topics that are ready, and what is told of them.
-fn prepared(wanted: &Wanted, bundle: &Bundle) -> Result<(Vec<Ready>, Value)> {
+/// What is read and checked, ready to be written.
+enum Prepared {
+    Topics(Vec<Ready>),
+    Map(Mapped, Existing),
+}
+
+impl Prepared {
+    /// What a dry run checks beyond reading.
+    fn check(&self) -> Result<()> {
+        match self {
+            Prepared::Topics(_) => Ok(()),
+            Prepared::Map(mapped, _) => check(mapped),
+        }
+    }
+
+    fn put(&self, txn: &mut Txn<'_>, author: &Author) -> Result<Loaded> {
+        match self {
+            Prepared::Topics(topics) => put_all(txn, topics),
+            Prepared::Map(mapped, existing) => put_map(txn, mapped, *existing, author),
+        }
+    }
+}
+
+/// Reads and checks, and tells what there is.
+fn prepared(wanted: &Wanted, bundle: &Bundle) -> Result<(Prepared, Value)> {
     let mut gathered = Gathered::default();
     let mut told = json!({});
     let too_many = |n: usize| {
@@ -145,7 +171,12 @@ fn prepared(wanted: &Wanted, bundle: &Bundle) -> Result<(Vec<Ready>, Value)> {
             "topics": counts.topics, "names": counts.names, "occurrences": counts.occurrences,
             "associations": counts.associations, "warnings": warnings,
         });
-        from_map(&reading.map, &wanted.map, &wanted.base).into_iter().for_each(|it| gathered.add(it));
+        if counts.topics > TOPICS_MAX {
+            return Err(too_many(counts.topics));
+        }
+        let (name, base) = (wanted.map.clone(), wanted.base.clone());
+        let mapped = Mapped { map: reading.map, name, base };
+        return Ok((Prepared::Map(mapped, wanted.existing), told));
     } else {
         let mut sink = |topic| {
             gathered.add(topic);
@@ -167,7 +198,7 @@ fn prepared(wanted: &Wanted, bundle: &Bundle) -> Result<(Vec<Ready>, Value)> {
         told = json!({"topics": gathered.len(), "warnings": []});
     }
     let ready = gathered.into_topics().map(|it| Ready::new(it, wanted.existing)).collect::<Result<_>>()?;
-    Ok((ready, told))
+    Ok((Prepared::Topics(ready), told))
 }
 
 /// All is read and checked before anything is written, in one transaction.
@@ -197,10 +228,13 @@ async fn import(call: Administering, body: Body) -> Answer {
         Ok(boundary) => bundle(&boundary, bytes, call.app.settings.import_bytes).await?,
         Err(_) => Bundle { document: bytes.to_vec(), others: BTreeMap::new() },
     };
-    let (topics, mut told) = blocking(move || prepared(&wanted, &bundle)).await?;
+    let (prepared, mut told) = blocking(move || prepared(&wanted, &bundle)).await?;
     told["dry"] = json!(is_dry);
-    if !is_dry {
-        let loaded = call.asker.db.write(move |txn| put_all(txn, &topics)).await?;
+    if is_dry {
+        blocking(move || prepared.check()).await?;
+    } else {
+        let author = call.asker.author(call.app.now_ms());
+        let loaded = call.asker.db.write(move |txn| prepared.put(txn, &author)).await?;
         told["made"] = json!(loaded.n_made);
         told["merged"] = json!(loaded.n_changed);
     }
@@ -221,8 +255,13 @@ fn written_map(format: Format, map: &TopicMap, base: &str) -> Result<Response> {
 }
 
 /// Topics in some format.
-pub(crate) fn written(format: Format, topics: &[Topic], base: &str) -> Result<Response> {
-    let map = to_map(topics).map_err(|conflict| ConclaveError::rule(conflict.to_string()))?;
+pub(crate) fn written(
+    format: Format,
+    topics: &[Topic],
+    (beside, of_map): (&[Topic], &OfMap),
+    base: &str,
+) -> Result<Response> {
+    let map = to_map(topics, beside, of_map).map_err(|conflict| ConclaveError::rule(conflict.to_string()))?;
     written_map(format, &map, base)
 }
 
@@ -257,9 +296,10 @@ async fn export(call: Reading) -> Answer {
     let with_neighbours = call.params.0.get("depth") == Some("1");
     let asker = call.asker.clone();
     let topics = call.read(Weight::Scan, move |view, map| {
-        let mut out = Vec::new();
+        let (mut out, mut of_map) = (Vec::new(), OfMap::default());
         if ids.is_empty() {
             out = whole_map(view, map)?;
+            of_map = OfMap::stored(view, map)?;
         } else {
             let mut wanted = ids.clone();
             for id in ids.iter().filter(|_| with_neighbours) {
@@ -273,11 +313,12 @@ async fn export(call: Reading) -> Answer {
         for topic in &mut out {
             topic.retain(|it| asker.sees(it));
         }
-        Ok(out)
+        let others = if ids.is_empty() { Vec::new() } else { beside(view, map, &out)? };
+        Ok((out, others, of_map))
     });
-    let (topics, base) = (topics.await?, format!("urn:conclave:map:{}", call.map));
+    let ((topics, others, of_map), base) = (topics.await?, format!("urn:conclave:map:{}", call.map));
     blocking(move || match format {
-        Some(format) => written(format, &topics, &base),
+        Some(format) => written(format, &topics, (&others, &of_map), &base),
         None => {
             let lines: Vec<String> = topics.iter().map(document::line).collect();
             Ok(answer::bytes(StatusCode::OK, answer::NDJSON, lines.concat()))

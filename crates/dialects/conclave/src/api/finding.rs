@@ -9,14 +9,13 @@ use pinakes_store::{Direction, End, Expr, Query, TextQuery, Value as Cell, View,
 use serde_json::{Value, json};
 
 use super::Answer;
-use super::topics::after_prefix;
 use crate::app::{Asker, Conclave};
 use crate::call::Reading;
 use crate::edit::Found;
 use crate::error::{ConclaveError, Result};
 use crate::kinds::{ITEM_IDENTIFIER, SUBJECT_IDENTIFIER, SUBJECT_LOCATOR, TOPIC};
 use crate::model::{Topic, identity};
-use crate::text::topic_href_raw;
+use crate::text::{after_prefix, topic_href_raw};
 
 /// Records that a search looks at, of each of its two ways.
 const SEARCH_LIMIT_MAX: u32 = 200;

@@ -17,7 +17,7 @@ use crate::error::ConclaveError;
 use crate::kinds::{DRAW_END, TOPIC};
 use crate::markup::Resolver;
 use crate::model::key;
-use crate::text::topic_href_raw;
+use crate::text::{after_prefix, topic_href_raw};
 
 use super::finding::{item, listed};
 
@@ -138,13 +138,6 @@ async fn list(call: Reading) -> Answer {
     Ok(answer::json(StatusCode::OK, &json!({"items": items, "next": next})))
 }
 
-/// The first text that comes after all that begin with `prefix`.
-pub(crate) fn after_prefix(prefix: &str) -> String {
-    let mut out = prefix.to_owned();
-    out.push(char::MAX);
-    out
-}
-
 /// Ids of topics, chosen at random. Each topic lies at a point that follows from its id ([`crate::kinds::draw_of`]); a
 /// random point is one seek in the index, and one of the topics that follow it is taken.
 async fn random(call: Reading) -> Answer {
@@ -193,7 +186,8 @@ async fn merge(call: Editing) -> Answer {
     let asker = call.asker.clone();
     let (topic, done) = call
         .write_if(!is_dry, move |edit| {
-            edit.merge(&from, &into)?;
+            let same = edit.merge(&from, &into)?;
+            edit.merge_all(same)?;
             let mut topic = edit.get(&into)?.cloned();
             if let Some(topic) = &mut topic {
                 topic.retain(|it| asker.sees(it));

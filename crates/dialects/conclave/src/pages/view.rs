@@ -18,9 +18,11 @@ use crate::call::Reading;
 use crate::document;
 use crate::edit::{Found, find};
 use crate::error::{ConclaveError, Result};
+use crate::facts::OfMap;
 use crate::kinds::TOPIC;
 use crate::markup::{self, Resolver};
 use crate::model::{DEFAULT_SCOPE, Topic, key};
+use crate::projection::beside;
 use crate::subjects;
 use crate::text::topic_href_raw;
 
@@ -196,7 +198,7 @@ pub(super) async fn show(call: Reading, id: &str, fixed: Option<Form>) -> Result
                     let others = others.map(|it| (it.id.clone(), it)).collect();
                     html(&call, &topic, &scope, (&read.records, &others), started)?
                 }
-                form => plain(&call, form, topic.within(call.params.0.get("scope")))?,
+                form => plain(&call, form, topic.within(call.params.0.get("scope"))).await?,
             }
         }
     };
@@ -217,7 +219,7 @@ pub(super) async fn show(call: Reading, id: &str, fixed: Option<Form>) -> Result
 }
 
 /// A topic in a form for programs.
-fn plain(call: &Reading, form: Form, topic: Topic) -> Result<Response> {
+async fn plain(call: &Reading, form: Form, topic: Topic) -> Result<Response> {
     let bytes = |name, text: String| Ok(answer::bytes(StatusCode::OK, HeaderValue::from_static(name), text));
     match form {
         Form::Json | Form::Html => Ok(answer::json(StatusCode::OK, &document::topic(&topic, None))),
@@ -225,8 +227,14 @@ fn plain(call: &Reading, form: Form, topic: Topic) -> Result<Response> {
             let base = call.link_base();
             bytes("application/xml", document::topic_xml(&topic, Some(&Resolver::new(&base))))
         }
-        Form::Jtm => written(Format::Jtm, &[topic], ""),
-        Form::Xtm => written(Format::Xtm, &[topic], ""),
+        Form::Jtm | Form::Xtm => {
+            let format = if form == Form::Jtm { Format::Jtm } else { Format::Xtm };
+            let topics = vec![topic];
+            let (topics, beside) = call
+                .read(Weight::Scan, move |view, map| Ok((topics.clone(), beside(view, map, &topics)?)))
+                .await?;
+            written(format, &topics, (&beside, &OfMap::default()), "")
+        }
         Form::Markdown => {
             let text = topic.occurrences.into_iter().find(|it| it.role == "wiki").map(|it| it.data);
             bytes("text/markdown; charset=utf-8", text.unwrap_or_default())

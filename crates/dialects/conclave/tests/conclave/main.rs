@@ -11,6 +11,7 @@
 mod engine;
 mod hostile;
 mod joined;
+mod maps;
 mod server;
 mod signing;
 

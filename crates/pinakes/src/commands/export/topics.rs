@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use pinakes_conclave::projection::to_map;
-use pinakes_conclave::{TOPIC, Topic, key, line};
+use pinakes_conclave::{OfMap, TOPIC, Topic, key, line};
 use pinakes_store::{Direction, End, Expr, Query};
 use pinakes_topicmap::{Format, write};
 
@@ -57,7 +57,7 @@ pub(super) fn run(args: &TopicsArgs) -> anyhow::Result<ExitCode> {
     };
     let mut output = Output::open(args.output.as_deref())?;
     let (low, high) = (key(&args.map, ""), key(&args.map, "\u{10FFFF}"));
-    let mut topics = Vec::new();
+    let (mut topics, mut of_map) = (Vec::new(), OfMap::default());
     let mut n_topics = 0_u64;
     tenant.read_blocking(|view| -> anyhow::Result<()> {
         let range = Expr::Range(
@@ -77,10 +77,16 @@ pub(super) fn run(args: &TopicsArgs) -> anyhow::Result<ExitCode> {
             });
             if outcome.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
+        of_map = OfMap::stored(view, &args.map)?;
         outcome
     })?;
     if let Some(format) = format {
-        write(format, &to_map(&topics)?, &format!("urn:conclave:map:{}", args.map), &mut output)?;
+        write(
+            format,
+            &to_map(&topics, &[], &of_map)?,
+            &format!("urn:conclave:map:{}", args.map),
+            &mut output,
+        )?;
     }
     output.flush()?;
     output.finish()?;

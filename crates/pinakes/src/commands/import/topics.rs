@@ -4,8 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use pinakes_conclave::import::{Categories, Dmoz, Existing, Load, Source as Kind, Streaming};
-use pinakes_conclave::projection::from_map;
+use pinakes_conclave::import::{Categories, Dmoz, Existing, Load, Mapped, Source as Kind, Streaming};
 
 use super::Source;
 use crate::commands::topics::Document;
@@ -15,7 +14,8 @@ use crate::terminal::{counted, progress, say, thousands};
 
 /// Loads topics: from XTM, JTM, LTM, CTM, SKOS, topic documents, or the dumps of the Open Directory and of Curlie.
 ///
-/// A topic map is read whole and checked before anything is written. Dumps, and topic documents one a line (ndjson, as
+/// A topic map is read whole and checked before anything is written, in one transaction; what it says of topics that are
+/// there already, as their identities tell, is added to them. Dumps, and topic documents one a line (ndjson, as
 /// `pinakes export topics` writes them), are written while they are read, in batches: one that is cut off is told of with its line, and what came before is kept; loading it again adds nothing twice. Topics that
 /// are there already get what is new, or are replaced with --replace.
 #[derive(Debug, clap::Args)]
@@ -97,9 +97,7 @@ fn read(
     if let Kind::Map(format) = kind {
         let document = Document::open(path, Some(format), None)?;
         let map = document.read(args.lenient)?;
-        for topic in from_map(&map, &args.map, &document.base) {
-            load.add(topic)?;
-        }
+        load.add_map(Mapped { map, name: args.map.clone(), base: document.base })?;
         return Ok(());
     }
     let bar = progress(std::fs::metadata(path).ok().map(|it| it.len()));
