@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::error::{ConclaveError, Result};
 use crate::kinds::MAP;
-use crate::model::{DEFAULT_SCOPE, LABEL, Topic};
+use crate::model::{DEFAULT_SCOPE, LABEL, Occurrence, Topic};
 
 /// A topic that a fact refers to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -384,8 +384,9 @@ impl Topic {
                 self.arcs.push(arc);
             }
         }
+        let mut occurrences: HashSet<[String; 4]> = self.occurrences.iter().map(Occurrence::key).collect();
         for it in gone.occurrences {
-            if !self.occurrences.iter().any(|other| other.has_key_of(&it)) {
+            if occurrences.insert(it.key()) {
                 self.occurrences.push(it);
             }
         }

@@ -6,6 +6,7 @@ mod documents;
 mod maps;
 
 use std::collections::{BTreeMap, HashSet};
+use std::hash::Hash;
 use std::io::BufRead;
 
 use pinakes_store::{Document, Tenant, Txn};
@@ -14,7 +15,7 @@ use pinakes_topicmap::Format;
 use crate::edit::Author;
 use crate::error::{ConclaveError, Result};
 use crate::kinds::{TOPIC, draw_of};
-use crate::model::{Topic, set};
+use crate::model::{Occurrence, Topic};
 
 pub use curlie::Categories;
 pub use directory::Dmoz;
@@ -193,17 +194,16 @@ pub fn put_all(txn: &mut Txn<'_>, topics: &[Ready]) -> Result<Loaded> {
 
 /// Adds what is new; of one key the new one counts. For dumps and documents, whose topics are told apart by id alone.
 fn merge_into(old: &mut Topic, new: Topic) {
-    for it in new.metadata {
-        set(&mut old.metadata, &it.scope, &it.name, it.value);
+    fn replace<T, K: Eq + Hash>(old: &mut Vec<T>, new: Vec<T>, key: impl Fn(&T) -> K) {
+        if !old.is_empty() {
+            let coming: HashSet<K> = new.iter().map(&key).collect();
+            old.retain(|it| !coming.contains(&key(it)));
+        }
+        old.extend(new);
     }
-    for it in new.arcs {
-        old.arcs.retain(|known| known.id != it.id);
-        old.arcs.push(it);
-    }
-    for it in new.occurrences {
-        old.occurrences.retain(|known| !known.has_key_of(&it));
-        old.occurrences.push(it);
-    }
+    replace(&mut old.metadata, new.metadata, |it| (it.scope.clone(), it.name.clone()));
+    replace(&mut old.arcs, new.arcs, |it| it.id.clone());
+    replace(&mut old.occurrences, new.occurrences, Occurrence::key);
     old.subject_identifiers.extend(new.subject_identifiers);
     old.subject_locators.extend(new.subject_locators);
     old.item_identifiers.extend(new.item_identifiers);

@@ -120,6 +120,23 @@ impl Occurrence {
         }
     }
 
+    /// An occurrence without data, in the default scope.
+    pub(crate) fn new(role: &str, behaviour: &str, reference: &str) -> Occurrence {
+        Occurrence {
+            scope: DEFAULT_SCOPE.to_owned(),
+            role: role.to_owned(),
+            behaviour: behaviour.to_owned(),
+            reference: reference.to_owned(),
+            data: String::new(),
+            base64: None,
+        }
+    }
+
+    /// Scope, role, behaviour and reference.
+    pub(crate) fn key(&self) -> [String; 4] {
+        [&self.scope, &self.role, &self.behaviour, &self.reference].map(String::clone)
+    }
+
     /// Whether both are one occurrence.
     pub fn has_key_of(&self, other: &Occurrence) -> bool {
         (&self.scope, &self.role, &self.behaviour, &self.reference)

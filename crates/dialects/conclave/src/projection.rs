@@ -8,8 +8,8 @@ mod from;
 mod to;
 
 pub(crate) use from::{Projection, native_id};
-pub(crate) use to::beside;
 pub use to::to_map;
+pub(crate) use to::{beside, part_to_map};
 
 const OWN: &str = "urn:conclave:";
 const MAP: &str = "urn:conclave:map:";
@@ -38,14 +38,7 @@ mod tests {
     }
 
     fn occurrence(role: &str, behaviour: &str, reference: &str, data: &str) -> Occurrence {
-        Occurrence {
-            scope: DEFAULT_SCOPE.to_owned(),
-            role: role.to_owned(),
-            behaviour: behaviour.to_owned(),
-            reference: reference.to_owned(),
-            data: data.to_owned(),
-            base64: None,
-        }
+        Occurrence { data: data.to_owned(), ..Occurrence::new(role, behaviour, reference) }
     }
 
     /// Topics -> XTM or JTM -> topics is the same.
@@ -84,7 +77,7 @@ mod tests {
         music.arcs.push(arc("another", "Top/Arts & 50% <x>", None));
         let mut topics = vec![arts, music];
         topics.iter_mut().for_each(Topic::put_in_order);
-        let map = to_map(&topics, &[], &OfMap::default()).unwrap();
+        let map = to_map(&topics, &OfMap::default()).unwrap();
         for format in [Format::Xtm, Format::Jtm] {
             let mut bytes = Vec::new();
             write(format, &map, "", &mut bytes).unwrap();

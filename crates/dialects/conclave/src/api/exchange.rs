@@ -27,7 +27,7 @@ use crate::import::{
 };
 use crate::kinds::TOPIC;
 use crate::model::{Topic, key};
-use crate::projection::{beside, to_map};
+use crate::projection::{beside, part_to_map};
 use crate::text::after_prefix;
 
 /// Topics that one import by HTTP may bring; it is one transaction. More are loaded by `pinakes import topics`.
@@ -261,7 +261,8 @@ pub(crate) fn written(
     (beside, of_map): (&[Topic], &OfMap),
     base: &str,
 ) -> Result<Response> {
-    let map = to_map(topics, beside, of_map).map_err(|conflict| ConclaveError::rule(conflict.to_string()))?;
+    let map =
+        part_to_map(topics, beside, of_map).map_err(|conflict| ConclaveError::rule(conflict.to_string()))?;
     written_map(format, &map, base)
 }
 

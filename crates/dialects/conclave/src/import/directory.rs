@@ -91,14 +91,7 @@ pub(super) fn link(
     if let Some(priority) = priority {
         data["priority"] = json!(priority);
     }
-    Occurrence {
-        scope: DEFAULT_SCOPE.to_owned(),
-        role: role.to_owned(),
-        behaviour: "url".to_owned(),
-        reference: url,
-        data: data.to_string(),
-        base64: None,
-    }
+    Occurrence { data: data.to_string(), ..Occurrence::new(role, "url", &url) }
 }
 
 /// A category as a topic (section 17 of the contract).
@@ -143,24 +136,11 @@ fn category(map: &str, it: Category, how: Dmoz) -> Topic {
         });
     }
     for address in it.newsgroups {
-        topic.occurrences.push(Occurrence {
-            scope: DEFAULT_SCOPE.to_owned(),
-            role: "newsgroup".to_owned(),
-            behaviour: "url".to_owned(),
-            reference: address,
-            data: String::new(),
-            base64: None,
-        });
+        topic.occurrences.push(Occurrence::new("newsgroup", "url", &address));
     }
     if how.is_seed {
-        topic.occurrences.push(Occurrence {
-            scope: DEFAULT_SCOPE.to_owned(),
-            role: "wiki".to_owned(),
-            behaviour: "markdown".to_owned(),
-            reference: SELF.to_owned(),
-            data: "This topic came with the directory.".to_owned(),
-            base64: None,
-        });
+        let data = "This topic came with the directory.".to_owned();
+        topic.occurrences.push(Occurrence { data, ..Occurrence::new("wiki", "markdown", SELF) });
     }
     topic
 }

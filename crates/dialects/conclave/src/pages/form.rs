@@ -177,12 +177,5 @@ impl Form {
 }
 
 fn occurrence(role: &str, behaviour: &str, reference: &str, data: &str) -> Occurrence {
-    Occurrence {
-        scope: DEFAULT_SCOPE.to_owned(),
-        role: role.to_owned(),
-        behaviour: behaviour.to_owned(),
-        reference: reference.to_owned(),
-        data: data.to_owned(),
-        base64: None,
-    }
+    Occurrence { data: data.to_owned(), ..Occurrence::new(role, behaviour, reference) }
 }

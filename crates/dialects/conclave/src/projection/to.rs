@@ -17,12 +17,16 @@ use crate::model::{Arc, DEFAULT_SCOPE, LABEL, Metadata, Occurrence, SELF, Topic,
 /// Topics whose identities are looked up for the export of a part.
 const BESIDE_MAX: usize = 10_000;
 
-/// Topics as a topic map. What they refer to and is not among them has its identities from `beside`; `of_map` is what is
-/// said of the map itself.
+/// The topics of a map as a topic map; `of_map` is what is said of the map itself.
 ///
 /// # Errors
 /// One topic stands for two things, or two things have one item identifier.
-pub fn to_map(topics: &[Topic], beside: &[Topic], of_map: &OfMap) -> Result<TopicMap, Conflict> {
+pub fn to_map(topics: &[Topic], of_map: &OfMap) -> Result<TopicMap, Conflict> {
+    part_to_map(topics, &[], of_map)
+}
+
+/// Some topics of a map as a topic map. What they refer to and is not among them has its identities from `beside`.
+pub(crate) fn part_to_map(topics: &[Topic], beside: &[Topic], of_map: &OfMap) -> Result<TopicMap, Conflict> {
     let mut writer = Writer {
         builder: Builder::new(),
         known: HashMap::new(),
@@ -246,7 +250,7 @@ impl<'t> Writer<'t> {
                 self.occurrence(topic, occurrence, &format!("{}:{number}", it.key));
             }
         }
-        for (_, arc) in it.arcs.iter().enumerate().filter(|arc| !explained.arcs.contains(&arc.0)) {
+        for (_, arc) in it.arcs.iter().enumerate().filter(|it| !explained.arcs.contains(&it.0)) {
             let (kind, role) = (self.own("type", &arc.ty), self.own("role", &arc.role));
             let source = self.builder.subject(SOURCE);
             let player = self.named(&arc.reference);
@@ -366,12 +370,8 @@ pub(super) fn joined<'p>(parts: impl Iterator<Item = &'p str>) -> String {
 
 /// The member that an occurrence is.
 pub(super) fn member_of(it: &Occurrence) -> Member {
-    Member::Occurrence {
-        scope: it.scope.clone(),
-        role: it.role.clone(),
-        behaviour: it.behaviour.clone(),
-        reference: it.reference.clone(),
-    }
+    let [scope, role, behaviour, reference] = it.key();
+    Member::Occurrence { scope, role, behaviour, reference }
 }
 
 /// The values of a topic's members.

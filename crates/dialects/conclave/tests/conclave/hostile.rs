@@ -149,3 +149,84 @@ async fn no_script_on_any_page() -> Result<(), Failure> {
     }
     Ok(())
 }
+
+/// A topic with very many arcs of its own, in several parts: its page and its lists stay short, and are quick to walk.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_topic_with_very_many_arcs_is_bounded() -> Result<(), Failure> {
+    const N_ARCS: usize = 6_000;
+    let part = |from: usize, to: usize| {
+        let arcs: Vec<Value> = (from..to)
+            .map(|n| {
+                serde_json::json!({"id": format!("hub~{n}"), "type": "of", "role": format!("r{}", n % 3),
+                    "reference": format!("t{n:06}")})
+            })
+            .collect();
+        format!("{}\n", serde_json::json!({"id": "hub", "associations": arcs}))
+    };
+    for engine in Engine::all() {
+        let server = Server::start(engine).await?;
+        for body in [part(0, N_ARCS / 2), part(N_ARCS / 2, N_ARCS), part(0, 10)] {
+            let (status, answer) = import(&server, "format=ndjson", body).await?;
+            assert_eq!(status, 200, "{answer}");
+        }
+        let get = async |path: &str| {
+            let (status, _, body) =
+                server.send("editor", "GET", path, HeaderMap::new(), String::new().into()).await?;
+            assert_eq!(status.as_u16(), 200, "{path}");
+            Ok::<_, Failure>(body)
+        };
+        for path in ["/t/default/hub", "/conclave/default/edit?id=hub"] {
+            let page = get(path).await?;
+            assert!(page.len() < 300_000, "{path} has {} bytes", page.len());
+        }
+        let (mut n_found, mut after) = (0, String::new());
+        while n_found <= N_ARCS {
+            let path = format!("/topics/v1/default/associations?parent=hub&limit=1000{after}");
+            let list: Value = serde_json::from_slice(&get(&path).await?)?;
+            let n_items = list["items"].as_array().map_or(0, Vec::len);
+            assert!(n_items <= 1_000);
+            n_found += n_items;
+            match list["next"].as_str() {
+                Some(next) => after = format!("&after={}", next.replace('%', "%25").replace('&', "%26")),
+                None => break,
+            }
+        }
+        assert_eq!(n_found, N_ARCS, "each arc once, {}", engine.name());
+    }
+    Ok(())
+}
+
+/// Associations with so many roles that their arcs would fill the memory.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn associations_of_very_many_roles_are_refused() -> Result<(), Failure> {
+    let server = Server::start(Engine::Sqlite).await?;
+    let roles: Vec<String> = (0..5_000).map(|n| format!("p{n} : role")).collect();
+    for query in ["format=ltm", "format=ltm&dry=1"] {
+        let (status, answer) = import(&server, query, format!("of({})", roles.join(", "))).await?;
+        assert_eq!(status, 422, "{answer}");
+        assert!(answer["detail"].as_str().is_some_and(|it| it.contains("25000000 arcs")), "{answer}");
+    }
+    assert_eq!(n_topics(&server).await?, 0);
+    Ok(())
+}
+
+/// Every way to cut a map short is refused with its line, and nothing of it is there.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn maps_that_are_cut_short_leave_nothing() -> Result<(), Failure> {
+    let xtm = "<topicMap xmlns=\"http://www.topicmaps.org/xtm/\" version=\"2.1\">\n<topic id=\"a\"><subjectIdentifier \
+               href=\"http://example.org/a\"/>\n<name><value>A</value></name></topic>\n<topic id=\"b\"><subjectIdentifier \
+               href=\"http://example.org/b\"/></topic>\n</topicMap>";
+    let jtm = "{\"version\":\"1.1\",\"item_type\":\"topicmap\",\n\"topics\":[{\"item_identifiers\":[\"#a\"],\n\"names\":\
+               [{\"value\":\"A\"}]}]}";
+    let server = Server::start(Engine::Sqlite).await?;
+    let before = n_topics(&server).await?;
+    for (format, text) in [("xtm", xtm), ("jtm", jtm)] {
+        for at in (1..text.len()).step_by(7) {
+            let (status, answer) = import(&server, &format!("format={format}&strict=1"), &text[..at]).await?;
+            assert!(matches!(status, 400 | 422), "{format} cut at {at}: {status} {answer}");
+            assert!(answer["detail"].as_str().is_some_and(|it| it.contains("line ")), "{answer}");
+        }
+    }
+    assert_eq!(n_topics(&server).await?, before);
+    Ok(())
+}

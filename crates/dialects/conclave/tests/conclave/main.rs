@@ -14,6 +14,7 @@ mod joined;
 mod maps;
 mod server;
 mod signing;
+mod templates;
 
 use std::fmt::Write as _;
 use std::fs;

@@ -74,7 +74,7 @@ fn check(tenant: &Tenant, name: &str, (map, base): (TopicMap, String)) -> Result
     let expected = canonical(&map, &base)?;
     load(tenant, map.clone(), name, &base)?;
     let (topics, of_map) = stored(tenant, name)?;
-    let again = to_map(&topics, &[], &of_map)?;
+    let again = to_map(&topics, &of_map)?;
     if let Some(difference) = difference(&expected, &canonical(&again, &base)?) {
         return Err(format!("{base}, from the store: {difference}").into());
     }
@@ -93,7 +93,7 @@ fn check(tenant: &Tenant, name: &str, (map, base): (TopicMap, String)) -> Result
     // The same once more adds nothing.
     load(tenant, map, name, &base)?;
     let (topics, of_map) = stored(tenant, name)?;
-    if let Some(difference) = difference(&expected, &canonical(&to_map(&topics, &[], &of_map)?, &base)?) {
+    if let Some(difference) = difference(&expected, &canonical(&to_map(&topics, &of_map)?, &base)?) {
         return Err(format!("{base}, read twice: {difference}").into());
     }
     Ok(())
@@ -201,7 +201,7 @@ fn maps_merge_as_if_they_were_one() -> Result<(), Failure> {
         let options = Options { loader: Some(&mut loader), ..Options::new("file:///whole.xtm") };
         let expected = canonical(&read(Format::Xtm, whole.as_bytes(), options)?.map, "file:///")?;
         let (topics, of_map) = stored(&tenant, "default")?;
-        let found = canonical(&to_map(&topics, &[], &of_map)?, "file:///")?;
+        let found = canonical(&to_map(&topics, &of_map)?, "file:///")?;
         assert_eq!(difference(&expected, &found), None, "{}", engine.name());
         let with_a: Vec<&Topic> =
             topics.iter().filter(|it| it.subject_identifiers.iter().any(|it| it.ends_with("/a"))).collect();

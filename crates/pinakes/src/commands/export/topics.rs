@@ -81,12 +81,7 @@ pub(super) fn run(args: &TopicsArgs) -> anyhow::Result<ExitCode> {
         outcome
     })?;
     if let Some(format) = format {
-        write(
-            format,
-            &to_map(&topics, &[], &of_map)?,
-            &format!("urn:conclave:map:{}", args.map),
-            &mut output,
-        )?;
+        write(format, &to_map(&topics, &of_map)?, &format!("urn:conclave:map:{}", args.map), &mut output)?;
     }
     output.flush()?;
     output.finish()?;
