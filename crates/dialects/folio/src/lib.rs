@@ -25,6 +25,7 @@
 pub mod app;
 pub mod authorities;
 mod browse;
+mod bulk_edit;
 mod change_manager;
 mod chores;
 mod circulation;

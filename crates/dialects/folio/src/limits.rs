@@ -77,3 +77,11 @@ pub(crate) const EXPIRED_UPLOADS: u64 = 100;
 pub(crate) const SPECIFICATION_PARTS: usize = 1_000;
 /// Characters of a label or a URL in a specification. Beyond: 400.
 pub(crate) const SPECIFICATION_LABEL: usize = 350;
+/// Bytes of a list of identifiers of records that are changed alike.
+pub(crate) const BULK_EDIT_BYTES: u64 = 8 << 20;
+/// Identifiers of such a list: they are written with the operation, in one transaction.
+pub(crate) const BULK_EDIT_RECORDS: usize = 100_000;
+/// Such records that one transaction finds or changes.
+pub(crate) const BULK_EDIT_BATCH: u64 = 200;
+/// Actions of the rules of such an operation.
+pub(crate) const BULK_EDIT_RULES: usize = 100;

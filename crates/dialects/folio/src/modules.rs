@@ -118,6 +118,7 @@ pub(crate) static COLLECTIONS: &[&Collection] = &[
     &data_export::JOB_PROFILES,
     &data_export::JOBS,
     &data_export::LOGS,
+    &crate::bulk_edit::OPERATIONS,
 ];
 
 /// The collection whose lists have that name.
@@ -126,7 +127,8 @@ pub(crate) fn by_list(list: &str) -> Option<&'static Collection> {
 }
 
 /// Kinds that are no collections.
-static OTHERS: [&Kind; 20] = [
+static OTHERS: [&Kind; 21] = [
+    &crate::bulk_edit::ROW,
     &authorities::SETTING,
     &users::pins::PIN,
     &crate::inventory::reindex::JOB,

@@ -157,6 +157,7 @@ fn all() -> Routes {
         .with(links::routes)
         .with(search::routes)
         .with(crate::browse::routes)
+        .with(crate::bulk_edit::routes)
         .with(oai::routes)
         .with(crate::notes::routes)
         .with(crate::quick_marc::routes)

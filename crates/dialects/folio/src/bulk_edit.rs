@@ -1,0 +1,366 @@
+//! `/bulk-operations`: many users, items, holdings records or instances changed alike (mod-bulk-operations, approach
+//! `IN_APP`): a list of identifiers, what they find, rules, what these would make of it, the changes.
+//!
+//! | file | what |
+//! |---|---|
+//! | `rules.rs` | what a rule makes of a record |
+//! | `steps.rs` | finding, trying, writing, record by record |
+//! | `table.rs` | the columns in which records are shown, and CSV |
+
+mod rules;
+mod steps;
+mod table;
+
+use axum::body::Body;
+use http::header::CONTENT_TYPE;
+use http::{HeaderValue, StatusCode};
+use pinakes_http::{answer, body};
+use pinakes_store::{Column, Expr, Index, Kind, Query, Txn, Type, View, Weight};
+use serde_json::{Map, Value, json};
+
+use crate::app::{Call, json_answer};
+use crate::collection::{self, Collection, Metadata, Page};
+use crate::cql::Names;
+use crate::dates;
+use crate::error::{Answer, Fault, FolioError};
+use crate::json::text_at;
+use crate::limits::{BULK_EDIT_BYTES, BULK_EDIT_RECORDS};
+use crate::permissions::{self, Access};
+use crate::routes::Routes;
+
+use table::Entity;
+
+/// Operations.
+pub(crate) static OPERATIONS: Collection = Collection {
+    permission: "bulk-operations",
+    kind: Kind {
+        id_path: Some("id"),
+        columns: &[
+            Column::one("status", Type::Text),
+            Column::one("entityType", Type::Text),
+            Column::one("userId", Type::Text),
+            Column::one("startTime", Type::Instant),
+        ],
+        indexes: &[Index::on(&["startTime"])],
+        ..Kind::named("folio_bulk_operation")
+    },
+    names: Names {
+        fields: &["identifierType", "approach", "operationType", "endTime", "hrId"],
+        ..Names::PLAIN
+    },
+    metadata: Metadata::Off,
+    is_served: false,
+    ..Collection::named("/bulk-operations", "bulkOperations", "folio_bulk_operation")
+};
+
+/// A line of the list of an operation: `{operation, n, identifier, recordId?, before?, after?, state, error?}`.
+pub(crate) static ROW: Kind = Kind {
+    id_path: Some("id"),
+    columns: &[
+        Column::one("operation", Type::Text),
+        Column::one("n", Type::Integer),
+        Column::one("state", Type::Text),
+        Column::one("recordId", Type::Text),
+    ],
+    indexes: &[Index::on(&["operation", "n"]), Index::on(&["operation", "recordId"])],
+    ..Kind::named("folio_bulk_row")
+};
+
+/// Adds the routes.
+pub(crate) fn routes(routes: Routes) -> Routes {
+    let to = Access::to;
+    let item = "/bulk-operations/{id}";
+    let below = |end: &str| format!("{item}/{end}");
+    routes
+        .get("/bulk-operations", to("bulk-operations.collection.get"), |call| async move {
+            let page = Page::of(&call)?;
+            collection::answer_list(&call, &OPERATIONS, page).await
+        })
+        .post("/bulk-operations/upload", to("bulk-operations.upload.post"), upload)
+        .get("/bulk-operations/list-users", to("bulk-operations.list-users.get"), users)
+        .get(item, to("bulk-operations.item.get"), |call| collection::by_id(call, &OPERATIONS))
+        .post(&below("start"), to("bulk-operations.item.start.post"), start)
+        .post(&below("cancel"), to("bulk-operations.item.cancel.post"), cancel)
+        .post(&below("content-update"), to("bulk-operations.item.content-update.post"), set_rules)
+        .get(&below("preview"), to("bulk-operations.item.preview.get"), preview)
+        .get(&below("errors"), to("bulk-operations.item.errors.get"), errors)
+        .get(&below("download"), to("bulk-operations.download.item.get"), download)
+}
+
+fn refused(message: impl Into<String>, name: &str, value: &str) -> FolioError {
+    FolioError::unprocessable(Fault::new(message).with(name, value))
+}
+
+/// The text of a list: the body itself, or the part `file` of a form.
+async fn list_of(call: &mut Call) -> Result<String, FolioError> {
+    let limits = call.app.context.limits().clone();
+    let incoming = call.take_body();
+    let bytes = body::receive(&call.headers, incoming, BULK_EDIT_BYTES, &limits).await?;
+    let content_type = call.headers.get(CONTENT_TYPE).and_then(|it| it.to_str().ok()).unwrap_or_default();
+    let bytes = match multer::parse_boundary(content_type) {
+        Err(_) => bytes,
+        Ok(boundary) => {
+            let unreadable = |error: multer::Error| FolioError::bad_request(format!("the form: {error}"));
+            let mut parts = multer::Multipart::new(Body::from(bytes).into_data_stream(), boundary);
+            let Some(part) = parts.next_field().await.map_err(unreadable)? else {
+                return Err(FolioError::bad_request("the form has no part with a file"));
+            };
+            part.bytes().await.map_err(unreadable)?
+        }
+    };
+    String::from_utf8(bytes.to_vec())
+        .map_err(|error| FolioError::bad_request(format!("the list is not UTF-8: {error}")))
+}
+
+/// `?entityType=&identifierType=` with a list of identifiers, one a line: a new operation.
+///
+/// Errors: 422 for a type that is not edited; 413 for too long a list.
+async fn upload(mut call: Call) -> Answer {
+    let entity = call.query.get("entityType").unwrap_or_default().to_owned();
+    let by = call.query.get("identifierType").unwrap_or_default().to_owned();
+    let Some(known) = Entity::named(&entity) else {
+        return Err(refused(
+            "entityType must be USER, ITEM, HOLDINGS_RECORD or INSTANCE",
+            "entityType",
+            &entity,
+        ));
+    };
+    admit(&call, known)?;
+    if known.identified_by(&by).is_none() {
+        return Err(refused(format!("{entity} is not found by {by}"), "identifierType", &by));
+    }
+    let text = list_of(&mut call).await?;
+    let identifiers: Vec<String> = text
+        .trim_start_matches('\u{feff}')
+        .lines()
+        .map(|it| it.trim().trim_matches('"').trim().to_owned())
+        .filter(|it| !it.is_empty())
+        .collect();
+    if BULK_EDIT_RECORDS < identifiers.len() {
+        let message =
+            format!("at most {BULK_EDIT_RECORDS} identifiers are taken, {} came", identifiers.len());
+        return Err(FolioError::text(StatusCode::PAYLOAD_TOO_LARGE, message));
+    }
+    let (id, now_ms, user) = (call.app.new_uuid(), call.app.now_ms(), call.asker.user_id());
+    let write = move |txn: &mut Txn<'_>| -> Result<Value, FolioError> {
+        for (n, identifier) in identifiers.iter().enumerate() {
+            let row_id = format!("{id}/{n:06}");
+            let row = json!({
+                "id": row_id, "operation": id, "n": n, "identifier": identifier, "state": "new",
+            });
+            txn.insert(&ROW, &row_id, &row)?;
+        }
+        let operation = json!({
+            "id": id, "userId": user, "operationType": "UPDATE", "entityType": entity, "identifierType": by,
+            "status": "NEW", "approach": "IN_APP", "startTime": dates::rmb(now_ms),
+            "totalNumOfRecords": identifiers.len(), "processedNumOfRecords": 0, "matchedNumOfRecords": 0,
+            "matchedNumOfErrors": 0, "committedNumOfRecords": 0, "committedNumOfErrors": 0,
+            "linkToTriggeringCsvFile": format!("{id}/identifiers.csv"),
+        });
+        txn.insert(&OPERATIONS.kind, &id, &operation)?;
+        Ok(operation)
+    };
+    Ok(json_answer(StatusCode::OK, &call.db().write(write).await?))
+}
+
+/// An operation. Errors: 404.
+fn operation(view: &mut View<'_>, id: &str) -> Result<Map<String, Value>, FolioError> {
+    match view.get(&OPERATIONS.kind, id)?.map(|it| it.json()).transpose()? {
+        Some(Value::Object(found)) => Ok(found),
+        _ => Err(FolioError::not_found(format!("BulkOperation was not found by id={id}"))),
+    }
+}
+
+/// Refuses those who may not change such records one by one.
+fn admit(call: &Call, entity: Entity) -> Result<(), FolioError> {
+    let default_tenant = &call.app.context.tenants().default;
+    let (caller, access) = (&call.asker.caller, Access::to(entity.permission()));
+    permissions::check(&call.app.settings, caller, call.asker.tenant(), default_tenant, &access)
+}
+
+/// What the records of an operation are, for a caller who may change such.
+///
+/// Errors: 404; 403.
+async fn entity_of(call: &Call, id: &str) -> Result<Entity, FolioError> {
+    let id = id.to_owned();
+    let read = move |view: &mut View<'_>| -> Result<Option<Entity>, FolioError> {
+        Ok(operation(view, &id)?.get("entityType").and_then(Value::as_str).and_then(Entity::named))
+    };
+    let entity = call.db().read(Weight::Point, read).await?;
+    let entity = entity.ok_or_else(|| FolioError::not_found("the operation has no known type"))?;
+    admit(call, entity)?;
+    Ok(entity)
+}
+
+/// `{"step":"UPLOAD"|"EDIT"|"COMMIT"}`: takes the step, and answers when it is done.
+async fn start(mut call: Call) -> Answer {
+    let id = call.uuid_param("id")?;
+    let body = call.object().await?;
+    let step = body.get("step").and_then(Value::as_str).unwrap_or_default();
+    let approach = body.get("approach").and_then(Value::as_str).unwrap_or("IN_APP");
+    if approach != "IN_APP" {
+        return Err(refused(format!("approach {approach} is not served, IN_APP is"), "approach", approach));
+    }
+    entity_of(&call, &id).await?;
+    let done = match step {
+        "UPLOAD" => steps::find(&call, &id).await?,
+        "EDIT" => steps::try_out(&call, &id).await?,
+        "COMMIT" => steps::commit(&call, &id).await?,
+        _ => return Err(refused("step must be UPLOAD, EDIT or COMMIT", "step", step)),
+    };
+    Ok(json_answer(StatusCode::OK, &done))
+}
+
+async fn cancel(call: Call) -> Answer {
+    let (id, now_ms) = (call.uuid_param("id")?, call.app.now_ms());
+    entity_of(&call, &id).await?;
+    let write = move |txn: &mut Txn<'_>| -> Result<(), FolioError> {
+        let mut found = operation(txn, &id)?;
+        found.insert("status".into(), "CANCELLED".into());
+        found.insert("endTime".into(), dates::rmb(now_ms).into());
+        txn.update(&OPERATIONS.kind, &id, &Value::Object(found))?;
+        Ok(())
+    };
+    call.db().write(write).await?;
+    Ok(answer::empty(StatusCode::OK))
+}
+
+/// `{"bulkOperationRules":[{"rule_details":{"option","actions":[{"type","initial","updated","parameters"}]}}]}`, in the place
+/// of the rules that were there.
+///
+/// Errors: 422 for a rule that the records cannot follow.
+async fn set_rules(mut call: Call) -> Answer {
+    let id = call.uuid_param("id")?;
+    let body = call.object().await?;
+    let given = body.get("bulkOperationRules").cloned().unwrap_or_default();
+    let entity = entity_of(&call, &id).await?;
+    let write = move |txn: &mut Txn<'_>| -> Result<(), FolioError> {
+        let mut found = operation(txn, &id)?;
+        rules::read(entity, &given)?;
+        found.insert("_rules".into(), given.clone());
+        txn.update(&OPERATIONS.kind, &id, &Value::Object(found))?;
+        Ok(())
+    };
+    call.db().write(write).await?;
+    Ok(json_answer(StatusCode::OK, &Value::Object(body)))
+}
+
+/// The rows of an operation in one of some states, in order.
+fn rows(
+    view: &mut View<'_>,
+    id: &str,
+    states: &[&str],
+    window: (u64, u64),
+) -> Result<Vec<Value>, FolioError> {
+    let states = states.iter().map(|it| (*it).into()).collect();
+    let filter = Expr::Is("operation".into(), id.into()).and(Expr::In("state".into(), states));
+    let query = Query::filter(filter).sorted("n", pinakes_store::Direction::Ascending);
+    let found = view.find(&ROW, &query.window(window.0, window.1))?;
+    Ok(found.iter().map(pinakes_store::Record::json).collect::<Result<_, _>>()?)
+}
+
+/// `?step=UPLOAD|EDIT|COMMIT&limit&offset`: a table of records, as they were, would be, or are.
+async fn preview(call: Call) -> Answer {
+    let id = call.uuid_param("id")?;
+    let entity = entity_of(&call, &id).await?;
+    let step = call.query.get("step").unwrap_or("UPLOAD").to_owned();
+    let window = (call.query.number("offset", 0)?, call.query.number("limit", 10)?);
+    let read = move |view: &mut View<'_>| -> Result<Value, FolioError> {
+        let (states, side) = steps::shown(&step)
+            .ok_or_else(|| refused("step must be UPLOAD, EDIT or COMMIT", "step", &step))?;
+        let mut lines = Vec::new();
+        for row in rows(view, &id, states, window)? {
+            lines.push(json!({"row": table::cells(view, entity, &row[side])?}));
+        }
+        Ok(json!({"header": table::header(entity), "rows": lines}))
+    };
+    Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
+}
+
+/// What went wrong with which identifier.
+async fn errors(call: Call) -> Answer {
+    let id = call.uuid_param("id")?;
+    let window = (call.query.number("offset", 0)?, call.query.number("limit", 10)?);
+    entity_of(&call, &id).await?;
+    let read = move |view: &mut View<'_>| -> Result<Value, FolioError> {
+        let all = rows(view, &id, &steps::FAILED, (0, u64::MAX))?;
+        let at = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+        let page: Vec<Value> = all.iter().skip(at(window.0)).take(at(window.1)).map(fault).collect();
+        Ok(json!({"errors": page, "totalRecords": all.len()}))
+    };
+    Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
+}
+
+fn fault(row: &Value) -> Value {
+    json!({
+        "message": row["error"], "type": "ERROR",
+        "parameters": [{"key": "IDENTIFIER", "value": row["identifier"]}],
+    })
+}
+
+/// `?fileContentType=`: the list that was uploaded, records as they were, would be or are, or what went wrong, as CSV.
+async fn download(call: Call) -> Answer {
+    let id = call.uuid_param("id")?;
+    let entity = entity_of(&call, &id).await?;
+    let sort = call.query.get("fileContentType").unwrap_or_default().to_owned();
+    let read = move |view: &mut View<'_>| -> Result<String, FolioError> {
+        let everything = (0, u64::MAX);
+        let mut csv = String::new();
+        match sort.as_str() {
+            "TRIGGERING_FILE" => {
+                for row in rows(view, &id, &steps::ALL, everything)? {
+                    table::line(&mut csv, [text_at(&row, "identifier").unwrap_or_default()]);
+                }
+            }
+            "RECORD_MATCHING_ERROR_FILE" | "COMMITTING_CHANGES_ERROR_FILE" => {
+                let states: &[&str] = match sort.starts_with("RECORD") {
+                    true => &[steps::UNMATCHED],
+                    false => &[steps::UNCHANGED],
+                };
+                for row in rows(view, &id, states, everything)? {
+                    let text = |name: &str| row[name].as_str().unwrap_or_default().to_owned();
+                    table::line(&mut csv, ["ERROR".to_owned(), text("identifier"), text("error")]);
+                }
+            }
+            other => {
+                let step = match other {
+                    "MATCHED_RECORDS_FILE" => "UPLOAD",
+                    "PROPOSED_CHANGES_FILE" => "EDIT",
+                    "COMMITTED_RECORDS_FILE" => "COMMIT",
+                    _ => return Err(refused("there is no such file", "fileContentType", other)),
+                };
+                table::line(&mut csv, entity.columns().iter().map(|it| it.0));
+                let Some((states, side)) = steps::shown(step) else { return Ok(csv) };
+                for row in rows(view, &id, states, everything)? {
+                    table::line(&mut csv, table::cells(view, entity, &row[side])?);
+                }
+            }
+        }
+        Ok(csv)
+    };
+    let csv = call.db().read(Weight::Scan, read).await?;
+    Ok(answer::bytes(StatusCode::OK, HeaderValue::from_static("text/csv; charset=utf-8"), csv))
+}
+
+/// Who has edited in bulk.
+async fn users(call: Call) -> Answer {
+    let read = |view: &mut View<'_>| -> Result<Value, FolioError> {
+        let mut ids: Vec<String> = Vec::new();
+        for record in view.find(&OPERATIONS.kind, &Query::filter(Expr::All))? {
+            let user = text_at(&record.json()?, "userId").unwrap_or_default().to_owned();
+            if !user.is_empty() && !ids.contains(&user) {
+                ids.push(user);
+            }
+        }
+        let mut list = Vec::new();
+        for record in view.get_many(&crate::users::USERS.kind, &ids)?.iter().flatten() {
+            let user = record.json()?;
+            list.push(json!({
+                "id": record.id, "firstName": text_at(&user, "personal.firstName"),
+                "lastName": text_at(&user, "personal.lastName"),
+            }));
+        }
+        Ok(json!({"users": list, "totalRecords": list.len()}))
+    };
+    Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
+}

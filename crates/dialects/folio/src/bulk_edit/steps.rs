@@ -1,0 +1,229 @@
+//! The steps of an operation: find the records, try the rules out, write what they make. Each record is read and written by
+//! itself, so many in one transaction.
+
+use pinakes_store::{Expr, Query, Record, Txn, Value as StoreValue, View};
+use serde_json::{Map, Value};
+
+use super::rules::{self, Rule};
+use super::table::Entity;
+use super::{OPERATIONS, ROW, operation, refused, rows};
+use crate::app::Call;
+use crate::collection::{Lock, Missing, Writer, put};
+use crate::dates;
+use crate::error::FolioError;
+use crate::limits::BULK_EDIT_BATCH;
+
+/// States of a row.
+const NEW: &str = "new";
+const MATCHED: &str = "matched";
+pub(super) const UNMATCHED: &str = "unmatched";
+const COMMITTED: &str = "committed";
+pub(super) const UNCHANGED: &str = "unchanged";
+/// All of them.
+pub(super) const ALL: [&str; 5] = [NEW, MATCHED, UNMATCHED, COMMITTED, UNCHANGED];
+/// Those with an error.
+pub(super) const FAILED: [&str; 2] = [UNMATCHED, UNCHANGED];
+
+/// What a step shows: rows in these states, and which of their records.
+pub(super) fn shown(step: &str) -> Option<(&'static [&'static str], &'static str)> {
+    match step {
+        "UPLOAD" => Some((&[MATCHED, COMMITTED, UNCHANGED], "before")),
+        "EDIT" => Some((&[MATCHED, COMMITTED, UNCHANGED], "after")),
+        "COMMIT" => Some((&[COMMITTED], "after")),
+        _ => None,
+    }
+}
+
+/// What an operation is about, in the state that a step asks for.
+///
+/// Errors: 404; 400 when another step is due.
+fn due(view: &mut View<'_>, id: &str, expected: &[&str]) -> Result<(Map<String, Value>, Entity), FolioError> {
+    let found = operation(view, id)?;
+    let text = |name: &str| found.get(name).and_then(Value::as_str).unwrap_or_default();
+    let status = text("status");
+    if !expected.contains(&status) {
+        let message = format!("the operation is {status}, expected {}", expected.join(" or "));
+        return Err(FolioError::bad_request(message));
+    }
+    let entity = Entity::named(text("entityType"));
+    let entity = entity.ok_or_else(|| refused("unknown type", "entityType", text("entityType")))?;
+    Ok((found, entity))
+}
+
+/// Takes a step with every row in the state `from`, some rows in one transaction; `each` changes the row.
+async fn walk(
+    call: &Call,
+    id: &str,
+    from: &'static str,
+    expected: &'static [&'static str],
+    each: fn(&mut Txn<'_>, &Writer, &Step, &mut Value) -> Result<(), FolioError>,
+) -> Result<(), FolioError> {
+    let mut skip = 0;
+    loop {
+        let (id, writer) = (id.to_owned(), Writer::of(call));
+        let write = move |txn: &mut Txn<'_>| -> Result<(u64, u64), FolioError> {
+            let (operation, entity) = due(txn, &id, expected)?;
+            let step = Step {
+                entity,
+                by: operation.get("identifierType").and_then(Value::as_str).unwrap_or_default().to_owned(),
+                rules: rules::read(entity, operation.get("_rules").unwrap_or(&Value::Null))?,
+            };
+            let batch = rows(txn, &id, &[from], (skip, BULK_EDIT_BATCH))?;
+            let n_rows = batch.len() as u64;
+            let mut n_left = 0;
+            let writer = writer();
+            for mut row in batch {
+                each(txn, &writer, &step, &mut row)?;
+                n_left += u64::from(row["state"] == from);
+                let row_id = row["id"].as_str().unwrap_or_default().to_owned();
+                txn.update(&ROW, &row_id, &row)?;
+            }
+            Ok((n_rows, n_left))
+        };
+        let (n_rows, n_left) = call.db().write(write).await?;
+        skip += n_left;
+        if n_rows < BULK_EDIT_BATCH {
+            return Ok(());
+        }
+    }
+}
+
+/// What a step needs to know of its operation.
+struct Step {
+    entity: Entity,
+    by: String,
+    rules: Vec<Rule>,
+}
+
+/// Counts the rows and gives the operation its next status.
+async fn finish(
+    call: &Call,
+    id: &str,
+    change: fn(&mut Map<String, Value>, &dyn Fn(&str) -> u64, &str),
+) -> Result<Value, FolioError> {
+    let (id, now) = (id.to_owned(), dates::rmb(call.app.now_ms()));
+    let write = move |txn: &mut Txn<'_>| -> Result<Value, FolioError> {
+        let mut found = operation(txn, &id)?;
+        let mut counts = Vec::with_capacity(ALL.len());
+        for state in ALL {
+            let filter =
+                Expr::Is("operation".into(), id.as_str().into()).and(Expr::Is("state".into(), state.into()));
+            counts.push((state, txn.count(&ROW, &filter)?));
+        }
+        let count = |state: &str| counts.iter().find(|it| it.0 == state).map_or(0, |it| it.1);
+        change(&mut found, &count, &now);
+        let changed = Value::Object(found);
+        txn.update(&OPERATIONS.kind, &id, &changed)?;
+        Ok(changed)
+    };
+    call.db().write(write).await
+}
+
+fn fail(row: &mut Value, state: &str, message: impl Into<String>) {
+    row["state"] = state.into();
+    row["error"] = message.into().into();
+}
+
+/// Finds the record of each identifier.
+pub(super) async fn find(call: &Call, id: &str) -> Result<Value, FolioError> {
+    walk(call, id, NEW, &["NEW"], find_one).await?;
+    finish(call, id, |operation, count, now| {
+        let (n_found, n_lost) = (count(MATCHED), count(UNMATCHED));
+        operation.insert("processedNumOfRecords".into(), (n_found + n_lost).into());
+        operation.insert("matchedNumOfRecords".into(), n_found.into());
+        operation.insert("matchedNumOfErrors".into(), n_lost.into());
+        let status = if n_found == 0 { "COMPLETED_WITH_ERRORS" } else { "DATA_MODIFICATION" };
+        operation.insert("status".into(), status.into());
+        if n_found == 0 {
+            operation.insert("endTime".into(), now.into());
+        }
+    })
+    .await
+}
+
+fn find_one(txn: &mut Txn<'_>, _: &Writer, step: &Step, row: &mut Value) -> Result<(), FolioError> {
+    let identifier = row["identifier"].as_str().unwrap_or_default().to_owned();
+    let Some(path) = step.entity.identified_by(&step.by) else { return Ok(()) };
+    let filter = match path {
+        "id" => Expr::Ids(vec![identifier.to_lowercase()]),
+        "holdingsRecordId" | "instanceId" => Expr::Is(path.into(), identifier.to_lowercase().into()),
+        path => Expr::Is(path.into(), StoreValue::Folded(identifier.clone())),
+    };
+    let found: Vec<Record> = txn.find(&step.entity.collection().kind, &Query::filter(filter).window(0, 2))?;
+    let record = match found.as_slice() {
+        [] => {
+            fail(row, UNMATCHED, "No match found");
+            return Ok(());
+        }
+        [record] => record,
+        _ => {
+            fail(row, UNMATCHED, "Multiple matches for the same identifier.");
+            return Ok(());
+        }
+    };
+    let same = Expr::Is("operation".into(), row["operation"].as_str().unwrap_or_default().into())
+        .and(Expr::Is("recordId".into(), record.id.as_str().into()));
+    if txn.first(&ROW, same)?.is_some() {
+        fail(row, UNMATCHED, "Duplicate entry");
+        return Ok(());
+    }
+    row["recordId"] = record.id.as_str().into();
+    row["before"] = record.json()?;
+    row["state"] = MATCHED.into();
+    Ok(())
+}
+
+/// Says of each record what the rules would make of it.
+pub(super) async fn try_out(call: &Call, id: &str) -> Result<Value, FolioError> {
+    walk(call, id, MATCHED, &["DATA_MODIFICATION", "REVIEW_CHANGES"], |_, _, step, row| {
+        let mut after = row["before"].clone();
+        step.rules.iter().for_each(|it| it.change(&mut after));
+        row["after"] = after;
+        Ok(())
+    })
+    .await?;
+    finish(call, id, |operation, count, _| {
+        operation.insert("processedNumOfRecords".into(), count(MATCHED).into());
+        operation.insert("status".into(), "REVIEW_CHANGES".into());
+    })
+    .await
+}
+
+/// Writes what the rules make of each record. One that was changed meanwhile, or that stays as it is, is told as an error.
+pub(super) async fn commit(call: &Call, id: &str) -> Result<Value, FolioError> {
+    walk(call, id, MATCHED, &["REVIEW_CHANGES"], commit_one).await?;
+    finish(call, id, |operation, count, now| {
+        let (n_done, n_failed) = (count(COMMITTED), count(UNCHANGED));
+        operation.insert("committedNumOfRecords".into(), n_done.into());
+        operation.insert("committedNumOfErrors".into(), n_failed.into());
+        let status = if n_failed == 0 { "COMPLETED" } else { "COMPLETED_WITH_ERRORS" };
+        operation.insert("status".into(), status.into());
+        operation.insert("endTime".into(), now.into());
+    })
+    .await
+}
+
+fn commit_one(txn: &mut Txn<'_>, writer: &Writer, step: &Step, row: &mut Value) -> Result<(), FolioError> {
+    let collection = step.entity.collection();
+    let record_id = row["recordId"].as_str().unwrap_or_default().to_owned();
+    if row["after"] == row["before"] {
+        fail(row, UNCHANGED, "No change in value required");
+        return Ok(());
+    }
+    let now = txn.get(&collection.kind, &record_id)?.map(|it| it.json()).transpose()?;
+    if now.as_ref() != Some(&row["before"]) {
+        let message = "The record cannot be saved because it is not the most recent version.";
+        fail(row, UNCHANGED, message);
+        return Ok(());
+    }
+    let Value::Object(after) = row["after"].clone() else { return Ok(()) };
+    match put(txn, writer, collection, &record_id, after, Missing::Refuse, Lock::Checked) {
+        Ok(stored) => {
+            row["after"] = stored.body;
+            row["state"] = COMMITTED.into();
+        }
+        Err(error) if error.status.is_server_error() => return Err(error),
+        Err(error) => fail(row, UNCHANGED, error.message()),
+    }
+    Ok(())
+}
