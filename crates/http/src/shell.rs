@@ -359,9 +359,8 @@ fn guard(headers: &mut HeaderMap) {
 
 /// What data may do in a browser.
 const OF_DATA: &str = "default-src 'none'; frame-ancestors 'none'";
-/// What our pages may do: their own script and style, requests to this server.
-const OF_PAGES: &str = "default-src 'none'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; \
-    img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+/// What our pages may do: script and style from files of this server, requests to it.
+const OF_PAGES: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
 /// An answer and whose it is.
 struct Answered {

@@ -17,9 +17,13 @@ use crate::app::Scicat;
 /// The operations; its first lines say how it is written.
 const OPERATIONS: &str = include_str!("openapi/operations.txt");
 
-/// The page, which makes itself from the document.
+/// The page, which makes itself from the document, and its parts: pages have neither style nor script in themselves.
 const EXPLORER: &str = include_str!("openapi/explorer.html");
+const STYLE: &str = include_str!("openapi/explorer.css");
+const SCRIPT: &str = include_str!("openapi/explorer.js");
 const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
+const CSS: HeaderValue = HeaderValue::from_static("text/css; charset=utf-8");
+const JAVASCRIPT: HeaderValue = HeaderValue::from_static("text/javascript; charset=utf-8");
 
 /// Parameters that may come more than once, or whose value is JSON, with what to say of them.
 const PARAMETERS: [(&str, &str); 8] = [
@@ -37,6 +41,8 @@ pub(crate) fn routes() -> Router<Scicat> {
     Router::new()
         .route("/explorer-json", get(async || answer::json(StatusCode::OK, &document())))
         .route("/explorer", get(async || answer::bytes(StatusCode::OK, HTML, EXPLORER)))
+        .route("/explorer-json/page.css", get(async || answer::bytes(StatusCode::OK, CSS, STYLE)))
+        .route("/explorer-json/page.js", get(async || answer::bytes(StatusCode::OK, JAVASCRIPT, SCRIPT)))
 }
 
 /// One line of the list.
