@@ -91,7 +91,7 @@ impl Visitor {
     ///
     /// Errors: it is another's.
     pub(crate) fn proven(&self, form: &Fields) -> Result<()> {
-        self.from_here()?;
+        self.expect_own_page()?;
         let given = form.text("_csrf");
         match self.csrf_with(given.split('.').next().unwrap_or_default()) {
             Some(token) if token == given => Ok(()),
@@ -100,9 +100,9 @@ impl Visitor {
         }
     }
 
-    /// Errors: a page of another site sent the request, or nothing says that this one did. Browsers that send neither
-    /// `Sec-Fetch-Site` nor `Origin` with a form are older than what the pages are made for.
-    pub(crate) fn from_here(&self) -> Result<()> {
+    /// Errors: a page of another site sent the request. One that states neither `Sec-Fetch-Site` nor `Origin` passes: it
+    /// comes from a program, as every browser that the pages are made for states one of them with a form.
+    pub(crate) fn expect_own_page(&self) -> Result<()> {
         let said = |name: &str| self.headers.get(name).map(|it| it.to_str().unwrap_or("?"));
         let is_own = match (said("sec-fetch-site"), said("origin")) {
             (Some(site), _) => matches!(site, "same-origin" | "none"),

@@ -23,7 +23,7 @@ pub(crate) async fn form(State(site): State<Site>, visitor: Visitor, fields: Fie
 }
 
 pub(crate) async fn sign_in(State(site): State<Site>, visitor: Visitor, body: Body) -> Result<Response> {
-    visitor.from_here()?;
+    visitor.expect_own_page()?;
     let fields = site.form(&visitor, body).await?;
     let (accounts, tenant) = (site.context.accounts(), visitor.db.tenant());
     let login = match Password::new(fields.exact("password")) {

@@ -19,7 +19,7 @@ fn body(n: u64) -> Json {
         0 => json!(n),
         1 => json!(n as f64 + 0.5),
         2 => json!(n.to_string()),
-        3 => json!(n % 2 == 0),
+        3 => json!(n.is_multiple_of(2)),
         4 => Json::Null,
         5 => json!([n, n.to_string(), null]),
         _ => json!({"n": n}),

@@ -242,7 +242,7 @@ impl<'t> Writer<'t> {
         let is_reifier = it.facts.as_ref().is_some_and(|it| it.is_foreign);
         let metadata = it.metadata.iter().filter(|it| {
             let member = Member::Metadata { scope: it.scope.clone(), name: it.name.clone() };
-            !members.contains(&member) && !(is_reifier && it.name.starts_with(REIFIES))
+            !(members.contains(&member) || is_reifier && it.name.starts_with(REIFIES))
         });
         self.metadata(topic, metadata);
         for (number, occurrence) in it.occurrences.iter().enumerate() {

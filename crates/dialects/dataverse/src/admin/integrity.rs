@@ -51,13 +51,16 @@ struct Audited {
     blob: Option<String>,
 }
 
+/// A dataset with its files.
+type Audit = (Dataset, Vec<Audited>);
+
 /// The datasets whose files are audited, and the names that stand for none.
 fn audited(
     view: &mut View<'_>,
     first: i64,
     last: i64,
     names: &[String],
-) -> Result<(Vec<(Dataset, Vec<Audited>)>, Vec<Value>), ApiError> {
+) -> Result<(Vec<Audit>, Vec<Value>), ApiError> {
     let (mut found, mut failures) = (Vec::new(), Vec::new());
     if names.is_empty() {
         for id in rows::ids_of(view, &DATASET, Expr::All)? {

@@ -215,11 +215,8 @@ impl Rule {
         }
         let Some(list) = record[name].as_array_mut() else { return };
         match self.verb {
-            Verb::Add => {
-                if !list.iter().any(|it| it == self.updated.as_str()) {
-                    list.push(self.updated.as_str().into());
-                }
-            }
+            Verb::Add if list.iter().any(|it| it == self.updated.as_str()) => {}
+            Verb::Add => list.push(self.updated.as_str().into()),
             Verb::RemoveAll => list.clear(),
             Verb::FindAndRemove => {
                 list.retain(|it| it != self.initial.as_str() && it != self.updated.as_str())

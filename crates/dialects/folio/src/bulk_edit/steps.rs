@@ -95,12 +95,11 @@ struct Step {
     rules: Vec<Rule>,
 }
 
+/// What a step's end changes in its operation, given the number of rows in each state and the time.
+type Change = fn(&mut Map<String, Value>, &dyn Fn(&str) -> u64, &str);
+
 /// Counts the rows and gives the operation its next status.
-async fn finish(
-    call: &Call,
-    id: &str,
-    change: fn(&mut Map<String, Value>, &dyn Fn(&str) -> u64, &str),
-) -> Result<Value, FolioError> {
+async fn finish(call: &Call, id: &str, change: Change) -> Result<Value, FolioError> {
     let (id, now) = (id.to_owned(), dates::rmb(call.app.now_ms()));
     let write = move |txn: &mut Txn<'_>| -> Result<Value, FolioError> {
         let mut found = operation(txn, &id)?;
