@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use super::{Exporter, Source, exporter, formats_json};
 use crate::app::{Call, Dataverse};
 use crate::blocks::Registry;
+use crate::collections;
 use crate::datasets::show::{native_json, publisher, text_answer};
 use crate::datasets::{self, Dataset, Version, version};
 use crate::envelope;
@@ -13,7 +14,6 @@ use crate::error::{Answer, ApiError};
 use crate::files::variables;
 use crate::permissions::{self, Permission};
 use crate::routes::Routes;
-use crate::{clock, collections};
 
 const NO_VERSION: &str = "Unable to look up dataset based on version. Try :latest-published or :draft.";
 
@@ -79,14 +79,10 @@ fn with_source<R>(
     let nearest = collections::named_by_record(view, dataset.owner)?;
     let owners: Vec<(String, String)> =
         collections::with_owners(view, nearest)?.into_iter().map(|it| (it.alias, it.name)).collect();
-    let today = clock::date(app.now_ms());
     let mut tables = Map::new();
     if matches!(name, "ddi" | "oai_ddi" | "html" | "croissant") {
         for file in json["datasetVersion"]["files"].as_array().into_iter().flatten() {
-            // The variables of a table say what is in it: they are shown where the table itself may be had.
-            let data = &file["dataFile"];
-            let is_open = file["restricted"] != Value::Bool(true) && !is_held_back(data, &today);
-            let is_table = is_open && data["tabularData"] == Value::Bool(true);
+            let is_table = file["dataFile"]["tabularData"] == Value::Bool(true);
             let id = file["dataFile"]["id"].as_i64().filter(|_| is_table);
             if let Some((id, table)) = id
                 .map(|id| Ok::<_, ApiError>((id, variables::tables_in(view, id, version.ordinal)?)))
@@ -105,13 +101,6 @@ fn with_source<R>(
         tables: &tables,
     };
     Ok(write(&source))
-}
-
-/// Whether a file is under embargo, or beyond its retention, as its description says.
-fn is_held_back(data: &Value, today: &str) -> bool {
-    let embargo = data["embargo"]["dateAvailable"].as_str();
-    let retention = data["retention"]["dateUnavailable"].as_str();
-    embargo.is_some_and(|it| today < it) || retention.is_some_and(|it| it < today)
 }
 
 async fn export(call: Call) -> Answer {
