@@ -26,6 +26,8 @@ use crate::{
 const STEPS_PER_ROW: u64 = 15;
 /// Records from which on the search index is asked where rows would have to be read; where bodies would, it is always.
 const FEWEST_ROWS: u64 = 2_000;
+/// More rows than a tenant can hold; the sum of two such numbers is one that both engines count with.
+const MOST_ROWS: u64 = 1 << 62;
 
 /// A query on its way to its answer.
 pub(crate) struct Scan {
@@ -42,7 +44,10 @@ impl Scan {
             ));
         }
         let plan = Plan::of(&mut view.session, view.state, &view.shared.classes, kind, &query.filter)?;
-        Ok(Self { kind, query: query.clone(), plan })
+        // A window that ends behind all that a tenant can hold has no end; PostgreSQL refuses numbers beyond its own.
+        let skip = query.skip.min(MOST_ROWS);
+        let limit = query.limit.filter(|limit| *limit < MOST_ROWS);
+        Ok(Self { kind, query: Query { skip, limit, ..query.clone() }, plan })
     }
 
     /// The rows of the answer, in order.

@@ -176,6 +176,9 @@ fn answers_are_sorted() {
             (all().sorted("name", Ascending).window(9, 2), ""),
             (all().window(0, 0), ""),
             (Query { skip: 3, ..all() }, "34"),
+            (Query { skip: 3, limit: Some(u64::MAX), ..all() }, "34"),
+            (Query { skip: u64::MAX, limit: Some(u64::MAX), ..all() }, ""),
+            (Query { limit: Some(u64::MAX), ..all().sorted("pid", Descending) }, "43210"),
             (Query { skip: 3, ..all().sorted("pid", Descending) }, "10"),
         ];
         for (query, expected) in cases {
