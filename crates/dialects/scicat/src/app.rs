@@ -167,7 +167,7 @@ impl FromRequestParts<Scicat> for Asker {
             Asking::Expired => return Err(ScicatError::session_expired()),
             asking => asking.or_anonymous(),
         };
-        // Who is not logged in has written nothing that a list could lack.
+        // An anonymous caller writes nothing, so a copy that lags behind cannot lack a write of theirs.
         let is_reading = parts.method == Method::GET || parts.method == Method::HEAD;
         let db = if caller.is_anonymous() && is_reading { db.lagging() } else { db };
         let rights = stages::timed(Stage::Auth, || Rights::of(caller, &app.settings));

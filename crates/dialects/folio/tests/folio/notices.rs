@@ -40,7 +40,7 @@ fn take_mails(mut stream: TcpStream, mails: &mpsc::Sender<String>) -> std::io::R
         let answer = match line.as_str() {
             "." if in_data => {
                 in_data = false;
-                // Who is gone does not read it.
+                // The client has closed the connection, so nobody reads the answer.
                 let _ = mails.send(std::mem::take(&mut said));
                 "250 taken"
             }
