@@ -245,6 +245,11 @@ async fn set_rules(mut call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &Value::Object(body)))
 }
 
+fn in_states(id: &str, states: &[&str]) -> Expr {
+    let states = states.iter().map(|it| (*it).into()).collect();
+    Expr::Is("operation".into(), id.into()).and(Expr::In("state".into(), states))
+}
+
 /// The rows of an operation in one of some states, in order.
 fn rows(
     view: &mut View<'_>,
@@ -252,9 +257,7 @@ fn rows(
     states: &[&str],
     window: (u64, u64),
 ) -> Result<Vec<Value>, FolioError> {
-    let states = states.iter().map(|it| (*it).into()).collect();
-    let filter = Expr::Is("operation".into(), id.into()).and(Expr::In("state".into(), states));
-    let query = Query::filter(filter).sorted("n", pinakes_store::Direction::Ascending);
+    let query = Query::filter(in_states(id, states)).sorted("n", pinakes_store::Direction::Ascending);
     let found = view.find(&ROW, &query.window(window.0, window.1))?;
     Ok(found.iter().map(pinakes_store::Record::json).collect::<Result<_, _>>()?)
 }
@@ -283,10 +286,9 @@ async fn errors(call: Call) -> Answer {
     let window = (call.query.number("offset", 0)?, call.query.number("limit", 10)?);
     entity_of(&call, &id).await?;
     let read = move |view: &mut View<'_>| -> Result<Value, FolioError> {
-        let all = rows(view, &id, &steps::FAILED, (0, u64::MAX))?;
-        let at = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
-        let page: Vec<Value> = all.iter().skip(at(window.0)).take(at(window.1)).map(fault).collect();
-        Ok(json!({"errors": page, "totalRecords": all.len()}))
+        let page: Vec<Value> = rows(view, &id, &steps::FAILED, window)?.iter().map(fault).collect();
+        let total = view.count(&ROW, &in_states(&id, &steps::FAILED))?;
+        Ok(json!({"errors": page, "totalRecords": total}))
     };
     Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
 }

@@ -81,7 +81,9 @@ pub(crate) const SPECIFICATION_LABEL: usize = 350;
 pub(crate) const BULK_EDIT_BYTES: u64 = 8 << 20;
 /// Identifiers of such a list: they are written with the operation, in one transaction.
 pub(crate) const BULK_EDIT_RECORDS: usize = 100_000;
-/// Such records that one transaction finds or changes.
+/// Rows of such a list that one transaction finds records for or tries rules on.
 pub(crate) const BULK_EDIT_BATCH: u64 = 200;
+/// Records of one operation that are written at once, each in its transaction.
+pub(crate) const BULK_EDIT_WRITES: usize = 16;
 /// Actions of the rules of such an operation.
 pub(crate) const BULK_EDIT_RULES: usize = 100;

@@ -1,17 +1,19 @@
-//! The steps of an operation: find the records, try the rules out, write what they make. Each record is read and written by
-//! itself, so many in one transaction.
+//! The steps of an operation: find the records, try the rules out, write what they make. What only changes rows of the
+//! operation goes in batches. Each record is written in a transaction of its own, as one that is refused may have been half
+//! written; those under way together share their flush.
 
-use pinakes_store::{Expr, Query, Record, Txn, Value as StoreValue, View};
+use futures_util::stream::{self, TryStreamExt as _};
+use pinakes_store::{Expr, Query, Record, Txn, Value as StoreValue, View, Weight};
 use serde_json::{Map, Value};
 
 use super::rules::{self, Rule};
 use super::table::Entity;
 use super::{OPERATIONS, ROW, operation, refused, rows};
 use crate::app::Call;
-use crate::collection::{Lock, Missing, Writer, put};
+use crate::collection::{Collection, Lock, Missing, Writer, put};
 use crate::dates;
 use crate::error::FolioError;
-use crate::limits::BULK_EDIT_BATCH;
+use crate::limits::{BULK_EDIT_BATCH, BULK_EDIT_WRITES};
 
 /// States of a row.
 const NEW: &str = "new";
@@ -23,6 +25,9 @@ pub(super) const UNCHANGED: &str = "unchanged";
 pub(super) const ALL: [&str; 5] = [NEW, MATCHED, UNMATCHED, COMMITTED, UNCHANGED];
 /// Those with an error.
 pub(super) const FAILED: [&str; 2] = [UNMATCHED, UNCHANGED];
+
+/// In which status an operation may write.
+const REVIEWED: &[&str] = &["REVIEW_CHANGES"];
 
 /// What a step shows: rows in these states, and which of their records.
 pub(super) fn shown(step: &str) -> Option<(&'static [&'static str], &'static str)> {
@@ -50,17 +55,17 @@ fn due(view: &mut View<'_>, id: &str, expected: &[&str]) -> Result<(Map<String, 
     Ok((found, entity))
 }
 
-/// Takes a step with every row in the state `from`, some rows in one transaction; `each` changes the row.
+/// Takes a step with every row in the state `from`, some rows in one transaction; `each` changes the row, and writes nothing.
 async fn walk(
     call: &Call,
     id: &str,
     from: &'static str,
     expected: &'static [&'static str],
-    each: fn(&mut Txn<'_>, &Writer, &Step, &mut Value) -> Result<(), FolioError>,
+    each: fn(&mut Txn<'_>, &Step, &mut Value) -> Result<(), FolioError>,
 ) -> Result<(), FolioError> {
     let mut skip = 0;
     loop {
-        let (id, writer) = (id.to_owned(), Writer::of(call));
+        let id = id.to_owned();
         let write = move |txn: &mut Txn<'_>| -> Result<(u64, u64), FolioError> {
             let (operation, entity) = due(txn, &id, expected)?;
             let step = Step {
@@ -71,9 +76,8 @@ async fn walk(
             let batch = rows(txn, &id, &[from], (skip, BULK_EDIT_BATCH))?;
             let n_rows = batch.len() as u64;
             let mut n_left = 0;
-            let writer = writer();
             for mut row in batch {
-                each(txn, &writer, &step, &mut row)?;
+                each(txn, &step, &mut row)?;
                 n_left += u64::from(row["state"] == from);
                 let row_id = row["id"].as_str().unwrap_or_default().to_owned();
                 txn.update(&ROW, &row_id, &row)?;
@@ -140,7 +144,7 @@ pub(super) async fn find(call: &Call, id: &str) -> Result<Value, FolioError> {
     .await
 }
 
-fn find_one(txn: &mut Txn<'_>, _: &Writer, step: &Step, row: &mut Value) -> Result<(), FolioError> {
+fn find_one(txn: &mut Txn<'_>, step: &Step, row: &mut Value) -> Result<(), FolioError> {
     let identifier = row["identifier"].as_str().unwrap_or_default().to_owned();
     let Some(path) = step.entity.identified_by(&step.by) else { return Ok(()) };
     let filter = match path {
@@ -174,7 +178,7 @@ fn find_one(txn: &mut Txn<'_>, _: &Writer, step: &Step, row: &mut Value) -> Resu
 
 /// Says of each record what the rules would make of it.
 pub(super) async fn try_out(call: &Call, id: &str) -> Result<Value, FolioError> {
-    walk(call, id, MATCHED, &["DATA_MODIFICATION", "REVIEW_CHANGES"], |_, _, step, row| {
+    walk(call, id, MATCHED, &["DATA_MODIFICATION", "REVIEW_CHANGES"], |_, step, row| {
         let mut after = row["before"].clone();
         step.rules.iter().for_each(|it| it.change(&mut after));
         row["after"] = after;
@@ -190,7 +194,21 @@ pub(super) async fn try_out(call: &Call, id: &str) -> Result<Value, FolioError> 
 
 /// Writes what the rules make of each record. One that was changed meanwhile, or that stays as it is, is told as an error.
 pub(super) async fn commit(call: &Call, id: &str) -> Result<Value, FolioError> {
-    walk(call, id, MATCHED, &["REVIEW_CHANGES"], commit_one).await?;
+    loop {
+        let of = id.to_owned();
+        let read = move |view: &mut View<'_>| -> Result<(Entity, Vec<String>), FolioError> {
+            let (_, entity) = due(view, &of, REVIEWED)?;
+            let batch = rows(view, &of, &[MATCHED], (0, BULK_EDIT_BATCH))?;
+            Ok((entity, batch.iter().filter_map(|it| it["id"].as_str().map(str::to_owned)).collect()))
+        };
+        let (entity, batch) = call.db().read(Weight::Scan, read).await?;
+        if batch.is_empty() {
+            break;
+        }
+        stream::iter(batch.into_iter().map(Ok))
+            .try_for_each_concurrent(BULK_EDIT_WRITES, |row| commit_row(call, id, entity, row))
+            .await?;
+    }
     finish(call, id, |operation, count, now| {
         let (n_done, n_failed) = (count(COMMITTED), count(UNCHANGED));
         operation.insert("committedNumOfRecords".into(), n_done.into());
@@ -202,8 +220,45 @@ pub(super) async fn commit(call: &Call, id: &str) -> Result<Value, FolioError> {
     .await
 }
 
-fn commit_one(txn: &mut Txn<'_>, writer: &Writer, step: &Step, row: &mut Value) -> Result<(), FolioError> {
-    let collection = step.entity.collection();
+/// Writes one record, or says in its row why not.
+async fn commit_row(call: &Call, id: &str, entity: Entity, row_id: String) -> Result<(), FolioError> {
+    let (of, at, writer) = (id.to_owned(), row_id.clone(), Writer::of(call));
+    let write = move |txn: &mut Txn<'_>| -> Result<(), FolioError> {
+        let Some(mut row) = matched(txn, &of, &at)? else { return Ok(()) };
+        commit_one(txn, &writer(), entity.collection(), &mut row)?;
+        txn.update(&ROW, &at, &row)?;
+        Ok(())
+    };
+    let refused = match call.db().write(write).await {
+        Err(error) if !error.status.is_server_error() => error.message(),
+        done => return done,
+    };
+    let (of, at) = (id.to_owned(), row_id);
+    let write = move |txn: &mut Txn<'_>| -> Result<(), FolioError> {
+        let Some(mut row) = matched(txn, &of, &at)? else { return Ok(()) };
+        fail(&mut row, UNCHANGED, refused.as_str());
+        txn.update(&ROW, &at, &row)?;
+        Ok(())
+    };
+    call.db().write(write).await
+}
+
+/// A row that waits for its record to be written; none when somebody else has done it.
+///
+/// Errors: 400 when the operation was cancelled, or has ended.
+fn matched(txn: &mut Txn<'_>, id: &str, row_id: &str) -> Result<Option<Value>, FolioError> {
+    due(txn, id, REVIEWED)?;
+    let row = txn.get(&ROW, row_id)?.map(|it| it.json()).transpose()?;
+    Ok(row.filter(|it| it["state"] == MATCHED))
+}
+
+/// Errors: what the record's collection does not allow.
+fn commit_one(
+    txn: &mut Txn<'_>,
+    writer: &Writer,
+    collection: &'static Collection,
+    row: &mut Value,
+) -> Result<(), FolioError> {
     let record_id = row["recordId"].as_str().unwrap_or_default().to_owned();
     if row["after"] == row["before"] {
         fail(row, UNCHANGED, "No change in value required");
@@ -215,14 +270,12 @@ fn commit_one(txn: &mut Txn<'_>, writer: &Writer, step: &Step, row: &mut Value) 
         fail(row, UNCHANGED, message);
         return Ok(());
     }
-    let Value::Object(after) = row["after"].clone() else { return Ok(()) };
-    match put(txn, writer, collection, &record_id, after, Missing::Refuse, Lock::Checked) {
-        Ok(stored) => {
-            row["after"] = stored.body;
-            row["state"] = COMMITTED.into();
-        }
-        Err(error) if error.status.is_server_error() => return Err(error),
-        Err(error) => fail(row, UNCHANGED, error.message()),
-    }
+    let Value::Object(after) = row["after"].clone() else {
+        fail(row, UNCHANGED, "The record is no object.");
+        return Ok(());
+    };
+    let stored = put(txn, writer, collection, &record_id, after, Missing::Refuse, Lock::Checked)?;
+    row["after"] = stored.body;
+    row["state"] = COMMITTED.into();
     Ok(())
 }

@@ -13,13 +13,6 @@ const MISSING: &str = "00000000-0000-4000-8000-00000000000f";
 const ONE: &str = "00000000-0000-4000-8000-000000000001";
 const TWO: &str = "00000000-0000-4000-8000-000000000002";
 
-async fn asked(server: &Server, request: &str, status: u16) -> Result<Value, Failure> {
-    let (found, _, body) = server.ask(request).await?;
-    let text = String::from_utf8_lossy(&body).into_owned();
-    assert_eq!(found.as_u16(), status, "{request}: {text}");
-    Ok(serde_json::from_str(&text).unwrap_or(Value::Null))
-}
-
 async fn started(engine: Engine) -> Result<Server, Failure> {
     let server = Server::start(engine).await?;
     for (id, title) in [(ONE, "First title"), (TWO, "Second title")] {
@@ -27,13 +20,13 @@ async fn started(engine: Engine) -> Result<Server, Failure> {
             "id": id, "source": "FOLIO", "title": title, "instanceTypeId": "6312d172-f0cf-40f6-b27d-9fa8feaf332f",
             "subjects": [{"value": "A subject"}],
         });
-        asked(&server, &format!("librarian POST /instance-storage/instances\n{body}"), 201).await?;
+        server.asked(&format!("librarian POST /instance-storage/instances\n{body}"), 201).await?;
     }
     let holdings = json!({
         "instanceId": ONE, "permanentLocationId": "fcd64ce1-6995-48f0-840e-89ffa2288371",
         "sourceId": "f32d531e-df79-46b3-8932-cdd35f7a2264", "callNumber": "QA 1",
     });
-    asked(&server, &format!("librarian POST /holdings-storage/holdings\n{holdings}"), 201).await?;
+    server.asked(&format!("librarian POST /holdings-storage/holdings\n{holdings}"), 201).await?;
     Ok(server)
 }
 
@@ -42,7 +35,7 @@ async fn ended(server: &Server, id: &str) -> Result<Value, Failure> {
     let begun = Instant::now();
     loop {
         let list =
-            asked(server, &format!("librarian GET /data-export/job-executions?query=id=={id}"), 200).await?;
+            server.asked(&format!("librarian GET /data-export/job-executions?query=id=={id}"), 200).await?;
         let job = list["jobExecutions"][0].clone();
         if !matches!(job["status"].as_str(), Some("NEW" | "IN_PROGRESS")) {
             return Ok(job);
@@ -58,8 +51,8 @@ async fn ended(server: &Server, id: &str) -> Result<Value, Failure> {
 async fn file_of(server: &Server, job: &Value) -> Result<String, Failure> {
     let [id, file] =
         [&job["id"], &job["exportedFiles"][0]["fileId"]].map(|it| it.as_str().unwrap_or_default());
-    let link = asked(server, &format!("librarian GET /data-export/job-executions/{id}/download/{file}"), 200)
-        .await?;
+    let link =
+        server.asked(&format!("librarian GET /data-export/job-executions/{id}/download/{file}"), 200).await?;
     let link = link["link"].as_str().unwrap_or_default();
     let path = link.find("/data-export").map(|at| &link[at..]).ok_or("no link")?;
     let (status, _, bytes) = server.ask(&format!("librarian GET {path}")).await?;
@@ -68,7 +61,7 @@ async fn file_of(server: &Server, job: &Value) -> Result<String, Failure> {
 }
 
 async fn quick(server: &Server, body: &Value) -> Result<Value, Failure> {
-    let made = asked(server, &format!("librarian POST /data-export/quick-export\n{body}"), 200).await?;
+    let made = server.asked(&format!("librarian POST /data-export/quick-export\n{body}"), 200).await?;
     ended(server, made["jobExecutionId"].as_str().unwrap_or_default()).await
 }
 
@@ -95,15 +88,15 @@ async fn records_are_exported_by_ids_and_by_query() -> Result<(), Failure> {
         assert_eq!(records[0].get(..5), Some(format!("{:05}", records[0].len() + 1).as_str()), "its length");
         let path =
             format!("/data-export/logs?query=jobExecutionId=={}", job["id"].as_str().unwrap_or_default());
-        let log = asked(&server, &format!("librarian GET {path}"), 200).await?;
+        let log = server.asked(&format!("librarian GET {path}"), 200).await?;
         assert_eq!(log["errorLogs"][0]["errorMessageCode"], "error.instance.notFound");
         assert_eq!(log["errorLogs"][0]["errorMessageValues"], json!([MISSING]));
         let job = quick(&server, &json!({"type": "cql", "criteria": "title==\"Second title\""})).await?;
         assert_eq!((&job["status"], &job["progress"]["exported"]), (&json!("COMPLETED"), &json!(1)));
         assert!(file_of(&server, &job).await?.contains("Second title"));
-        let users = asked(&server, "librarian GET /data-export/related-users", 200).await?;
+        let users = server.asked("librarian GET /data-export/related-users", 200).await?;
         assert_eq!(users["totalRecords"], 1);
-        asked(&server, "reader POST /data-export/quick-export\n{}", 403).await?;
+        server.asked("reader POST /data-export/quick-export\n{}", 403).await?;
     }
     Ok(())
 }
@@ -113,9 +106,9 @@ async fn an_uploaded_list_is_exported_as_its_profiles_say() -> Result<(), Failur
     let server = started(Engine::Sqlite).await?;
     let profile = async |mapping: Value| -> Result<String, Failure> {
         let made =
-            asked(&server, &format!("librarian POST /data-export/mapping-profiles\n{mapping}"), 201).await?;
+            server.asked(&format!("librarian POST /data-export/mapping-profiles\n{mapping}"), 201).await?;
         let job = json!({"name": format!("job of {}", mapping["name"]), "mappingProfileId": made["id"]});
-        let made = asked(&server, &format!("librarian POST /data-export/job-profiles\n{job}"), 201).await?;
+        let made = server.asked(&format!("librarian POST /data-export/job-profiles\n{job}"), 201).await?;
         Ok(made["id"].as_str().unwrap_or_default().to_owned())
     };
     let added = [
@@ -131,13 +124,12 @@ async fn an_uploaded_list_is_exported_as_its_profiles_say() -> Result<(), Failur
     let export = async |job_profile: &str| -> Result<Value, Failure> {
         let definition = json!({"fileName": "ids.csv", "uploadFormat": "csv"});
         let made =
-            asked(&server, &format!("librarian POST /data-export/file-definitions\n{definition}"), 201)
-                .await?;
+            server.asked(&format!("librarian POST /data-export/file-definitions\n{definition}"), 201).await?;
         let [id, job] = [&made["id"], &made["jobExecutionId"]].map(|it| it.as_str().unwrap_or_default());
         let upload = format!("librarian POST /data-export/file-definitions/{id}/upload\n\"{ONE}\"");
-        assert_eq!(asked(&server, &upload, 200).await?["status"], "COMPLETED");
+        assert_eq!(server.asked(&upload, 200).await?["status"], "COMPLETED");
         let body = json!({"fileDefinitionId": id, "jobProfileId": job_profile, "idType": "instance"});
-        asked(&server, &format!("librarian POST /data-export/export\n{body}"), 200).await?;
+        server.asked(&format!("librarian POST /data-export/export\n{body}"), 200).await?;
         ended(&server, job).await
     };
     let job = export(&with_holdings).await?;
@@ -149,8 +141,8 @@ async fn an_uploaded_list_is_exported_as_its_profiles_say() -> Result<(), Failur
     let record: Value = serde_json::from_str(&file_of(&server, &job).await?)?;
     assert_eq!((&record["id"], &record["title"]), (&json!(ONE), &json!("First title")));
     let path = format!("/data-export/job-executions/{}", job["id"].as_str().unwrap_or_default());
-    asked(&server, &format!("librarian DELETE {path}"), 204).await?;
-    asked(&server, "librarian POST /data-export/file-definitions\n{\"fileName\": \"ids.txt\"}", 422).await?;
+    server.asked(&format!("librarian DELETE {path}"), 204).await?;
+    server.asked("librarian POST /data-export/file-definitions\n{\"fileName\": \"ids.txt\"}", 422).await?;
     Ok(())
 }
 
@@ -161,14 +153,14 @@ async fn lists_of_ids_come_as_jobs_of_the_search() -> Result<(), Failure> {
         [("INSTANCE", "title all \"title\"", 2), ("HOLDINGS", "callNumber==\"QA 1\"", 1)]
     {
         let body = json!({"entityType": entity, "query": query});
-        let made = asked(&server, &format!("librarian POST /search/resources/jobs\n{body}"), 200).await?;
+        let made = server.asked(&format!("librarian POST /search/resources/jobs\n{body}"), 200).await?;
         let id = made["id"].as_str().unwrap_or_default();
-        let job = asked(&server, &format!("reader GET /search/resources/jobs/{id}"), 200).await?;
+        let job = server.asked(&format!("reader GET /search/resources/jobs/{id}"), 200).await?;
         assert_eq!((&job["status"], &job["query"]), (&json!("COMPLETED"), &json!(query)));
-        let ids = asked(&server, &format!("reader GET /search/resources/jobs/{id}/ids"), 200).await?;
+        let ids = server.asked(&format!("reader GET /search/resources/jobs/{id}/ids"), 200).await?;
         assert_eq!((&ids["totalRecords"], ids["ids"].as_array().map(Vec::len)), (&json!(n), Some(n)));
     }
-    asked(&server, "librarian POST /search/resources/jobs\n{\"query\": \"nothing==1\"}", 400).await?;
-    asked(&server, &format!("reader GET /search/resources/jobs/{MISSING}"), 404).await?;
+    server.asked("librarian POST /search/resources/jobs\n{\"query\": \"nothing==1\"}", 400).await?;
+    server.asked(&format!("reader GET /search/resources/jobs/{MISSING}"), 404).await?;
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! The dialect from outside: exchanges with clients, permissions, the query language.
 
 mod bulk;
+mod bulk_edit;
 mod cql;
 mod data_export;
 mod desk;

@@ -130,6 +130,16 @@ impl Server {
         self.send(who, method, path, headers, body.into()).await
     }
 
+    /// The JSON that a request is answered with, null for none.
+    ///
+    /// Panics: the status is another one.
+    pub(crate) async fn asked(&self, request: &str, status: u16) -> Result<Value, Failure> {
+        let (found, _, body) = self.ask(request).await?;
+        let text = String::from_utf8_lossy(&body).into_owned();
+        assert_eq!(found.as_u16(), status, "{request}: {text}");
+        Ok(serde_json::from_str(&text).unwrap_or(Value::Null))
+    }
+
     /// Sends any bytes as `who`.
     pub(crate) async fn send(
         &self,
