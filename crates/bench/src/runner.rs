@@ -14,7 +14,7 @@ use crate::error::BenchError;
 use crate::load::record::CutShort;
 use crate::load::run::{Live, run_step};
 use crate::load::saturation::{Bound, Search, Trial, judge as judge_trial};
-use crate::load::{ClientSettings, Group, Load, Loops, Step, StepRecord};
+use crate::load::{ClientSettings, Flow, Group, Load, Loops, Step, StepRecord, Work};
 use crate::machine;
 use crate::observe::{Observer, Sample, stage_difference};
 use crate::progress::Progress;
@@ -113,6 +113,28 @@ pub struct Runner {
 }
 
 impl Runner {
+    /// A step of the ordinary length in which every connection asks as soon as it is answered.
+    pub fn closed_step<const N: usize>(
+        &self,
+        name: String,
+        labels: [(&str, String); N],
+        connections: usize,
+        flow: Flow,
+    ) -> Step {
+        Step {
+            name,
+            labels: labels.map(|(name, value)| (name.to_owned(), value)).into(),
+            warmup: self.timing.warmup,
+            measured: self.timing.measured,
+            groups: vec![Group {
+                name: String::new(),
+                load: Load::closed(Loops::UntilEnd),
+                connections,
+                work: Work::Mix(vec![flow]),
+            }],
+        }
+    }
+
     /// Begins a run: makes the folder of its report and measures what the client can send.
     pub async fn begin(setup: RunnerSetup) -> Result<Self, BenchError> {
         let write = |source| BenchError::Write { path: setup.out.clone(), source };

@@ -75,35 +75,37 @@ fn check_report(out: &Path, result: &RunResult) {
     );
 }
 
+/// The words of a command for a scenario on SciCat.
+fn on_scicat<'w>(scenario: &'w str, url: &'w str, folder: &'w str, more: &[&'w str]) -> Vec<&'w str> {
+    let begin = [scenario, "--url", url, "--out", folder, "--username", "ingestor", "--password", PASSWORD];
+    [&begin, more].concat()
+}
+
 #[tokio::test]
 async fn reads_prepare_measure_and_clean_up() {
     let datasets = Datasets::default();
     let server = TestServer::start(router(&datasets));
     let out = tempfile::tempdir().unwrap();
     let (url, folder) = (server.url(), out.path().to_str().unwrap());
-    let words = [
+    let words = on_scicat(
         "scicat-reads",
-        "--url",
         &url,
-        "--out",
         folder,
-        "--username",
-        "ingestor",
-        "--password",
-        PASSWORD,
-        "--datasets",
-        "30,60",
-        "--rates",
-        "100,1000",
-        "--connections",
-        "4",
-        "--step-s",
-        "0.3",
-        "--warmup-s",
-        "0.1",
-        "--no-ceiling",
-        "--no-saturation",
-    ];
+        &[
+            "--datasets",
+            "30,60",
+            "--rates",
+            "100,1000",
+            "--connections",
+            "4",
+            "--step-s",
+            "0.3",
+            "--warmup-s",
+            "0.1",
+            "--no-ceiling",
+            "--no-saturation",
+        ],
+    );
     let Finished { result, outcome } = run(&words, &Stop::default()).await.unwrap();
     outcome.unwrap();
     check_report(out.path(), &result);
@@ -126,30 +128,26 @@ async fn ingest_saturates_and_cleans_up() {
     let server = TestServer::start(router(&datasets));
     let out = tempfile::tempdir().unwrap();
     let (url, folder) = (server.url(), out.path().to_str().unwrap());
-    let words = [
+    let words = on_scicat(
         "scicat-ingest",
-        "--url",
         &url,
-        "--out",
         folder,
-        "--username",
-        "ingestor",
-        "--password",
-        PASSWORD,
-        "--fields",
-        "100",
-        "--rates",
-        "50",
-        "--connections",
-        "4",
-        "--step-s",
-        "0.3",
-        "--warmup-s",
-        "0.1",
-        "--p99-ms",
-        "60000",
-        "--no-ceiling",
-    ];
+        &[
+            "--fields",
+            "100",
+            "--rates",
+            "50",
+            "--connections",
+            "4",
+            "--step-s",
+            "0.3",
+            "--warmup-s",
+            "0.1",
+            "--p99-ms",
+            "60000",
+            "--no-ceiling",
+        ],
+    );
     let Finished { result, outcome } = run(&words, &Stop::default()).await.unwrap();
     outcome.unwrap();
     check_report(out.path(), &result);
@@ -287,25 +285,12 @@ async fn blocks_are_counted_and_timed() {
     let server = TestServer::start(router(&datasets));
     let out = tempfile::tempdir().unwrap();
     let (url, folder) = (server.url(), out.path().to_str().unwrap());
-    let words = [
+    let words = on_scicat(
         "scicat-origdatablocks",
-        "--url",
         &url,
-        "--out",
         folder,
-        "--username",
-        "ingestor",
-        "--password",
-        PASSWORD,
-        "--files",
-        "100,2000",
-        "--blocks",
-        "20",
-        "--files-per-block",
-        "50",
-        "--no-ceiling",
-        "--keep-data",
-    ];
+        &["--files", "100,2000", "--blocks", "20", "--files-per-block", "50", "--no-ceiling", "--keep-data"],
+    );
     let Finished { result, outcome } = run(&words, &Stop::default()).await.unwrap();
     outcome.unwrap();
     check_report(out.path(), &result);
@@ -594,26 +579,12 @@ async fn searches_are_asked_one_by_one_and_together() {
     let server = TestServer::start(router(&datasets));
     let out = tempfile::tempdir().unwrap();
     let (url, folder) = (server.url(), out.path().to_str().unwrap());
-    let words = [
+    let words = on_scicat(
         "search",
-        "--url",
         &url,
-        "--out",
         folder,
-        "--username",
-        "ingestor",
-        "--password",
-        PASSWORD,
-        "--datasets",
-        "40",
-        "--connections",
-        "4",
-        "--step-s",
-        "0.1",
-        "--warmup-s",
-        "0.05",
-        "--no-ceiling",
-    ];
+        &["--datasets", "40", "--connections", "4", "--step-s", "0.1", "--warmup-s", "0.05", "--no-ceiling"],
+    );
     let Finished { result, outcome } = run(&words, &Stop::default()).await.unwrap();
     outcome.unwrap();
     check_report(out.path(), &result);

@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 
+use http::HeaderMap;
 use http::header::{AUTHORIZATION, COOKIE};
 use http::request::Parts;
 use percent_encoding::percent_decode_str;
@@ -62,7 +63,7 @@ pub fn token_of<'a>(parts: &'a Parts, entrance: &Entrance) -> Result<Option<Cow<
         let token = match place {
             TokenPlace::Bearer => bearer(parts),
             TokenPlace::Header(name) => text(parts, name).filter(|it| !it.is_empty()),
-            TokenPlace::Cookie(name) => cookie(parts, name),
+            TokenPlace::Cookie(name) => cookie(&parts.headers, name),
             TokenPlace::Query(_) => None,
         };
         match (found, token) {
@@ -97,8 +98,9 @@ fn bearer(parts: &Parts) -> Option<&str> {
     Some(token).filter(|it| !it.is_empty())
 }
 
-fn cookie<'a>(parts: &'a Parts, wanted: &str) -> Option<&'a str> {
-    let pairs = parts.headers.get_all(COOKIE).iter().filter_map(|it| it.to_str().ok());
+/// The first cookie of a name that is not empty (RFC 6265, section 5.4).
+pub fn cookie<'a>(headers: &'a HeaderMap, wanted: &str) -> Option<&'a str> {
+    let pairs = headers.get_all(COOKIE).iter().filter_map(|it| it.to_str().ok());
     let mut named = pairs.flat_map(|it| it.split(';')).filter_map(|pair| pair.trim().split_once('='));
     named.find(|(name, value)| *name == wanted && !value.is_empty()).map(|(_, value)| value)
 }

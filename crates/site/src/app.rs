@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::FromRequestParts;
-use http::header::{ACCEPT_LANGUAGE, COOKIE};
+use http::header::ACCEPT_LANGUAGE;
 use http::request::Parts;
 use http::{HeaderMap, Method};
 use pinakes_accounts::Caller;
-use pinakes_http::{Context, Db, Neighbour, OnBehalf, Said, body, host_name};
+use pinakes_http::{Context, Db, Neighbour, OnBehalf, Said, body, entrance, host_name};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
@@ -58,13 +58,13 @@ impl FromRequestParts<Site> for Visitor {
 
     async fn from_request_parts(parts: &mut Parts, site: &Site) -> Result<Self> {
         let db = site.context.db(&parts.headers)?;
-        let session = cookie(&parts.headers, SESSION_COOKIE).map(str::to_owned);
+        let session = entrance::cookie(&parts.headers, SESSION_COOKIE).map(str::to_owned);
         let caller = match &session {
             Some(token) => site.context.asking_with(&db, token).await?.or_anonymous(),
             None => Caller::anonymous(),
         };
         let session = session.filter(|_| !caller.is_anonymous());
-        let chosen = cookie(&parts.headers, LANGUAGE_COOKIE).and_then(Language::named);
+        let chosen = entrance::cookie(&parts.headers, LANGUAGE_COOKIE).and_then(Language::named);
         let language = chosen.unwrap_or_else(|| {
             Language::wished(parts.headers.get(ACCEPT_LANGUAGE).and_then(|it| it.to_str().ok()))
         });
@@ -179,11 +179,4 @@ impl Site {
         }
         said.json().ok_or_else(|| SiteError::of_status(said.status))
     }
-}
-
-/// A cookie of a request.
-fn cookie<'a>(headers: &'a HeaderMap, wanted: &str) -> Option<&'a str> {
-    let pairs = headers.get_all(COOKIE).iter().filter_map(|it| it.to_str().ok()).flat_map(|it| it.split(';'));
-    let mut named = pairs.filter_map(|pair| pair.trim().split_once('='));
-    named.find(|(name, value)| *name == wanted && !value.is_empty()).map(|(_, value)| value)
 }

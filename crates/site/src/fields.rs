@@ -4,7 +4,8 @@ use std::convert::Infallible;
 
 use axum::extract::FromRequestParts;
 use http::request::Parts;
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use pinakes_http::Parameters;
 
 /// Everything but unreserved characters.
 const IN_SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
@@ -25,30 +26,24 @@ pub(crate) fn encoded_rest(text: &str) -> String {
     utf8_percent_encode(text, IN_REST).to_string()
 }
 
-/// Names and decoded values, in order.
+/// The parameters of a query or form.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Fields(Vec<(String, String)>);
+pub(crate) struct Fields(Parameters);
 
 impl Fields {
     /// From the text behind `?`, or the body of a form.
     pub(crate) fn parse(text: &str) -> Self {
-        let decoded = |it: &str| percent_decode_str(&it.replace('+', " ")).decode_utf8_lossy().into_owned();
-        let pairs = text.split('&').filter(|it| !it.is_empty());
-        let split = |it: &str| {
-            let (name, value) = it.split_once('=').unwrap_or((it, ""));
-            (decoded(name), decoded(value))
-        };
-        Self(pairs.map(split).collect())
+        Self(Parameters::parse(text))
     }
 
     /// The first of a name, without spaces around it; empty where there is none.
     pub(crate) fn text(&self, name: &str) -> &str {
-        self.0.iter().find(|it| it.0 == name).map(|it| it.1.trim()).unwrap_or_default()
+        self.exact(name).trim()
     }
 
     /// The same as it was sent, for passwords.
     pub(crate) fn exact(&self, name: &str) -> &str {
-        self.0.iter().find(|it| it.0 == name).map(|it| it.1.as_str()).unwrap_or_default()
+        self.0.get(name).unwrap_or_default()
     }
 
     /// A path of this server to go on at; anything else would lead strangers elsewhere.

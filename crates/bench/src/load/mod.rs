@@ -44,6 +44,13 @@ pub enum Load {
     },
 }
 
+impl Load {
+    /// Users that start together and ask again as soon as they are answered.
+    pub fn closed(loops: Loops) -> Self {
+        Self::Closed { ramp_up: Duration::ZERO, loops, think: Duration::ZERO }
+    }
+}
+
 /// How often the users of a closed load repeat their work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loops {

@@ -77,8 +77,7 @@ fn step(args: &ConclaveLoadArgs, runner: &Runner, n_topics: u64, headers: Arc<ht
         body.push_str(FOOT);
         Request::post(path.clone(), &headers, body.into())
     });
-    let load =
-        Load::Closed { ramp_up: Duration::ZERO, loops: Loops::Together(n_requests), think: Duration::ZERO };
+    let load = Load::closed(Loops::Together(n_requests));
     Step {
         name: format!("{n_topics} topics, {batch} a request"),
         labels: std::collections::BTreeMap::from([("topics".to_owned(), n_topics.to_string())]),

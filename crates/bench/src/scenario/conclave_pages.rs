@@ -4,7 +4,6 @@
 //! The topics are those of `pinakes bench generate topics-structure`, loaded with `pinakes import topics`.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use clap::Args;
 use http::header::{AUTHORIZATION, HeaderName, HeaderValue};
@@ -118,7 +117,7 @@ fn step(
         let id = hot.clone().unwrap_or_else(|| topic_id(hash(seed, n) % n_topics));
         Request::get(format!("{base}{id}"), &page_headers)
     });
-    let closed = Load::Closed { ramp_up: Duration::ZERO, loops: Loops::UntilEnd, think: Duration::ZERO };
+    let closed = Load::closed(Loops::UntilEnd);
     let mut groups = vec![Group {
         name: String::new(),
         load: closed,

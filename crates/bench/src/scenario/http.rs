@@ -264,7 +264,7 @@ fn step(args: &HttpArgs, runner: &Runner, flows: &Flows, load: Load, what: &str)
         work: Work::Mix(flows.mix.clone()),
     }];
     if let Some(beside) = &flows.beside {
-        let closed = Load::Closed { ramp_up: Duration::ZERO, loops: Loops::UntilEnd, think: Duration::ZERO };
+        let closed = Load::closed(Loops::UntilEnd);
         groups.push(Group {
             name: "beside".to_owned(),
             load: args.beside_rate.map_or(closed, |rate_per_s| Load::Open { rate_per_s }),

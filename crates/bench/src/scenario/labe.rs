@@ -1,7 +1,6 @@
 //! `labe`: citation documents of a catalogue. Random ids at several numbers of connections, each asked for once and again,
 //! for everybody and for one institution; ids that have no citations; and the thousand dearest, each once.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +13,7 @@ use super::{CommonArgs, Scale, seconds};
 use crate::client::{AnswerBody, Connection, Request};
 use crate::error::BenchError;
 use crate::generate::library::{Library, LibraryShape};
-use crate::load::{Flow, Group, Load, Loops, RequestSource, Step, Work};
+use crate::load::{Flow, Load, Loops, RequestSource, Step};
 use crate::published;
 use crate::result::StepKind;
 use crate::runner::{COUNTED_WORK_MAX, Finished, Runner};
@@ -150,11 +149,7 @@ async fn measure(args: &LabeArgs, runner: &mut Runner, ids: &Ids) -> Result<(), 
     }
     for connections in &args.dearest_connections {
         empty_cache(runner).await?;
-        let closed = Load::Closed {
-            ramp_up: Duration::ZERO,
-            loops: Loops::Together(ids.dearest.len() as u64),
-            think: Duration::ZERO,
-        };
+        let closed = Load::closed(Loops::Together(ids.dearest.len() as u64));
         dearest(runner, ids, *connections, closed).await?;
     }
     empty_cache(runner).await?;
@@ -223,18 +218,8 @@ fn coprime(near: u64, n: u64) -> u64 {
 
 fn step(runner: &Runner, what: &str, connections: usize, source: RequestSource) -> Step {
     let labels = [("ids", what.to_owned()), ("connections", connections.to_string())];
-    Step {
-        name: format!("{what}, {connections} connections"),
-        labels: labels.into_iter().map(|(name, value)| (name.to_owned(), value)).collect::<BTreeMap<_, _>>(),
-        warmup: runner.timing.warmup,
-        measured: runner.timing.measured,
-        groups: vec![Group {
-            name: String::new(),
-            load: Load::Closed { ramp_up: Duration::ZERO, loops: Loops::UntilEnd, think: Duration::ZERO },
-            connections,
-            work: Work::Mix(vec![Flow::only("documents", source)]),
-        }],
-    }
+    let name = format!("{what}, {connections} connections");
+    runner.closed_step(name, labels, connections, Flow::only("documents", source))
 }
 
 /// Each of the dearest ids once.

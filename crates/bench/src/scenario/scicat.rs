@@ -444,7 +444,7 @@ fn counted_step(name: &str, flow: Flow, connections: usize, n: u64) -> Step {
         measured: COUNTED_WORK_MAX,
         groups: vec![Group {
             name: String::new(),
-            load: Load::Closed { ramp_up: Duration::ZERO, loops: Loops::Together(n), think: Duration::ZERO },
+            load: Load::closed(Loops::Together(n)),
             connections: connections.clamp(1, usize::try_from(n).unwrap_or(1).max(1)),
             work: Work::Mix(vec![flow]),
         }],

@@ -161,7 +161,7 @@ async fn measure_blocks(
     );
     for group in &mut step.groups {
         let loops = Loops::PerUser(n_blocks);
-        group.load = Load::Closed { ramp_up: Duration::ZERO, loops, think: Duration::ZERO };
+        group.load = Load::closed(loops);
     }
     let outcome = runner.measure(&step, StepKind::Closed, None).await;
     let points = std::mem::take(&mut *times.lock().unwrap_or_else(PoisonError::into_inner));
@@ -179,7 +179,7 @@ fn one_user(name: String, labels: [(&str, String); 2], work: Work) -> Step {
         measured: COUNTED_WORK_MAX,
         groups: vec![Group {
             name: String::new(),
-            load: Load::Closed { ramp_up: Duration::ZERO, loops: Loops::PerUser(1), think: Duration::ZERO },
+            load: Load::closed(Loops::PerUser(1)),
             connections: 1,
             work,
         }],

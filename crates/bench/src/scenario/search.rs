@@ -2,9 +2,7 @@
 //! patterns of names, pages far behind, orders that nobody declared. The conditions differ from request to request, so
 //! that no answer is one that was given before.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use clap::Args;
 use serde_json::{Value, json};
@@ -16,7 +14,7 @@ use crate::error::BenchError;
 use crate::generate::datasets::{BASE_FIELDS, N_PROPOSALS, period, proposal_id};
 use crate::generate::random::Random;
 use crate::generate::words::WORDS;
-use crate::load::{Flow, Group, Load, Loops, RequestSource, Step, Work};
+use crate::load::{Flow, RequestSource, Step};
 use crate::result::StepKind;
 use crate::runner::{Finished, Runner};
 use crate::stop::Stop;
@@ -217,16 +215,6 @@ fn step(runner: &Runner, site: &Site, case: &Case, connections: usize) -> Step {
         ("case", case.name.to_owned()),
         ("connections", connections.to_string()),
     ];
-    Step {
-        name: format!("{}, {} datasets, {connections} connections", case.name, thousands(n_datasets)),
-        labels: labels.into_iter().map(|(name, value)| (name.to_owned(), value)).collect::<BTreeMap<_, _>>(),
-        warmup: runner.timing.warmup,
-        measured: runner.timing.measured,
-        groups: vec![Group {
-            name: String::new(),
-            load: Load::Closed { ramp_up: Duration::ZERO, loops: Loops::UntilEnd, think: Duration::ZERO },
-            connections,
-            work: Work::Mix(vec![Flow::only(case.name, source)]),
-        }],
-    }
+    let name = format!("{}, {} datasets, {connections} connections", case.name, thousands(n_datasets));
+    runner.closed_step(name, labels, connections, Flow::only(case.name, source))
 }

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
-use http::header::COOKIE;
+use http::Method;
 use http::request::Parts;
-use http::{HeaderMap, Method};
 use pinakes_accounts::Caller;
-use pinakes_http::{Context, Db};
+use pinakes_http::{Context, Db, entrance};
 use sha2::{Digest as _, Sha256};
 
 use crate::basic::Remembered;
@@ -171,7 +170,7 @@ impl FromRequestParts<Conclave> for Asker {
 
     async fn from_request_parts(parts: &mut Parts, app: &Conclave) -> Result<Self> {
         let db = app.context.db(&parts.headers)?;
-        let session = session_of(&parts.headers).map(str::to_owned);
+        let session = entrance::cookie(&parts.headers, COOKIE_NAME).map(str::to_owned);
         // What stands in a header is meant; a cookie comes along.
         let has_header = parts.headers.contains_key(http::header::AUTHORIZATION);
         let accounts = app.context.accounts();
@@ -190,12 +189,6 @@ impl FromRequestParts<Conclave> for Asker {
         let db = if caller.is_anonymous() && is_reading { db.lagging() } else { db };
         Ok(Self { db, caller, session, settings: Arc::clone(&app.settings), is_csrf_checked })
     }
-}
-
-fn session_of(headers: &HeaderMap) -> Option<&str> {
-    let pairs = headers.get_all(COOKIE).iter().filter_map(|it| it.to_str().ok()).flat_map(|it| it.split(';'));
-    let mut named = pairs.filter_map(|pair| pair.trim().split_once('='));
-    named.find(|(name, value)| *name == COOKIE_NAME && !value.is_empty()).map(|(_, value)| value)
 }
 
 /// The parameters behind `?`.

@@ -1,8 +1,7 @@
 //! Text on its way into pages and addresses.
 
-use std::borrow::Cow;
-
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use pinakes_http::Parameters;
 
 /// Everything but the unreserved characters and `/` (section 7 of the contract).
 const IN_PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
@@ -73,32 +72,34 @@ pub(crate) fn hash(bytes: &[u8]) -> u64 {
         .fold(0xcbf2_9ce4_8422_2325, |hash, it| (hash ^ u64::from(*it)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// The parameters of a query or form: names and decoded values, in order.
+/// The parameters of a query or form.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Fields(pub(crate) Vec<(String, String)>);
+pub(crate) struct Fields(Parameters);
 
 impl Fields {
     /// From the text behind `?`, or the body of a form.
     pub(crate) fn parse(text: &str) -> Fields {
-        let decode = |text: &str| {
-            let text: Cow<'_, str> =
-                if text.contains('+') { text.replace('+', " ").into() } else { text.into() };
-            percent_decode_str(&text).decode_utf8_lossy().into_owned()
-        };
-        let pairs = text.split('&').filter(|it| !it.is_empty());
-        Fields(
-            pairs
-                .map(|pair| match pair.split_once('=') {
-                    Some((name, value)) => (decode(name), decode(value)),
-                    None => (decode(pair), String::new()),
-                })
-                .collect(),
-        )
+        Fields(Parameters::parse(text))
+    }
+
+    /// All names and values, in order.
+    pub(crate) fn pairs(&self) -> impl Iterator<Item = (&str, &str)> + Clone {
+        self.0.pairs()
+    }
+
+    /// These, then others.
+    pub(crate) fn followed_by(self, others: &Fields) -> Fields {
+        Fields(self.0.followed_by(&others.0))
+    }
+
+    /// All values of a name.
+    pub(crate) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        self.0.all(name)
     }
 
     /// The first value of a name, if it is not empty.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
-        self.0.iter().find(|it| it.0 == name).map(|it| it.1.as_str()).filter(|it| !it.is_empty())
+        self.0.filled(name)
     }
 
     /// The same, empty where there is none.
@@ -108,7 +109,7 @@ impl Fields {
 
     /// Whether a flag is set: the name stands there, with `1`, `true` or no value.
     pub(crate) fn is_set(&self, name: &str) -> bool {
-        self.0.iter().any(|it| it.0 == name && matches!(it.1.as_str(), "" | "1" | "true" | "yes"))
+        self.0.all(name).any(|it| matches!(it, "" | "1" | "true" | "yes"))
     }
 }
 

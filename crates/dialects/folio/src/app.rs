@@ -4,15 +4,15 @@
 //! be reached without.
 
 use std::collections::HashSet;
+use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::body::Body;
 use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderMap, Method, StatusCode, Uri};
-use percent_encoding::percent_decode_str;
 use pinakes_accounts::{Caller, User};
-use pinakes_http::{Asking, Context, Db, Refusal, Stage, answer, body, stages};
+use pinakes_http::{Asking, Context, Db, Parameters, Refusal, Stage, answer, body, stages};
 use pinakes_store::{StoreError, View};
 use serde_json::{Map, Value};
 
@@ -280,39 +280,22 @@ pub fn required_text<'a>(body: &'a Map<String, Value>, name: &str) -> Result<&'a
     body.get(name).and_then(Value::as_str).ok_or_else(|| FolioError::unprocessable(Fault::missing(name)))
 }
 
-/// The query of a request: names and decoded values, in order. A name may come more than once.
+/// The query of a request.
 #[derive(Debug, Clone, Default)]
-pub struct QueryText(Vec<(String, String)>);
+pub struct QueryText(Parameters);
+
+impl Deref for QueryText {
+    type Target = Parameters;
+
+    fn deref(&self) -> &Parameters {
+        &self.0
+    }
+}
 
 impl QueryText {
     /// From the text behind `?`.
     pub fn parse(query: &str) -> Self {
-        let decode =
-            |text: &str| percent_decode_str(&text.replace('+', " ")).decode_utf8_lossy().into_owned();
-        let pairs = query.split('&').filter(|pair| !pair.is_empty());
-        Self(
-            pairs
-                .map(|pair| match pair.split_once('=') {
-                    Some((name, value)) => (decode(name), decode(value)),
-                    None => (decode(pair), String::new()),
-                })
-                .collect(),
-        )
-    }
-
-    /// The first value of a name.
-    pub fn get(&self, name: &str) -> Option<&str> {
-        self.0.iter().find(|(it, _)| it == name).map(|(_, value)| value.as_str())
-    }
-
-    /// All values of a name.
-    pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
-        self.0.iter().filter(move |(it, _)| it == name).map(|(_, value)| value.as_str())
-    }
-
-    /// Whether a parameter is `true`.
-    pub fn is_true(&self, name: &str) -> bool {
-        self.get(name).is_some_and(|it| it.eq_ignore_ascii_case("true"))
+        Self(Parameters::parse(query))
     }
 
     /// A whole number, or what stands for it when it is not given.

@@ -20,6 +20,7 @@
 //! | `notices/` | what patrons are told, by mail |
 //! | `chores.rs`, `timers/` | what is done from time to time, and when |
 //! | `data_export/` | records as MARC files, by lists of ids or by queries |
+//! | `bulk_edit/` | many records changed alike, by a list and rules |
 //! | `reference.rs` | what is there in a new tenant |
 
 pub mod app;

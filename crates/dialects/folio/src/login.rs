@@ -9,10 +9,10 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use axum::response::Response;
-use http::header::{COOKIE, SET_COOKIE};
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use http::header::SET_COOKIE;
+use http::{HeaderName, HeaderValue, StatusCode};
 use pinakes_accounts::{Login, Password, User, user};
-use pinakes_http::{Db, answer};
+use pinakes_http::{Db, answer, entrance};
 use pinakes_store::{Column, Expr, Index, Kind, Txn, Type, Weight};
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
@@ -299,12 +299,6 @@ fn without_cookies() -> Response {
     response
 }
 
-fn refresh_cookie(headers: &HeaderMap) -> Option<&str> {
-    let pairs = headers.get_all(COOKIE).iter().filter_map(|it| it.to_str().ok());
-    let named = pairs.flat_map(|it| it.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    named.filter(|(name, value)| *name == REFRESH_COOKIE && !value.is_empty()).map(|(_, value)| value).next()
-}
-
 /// A refresh token, good once, for a new pair.
 async fn refresh(mut call: Call) -> Answer {
     let refused = || {
@@ -312,7 +306,7 @@ async fn refresh(mut call: Call) -> Answer {
             Fault::new("Unable to refresh the token").ty("error").code("token.refresh.unprocessable"),
         )
     };
-    let given = match refresh_cookie(&call.headers) {
+    let given = match entrance::cookie(&call.headers, REFRESH_COOKIE) {
         Some(cookie) => Some(cookie.to_owned()),
         None => {
             let body = call.object().await.unwrap_or_default();
@@ -334,7 +328,7 @@ async fn refresh(mut call: Call) -> Answer {
 }
 
 async fn log_out(call: Call) -> Answer {
-    if let Some(id) = refresh_cookie(&call.headers).map(hash) {
+    if let Some(id) = entrance::cookie(&call.headers, REFRESH_COOKIE).map(hash) {
         call.db().write(move |txn| txn.delete(&REFRESH_TOKEN, &id).map(drop)).await?;
     }
     Ok(without_cookies())

@@ -9,7 +9,7 @@ use http::request::Parts;
 use http::{HeaderMap, Method};
 use pinakes_accounts::Caller;
 use pinakes_http::body::{self, JsonCategory};
-use pinakes_http::{Asking, Context, Db, Stage, stages};
+use pinakes_http::{Asking, Context, Db, Parameters, Stage, stages};
 use pinakes_store::Kind;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -190,39 +190,24 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T>
     }
 }
 
-/// The query of a request: names and decoded values, in order. A name may come more than once.
+/// The query of a request.
 #[derive(Debug, Clone, Default)]
-pub struct QueryText(Vec<(String, String)>);
+pub struct QueryText(Parameters);
 
 impl QueryText {
-    /// From the text behind `?`. Broken percent-encoding is taken literally, as Express does.
+    /// From the text behind `?`.
     pub fn parse(query: &str) -> Self {
-        let decode = |text: &str| {
-            let text = text.replace('+', " ");
-            percent_encoding::percent_decode_str(&text).decode_utf8_lossy().into_owned()
-        };
-        let pairs = query.split('&').filter(|pair| !pair.is_empty());
-        Self(
-            pairs
-                .map(|pair| match pair.split_once('=') {
-                    Some((name, value)) => (decode(name), decode(value)),
-                    None => (decode(pair), String::new()),
-                })
-                .collect(),
-        )
+        Self(Parameters::parse(query))
     }
 
     /// The first value of a name.
     pub fn get(&self, name: &str) -> Option<&str> {
-        self.0.iter().find(|(it, _)| it == name).map(|(_, value)| value.as_str())
+        self.0.get(name)
     }
 
     /// All values of a name, also written `name[]` or `name[0]`.
     pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
-        self.0
-            .iter()
-            .filter(move |(it, _)| it.split('[').next() == Some(name))
-            .map(|(_, value)| value.as_str())
+        self.0.pairs().filter(move |it| it.0.split('[').next() == Some(name)).map(|it| it.1)
     }
 }
 

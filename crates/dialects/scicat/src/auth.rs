@@ -6,11 +6,11 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
 use axum::routing::{get, post};
-use http::header::{CACHE_CONTROL, COOKIE, LOCATION, SET_COOKIE};
+use http::header::{CACHE_CONTROL, LOCATION, SET_COOKIE};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use pinakes_accounts::sign_in::strategy;
 use pinakes_accounts::{Login, Password, User};
-use pinakes_http::answer;
+use pinakes_http::{answer, entrance};
 use serde_json::{Map, Value, json};
 
 use crate::app::{Asker, QueryText, Scicat};
@@ -130,7 +130,7 @@ async fn depart(app: State<Scicat>, asker: Asker, query: QueryText) -> Answer {
 /// `returnUrl`.
 async fn arrive(app: State<Scicat>, asker: Asker, query: QueryText, headers: HeaderMap) -> Answer {
     require_provider(&app)?;
-    let cookie = login_cookie(&headers).unwrap_or_default();
+    let cookie = entrance::cookie(&headers, LOGIN_COOKIE).unwrap_or_default();
     let (state, code) = (query.get("state").unwrap_or_default(), query.get("code").unwrap_or_default());
     let tenant = asker.db.tenant();
     let arrival = app.context.accounts().arrive_from_provider(tenant, cookie, state, code).await?;
@@ -180,12 +180,6 @@ fn keep(app: &Scicat, answer: &mut Response, cookie: &str, life_s: i64) -> Resul
     let unfit = |_| ScicatError::with(StatusCode::BAD_GATEWAY, "The login cannot be kept");
     answer.headers_mut().append(SET_COOKIE, HeaderValue::try_from(text).map_err(unfit)?);
     Ok(())
-}
-
-fn login_cookie(headers: &HeaderMap) -> Option<&str> {
-    let cookies =
-        headers.get_all(COOKIE).iter().filter_map(|it| it.to_str().ok()).flat_map(|it| it.split(';'));
-    cookies.filter_map(|it| it.trim().split_once('=')).find(|it| it.0 == LOGIN_COOKIE).map(|it| it.1)
 }
 
 /// A user as SciCat shows one.

@@ -125,12 +125,7 @@ pub(super) fn group(
             })
         }),
     };
-    Group {
-        name: name.to_owned(),
-        load: Load::Closed { ramp_up: Duration::ZERO, loops, think: Duration::ZERO },
-        connections,
-        work: Work::Script(script),
-    }
+    Group { name: name.to_owned(), load: Load::closed(loops), connections, work: Work::Script(script) }
 }
 
 async fn run(

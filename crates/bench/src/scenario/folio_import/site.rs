@@ -215,11 +215,7 @@ async fn remove_authorities(
         measured: COUNTED_WORK_MAX,
         groups: vec![Group {
             name: String::new(),
-            load: Load::Closed {
-                ramp_up: Duration::ZERO,
-                loops: Loops::Together(wanted),
-                think: Duration::ZERO,
-            },
+            load: Load::closed(Loops::Together(wanted)),
             connections: connections.max(1),
             work: Work::Mix(vec![flow]),
         }],

@@ -292,8 +292,7 @@ async fn export(call: Reading) -> Answer {
     let name = call.params.0.get("format").unwrap_or("xtm").to_owned();
     // Lines of JSON are topics as they are; other formats are of a topic map.
     let format = if name == "ndjson" { None } else { Some(format_named(&name)?) };
-    let asked = call.params.0.0.iter().filter(|it| it.0 == "id");
-    let ids: BTreeSet<String> = asked.map(|it| it.1.clone()).take(1000).collect();
+    let ids: BTreeSet<String> = call.params.0.all("id").map(str::to_owned).take(1000).collect();
     let with_neighbours = call.params.0.get("depth") == Some("1");
     let asker = call.asker.clone();
     let topics = call.read(Weight::Scan, move |view, map| {

@@ -70,9 +70,7 @@ impl Form {
 
     pub(super) fn read(fields: &Fields) -> Form {
         let text = |name: &str| fields.text(name).trim().to_owned();
-        let all = |name: &str| -> Vec<String> {
-            fields.0.iter().filter(|it| it.0 == name).map(|it| it.1.trim().to_owned()).collect()
-        };
+        let all = |name: &str| -> Vec<String> { fields.all(name).map(|it| it.trim().to_owned()).collect() };
         let names = all("metadata-name").into_iter().zip(all("metadata-scope")).zip(all("metadata-value"));
         let metadata = names.filter(|((name, _), _)| !name.is_empty()).map(|((name, scope), value)| {
             let scope = if scope.is_empty() { DEFAULT_SCOPE.to_owned() } else { scope };

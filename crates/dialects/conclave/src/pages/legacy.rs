@@ -95,10 +95,10 @@ async fn records_xml(call: &Reading, id: &str) -> Result<Response> {
 async fn records_json(call: &Reading, id: &str) -> Result<Response> {
     let topic = call.found(id).await?.map(|it| call.asker.filtered(it).topic);
     let status = if topic.is_some() { StatusCode::OK } else { StatusCode::NOT_FOUND };
-    let shown = call.params.0.0.iter().filter(|it| !it.0.starts_with('_'));
-    let flags: Vec<&String> = shown.clone().filter(|it| it.1.is_empty()).map(|it| &it.0).collect();
+    let shown = call.params.0.pairs().filter(|it| !it.0.starts_with('_'));
+    let flags: Vec<&str> = shown.clone().filter(|it| it.1.is_empty()).map(|it| it.0).collect();
     let params: Map<String, Value> =
-        shown.filter(|it| !it.1.is_empty()).map(|it| (it.0.clone(), json!(it.1))).collect();
+        shown.filter(|it| !it.1.is_empty()).map(|it| (it.0.to_owned(), json!(it.1))).collect();
     let errors: Vec<String> = match &topic {
         Some(_) => Vec::new(),
         None => vec![format!("there is no topic {id:?}")],
@@ -122,7 +122,7 @@ pub(super) async fn post(Path(path): Path<String>, call: Reading, body: Body) ->
     let address = Address::of(&path)?;
     let (call, fields) = Editing::posted(call, body).await?;
     // Parameters of the address count as fields, as in the original.
-    let all = Fields(fields.0.iter().chain(&call.params.0.0).cloned().collect());
+    let all = fields.followed_by(&call.params.0);
     let is_inline = address.action.starts_with("inline-update");
     let new_id = call.app.new_uuid();
     let (id, _) = call.write(move |edit| change(edit, &address, &all, &new_id)).await?;

@@ -1,6 +1,8 @@
 //! What else mod-circulation-storage keeps, and what mod-circulation is told by other modules: locks of desks that lend at the
 //! same time, jobs that switch requests for titles, requests in batches, visits that are over.
 
+use std::collections::HashSet;
+
 use http::StatusCode;
 use pinakes_http::answer;
 use pinakes_store::{Column, End, Expr, Index, Kind, Query, Txn, Type, Value as Wanted, View, Weight};
@@ -126,7 +128,7 @@ async fn take_lock(mut call: Call) -> Answer {
         let of_user = Query::filter(Expr::Is("userId".into(), user.as_str().into()));
         for record in txn.find(&LOCKS.kind, &of_user)? {
             let made_ms = dates::parse_ms(text(&record.json()?, "creationDate")).unwrap_or_default();
-            if writer.now_ms < made_ms + life_ms {
+            if writer.now_ms < made_ms.saturating_add(life_ms) {
                 return Err(FolioError::text(StatusCode::SERVICE_UNAVAILABLE, "Unable to acquire lock"));
             }
             txn.delete(&LOCKS.kind, &record.id)?;
@@ -153,17 +155,17 @@ async fn visits_that_are_over(call: Call) -> Answer {
         let since = End::Excluded(Wanted::Instant(until_ms));
         let recent =
             view.find(&SESSIONS.kind, &Query::filter(Expr::Range("createdDate".into(), since, End::Open)))?;
-        let recent = recent.iter().map(pinakes_store::Record::json).collect::<Result<Vec<Value>, _>>()?;
+        let key = |it: &Value| (text(it, "patronId").to_owned(), text(it, "actionType").to_owned());
+        let mut told = HashSet::new();
+        for record in &recent {
+            told.insert(key(&record.json()?));
+        }
         let old = Expr::Range("createdDate".into(), End::Open, End::Included(Wanted::Instant(until_ms)));
         let mut visits: Vec<Value> = Vec::new();
         for record in view.find(&SESSIONS.kind, &Query::filter(old))? {
             let session = record.json()?;
-            let is_same = |it: &Value| {
-                text(it, "patronId") == text(&session, "patronId")
-                    && text(it, "actionType") == text(&session, "actionType")
-            };
             let is_asked = action.is_empty() || text(&session, "actionType") == action;
-            if is_asked && !visits.iter().any(is_same) && !recent.iter().any(is_same) {
+            if is_asked && told.insert(key(&session)) {
                 visits.push(json!({"patronId": session["patronId"], "actionType": session["actionType"]}));
             }
             if limit <= visits.len() {
