@@ -1,17 +1,17 @@
 //! Search: instances, holdings, items and authorities by words, with facets (section 12 of the contract; mod-search).
 //!
-//! There is no index of its own that could lag: a search sees what was committed before it.
+//! A search sees what was committed before it: the store sees to that.
 
 use std::ops::ControlFlow;
 
 use http::StatusCode;
-use pinakes_store::{Kind, Query, Record, Txn, View, Weight, matches};
+use pinakes_store::{Expr, Kind, Query, Record, Txn, View, Weight, matches};
 use serde_json::{Map, Value, json};
 
 use crate::app::{Call, json_answer};
 use crate::authorities::{AUTHORITIES, headings};
 use crate::collection::{Collection, Page, condition_of, parsed};
-use crate::cql::{self, Names};
+use crate::cql::{self, Clause, Names, Node, Relation};
 use crate::error::{Answer, Fault, FolioError};
 use crate::inventory::holdings::HOLDINGS;
 use crate::inventory::instances::INSTANCES;
@@ -234,8 +234,7 @@ fn shown_instance(view: &mut View<'_>, record: &Record, is_whole: bool) -> Resul
             whole.into_iter().filter(|(name, _)| SHOWN.contains(&name.as_str())).collect();
         return Ok(Value::Object(shown));
     }
-    let of =
-        |path: &str, ids: Vec<pinakes_store::Value>| Query::filter(pinakes_store::Expr::In(path.into(), ids));
+    let of = |path: &str, ids: Vec<pinakes_store::Value>| Query::filter(Expr::In(path.into(), ids));
     let holdings = view.find(&HOLDINGS.kind, &of("instanceId", vec![record.id.as_str().into()]))?;
     let ids = holdings.iter().map(|it| it.id.as_str().into()).collect();
     let items = view.find(&ITEMS.kind, &of("holdingsRecordId", ids))?;
@@ -250,10 +249,7 @@ async fn authorities(call: Call) -> Answer {
     let page = page(&call)?;
     let read = move |view: &mut View<'_>| -> Result<Value, FolioError> {
         // Records that may have a fitting row, then the rows.
-        let candidates =
-            cql::meaning(&page.cql.condition, &AUTHORITIES.kind, &AUTHORITIES.names, &mut |clause| {
-                Ok::<_, FolioError>(widened(clause))
-            })?;
+        let candidates = candidates(&page.cql.condition)?;
         let fits = cql::meaning(&page.cql.condition, &ROW, &ROW_NAMES, &mut |_| Ok::<_, FolioError>(None))?;
         let order = cql::order(&page.cql, &ROW_NAMES);
         let (mut rows, mut total) = (Vec::new(), 0_u64);
@@ -286,10 +282,31 @@ async fn authorities(call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
 }
 
-/// A clause that only rows can answer lets every authority through.
-fn widened(clause: &cql::Clause) -> Option<pinakes_store::Expr> {
-    const OF_ROWS: [&str; 3] = ["authRefType", "headingType", "headingRef"];
-    OF_ROWS.iter().any(|it| it.eq_ignore_ascii_case(&clause.index)).then_some(pinakes_store::Expr::All)
+/// A condition that every authority with a fitting row satisfies: what is refused of one row says nothing about the
+/// others of its authority.
+fn candidates(node: &Node) -> Result<Expr, FolioError> {
+    Ok(match node {
+        Node::And(a, b) => candidates(a)?.and(candidates(b)?),
+        Node::Or(a, b) => Expr::Or(vec![candidates(a)?, candidates(b)?]),
+        Node::Not(a, _) => candidates(a)?,
+        Node::Negation(_) => Expr::All,
+        Node::Clause(clause) if clause.relation == Relation::Different => Expr::All,
+        Node::Clause(clause) if clause.index.eq_ignore_ascii_case("headingRef") => {
+            let each = headings::fields().map(|index| of_record(&Clause { index, ..clause.clone() }));
+            Expr::Or(each.collect::<Result<_, _>>()?)
+        }
+        Node::Clause(clause)
+            if ["authRefType", "headingType"].iter().any(|it| it.eq_ignore_ascii_case(&clause.index)) =>
+        {
+            Expr::All
+        }
+        Node::Clause(clause) => of_record(clause)?,
+    })
+}
+
+fn of_record(clause: &Clause) -> Result<Expr, FolioError> {
+    let node = Node::Clause(clause.clone());
+    cql::meaning(&node, &AUTHORITIES.kind, &AUTHORITIES.names, &mut |_| Ok::<_, FolioError>(None))
 }
 
 fn sort(rows: &mut [Value], order: &[pinakes_store::Order]) {

@@ -37,6 +37,19 @@ pub struct Row {
     pub field: String,
 }
 
+/// The names of all fields with headings.
+pub fn fields() -> impl Iterator<Item = String> {
+    ["", "sft", "saft"].into_iter().flat_map(|prefix| HEADINGS.iter().map(move |it| field_of(prefix, it.0)))
+}
+
+/// A field's name behind a prefix.
+fn field_of(prefix: &str, field: &str) -> String {
+    if prefix.is_empty() {
+        return field.to_owned();
+    }
+    format!("{prefix}{}{}", field[..1].to_ascii_uppercase(), &field[1..])
+}
+
 /// The rows of an authority, the authorised form first.
 pub fn rows(authority: &Value) -> Vec<Row> {
     let mut list = Vec::new();
@@ -52,7 +65,7 @@ pub fn rows(authority: &Value) -> Vec<Row> {
     }
     for (prefix, ref_type) in [("sft", "Reference"), ("saft", "Auth/Ref")] {
         for (field, heading_type) in HEADINGS {
-            let field = format!("{prefix}{}{}", field[..1].to_ascii_uppercase(), &field[1..]);
+            let field = field_of(prefix, field);
             let headings = authority.get(&field).and_then(Value::as_array).into_iter().flatten();
             for heading in headings.filter_map(Value::as_str) {
                 list.push(Row { ref_type, heading_type, heading: heading.to_owned(), field: field.clone() });
