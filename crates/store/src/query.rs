@@ -184,17 +184,25 @@ impl Pattern {
             .map(|regex| Self { regex, flags: flags.to_owned() })
             .map_err(|error| crate::StoreError::Query(format!("regular expression: {error}")))
     }
+
+    /// Whether it is matched against folded strings.
+    pub fn is_folding(&self) -> bool {
+        self.flags.contains('f')
+    }
+
     /// Whether it is found in `text`.
     pub fn is_match(&self, text: &str) -> bool {
-        if self.flags.contains('f') {
+        if self.is_folding() {
             return self.regex.is_match(&crate::fold(text));
         }
         self.regex.is_match(text)
     }
+
     /// The text it was made of.
     pub fn as_str(&self) -> &str {
         self.regex.as_str()
     }
+
     /// The flags it was made with.
     pub fn flags(&self) -> &str {
         &self.flags

@@ -6,18 +6,19 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use tantivy::columnar::{Column, DynamicColumn};
+use tantivy::columnar::{Column, DynamicColumn, StrColumn};
 use tantivy::index::InvertedIndexReader;
 use tantivy::postings::{BlockSegmentPostings, TermInfo};
 use tantivy::query::{EnableScoring, PhraseQuery, Query as _};
 use tantivy::schema::IndexRecordOption;
 use tantivy::{DocSet as _, Searcher, SegmentReader, TERMINATED, Term};
 
-use super::layout::{INSTANTS, Layout, NUMBERS};
+use super::layout::{INSTANTS, Layout, NUMBERS, column_name};
 use super::set::Set;
 use super::terms::{self, EXACT, TEXT_BYTES, Tag, WORD_BYTES};
 use super::words::Words;
-use crate::{End, Expr, Kind, Path, Result, Search, StoreError, Value, fold};
+use crate::statements::one_columns;
+use crate::{End, Expr, Kind, Path, Result, Search, StoreError, Type, Value, fold};
 
 /// Which documents satisfy a condition.
 #[derive(Debug, Clone)]
@@ -269,15 +270,15 @@ impl<'s> Segment<'s> {
             {
                 Bounds::some_of(Set::full(self.max_doc), self.max_doc)
             }
-            Expr::Is(path, value) => self.is(path, value)?,
-            Expr::In(path, values) => self.any_of(path, values)?,
+            Expr::Is(path, value) => self.is(path, value, within)?,
+            Expr::In(path, values) => self.any_of(path, values, within)?,
             Expr::Range(path, low, high) => self.range(path, low, high, within)?,
             Expr::Exists(path) => self.said(self.with(&bytes(path), Tag::Present, &[])?),
             Expr::Size(path, n) => self.said(self.with(&bytes(path), Tag::Length, &n.to_be_bytes())?),
             Expr::Prefix(path, prefix) => self.prefixed(&bytes(path), prefix)?,
-            Expr::Word(path, word) => self.word(&bytes(path), word)?,
+            Expr::Word(path, word) => self.word(path, word, within)?,
             Expr::Regex(path, pattern) => {
-                self.pattern(&bytes(path), |text| pattern.is_match(text), within)?
+                self.pattern(path, |text| pattern.is_match(text), pattern.is_folding(), within)?
             }
             Expr::Element(path, inner) => {
                 let path = bytes(path);
@@ -356,10 +357,8 @@ impl<'s> Segment<'s> {
         let path = bytes(path);
         Ok(match value {
             Value::Text(text) => Some(self.n_with(&path, Tag::Text, cut(text).as_bytes())?),
-            Value::Integer(number) => {
-                Some(self.n_with(&path, Tag::Number, &terms::number_bytes(*number as f64))?)
-            }
-            Value::Real(number) => Some(self.n_with(&path, Tag::Number, &terms::number_bytes(*number))?),
+            // A column is read as for a range.
+            Value::Integer(_) | Value::Real(_) => Some(2 * u64::from(self.max_doc)),
             Value::Boolean(it) => Some(self.n_with(&path, Tag::Boolean, &[u8::from(*it)])?),
             Value::Folded(text) if self.is_folded() => {
                 Some(self.n_with(&path, Tag::Folded, cut(&fold(text)).as_bytes())?)
@@ -372,7 +371,7 @@ impl<'s> Segment<'s> {
         self.kind.search == Search::Folded
     }
 
-    fn is(&self, path: &Path, value: &Value) -> Result<Bounds> {
+    fn is(&self, path: &Path, value: &Value, within: &Set) -> Result<Bounds> {
         let at = bytes(path);
         Ok(match value {
             Value::Text(text) => self.is_text(&at, text, Tag::Text, Tag::LongText)?,
@@ -381,21 +380,12 @@ impl<'s> Segment<'s> {
             }
             Value::Folded(text) => {
                 let folded = fold(text);
-                self.pattern(&at, |it| fold(it) == folded, &Set::full(self.max_doc))?
+                self.pattern(path, |it| fold(it) == folded, true, within)?
             }
             Value::Boolean(it) => self.said(self.with(&at, Tag::Boolean, &[u8::from(*it)])?),
-            Value::Integer(number) => {
-                let set = self.with(&at, Tag::Number, &terms::number_bytes(*number as f64))?;
-                if number.unsigned_abs() < EXACT as u64 {
-                    self.said(set)
-                } else {
-                    self.said_between(Set::empty(self.max_doc), Some(set))
-                }
-            }
-            Value::Real(number) => self.said(self.with(&at, Tag::Number, &terms::number_bytes(*number))?),
-            Value::Instant(_) => {
+            Value::Integer(_) | Value::Real(_) | Value::Instant(_) => {
                 let end = End::Included(value.clone());
-                self.range(path, &end, &end, &Set::full(self.max_doc))?
+                self.range(path, &end, &end, within)?
             }
             Value::Null => {
                 let null = self.with(&at, Tag::Null, &[])?;
@@ -421,10 +411,11 @@ impl<'s> Segment<'s> {
     }
 
     /// Any of many values: what single terms say goes into one set.
-    fn any_of(&self, path: &Path, values: &[Value]) -> Result<Bounds> {
+    fn any_of(&self, path: &Path, values: &[Value], within: &Set) -> Result<Bounds> {
         let at = bytes(path);
         let (mut set, mut block) = (Set::empty(self.max_doc), None);
         let mut others = None;
+        let mut numbers = Vec::new();
         for value in values {
             let folded;
             let (tag, value_bytes): (Tag, &[u8]) = match value {
@@ -433,8 +424,16 @@ impl<'s> Segment<'s> {
                     folded = fold(text);
                     (Tag::Folded, folded.as_bytes())
                 }
+                Value::Integer(number) if number.unsigned_abs() < EXACT as u64 => {
+                    numbers.push(*number as f64);
+                    continue;
+                }
+                Value::Real(number) if !number.is_nan() => {
+                    numbers.push(*number);
+                    continue;
+                }
                 other => {
-                    let found = self.is(path, other)?;
+                    let found = self.is(path, other, within)?;
                     others = Some(others.map_or_else(|| found.clone(), |it: Bounds| it.or(&found)));
                     continue;
                 }
@@ -443,11 +442,41 @@ impl<'s> Segment<'s> {
                 self.add_postings(&info, &mut block, &mut set)?;
             }
         }
+        if !numbers.is_empty() {
+            set = set.or(&self.among(path, numbers, within)?);
+        }
         let found = self.said(set);
         Ok(match others {
             Some(others) => found.or(&others),
             None => found,
         })
+    }
+
+    /// The documents with any of these numbers, among `within`; a column is read once, however many they are.
+    fn among(&self, path: &Path, mut numbers: Vec<f64>, within: &Set) -> Result<Set> {
+        if let [number] = numbers.as_slice() {
+            return self.in_column(NUMBERS, path, &Span::Real(*number, *number + 0.0), within);
+        }
+        numbers.sort_by(f64::total_cmp);
+        let has = |number: f64| {
+            let at = numbers.partition_point(|it| *it < number);
+            numbers.get(at).is_some_and(|it| *it == number)
+        };
+        let mut set = Set::empty(self.max_doc);
+        for column in self.number_columns(path)? {
+            match column {
+                DynamicColumn::I64(column) => {
+                    let fits = |doc: &u32| column.values_for_doc(*doc).any(|it| has(it as f64));
+                    within.iter().filter(fits).for_each(|doc| set.insert(doc));
+                }
+                DynamicColumn::F64(column) => {
+                    let fits = |doc: &u32| column.values_for_doc(*doc).any(has);
+                    within.iter().filter(fits).for_each(|doc| set.insert(doc));
+                }
+                _ => {}
+            }
+        }
+        Ok(set)
     }
 
     fn is_text(&self, path: &[u8], text: &str, whole: Tag, long: Tag) -> Result<Bounds> {
@@ -459,10 +488,11 @@ impl<'s> Segment<'s> {
         })
     }
 
-    fn word(&self, path: &[u8], word: &crate::Word) -> Result<Bounds> {
+    fn word(&self, path: &Path, word: &crate::Word, within: &Set) -> Result<Bounds> {
         if !self.is_folded() {
-            return self.pattern(path, |text| word.is_in(text), &Set::full(self.max_doc));
+            return self.pattern(path, |text| word.is_in(text), true, within);
         }
+        let path = &bytes(path);
         let text = word.folded();
         if WORD_BYTES < text.len() {
             let set = self.with(path, Tag::ManyWords, &[])?;
@@ -500,21 +530,86 @@ impl<'s> Segment<'s> {
         Ok(found)
     }
 
-    /// Texts that a test holds for, whatever it is.
-    fn pattern(&self, path: &[u8], test: impl Fn(&str) -> bool, within: &Set) -> Result<Bounds> {
-        let long = self.between(path, Tag::LongText, &[], None)?;
+    /// Texts that a test holds for, whatever it is. `is_folding`: it says the same of a text and of the folded text.
+    fn pattern(
+        &self,
+        path: &Path,
+        test: impl Fn(&str) -> bool,
+        is_folding: bool,
+        within: &Set,
+    ) -> Result<Bounds> {
         if within.len() < FEW_BODIES {
             return Ok(Bounds::some_of(within.clone(), self.max_doc));
         }
+        if let Some(column) = self.text_column(path, is_folding)? {
+            return self.pattern_in_column(&column, test, within);
+        }
+        let path = bytes(path);
+        let long = self.between(&path, Tag::LongText, &[], None)?;
         let mut set = Set::empty(self.max_doc);
         let mut block = None;
-        self.each_term(&terms::term(path, Tag::Text, &[]), &[], None, |text, info| {
+        self.each_term(&terms::term(&path, Tag::Text, &[]), &[], None, |text, info| {
             if std::str::from_utf8(text).is_ok_and(&test) {
                 self.add_postings(info, &mut block, &mut set)?;
             }
             Ok(())
         })?;
         Ok(self.said_between(set, (!long.is_empty()).then_some(long)))
+    }
+
+    /// The column that holds every text at a path: one is declared, and no list is on the way.
+    fn text_column(&self, path: &Path, is_folding: bool) -> Result<Option<StrColumn>> {
+        let declared = one_columns(self.kind).position(|it| {
+            let fits = it.ty == Type::Text || (is_folding && it.ty == Type::Folded);
+            fits && it.path.split('.').eq(path.as_steps())
+        });
+        let Some(place) = declared else { return Ok(None) };
+        if self.beyond.is_some() || self.has_list(path)? {
+            return Ok(None);
+        }
+        Ok(self.reader.fast_fields().str(&column_name(place))?)
+    }
+
+    /// Each text once, out of the column's dictionary, whose blocks are read one after the other.
+    fn pattern_in_column(
+        &self,
+        column: &StrColumn,
+        test: impl Fn(&str) -> bool,
+        within: &Set,
+    ) -> Result<Bounds> {
+        /// What a column holds for a character that no engine stores.
+        const REPLACED: char = '\u{fffd}';
+        let ords = column.ords();
+        let mut said = vec![Said::Unused; column.num_terms()];
+        for ord in within.iter().filter_map(|doc| ords.first(doc)) {
+            said[ord as usize] = Said::No;
+        }
+        let used: Vec<u64> = (0..said.len() as u64).filter(|it| said[*it as usize] == Said::No).collect();
+        let mut next = used.iter();
+        let mut is_open = false;
+        column
+            .dictionary()
+            .sorted_ords_to_term_cb(&used, |text| {
+                let Some(ord) = next.next() else { return };
+                said[*ord as usize] = match std::str::from_utf8(text) {
+                    Ok(text) if text.contains(REPLACED) => {
+                        is_open = true;
+                        Said::Perhaps
+                    }
+                    Ok(text) if test(text) => Said::Yes,
+                    _ => return,
+                };
+            })
+            .map_err(failed)?;
+        let (mut set, mut open) = (Set::empty(self.max_doc), Set::empty(self.max_doc));
+        for doc in within.iter() {
+            match ords.first(doc).map(|it| said[it as usize]) {
+                Some(Said::Yes) => set.insert(doc),
+                Some(Said::Perhaps) => open.insert(doc),
+                _ => {}
+            }
+        }
+        Ok(self.said_between(set, is_open.then_some(open)))
     }
 
     fn range(&self, path: &Path, low: &End, high: &End, within: &Set) -> Result<Bounds> {
@@ -613,7 +708,8 @@ impl<'s> Segment<'s> {
         if from.is_nan() || to.is_nan() {
             return Ok(Bounds::exact(Set::empty(self.max_doc)));
         }
-        let set = self.in_column(NUMBERS, path, &Span::Real(from, to), within)?;
+        // Columns tell -0 and 0 apart, and hold 0 alone.
+        let set = self.in_column(NUMBERS, path, &Span::Real(from, to + 0.0), within)?;
         Ok(if is_exact { self.said(set) } else { self.said_between(Set::empty(self.max_doc), Some(set)) })
     }
 
@@ -622,10 +718,8 @@ impl<'s> Segment<'s> {
         if self.beyond.is_some() || !terms::is_indexed(path) {
             return Ok(false);
         }
-        for n in 1..=path.as_steps().len() {
-            if self.n_with(&terms::path_bytes(&path.as_steps()[..n]), Tag::List, &[])? != 0 {
-                return Ok(false);
-            }
+        if self.has_list(path)? {
+            return Ok(false);
         }
         let at = bytes(path);
         for tag in [Tag::Text, Tag::LongText, Tag::Boolean, Tag::Object] {
@@ -645,6 +739,16 @@ impl<'s> Segment<'s> {
             _ => false,
         };
         Ok(self.number_columns(path)?.iter().all(is_exact))
+    }
+
+    /// Whether a list stands at a path, or on the way to it.
+    fn has_list(&self, path: &Path) -> Result<bool> {
+        for n in 1..=path.as_steps().len() {
+            if self.n_with(&terms::path_bytes(&path.as_steps()[..n]), Tag::List, &[])? != 0 {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// The columns of the numbers at a path.
@@ -689,6 +793,10 @@ impl<'s> Segment<'s> {
     {
         // Neither is an empty range, nor one whose bound is not a number, anything's.
         if !from.partial_cmp(&to).is_some_and(std::cmp::Ordering::is_le) {
+            return;
+        }
+        // The column's own search takes a range below its least value for one that begins there.
+        if to < column.min_value() || column.max_value() < from {
             return;
         }
         if within.len() * FEW < u64::from(self.max_doc) {
@@ -757,6 +865,17 @@ impl<'s> Segment<'s> {
         }
         Ok(set)
     }
+}
+
+/// What a test said of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Said {
+    /// No document that is asked for has it.
+    Unused,
+    No,
+    Yes,
+    /// The body decides.
+    Perhaps,
 }
 
 /// Documents whose columns are read in one step.

@@ -17,7 +17,7 @@ use crate::statements::one_columns;
 use crate::{Kind, Result, Search, StoreError, Text, Type};
 
 /// Changes whenever what an index holds for the same record does: an index of another version is made anew.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// The name under which the text's words are cut.
 pub(super) const CUTTER: &str = "pinakes";

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use pinakes_store::{Direction, Expr, Query, Tenant, TextQuery};
+use pinakes_store::{Direction, End, Expr, Pattern, Query, Tenant, TextQuery, Value, matches};
 use serde_json::json;
 
 use crate::engines::{Place, read, sqlite, write};
@@ -110,6 +110,63 @@ fn an_index_ahead_of_its_store_is_made_anew() {
     }
     std::fs::write(place.file("t"), kept).expect("the older file");
     check_opened(&place, N_RECORDS);
+}
+
+#[test]
+fn columns_say_what_evaluation_says() {
+    let place = filled();
+    let tenant = place.tenant(ALL);
+    let long = format!("{}Tail", "x".repeat(300));
+    let bodies = [
+        json!({"name": "with\u{0}nul", "mass": -0.0, "free": 0}),
+        json!({"name": "with\u{fffd}sign", "mass": -3.25, "free": 0.5}),
+        json!({"name": long, "mass": 0, "free": [1, 2.5, "Tail"]}),
+        json!({"name": "Émile", "mass": 9_007_199_254_740_993_i64, "free": -1e300}),
+        json!({"name": null, "mass": null, "free": {"name": "tail"}}),
+    ];
+    let rows = bodies.clone();
+    write(&tenant, move |txn| {
+        rows.iter().enumerate().try_for_each(|(n, it)| txn.insert(&ITEM, &format!("e{n}"), it).map(|_| ()))
+    });
+    assert!(tenant.wait_for_indexes(WAIT).expect("an answer"), "the index follows");
+    let pattern = |path: &str, text: &str, flags: &str| {
+        Expr::Regex(path.into(), Pattern::new(text, flags).expect("a pattern"))
+    };
+    let real = |path: &str, number: f64| Expr::Is(path.into(), Value::Real(number));
+    let among =
+        |path: &str, list: &[f64]| Expr::In(path.into(), list.iter().map(|it| Value::Real(*it)).collect());
+    let upto =
+        |path: &str, number: f64| Expr::Range(path.into(), End::Open, End::Included(Value::Real(number)));
+    for expr in [
+        pattern("name", "h\u{0}n", ""),
+        pattern("name", "h\u{fffd}", ""),
+        pattern("name", "tail$", "i"),
+        pattern("name", "emile", "f"),
+        pattern("name", "w3.?$", ""),
+        pattern("free", "Tail", ""),
+        real("mass", -0.0),
+        real("mass", 0.0),
+        real("mass", -4.0),
+        real("free", 2.5),
+        among("mass", &[-3.25, -0.0, 7.0]),
+        among("mass", &[-0.0]),
+        among("free", &[0.5, 1.0, -1e300, f64::NAN]),
+        upto("mass", -0.0),
+        upto("mass", -3.5),
+        upto("free", -1e299),
+        Expr::Is("mass".into(), 9_007_199_254_740_992_i64.into()),
+        Expr::Is("mass".into(), 9_007_199_254_740_993_i64.into()),
+    ] {
+        let found: Vec<String> = read(&tenant, |view| view.find(&ITEM, &Query::filter(expr.clone())))
+            .into_iter()
+            .map(|it| it.id)
+            .filter(|it| it.starts_with('e'))
+            .collect();
+        let fits = |it: &(usize, &serde_json::Value)| matches(&expr, it.1);
+        let expected: Vec<String> =
+            bodies.iter().enumerate().filter(fits).map(|(n, _)| format!("e{n}")).collect();
+        assert_eq!(found, expected, "{expr:?}");
+    }
 }
 
 #[test]
