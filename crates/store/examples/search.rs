@@ -115,7 +115,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         began.elapsed().as_secs_f64(),
         size_of(&folder, "search") >> 20
     );
-    ask_all(&tenant)
+    ask_all(&tenant, n_records)
 }
 
 /// Writes what is missing, in batches as a load does.
@@ -154,7 +154,7 @@ fn size_of(folder: &std::path::Path, what: &str) -> u64 {
         .sum()
 }
 
-fn ask_all(tenant: &Tenant) -> Result<(), Box<dyn std::error::Error>> {
+fn ask_all(tenant: &Tenant, n_records: u64) -> Result<(), Box<dyn std::error::Error>> {
     let is = |path: &str, value: &str| Expr::Is(path.into(), value.into());
     let day = |text: &str| Value::Text(text.to_owned());
     let period = |from: &str, to: &str| {
@@ -208,7 +208,13 @@ fn ask_all(tenant: &Tenant) -> Result<(), Box<dyn std::error::Error>> {
         ),
         ("a regular expression on names", page(names("_1[0-9]*7_w2.$")?, 0)),
         ("a substring of names", page(names("9_w1")?, 0)),
-        ("a deep page of a type", page(is("type", "raw"), 500_000)),
+        ("a deep page of a type", page(is("type", "raw"), n_records * 7 / 10)),
+        ("a deep page of a type, by name", {
+            let query = Query::filter(is("type", "raw"))
+                .sorted("datasetName", Direction::Ascending)
+                .window(n_records * 7 / 10, 25);
+            Box::new(move |view| Ok(view.find(&DATASET, &query)?.len() as u64))
+        }),
     ];
     for (name, ask) in cases {
         let mut times: Vec<f64> = Vec::new();

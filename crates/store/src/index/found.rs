@@ -352,9 +352,8 @@ impl Found<'_> {
             columns.push(own);
         }
         self.rank_texts(&mut all, &columns, &places, after)?;
-        all.sort_unstable_by(compare);
         let skip = usize::try_from(skip).unwrap_or(usize::MAX);
-        Ok(Some(all.into_iter().take(want).skip(skip).map(|it| it.key).collect()))
+        Ok(Some(window(&mut all, skip, want, compare).iter().map(|it| it.key).collect()))
     }
 
     /// Whether every value is a number that 64-bit floats tell from others, or absent, as far as a path says.
@@ -425,50 +424,43 @@ impl Found<'_> {
             if !is_text || (columns.len() == 1 && tail.is_empty()) {
                 continue;
             }
-            // Each text once, with who has it.
-            let mut texts: Vec<(String, u32, u64)> = Vec::new();
-            for (number, own) in columns.iter().enumerate() {
+            let mut texts = Texts::default();
+            // The texts of each segment that are sorted by, as its column numbers them.
+            let mut ords: Vec<Vec<u64>> = vec![Vec::new(); columns.len()];
+            for entry in &all[..first] {
+                ords[entry.segment as usize].extend(entry.ranks[n]);
+            }
+            for (own, ords) in columns.iter().zip(&mut ords) {
                 let SortColumn::Text(Some(column)) = &own[n] else { continue };
-                let mut ords: Vec<u64> = all[..first]
-                    .iter()
-                    .filter(|it| it.segment == number as u32)
-                    .filter_map(|it| it.ranks[n])
-                    .collect();
                 ords.sort_unstable();
                 ords.dedup();
-                let mut at = 0;
-                column
-                    .dictionary()
-                    .sorted_ords_to_term_cb(&ords, |bytes| {
-                        texts.push((String::from_utf8_lossy(bytes).into_owned(), number as u32, ords[at]));
-                        at += 1;
-                    })
-                    .map_err(failed)?;
+                let dictionary = column.dictionary();
+                dictionary.sorted_ords_to_term_cb(ords, |bytes| texts.push(bytes)).map_err(failed)?;
             }
-            for (at, (_, taken, _)) in tail.iter().enumerate() {
-                if let Cell::Text(text) = &taken.cells[place] {
-                    texts.push((text.clone(), u32::MAX, at as u64));
-                }
+            let in_tail = texts.len();
+            let text_of = |taken: &Taken| match &taken.cells[place] {
+                Cell::Text(text) => Some(text.clone()),
+                _ => None,
+            };
+            let tail_texts: Vec<Option<String>> = tail.iter().map(|it| text_of(&it.1)).collect();
+            tail_texts.iter().flatten().for_each(|it| texts.push(it.as_bytes()));
+            let ranks = texts.ranks();
+            let mut begin = 0;
+            let begins: Vec<usize> = ords
+                .iter()
+                .map(|it| {
+                    begin += it.len();
+                    begin - it.len()
+                })
+                .collect();
+            for entry in &mut all[..first] {
+                let segment = entry.segment as usize;
+                let at = entry.ranks[n].and_then(|ord| ords[segment].binary_search(&ord).ok());
+                entry.ranks[n] = at.map(|at| ranks[begins[segment] + at]);
             }
-            texts.sort_unstable_by(|a, b| a.0.as_bytes().cmp(b.0.as_bytes()));
-            let mut ranks: HashMap<(u32, u64), u64> = HashMap::with_capacity(texts.len());
-            let mut rank = 0;
-            for (at, it) in texts.iter().enumerate() {
-                if 0 < at && texts[at - 1].0 != it.0 {
-                    rank += 1;
-                }
-                ranks.insert((it.1, it.2), rank);
-            }
-            for (at, entry) in all.iter_mut().enumerate() {
-                let place = if entry.segment == u32::MAX {
-                    (u32::MAX, (at - first) as u64)
-                } else {
-                    match entry.ranks[n] {
-                        Some(ord) => (entry.segment, ord),
-                        None => continue,
-                    }
-                };
-                entry.ranks[n] = ranks.get(&place).copied();
+            let mut next = ranks[in_tail..].iter();
+            for (entry, text) in all[first..].iter_mut().zip(&tail_texts) {
+                entry.ranks[n] = text.as_ref().and_then(|_| next.next().copied());
             }
         }
         Ok(())
@@ -535,6 +527,63 @@ fn count_values(column: &StrColumn, set: &Set, counts: &mut HashMap<String, u64>
         })
         .map_err(failed)?;
     Ok(())
+}
+
+/// Texts, one behind the other.
+#[derive(Debug, Default)]
+struct Texts {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Texts {
+    fn push(&mut self, text: &[u8]) {
+        self.bytes.extend_from_slice(text);
+        self.ends.push(self.bytes.len());
+    }
+
+    fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    fn get(&self, at: usize) -> &[u8] {
+        let begin = at.checked_sub(1).map_or(0, |it| self.ends[it]);
+        &self.bytes[begin..self.ends[at]]
+    }
+
+    /// The place of each in their order; equal ones have the same.
+    fn ranks(&self) -> Vec<u64> {
+        let mut order: Vec<usize> = (0..self.len()).collect();
+        // The texts of a segment come in order: a sort that sees runs merges them.
+        order.sort_by(|a, b| self.get(*a).cmp(self.get(*b)));
+        let mut ranks = vec![0; order.len()];
+        let mut rank = 0;
+        for (at, it) in order.iter().enumerate() {
+            if 0 < at && self.get(order[at - 1]) != self.get(*it) {
+                rank += 1;
+            }
+            ranks[*it] = rank;
+        }
+        ranks
+    }
+}
+
+/// What stands from `from` to `to` when `list` is in order; no more than that is sorted.
+fn window<T>(list: &mut [T], from: usize, to: usize, compare: impl Fn(&T, &T) -> Ordering) -> &mut [T] {
+    let to = to.min(list.len());
+    if to <= from {
+        return &mut [];
+    }
+    if to < list.len() {
+        list.select_nth_unstable_by(to - 1, &compare);
+    }
+    let list = &mut list[..to];
+    if 0 < from {
+        list.select_nth_unstable_by(from, &compare);
+    }
+    let list = &mut list[from..];
+    list.sort_unstable_by(compare);
+    list
 }
 
 /// The first `want` of many.
