@@ -3,6 +3,7 @@
 //! `rules.rs` says which jobs a site takes and from whom, `actions.rs` what then happens, and `run.rs` lets it happen.
 
 pub mod actions;
+mod broker;
 mod details;
 pub(crate) mod forms;
 mod owners;

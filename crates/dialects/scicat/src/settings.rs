@@ -60,6 +60,16 @@ pub struct Settings {
     pub smtp_port: u16,
     /// Whether the connection begins with TLS (`SMTP_SECURE`); otherwise it is used where it is offered.
     pub smtp_secure: bool,
+    /// Whether jobs' actions publish to a RabbitMQ broker (`RABBITMQ_ENABLED`); otherwise such actions are passed over.
+    pub rabbitmq_enabled: bool,
+    /// The broker's host (`RABBITMQ_HOSTNAME`).
+    pub rabbitmq_hostname: String,
+    /// Its port for AMQP (`RABBITMQ_PORT`).
+    pub rabbitmq_port: u16,
+    /// Account at the broker (`RABBITMQ_USERNAME`).
+    pub rabbitmq_username: String,
+    /// Its password (`RABBITMQ_PASSWORD`).
+    pub rabbitmq_password: Hidden,
     /// DataCite's REST API for DOIs (`REGISTER_DOI_URI`), e.g. `https://api.datacite.org/dois`; empty: none is
     /// registered.
     pub register_doi_uri: String,
@@ -202,6 +212,11 @@ impl Default for Settings {
             smtp_host: String::new(),
             smtp_port: 587,
             smtp_secure: false,
+            rabbitmq_enabled: false,
+            rabbitmq_hostname: "localhost".to_owned(),
+            rabbitmq_port: 5672,
+            rabbitmq_username: "guest".to_owned(),
+            rabbitmq_password: Hidden::from("guest"),
             register_doi_uri: String::new(),
             doi_username: String::new(),
             doi_password: Hidden::default(),
@@ -333,15 +348,21 @@ impl Settings {
         for (name, field) in [
             ("DATASET_CREATION_VALIDATION_ENABLED", &mut self.dataset_creation_validation_enabled),
             ("SMTP_SECURE", &mut self.smtp_secure),
+            ("RABBITMQ_ENABLED", &mut self.rabbitmq_enabled),
         ] {
             if let Some(value) = text(name) {
                 *field = ["true", "yes"].contains(&value.trim());
             }
         }
-        if let Some(value) = text("SMTP_PORT") {
-            let (name, expected) = ("SMTP_PORT", "a port");
-            let failed = || SettingsError::Variable { name, found: value.clone(), expected };
-            self.smtp_port = value.trim().parse().map_err(|_| failed())?;
+        for (name, field) in [("SMTP_PORT", &mut self.smtp_port), ("RABBITMQ_PORT", &mut self.rabbitmq_port)]
+        {
+            if let Some(value) = text(name) {
+                let failed = || SettingsError::Variable { name, found: value.clone(), expected: "a port" };
+                *field = value.trim().parse().map_err(|_| failed())?;
+            }
+        }
+        if let Some(value) = text("RABBITMQ_PASSWORD") {
+            self.rabbitmq_password = Hidden::from(value.as_str());
         }
         if let Some(value) = text("DOI_PASSWORD") {
             self.doi_password = Hidden::from(value.as_str());
@@ -388,6 +409,12 @@ impl Settings {
             for list in [&mut job_type.create_actions, &mut job_type.update_actions] {
                 actions::prepare(list)
                     .map_err(|reason| SettingsError::Action { name: job_type.name.clone(), reason })?;
+                if !self.rabbitmq_enabled && actions::has_publish(list) {
+                    tracing::warn!(
+                        job_type = job_type.name,
+                        "job action: rabbitmq is passed over, as rabbitmq_enabled (RABBITMQ_ENABLED) is not set"
+                    );
+                }
             }
         }
         let schema = self.datafiles_metadata_schema.trim();
@@ -422,7 +449,7 @@ impl Settings {
         Schema::compile(schema).map(|_| ()).map_err(|error| format!("metadataSchema: {error}"))
     }
 
-    fn texts(&mut self) -> [(&'static str, &mut String); 12] {
+    fn texts(&mut self) -> [(&'static str, &mut String); 14] {
         [
             ("PID_PREFIX", &mut self.pid_prefix),
             ("DOI_PREFIX", &mut self.doi_prefix),
@@ -433,6 +460,8 @@ impl Settings {
             ("TRACKABLE_STRATEGY", &mut self.trackable_strategy),
             ("EMAIL_FROM", &mut self.email_from),
             ("SMTP_HOST", &mut self.smtp_host),
+            ("RABBITMQ_HOSTNAME", &mut self.rabbitmq_hostname),
+            ("RABBITMQ_USERNAME", &mut self.rabbitmq_username),
             ("REGISTER_DOI_URI", &mut self.register_doi_uri),
             ("DOI_USERNAME", &mut self.doi_username),
             ("PUBLIC_URL_PREFIX", &mut self.public_url_prefix),
@@ -480,7 +509,7 @@ impl Settings {
 }
 
 /// Variables of a SciCat site that mean nothing here, or something else, with what to do.
-const NOT_HONOURED: [(&str, &str); 20] = [
+const NOT_HONOURED: [(&str, &str); 19] = [
     (
         "OIDC_USERQUERY_",
         "users are found by the provider's subject, then by a name that no other account has",
@@ -490,7 +519,6 @@ const NOT_HONOURED: [(&str, &str); 20] = [
     ("ACCESS_GROUPS_REST_", "groups come from the directory, the provider, or the accounts kept here"),
     ("ACCESS_GROUP_SERVICE_", "groups come from the directory, the provider, or the accounts kept here"),
     ("FUNCTIONAL_ACCOUNTS_FILE", "accounts are read once: `pinakes user import FILE`"),
-    ("RABBITMQ_", "no message broker is spoken to; let an action of type url call a program that publishes"),
     ("OPENSEARCH_", "text search is built in"),
     ("ELASTICSEARCH_", "text search is built in"),
     ("ES_", "text search is built in"),

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::broker::Publish;
 use super::template::{self, Escape};
 use crate::published_data::schema::Schema;
 use crate::settings::JobType;
@@ -26,9 +27,8 @@ pub enum Action {
     Url(Url),
     /// Sends a mail.
     Email(Email),
-    /// Would publish to a message broker; passed over.
-    #[serde(alias = "rabbitmq")]
-    RabbitMq(serde::de::IgnoredAny),
+    /// Publishes to a message broker.
+    RabbitMq(Publish),
 }
 
 /// Paths and the JSON schemas that what they lead to must satisfy.
@@ -243,14 +243,29 @@ pub(crate) fn prepare(actions: &mut [Action]) -> Result<(), String> {
                     .chain(&email.from)
                     .try_for_each(|it| template::check(it))?;
             }
-            Action::RabbitMq(_) => tracing::warn!(
-                "job action: rabbitmq is passed over, no message broker is spoken to; let an action of type url call a \
-                 program that publishes"
-            ),
+            Action::RabbitMq(it) => {
+                for (name, value) in [("exchange", &it.exchange), ("queue", &it.queue), ("key", &it.key)] {
+                    if LONGEST_NAME < value.len() {
+                        return Err(format!("rabbitmq: {name} is longer than {LONGEST_NAME} bytes"));
+                    }
+                }
+            }
         }
     }
     Ok(())
 }
+
+/// Whether any action publishes to a message broker.
+pub(crate) fn has_publish(actions: &[Action]) -> bool {
+    actions.iter().any(|action| match action {
+        Action::RabbitMq(_) => true,
+        Action::Switch(switch) => switch.cases.iter().any(|it| has_publish(&it.actions)),
+        _ => false,
+    })
+}
+
+/// Longest name of an exchange, a queue or a routing key in AMQP 0-9-1, in bytes.
+const LONGEST_NAME: usize = 255;
 
 /// Refuses a body with a text that is no template.
 fn check_body(body: &Value) -> Result<(), String> {
@@ -316,7 +331,7 @@ jobs:
         prepare(&mut archive.create_actions)
     }
 
-    /// What a site writes beside what the test above has: aliases, defaults, actions that are passed over, mails whose
+    /// What a site writes beside what the test above has: aliases, defaults, messages, mails whose
     /// template lies elsewhere, a `log` without words.
     #[test]
     fn a_file_of_many_actions_loads() -> Result<(), String> {
@@ -364,6 +379,7 @@ jobs:
             ("{actionType: log, validate: '{{shout request.type}}'}", "shout"),
             ("{actionType: url, url: 'http://x/{{#with (shout job)}}{{/with}}'}", "shout"),
             ("{actionType: url, url: 'http://x', colour: red}", "colour"),
+            ("{actionType: rabbitmq, exchange: e, queue: q}", "key"),
             ("{actionType: paint}", "paint"),
         ] {
             let text = format!(

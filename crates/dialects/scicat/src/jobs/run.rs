@@ -13,6 +13,7 @@ use pinakes_store::View;
 use serde_json::{Map, Value, json};
 
 use super::actions::{self, Action, Case, Email, Phase, Url, Validate};
+use super::broker;
 use super::template::{self, Escape};
 use crate::datasets::DATASET;
 use crate::error::ScicatError;
@@ -235,6 +236,11 @@ pub(super) async fn perform(
             Action::Error(it) => return Err(refusal(it, scene)),
             Action::Url(it) => (call(settings, it, scene).await, it.ignore_errors),
             Action::Email(it) => (mail(settings, it, scene).await, it.ignore_errors),
+            Action::RabbitMq(it) if settings.rabbitmq_enabled => {
+                let job = scene.context["job"].to_string();
+                let sent = broker::publish(settings, it, job.as_bytes(), timeout(settings)).await;
+                (sent, it.ignore_errors)
+            }
             _ => continue,
         };
         if let Err(error) = done {

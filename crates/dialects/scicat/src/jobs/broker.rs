@@ -1,0 +1,97 @@
+//! Messages about jobs to a RabbitMQ broker (AMQP 0-9-1), for consumers that archive and retrieve.
+//!
+//! A connection is made for each message: jobs are few, and none has to be kept alive or found broken. A message
+//! counts as sent when the broker has confirmed it.
+
+use std::time::Duration;
+
+use lapin::options::{
+    BasicPublishOptions, ConfirmSelectOptions, ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptions,
+};
+use lapin::types::FieldTable;
+use lapin::uri::{AMQPAuthority, AMQPUri, AMQPUserInfo};
+use lapin::{BasicProperties, Connection, ConnectionProperties, ExchangeKind};
+use serde::Deserialize;
+
+use crate::settings::Settings;
+
+/// Delivery mode of messages that outlive the broker.
+const PERSISTENT: u8 = 2;
+/// What a connection is closed with that has done its work.
+const DONE: u16 = 200;
+
+/// A message with the job as JSON.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct Publish {
+    /// A topic exchange; made, durable, if it is not there.
+    pub exchange: String,
+    /// A queue that is bound to it; made, durable, if it is not there.
+    pub queue: String,
+    /// The routing key of the message, and of the binding.
+    pub key: String,
+    /// A failure is logged and no more.
+    #[serde(default)]
+    pub ignore_errors: bool,
+}
+
+/// Hands a message to the broker of the settings and waits until it is confirmed, for so long at most.
+///
+/// Errors: what the broker, named by host and port, said.
+pub(super) async fn publish(
+    settings: &Settings,
+    to: &Publish,
+    message: &[u8],
+    timeout: Duration,
+) -> Result<(), String> {
+    let broker = format!("{}:{}", settings.rabbitmq_hostname, settings.rabbitmq_port);
+    let sent = tokio::time::timeout(timeout, exchange(settings, to, message)).await;
+    let timeout_ms = timeout.as_millis();
+    match sent {
+        Ok(Ok(true)) => Ok(()),
+        Ok(Ok(false)) => Err(format!("rabbitmq: {broker} did not take the message")),
+        Ok(Err(error)) => Err(format!("rabbitmq: {broker}: {error}")),
+        Err(_) => Err(format!("rabbitmq: {broker} did not answer within {timeout_ms} ms")),
+    }
+}
+
+/// Whether the broker took the message.
+async fn exchange(settings: &Settings, to: &Publish, message: &[u8]) -> lapin::Result<bool> {
+    let uri = AMQPUri {
+        authority: AMQPAuthority {
+            userinfo: AMQPUserInfo {
+                username: settings.rabbitmq_username.clone(),
+                password: settings.rabbitmq_password.reveal().to_owned(),
+            },
+            host: settings.rabbitmq_hostname.clone(),
+            port: settings.rabbitmq_port,
+        },
+        ..AMQPUri::default()
+    };
+    let connection = Connection::connect_uri(uri, ConnectionProperties::default()).await?;
+    let sent = send(&connection, to, message).await;
+    let closed = connection.close(DONE, "done".into()).await;
+    if let (Ok(_), Err(error)) = (&sent, closed) {
+        tracing::debug!(%error, "job action: rabbitmq: the connection was not closed in order");
+    }
+    sent
+}
+
+async fn send(connection: &Connection, to: &Publish, message: &[u8]) -> lapin::Result<bool> {
+    let channel = connection.create_channel().await?;
+    channel.confirm_select(ConfirmSelectOptions::default()).await?;
+    let (exchange, queue, key) = (to.exchange.as_str(), to.queue.as_str(), to.key.as_str());
+    let durable = ExchangeDeclareOptions { durable: true, ..ExchangeDeclareOptions::default() };
+    channel.exchange_declare(exchange.into(), ExchangeKind::Topic, durable, FieldTable::default()).await?;
+    channel.queue_declare(queue.into(), QueueDeclareOptions::durable(), FieldTable::default()).await?;
+    let options = QueueBindOptions::default();
+    channel.queue_bind(queue.into(), exchange.into(), key.into(), options, FieldTable::default()).await?;
+    // Mandatory: a message that reaches no queue comes back.
+    let options = BasicPublishOptions { mandatory: true, ..BasicPublishOptions::default() };
+    let properties = BasicProperties::default()
+        .with_delivery_mode(PERSISTENT)
+        .with_content_type("application/json".into());
+    let confirmed =
+        channel.basic_publish(exchange.into(), key.into(), options, message, properties).await?.await?;
+    Ok(confirmed.is_ack() && confirmed.take_message().is_none())
+}
