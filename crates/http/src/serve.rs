@@ -155,12 +155,14 @@ async fn converse(
     let mut conversation = pin!(http.serve_connection(io, service));
     let outcome = loop {
         tokio::select! {
-            outcome = conversation.as_mut() => break outcome,
-            _ = phase.changed() => match *phase.borrow_and_update() {
+            // The phase first: an answer that is ready when the server drains says `connection: close`.
+            biased;
+            Ok(()) = phase.changed() => match *phase.borrow_and_update() {
                 Phase::Serve => {}
                 Phase::Drain => conversation.as_mut().graceful_shutdown(),
                 Phase::Cut => break Ok(()),
             },
+            outcome = conversation.as_mut() => break outcome,
         }
     };
     if let Err(error) = outcome {
