@@ -196,6 +196,10 @@ impl KindBuilder {
             open.commit(&self.fingerprint)?;
             open.is_published = false;
         }
+        if !step.is_last && !open.is_published && 0 < open.covered {
+            // Beside writers that never rest: searches look at what is missing themselves, unless it is too much.
+            open.publish(indexes, kind, &self.layout)?;
+        }
         if step.is_last {
             self.n_failures = 0;
             if open.n_pending == 0 {
