@@ -1,24 +1,25 @@
 //! What of a segment satisfies a condition: documents that do for sure, and those that may.
 //!
-//! Most conditions are decided by terms and columns. Where a term holds the beginning of a long text only, or a
+//! Most conditions are decided by terms, and by columns (`columns.rs`); texts have a file of their own. Where a term holds the beginning of a long text only, or a
 //! condition speaks of one element of a list, some documents remain whose bodies decide.
+
+mod columns;
+mod texts;
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use tantivy::columnar::{Column, DynamicColumn, StrColumn};
 use tantivy::index::InvertedIndexReader;
 use tantivy::postings::{BlockSegmentPostings, TermInfo};
-use tantivy::query::{EnableScoring, PhraseQuery, Query as _};
 use tantivy::schema::IndexRecordOption;
-use tantivy::{DocSet as _, Searcher, SegmentReader, TERMINATED, Term};
+use tantivy::{Searcher, SegmentReader, Term};
 
-use super::layout::{INSTANTS, Layout, NUMBERS, column_name};
+use self::columns::Span;
+use super::layout::{INSTANTS, Layout};
 use super::set::Set;
-use super::terms::{self, EXACT, TEXT_BYTES, Tag, WORD_BYTES};
+use super::terms::{self, EXACT, TEXT_BYTES, Tag};
 use super::words::Words;
-use crate::statements::one_columns;
-use crate::{End, Expr, Kind, Path, Result, Search, StoreError, Type, Value, fold};
+use crate::{End, Expr, Kind, Path, Result, Search, StoreError, Value, fold};
 
 /// Which documents satisfy a condition.
 #[derive(Debug, Clone)]
@@ -64,8 +65,6 @@ impl Bounds {
     }
 }
 
-/// A column is looked up for each candidate when at most one of so many documents is one; otherwise it is read whole.
-const FEW: u64 = 12;
 /// Documents that may satisfy a pattern, and are decided on their bodies rather than on all texts of the path.
 const FEW_BODIES: u64 = 300;
 
@@ -452,84 +451,6 @@ impl<'s> Segment<'s> {
         })
     }
 
-    /// The documents with any of these numbers, among `within`; a column is read once, however many they are.
-    fn among(&self, path: &Path, mut numbers: Vec<f64>, within: &Set) -> Result<Set> {
-        if let [number] = numbers.as_slice() {
-            return self.in_column(NUMBERS, path, &Span::Real(*number, *number + 0.0), within);
-        }
-        numbers.sort_by(f64::total_cmp);
-        let has = |number: f64| {
-            let at = numbers.partition_point(|it| *it < number);
-            numbers.get(at).is_some_and(|it| *it == number)
-        };
-        let mut set = Set::empty(self.max_doc);
-        for column in self.number_columns(path)? {
-            match column {
-                DynamicColumn::I64(column) => {
-                    let fits = |doc: &u32| column.values_for_doc(*doc).any(|it| has(it as f64));
-                    within.iter().filter(fits).for_each(|doc| set.insert(doc));
-                }
-                DynamicColumn::F64(column) => {
-                    let fits = |doc: &u32| column.values_for_doc(*doc).any(has);
-                    within.iter().filter(fits).for_each(|doc| set.insert(doc));
-                }
-                _ => {}
-            }
-        }
-        Ok(set)
-    }
-
-    fn is_text(&self, path: &[u8], text: &str, whole: Tag, long: Tag) -> Result<Bounds> {
-        let (begin, is_whole) = terms::cut(text, TEXT_BYTES);
-        Ok(if is_whole {
-            self.said(self.with(path, whole, begin.as_bytes())?)
-        } else {
-            self.said_between(Set::empty(self.max_doc), Some(self.with(path, long, begin.as_bytes())?))
-        })
-    }
-
-    fn word(&self, path: &Path, word: &crate::Word, within: &Set) -> Result<Bounds> {
-        if !self.is_folded() {
-            return self.pattern(path, |text| word.is_in(text), true, within);
-        }
-        let path = &bytes(path);
-        let text = word.folded();
-        if WORD_BYTES < text.len() {
-            let set = self.with(path, Tag::ManyWords, &[])?;
-            return Ok(self.said_between(Set::empty(self.max_doc), Some(set)));
-        }
-        let found = if word.is_prefix() {
-            self.between(path, Tag::Word, text.as_bytes(), after(text.as_bytes()).as_deref())?
-        } else {
-            self.with(path, Tag::Word, text.as_bytes())?
-        };
-        let many = self.with(path, Tag::ManyWords, &[])?;
-        Ok(self.said_between(found, (!many.is_empty()).then_some(many)))
-    }
-
-    fn prefixed(&self, path: &[u8], prefix: &str) -> Result<Bounds> {
-        let (begin, is_whole) = terms::cut(prefix, TEXT_BYTES);
-        let (low, high) = (begin.as_bytes(), after(begin.as_bytes()));
-        let long = self.between(path, Tag::LongText, low, high.as_deref())?;
-        if !is_whole {
-            return Ok(self.said_between(Set::empty(self.max_doc), Some(long)));
-        }
-        // A long text cut between characters may be shorter than the prefix asked for.
-        let short = self.cut_within(path, Tag::LongText, begin)?;
-        let found = self.between(path, Tag::Text, low, high.as_deref())?.or(&long);
-        Ok(self.said_between(found, short))
-    }
-
-    /// Long texts whose kept beginning is a beginning of `text`.
-    fn cut_within(&self, path: &[u8], tag: Tag, text: &str) -> Result<Option<Set>> {
-        let mut found: Option<Set> = None;
-        for end in (TEXT_BYTES - 3..text.len()).filter(|it| text.is_char_boundary(*it)) {
-            let set = self.with(path, tag, &text.as_bytes()[..end])?;
-            found = Some(found.map_or_else(|| set.clone(), |it| it.or(&set)));
-        }
-        Ok(found)
-    }
-
     /// Texts that a test holds for, whatever it is. `is_folding`: it says the same of a text and of the folded text.
     fn pattern(
         &self,
@@ -555,61 +476,6 @@ impl<'s> Segment<'s> {
             Ok(())
         })?;
         Ok(self.said_between(set, (!long.is_empty()).then_some(long)))
-    }
-
-    /// The column that holds every text at a path: one is declared, and no list is on the way.
-    fn text_column(&self, path: &Path, is_folding: bool) -> Result<Option<StrColumn>> {
-        let declared = one_columns(self.kind).position(|it| {
-            let fits = it.ty == Type::Text || (is_folding && it.ty == Type::Folded);
-            fits && it.path.split('.').eq(path.as_steps())
-        });
-        let Some(place) = declared else { return Ok(None) };
-        if self.beyond.is_some() || self.has_list(path)? {
-            return Ok(None);
-        }
-        Ok(self.reader.fast_fields().str(&column_name(place))?)
-    }
-
-    /// Each text once, out of the column's dictionary, whose blocks are read one after the other.
-    fn pattern_in_column(
-        &self,
-        column: &StrColumn,
-        test: impl Fn(&str) -> bool,
-        within: &Set,
-    ) -> Result<Bounds> {
-        /// What a column holds for a character that no engine stores.
-        const REPLACED: char = '\u{fffd}';
-        let ords = column.ords();
-        let mut said = vec![Said::Unused; column.num_terms()];
-        for ord in within.iter().filter_map(|doc| ords.first(doc)) {
-            said[ord as usize] = Said::No;
-        }
-        let used: Vec<u64> = (0..said.len() as u64).filter(|it| said[*it as usize] == Said::No).collect();
-        let mut next = used.iter();
-        let mut is_open = false;
-        column
-            .dictionary()
-            .sorted_ords_to_term_cb(&used, |text| {
-                let Some(ord) = next.next() else { return };
-                said[*ord as usize] = match std::str::from_utf8(text) {
-                    Ok(text) if text.contains(REPLACED) => {
-                        is_open = true;
-                        Said::Perhaps
-                    }
-                    Ok(text) if test(text) => Said::Yes,
-                    _ => return,
-                };
-            })
-            .map_err(failed)?;
-        let (mut set, mut open) = (Set::empty(self.max_doc), Set::empty(self.max_doc));
-        for doc in within.iter() {
-            match ords.first(doc).map(|it| said[it as usize]) {
-                Some(Said::Yes) => set.insert(doc),
-                Some(Said::Perhaps) => open.insert(doc),
-                _ => {}
-            }
-        }
-        Ok(self.said_between(set, is_open.then_some(open)))
     }
 
     fn range(&self, path: &Path, low: &End, high: &End, within: &Set) -> Result<Bounds> {
@@ -652,256 +518,6 @@ impl<'s> Segment<'s> {
             _ => maybe(),
         }
     }
-
-    /// A range of texts. Long ones are told apart by their beginnings only where that does.
-    fn texts(&self, path: &[u8], low: &End, high: &End, whole: Tag, long: Tag) -> Result<Bounds> {
-        let text = |end: &End| match end {
-            End::Included(Value::Text(text)) => Some((text.clone(), true)),
-            End::Excluded(Value::Text(text)) => Some((text.clone(), false)),
-            End::Included(Value::Folded(text)) => Some((fold(text), true)),
-            End::Excluded(Value::Folded(text)) => Some((fold(text), false)),
-            _ => None,
-        };
-        let (low, high) = (text(low), text(high));
-        let from = low.as_ref().map_or(Vec::new(), |(text, is_included)| {
-            let mut bytes = text.as_bytes().to_vec();
-            if !is_included {
-                bytes.push(0);
-            }
-            bytes
-        });
-        let to = high.as_ref().map(|(text, is_included)| {
-            let mut bytes = text.as_bytes().to_vec();
-            if *is_included {
-                bytes.push(0);
-            }
-            bytes
-        });
-        let found = self.between(path, whole, &from, to.as_deref())?;
-        // A long text sorts behind its beginning and before what follows that.
-        let cut_from = low.as_ref().map_or(Vec::new(), |(text, _)| {
-            let mut begin = cut(text).as_bytes().to_vec();
-            begin.truncate(TEXT_BYTES - 3);
-            begin
-        });
-        let may = self.between(path, long, &cut_from, to.as_deref())?;
-        Ok(self.said_between(found, (!may.is_empty()).then_some(may)))
-    }
-
-    fn numbers(&self, path: &Path, low: &End, high: &End, within: &Set) -> Result<Bounds> {
-        let mut is_exact = true;
-        let mut number = |end: &End, open: f64, step: fn(f64) -> f64| match end {
-            End::Included(Value::Real(number)) => *number,
-            End::Excluded(Value::Real(number)) => step(*number),
-            End::Included(Value::Integer(number)) | End::Excluded(Value::Integer(number))
-                if EXACT as u64 <= number.unsigned_abs() =>
-            {
-                is_exact = false;
-                *number as f64
-            }
-            End::Included(Value::Integer(number)) => *number as f64,
-            End::Excluded(Value::Integer(number)) => step(*number as f64),
-            _ => open,
-        };
-        let from = number(low, f64::NEG_INFINITY, f64::next_up);
-        let to = number(high, f64::INFINITY, f64::next_down);
-        if from.is_nan() || to.is_nan() {
-            return Ok(Bounds::exact(Set::empty(self.max_doc)));
-        }
-        // Columns tell -0 and 0 apart, and hold 0 alone.
-        let set = self.in_column(NUMBERS, path, &Span::Real(from, to + 0.0), within)?;
-        Ok(if is_exact { self.said(set) } else { self.said_between(Set::empty(self.max_doc), Some(set)) })
-    }
-
-    /// Whether nothing but numbers stands at a path, and no list before.
-    pub(super) fn has_numbers_only(&self, path: &Path) -> Result<bool> {
-        if self.beyond.is_some() || !terms::is_indexed(path) {
-            return Ok(false);
-        }
-        if self.has_list(path)? {
-            return Ok(false);
-        }
-        let at = bytes(path);
-        for tag in [Tag::Text, Tag::LongText, Tag::Boolean, Tag::Object] {
-            let mut is_there = false;
-            let prefix = terms::term(&at, tag, &[]);
-            let mut stream = self.terms.terms().range().ge(&prefix).into_stream().map_err(failed)?;
-            if stream.advance() {
-                is_there = stream.key().starts_with(&prefix);
-            }
-            if is_there {
-                return Ok(false);
-            }
-        }
-        let is_exact = |column: &DynamicColumn| match column {
-            DynamicColumn::I64(_) => true,
-            DynamicColumn::F64(column) => -EXACT < column.min_value() && column.max_value() < EXACT,
-            _ => false,
-        };
-        Ok(self.number_columns(path)?.iter().all(is_exact))
-    }
-
-    /// Whether a list stands at a path, or on the way to it.
-    fn has_list(&self, path: &Path) -> Result<bool> {
-        for n in 1..=path.as_steps().len() {
-            if self.n_with(&terms::path_bytes(&path.as_steps()[..n]), Tag::List, &[])? != 0 {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
-    /// The columns of the numbers at a path.
-    pub(super) fn number_columns(&self, path: &Path) -> Result<Vec<DynamicColumn>> {
-        let name = format!("{NUMBERS}.{}", terms::column_key(path.as_steps()));
-        let handles = self.reader.fast_fields().dynamic_column_handles(&name)?;
-        handles.iter().map(|it| it.open().map_err(failed)).collect()
-    }
-
-    /// The documents with a value in the span, among `within`.
-    fn in_column(&self, family: &str, path: &Path, span: &Span, within: &Set) -> Result<Set> {
-        let name = format!("{family}.{}", terms::column_key(path.as_steps()));
-        let mut set = Set::empty(self.max_doc);
-        for handle in self.reader.fast_fields().dynamic_column_handles(&name)? {
-            match handle.open().map_err(failed)? {
-                DynamicColumn::I64(column) => {
-                    if let Some((from, to)) = span.whole() {
-                        self.add_column(&column, from, to, within, &mut set);
-                    }
-                }
-                DynamicColumn::U64(column) => {
-                    if let Some((from, to)) = span.whole()
-                        && 0 <= to
-                    {
-                        let (from, to) = (from.max(0).cast_unsigned(), to.cast_unsigned());
-                        self.add_column(&column, from, to, within, &mut set);
-                    }
-                }
-                DynamicColumn::F64(column) => {
-                    let (from, to) = span.real();
-                    self.add_column(&column, from, to, within, &mut set);
-                }
-                _ => {}
-            }
-        }
-        Ok(set)
-    }
-
-    fn add_column<T>(&self, column: &Column<T>, from: T, to: T, within: &Set, set: &mut Set)
-    where
-        T: PartialOrd + Copy + std::fmt::Debug + Send + Sync + 'static,
-    {
-        // Neither is an empty range, nor one whose bound is not a number, anything's.
-        if !from.partial_cmp(&to).is_some_and(std::cmp::Ordering::is_le) {
-            return;
-        }
-        // The column's own search takes a range below its least value for one that begins there.
-        if to < column.min_value() || column.max_value() < from {
-            return;
-        }
-        if within.len() * FEW < u64::from(self.max_doc) {
-            for doc in within.iter() {
-                if column.values_for_doc(doc).any(|it| from <= it && it <= to) {
-                    set.insert(doc);
-                }
-            }
-            return;
-        }
-        let mut docs = Vec::new();
-        let mut at = 0;
-        while at < self.max_doc {
-            let end = (at + STEP_DOCS).min(self.max_doc);
-            docs.clear();
-            column.get_docids_for_value_range(from..=to, at..end, &mut docs);
-            docs.iter().for_each(|doc| set.insert(*doc));
-            at = end;
-        }
-    }
-
-    fn with_words(&self, words: &Words) -> Result<Set> {
-        let mut found = Set::empty(self.max_doc);
-        if words.all.is_empty() {
-            for phrase in &words.any {
-                found = found.or(&self.with_phrase(phrase)?);
-            }
-        } else {
-            found = found.complement();
-            for phrase in &words.all {
-                found = found.and(&self.with_phrase(phrase)?);
-            }
-        }
-        for phrase in &words.none {
-            found = found.without(&self.with_phrase(phrase)?);
-        }
-        Ok(found)
-    }
-
-    fn with_phrase(&self, phrase: &[String]) -> Result<Set> {
-        let mut set = Set::empty(self.max_doc);
-        let terms: Vec<Term> = phrase.iter().map(|it| Term::from_field_text(self.layout.text, it)).collect();
-        if let [term] = terms.as_slice() {
-            let text = self.reader.inverted_index(self.layout.text)?;
-            if let Some(mut postings) =
-                text.read_block_postings(term, IndexRecordOption::Basic).map_err(failed)?
-            {
-                loop {
-                    let docs = postings.docs();
-                    if docs.is_empty() {
-                        return Ok(set);
-                    }
-                    docs.iter().for_each(|doc| set.insert(*doc));
-                    postings.advance();
-                }
-            }
-            return Ok(set);
-        }
-        let query = PhraseQuery::new(terms);
-        let weight = query.weight(EnableScoring::disabled_from_searcher(self.searcher))?;
-        let mut scorer = weight.scorer(self.reader, 1.0)?;
-        let mut doc = scorer.doc();
-        while doc != TERMINATED {
-            set.insert(doc);
-            doc = scorer.advance();
-        }
-        Ok(set)
-    }
-}
-
-/// What a test said of a text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Said {
-    /// No document that is asked for has it.
-    Unused,
-    No,
-    Yes,
-    /// The body decides.
-    Perhaps,
-}
-
-/// Documents whose columns are read in one step.
-const STEP_DOCS: u32 = 1 << 16;
-
-/// From and to, both included.
-enum Span {
-    Whole(i64, i64),
-    Real(f64, f64),
-}
-
-impl Span {
-    fn whole(&self) -> Option<(i64, i64)> {
-        match self {
-            Self::Whole(from, to) => Some((*from, *to)),
-            // Casts saturate, as they should here.
-            Self::Real(from, to) => (from <= to).then_some((from.ceil() as i64, to.floor() as i64)),
-        }
-    }
-
-    fn real(&self) -> (f64, f64) {
-        match self {
-            Self::Whole(from, to) => (*from as f64, *to as f64),
-            Self::Real(from, to) => (*from, *to),
-        }
-    }
 }
 
 /// What a condition on an element says of the whole record at least.
@@ -932,18 +548,6 @@ fn bytes(path: &Path) -> Vec<u8> {
 
 fn cut(text: &str) -> &str {
     terms::cut(text, TEXT_BYTES).0
-}
-
-/// The least bytes behind all that begin so.
-fn after(prefix: &[u8]) -> Option<Vec<u8>> {
-    let mut bytes = prefix.to_vec();
-    while let Some(last) = bytes.pop() {
-        if last < 0xff {
-            bytes.push(last + 1);
-            return Some(bytes);
-        }
-    }
-    None
 }
 
 pub(super) fn failed(error: std::io::Error) -> StoreError {

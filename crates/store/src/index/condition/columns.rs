@@ -1,0 +1,264 @@
+//! What columns say of a condition: numbers and points in time, and patterns of texts that are declared.
+
+use tantivy::columnar::{Column, DynamicColumn, StrColumn};
+
+use super::{Bounds, Segment, bytes, failed};
+use crate::index::layout::{NUMBERS, column_name};
+use crate::index::set::Set;
+use crate::index::terms::{self, EXACT, Tag};
+use crate::statements::one_columns;
+use crate::{End, Path, Result, Type, Value};
+
+/// A column is looked up for each candidate when at most one of so many documents is one; otherwise it is read whole.
+const FEW: u64 = 12;
+/// Documents whose columns are read in one step.
+const STEP_DOCS: u32 = 1 << 16;
+
+impl Segment<'_> {
+    /// A range of numbers. Whole ones beyond [`EXACT`] are told apart by the bodies.
+    pub(super) fn numbers(&self, path: &Path, low: &End, high: &End, within: &Set) -> Result<Bounds> {
+        let mut is_exact = true;
+        let mut number = |end: &End, open: f64, step: fn(f64) -> f64| match end {
+            End::Included(Value::Real(number)) => *number,
+            End::Excluded(Value::Real(number)) => step(*number),
+            End::Included(Value::Integer(number)) | End::Excluded(Value::Integer(number))
+                if EXACT as u64 <= number.unsigned_abs() =>
+            {
+                is_exact = false;
+                *number as f64
+            }
+            End::Included(Value::Integer(number)) => *number as f64,
+            End::Excluded(Value::Integer(number)) => step(*number as f64),
+            _ => open,
+        };
+        let from = number(low, f64::NEG_INFINITY, f64::next_up);
+        let to = number(high, f64::INFINITY, f64::next_down);
+        if from.is_nan() || to.is_nan() {
+            return Ok(Bounds::exact(Set::empty(self.max_doc)));
+        }
+        let set = self.in_column(NUMBERS, path, &Span::Real(from, to), within)?;
+        Ok(if is_exact { self.said(set) } else { self.said_between(Set::empty(self.max_doc), Some(set)) })
+    }
+
+    /// The documents with any of these numbers, among `within`; a column is read once, however many they are.
+    pub(super) fn among(&self, path: &Path, mut numbers: Vec<f64>, within: &Set) -> Result<Set> {
+        if let [number] = numbers.as_slice() {
+            return self.in_column(NUMBERS, path, &Span::Real(*number, *number), within);
+        }
+        numbers.sort_by(f64::total_cmp);
+        let has = |number: f64| {
+            let at = numbers.partition_point(|it| *it < number);
+            numbers.get(at).is_some_and(|it| *it == number)
+        };
+        let mut set = Set::empty(self.max_doc);
+        for column in self.number_columns(path)? {
+            match column {
+                DynamicColumn::I64(column) => {
+                    let fits = |doc: &u32| column.values_for_doc(*doc).any(|it| has(it as f64));
+                    within.iter().filter(fits).for_each(|doc| set.insert(doc));
+                }
+                DynamicColumn::F64(column) => {
+                    let fits = |doc: &u32| column.values_for_doc(*doc).any(has);
+                    within.iter().filter(fits).for_each(|doc| set.insert(doc));
+                }
+                _ => {}
+            }
+        }
+        Ok(set)
+    }
+
+    /// Whether nothing but numbers stands at a path, and no list before.
+    pub(in crate::index) fn has_numbers_only(&self, path: &Path) -> Result<bool> {
+        if self.beyond.is_some() || !terms::is_indexed(path) {
+            return Ok(false);
+        }
+        if self.has_list(path)? {
+            return Ok(false);
+        }
+        let at = bytes(path);
+        for tag in [Tag::Text, Tag::LongText, Tag::Boolean, Tag::Object] {
+            let mut is_there = false;
+            let prefix = terms::term(&at, tag, &[]);
+            let mut stream = self.terms.terms().range().ge(&prefix).into_stream().map_err(failed)?;
+            if stream.advance() {
+                is_there = stream.key().starts_with(&prefix);
+            }
+            if is_there {
+                return Ok(false);
+            }
+        }
+        let is_exact = |column: &DynamicColumn| match column {
+            DynamicColumn::I64(_) => true,
+            DynamicColumn::F64(column) => -EXACT < column.min_value() && column.max_value() < EXACT,
+            _ => false,
+        };
+        Ok(self.number_columns(path)?.iter().all(is_exact))
+    }
+
+    /// Whether a list stands at a path, or on the way to it.
+    fn has_list(&self, path: &Path) -> Result<bool> {
+        for n in 1..=path.as_steps().len() {
+            if self.n_with(&terms::path_bytes(&path.as_steps()[..n]), Tag::List, &[])? != 0 {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The columns of the numbers at a path.
+    pub(in crate::index) fn number_columns(&self, path: &Path) -> Result<Vec<DynamicColumn>> {
+        let name = format!("{NUMBERS}.{}", terms::column_key(path.as_steps()));
+        let handles = self.reader.fast_fields().dynamic_column_handles(&name)?;
+        handles.iter().map(|it| it.open().map_err(failed)).collect()
+    }
+
+    /// The documents with a value in the span, among `within`.
+    pub(super) fn in_column(&self, family: &str, path: &Path, span: &Span, within: &Set) -> Result<Set> {
+        let name = format!("{family}.{}", terms::column_key(path.as_steps()));
+        let mut set = Set::empty(self.max_doc);
+        for handle in self.reader.fast_fields().dynamic_column_handles(&name)? {
+            match handle.open().map_err(failed)? {
+                DynamicColumn::I64(column) => {
+                    if let Some((from, to)) = span.whole() {
+                        self.add_column(&column, from, to, within, &mut set);
+                    }
+                }
+                DynamicColumn::U64(column) => {
+                    if let Some((from, to)) = span.whole()
+                        && 0 <= to
+                    {
+                        let (from, to) = (from.max(0).cast_unsigned(), to.cast_unsigned());
+                        self.add_column(&column, from, to, within, &mut set);
+                    }
+                }
+                DynamicColumn::F64(column) => {
+                    let (from, to) = span.real();
+                    self.add_column(&column, from, to, within, &mut set);
+                }
+                _ => {}
+            }
+        }
+        Ok(set)
+    }
+
+    fn add_column<T>(&self, column: &Column<T>, from: T, to: T, within: &Set, set: &mut Set)
+    where
+        T: PartialOrd + Copy + std::fmt::Debug + Send + Sync + 'static,
+    {
+        // Neither is an empty range, nor one whose bound is not a number, anything's.
+        if !from.partial_cmp(&to).is_some_and(std::cmp::Ordering::is_le) {
+            return;
+        }
+        // The column's own search takes a range below its least value for one that begins there.
+        if to < column.min_value() || column.max_value() < from {
+            return;
+        }
+        if within.len() * FEW < u64::from(self.max_doc) {
+            for doc in within.iter() {
+                if column.values_for_doc(doc).any(|it| from <= it && it <= to) {
+                    set.insert(doc);
+                }
+            }
+            return;
+        }
+        let mut docs = Vec::new();
+        let mut at = 0;
+        while at < self.max_doc {
+            let end = (at + STEP_DOCS).min(self.max_doc);
+            docs.clear();
+            column.get_docids_for_value_range(from..=to, at..end, &mut docs);
+            docs.iter().for_each(|doc| set.insert(*doc));
+            at = end;
+        }
+    }
+
+    /// The column that holds every text at a path: one is declared, and no list is on the way.
+    pub(super) fn text_column(&self, path: &Path, is_folding: bool) -> Result<Option<StrColumn>> {
+        let declared = one_columns(self.kind).position(|it| {
+            let fits = it.ty == Type::Text || (is_folding && it.ty == Type::Folded);
+            fits && it.path.split('.').eq(path.as_steps())
+        });
+        let Some(place) = declared else { return Ok(None) };
+        if self.beyond.is_some() || self.has_list(path)? {
+            return Ok(None);
+        }
+        Ok(self.reader.fast_fields().str(&column_name(place))?)
+    }
+
+    /// Each text once, out of the column's dictionary, whose blocks are read one after the other.
+    pub(super) fn pattern_in_column(
+        &self,
+        column: &StrColumn,
+        test: impl Fn(&str) -> bool,
+        within: &Set,
+    ) -> Result<Bounds> {
+        /// What a column holds for a character that no engine stores.
+        const REPLACED: char = '\u{fffd}';
+        let ords = column.ords();
+        let mut said = vec![Said::Unused; column.num_terms()];
+        for ord in within.iter().filter_map(|doc| ords.first(doc)) {
+            said[ord as usize] = Said::No;
+        }
+        let used: Vec<u64> = (0..said.len() as u64).filter(|it| said[*it as usize] == Said::No).collect();
+        let mut next = used.iter();
+        let mut is_open = false;
+        column
+            .dictionary()
+            .sorted_ords_to_term_cb(&used, |text| {
+                let Some(ord) = next.next() else { return };
+                said[*ord as usize] = match std::str::from_utf8(text) {
+                    Ok(text) if text.contains(REPLACED) => {
+                        is_open = true;
+                        Said::Perhaps
+                    }
+                    Ok(text) if test(text) => Said::Yes,
+                    _ => return,
+                };
+            })
+            .map_err(failed)?;
+        let (mut set, mut open) = (Set::empty(self.max_doc), Set::empty(self.max_doc));
+        for doc in within.iter() {
+            match ords.first(doc).map(|it| said[it as usize]) {
+                Some(Said::Yes) => set.insert(doc),
+                Some(Said::Perhaps) => open.insert(doc),
+                _ => {}
+            }
+        }
+        Ok(self.said_between(set, is_open.then_some(open)))
+    }
+}
+
+/// What a test said of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Said {
+    /// No document that is asked for has it.
+    Unused,
+    No,
+    Yes,
+    /// The body decides.
+    Perhaps,
+}
+
+/// From and to, both included.
+pub(super) enum Span {
+    Whole(i64, i64),
+    Real(f64, f64),
+}
+
+impl Span {
+    fn whole(&self) -> Option<(i64, i64)> {
+        match self {
+            Self::Whole(from, to) => Some((*from, *to)),
+            // Casts saturate, as they should here.
+            Self::Real(from, to) => (from <= to).then_some((from.ceil() as i64, to.floor() as i64)),
+        }
+    }
+
+    fn real(&self) -> (f64, f64) {
+        match self {
+            Self::Whole(from, to) => (*from as f64, *to as f64),
+            // Columns tell -0 and 0 apart, and hold 0 alone.
+            Self::Real(from, to) => (*from, *to + 0.0),
+        }
+    }
+}
