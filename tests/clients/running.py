@@ -5,6 +5,7 @@ import os
 import re
 import select
 import signal
+import socket
 import subprocess
 import time
 
@@ -12,26 +13,38 @@ PINAKES = os.environ.get("PINAKES", "pinakes")
 PATIENCE_S = 60
 
 
-def printed_url(process: subprocess.Popen) -> str:
-    """The URL that a server prints once it listens."""
+def free_port() -> int:
+    with socket.socket() as it:
+        it.bind(("127.0.0.1", 0))
+        return it.getsockname()[1]
+
+
+def printed(process: subprocess.Popen, pattern: str) -> re.Match:
+    """What a program prints once it is ready."""
     end, lines = time.monotonic() + PATIENCE_S, []
     while time.monotonic() < end and process.poll() is None:
         if select.select([process.stdout], [], [], 0.2)[0]:
             lines.append(process.stdout.readline())
-            if found := re.search(r"listens on (http://\S+)", lines[-1]):
-                return found[1]
+            if found := re.search(pattern, lines[-1]):
+                return found
     process.kill()
     raise AssertionError(f"the server did not start:\n{''.join(lines)}{process.communicate()[1]}")
 
 
+def printed_url(process: subprocess.Popen) -> str:
+    """The URL that a server prints once it listens."""
+    return printed(process, r"listens on (http://\S+)")[1]
+
+
 @contextlib.contextmanager
-def serving(*arguments):
-    """The URL of `pinakes serve` with these arguments, on a free port; it must end well when it is told to."""
+def serving(*arguments, environment: dict | None = None):
+    """The URL of `pinakes serve` with these arguments and variables, on a free port; it must end well when it is told to."""
     process = subprocess.Popen(
         [PINAKES, "serve", "--listen", "127.0.0.1:0", *map(str, arguments)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        env=os.environ | (environment or {}),
     )
     try:
         yield printed_url(process)

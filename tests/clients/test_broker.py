@@ -1,19 +1,18 @@
 """Jobs that publish to a real RabbitMQ broker."""
 
+import contextlib
 import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
-import time
 from pathlib import Path
 
 import pika
 import pytest
 import requests
 from catalogue import HERE, Server, pinakes
-from running import PATIENCE_S, PINAKES, printed_url
+from running import PATIENCE_S, free_port, printed, serving
 
 BROKER = shutil.which("rabbitmq-server", path="/usr/lib/rabbitmq/bin:" + os.environ["PATH"])
 JOBS = """
@@ -30,12 +29,6 @@ jobs:
         - {actionType: rabbitmq, exchange: jobs, queue: changed, key: jobs.changed, ignoreErrors: true}
 """
 JOB = {"type": "archive", "ownerUser": "user1", "ownerGroup": "group1", "jobParams": {"copies": "two"}}
-
-
-def free_port() -> int:
-    with socket.socket() as it:
-        it.bind(("127.0.0.1", 0))
-        return it.getsockname()[1]
 
 
 class Broker:
@@ -60,17 +53,10 @@ class Broker:
 
     def start(self) -> None:
         self.process = subprocess.Popen(
-            [BROKER], env=self.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            [BROKER], env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
             start_new_session=True,
         )
-        end = time.monotonic() + PATIENCE_S
-        while True:
-            try:
-                self.connection().close()
-                return
-            except pika.exceptions.AMQPError:
-                assert self.process.poll() is None and time.monotonic() < end, "the broker does not answer"
-                time.sleep(0.1)
+        printed(self.process, r"completed with \d+ plugins")
 
     def stop(self) -> None:
         os.killpg(self.process.pid, signal.SIGKILL)
@@ -106,10 +92,9 @@ def broker(tmp_path_factory):
     it.end()
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory, broker):
+@contextlib.contextmanager
+def publishing(folder: Path, broker: Broker, password: str):
     """A server that is configured by a SciCat site's own variables."""
-    folder = tmp_path_factory.mktemp("publishing")
     data = str(folder / "data")
     imported = pinakes("user", "import", "--data", data, str(HERE / "functionalAccounts.json"))
     assert imported.returncode == 0, imported.stderr
@@ -120,17 +105,16 @@ def site(tmp_path_factory, broker):
         "RABBITMQ_HOSTNAME": "127.0.0.1",
         "RABBITMQ_PORT": str(broker.port),
         "RABBITMQ_USERNAME": "guest",
-        "RABBITMQ_PASSWORD": "guest",
+        "RABBITMQ_PASSWORD": password,
     }
-    process = subprocess.Popen(
-        [PINAKES, "serve", "--data", data, "--config", str(HERE / "pinakes.toml"), "--listen", "127.0.0.1:0"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | environment,
-    )
-    try:
-        yield Server(printed_url(process))
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=PATIENCE_S)
+    with serving("--data", data, "--config", HERE / "pinakes.toml", environment=environment) as url:
+        yield Server(url)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory, broker):
+    with publishing(tmp_path_factory.mktemp("publishing"), broker, "guest") as it:
+        yield it
 
 
 def ask(site: Server, method: str, path: str, body: dict) -> requests.Response:
@@ -175,3 +159,11 @@ def test_a_broker_that_is_down_is_said(site, broker):
     finally:
         broker.start()
     assert ask(site, "POST", "/jobs", JOB).status_code == 201
+
+
+def test_a_refused_login_is_said(tmp_path, broker):
+    with publishing(tmp_path, broker, "a-wrong-password") as site:
+        answer = ask(site, "POST", "/jobs", JOB)
+    assert answer.status_code == 500, answer.text
+    assert "The job was stored, but an action failed: rabbitmq: 127.0.0.1:" in answer.text
+    assert "a-wrong-password" not in answer.text

@@ -16,7 +16,7 @@ from urllib.parse import parse_qs, urljoin, urlsplit
 import pytest
 import requests
 from catalogue import Server, pinakes
-from running import PATIENCE_S, PINAKES, printed_url
+from running import PATIENCE_S, free_port, printed_url, serving
 
 HERE = Path(__file__).parent
 SLAPD = shutil.which("slapd", path=os.environ["PATH"] + ":/usr/sbin:/usr/local/sbin")
@@ -62,12 +62,6 @@ objectClass: groupOfNames
 cn: staff
 member: uid=anna,ou=people,dc=example,dc=org
 """
-
-
-def free_port() -> int:
-    with socket.socket() as it:
-        it.bind(("127.0.0.1", 0))
-        return it.getsockname()[1]
 
 
 def stop(process: subprocess.Popen) -> None:
@@ -161,14 +155,8 @@ def site(tmp_path_factory, directory, provider):
         "OIDC_ACCESS_GROUPS_PROPERTY": "groups",
         "OIDC_ADDITIONAL_AUTHORIZED_PARTIES": "notebook, another",
     }
-    process = subprocess.Popen(
-        [PINAKES, "serve", "--data", data, "--config", str(HERE / "pinakes.toml"), "--listen", "127.0.0.1:0"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | environment,
-    )
-    try:
-        yield Server(printed_url(process))
-    finally:
-        stop(process)
+    with serving("--data", data, "--config", HERE / "pinakes.toml", environment=environment) as url:
+        yield Server(url)
 
 
 def log_in(site: Server, username: str, password: str, way: str = "ldap") -> requests.Response:

@@ -245,8 +245,11 @@ pub(crate) fn prepare(actions: &mut [Action]) -> Result<(), String> {
             }
             Action::RabbitMq(it) => {
                 for (name, value) in [("exchange", &it.exchange), ("queue", &it.queue), ("key", &it.key)] {
-                    if LONGEST_NAME < value.len() {
-                        return Err(format!("rabbitmq: {name} is longer than {LONGEST_NAME} bytes"));
+                    if value.is_empty() || LONGEST_NAME < value.len() {
+                        let found = value.len();
+                        return Err(format!(
+                            "rabbitmq: {name} must have 1 to {LONGEST_NAME} bytes, it has {found}"
+                        ));
                     }
                 }
             }
@@ -331,8 +334,8 @@ jobs:
         prepare(&mut archive.create_actions)
     }
 
-    /// What a site writes beside what the test above has: aliases, defaults, messages, mails whose
-    /// template lies elsewhere, a `log` without words.
+    /// What a site writes beside what the test above has: aliases, defaults, messages, mails whose template lies
+    /// elsewhere, a `log` without words.
     #[test]
     fn a_file_of_many_actions_loads() -> Result<(), String> {
         const FILE: &str = r##"
@@ -380,6 +383,10 @@ jobs:
             ("{actionType: url, url: 'http://x/{{#with (shout job)}}{{/with}}'}", "shout"),
             ("{actionType: url, url: 'http://x', colour: red}", "colour"),
             ("{actionType: rabbitmq, exchange: e, queue: q}", "key"),
+            (
+                "{actionType: rabbitmq, exchange: '', queue: q, key: k}",
+                "exchange must have 1 to 255 bytes, it has 0",
+            ),
             ("{actionType: paint}", "paint"),
         ] {
             let text = format!(
