@@ -113,28 +113,6 @@ pub struct Runner {
 }
 
 impl Runner {
-    /// A step of the ordinary length in which every connection asks as soon as it is answered.
-    pub fn closed_step<const N: usize>(
-        &self,
-        name: String,
-        labels: [(&str, String); N],
-        connections: usize,
-        flow: Flow,
-    ) -> Step {
-        Step {
-            name,
-            labels: labels.map(|(name, value)| (name.to_owned(), value)).into(),
-            warmup: self.timing.warmup,
-            measured: self.timing.measured,
-            groups: vec![Group {
-                name: String::new(),
-                load: Load::closed(Loops::UntilEnd),
-                connections,
-                work: Work::Mix(vec![flow]),
-            }],
-        }
-    }
-
     /// Begins a run: makes the folder of its report and measures what the client can send.
     pub async fn begin(setup: RunnerSetup) -> Result<Self, BenchError> {
         let write = |source| BenchError::Write { path: setup.out.clone(), source };
@@ -179,6 +157,28 @@ impl Runner {
             runner.result.client_ceiling = Some(ceiling);
         }
         Ok(runner)
+    }
+
+    /// A step of the ordinary length in which every connection asks as soon as it is answered.
+    pub fn closed_step<const N: usize>(
+        &self,
+        name: String,
+        labels: [(&str, String); N],
+        connections: usize,
+        flow: Flow,
+    ) -> Step {
+        Step {
+            name,
+            labels: labels.map(|(name, value)| (name.to_owned(), value)).into(),
+            warmup: self.timing.warmup,
+            measured: self.timing.measured,
+            groups: vec![Group {
+                name: String::new(),
+                load: Load::closed(Loops::UntilEnd),
+                connections,
+                work: Work::Mix(vec![flow]),
+            }],
+        }
     }
 
     /// Measures `step` as often as the timing says and adds the results. Gives the last one's position.

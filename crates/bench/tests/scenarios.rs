@@ -75,11 +75,14 @@ fn check_report(out: &Path, result: &RunResult) {
     );
 }
 
-/// The words of a command for a scenario on SciCat.
+/// The words of a command for a scenario on SciCat, without a measurement of what the client can send.
 fn on_scicat<'w>(scenario: &'w str, url: &'w str, folder: &'w str, more: &[&'w str]) -> Vec<&'w str> {
     let begin = [scenario, "--url", url, "--out", folder, "--username", "ingestor", "--password", PASSWORD];
-    [&begin, more].concat()
+    [&begin, more, &["--no-ceiling"]].concat()
 }
+
+/// How many connections ask, and for how long.
+const SHORT_STEPS: [&str; 6] = ["--connections", "4", "--step-s", "0.3", "--warmup-s", "0.1"];
 
 #[tokio::test]
 async fn reads_prepare_measure_and_clean_up() {
@@ -91,20 +94,7 @@ async fn reads_prepare_measure_and_clean_up() {
         "scicat-reads",
         &url,
         folder,
-        &[
-            "--datasets",
-            "30,60",
-            "--rates",
-            "100,1000",
-            "--connections",
-            "4",
-            "--step-s",
-            "0.3",
-            "--warmup-s",
-            "0.1",
-            "--no-ceiling",
-            "--no-saturation",
-        ],
+        &[&SHORT_STEPS[..], &["--datasets", "30,60", "--rates", "100,1000", "--no-saturation"]].concat(),
     );
     let Finished { result, outcome } = run(&words, &Stop::default()).await.unwrap();
     outcome.unwrap();
@@ -132,21 +122,7 @@ async fn ingest_saturates_and_cleans_up() {
         "scicat-ingest",
         &url,
         folder,
-        &[
-            "--fields",
-            "100",
-            "--rates",
-            "50",
-            "--connections",
-            "4",
-            "--step-s",
-            "0.3",
-            "--warmup-s",
-            "0.1",
-            "--p99-ms",
-            "60000",
-            "--no-ceiling",
-        ],
+        &[&SHORT_STEPS[..], &["--fields", "100", "--rates", "50", "--p99-ms", "60000"]].concat(),
     );
     let Finished { result, outcome } = run(&words, &Stop::default()).await.unwrap();
     outcome.unwrap();
@@ -289,7 +265,7 @@ async fn blocks_are_counted_and_timed() {
         "scicat-origdatablocks",
         &url,
         folder,
-        &["--files", "100,2000", "--blocks", "20", "--files-per-block", "50", "--no-ceiling", "--keep-data"],
+        &["--files", "100,2000", "--blocks", "20", "--files-per-block", "50", "--keep-data"],
     );
     let Finished { result, outcome } = run(&words, &Stop::default()).await.unwrap();
     outcome.unwrap();
@@ -583,7 +559,7 @@ async fn searches_are_asked_one_by_one_and_together() {
         "search",
         &url,
         folder,
-        &["--datasets", "40", "--connections", "4", "--step-s", "0.1", "--warmup-s", "0.05", "--no-ceiling"],
+        &["--datasets", "40", "--connections", "4", "--step-s", "0.1", "--warmup-s", "0.05"],
     );
     let Finished { result, outcome } = run(&words, &Stop::default()).await.unwrap();
     outcome.unwrap();
