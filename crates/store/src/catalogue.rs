@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tokio::sync::Semaphore;
@@ -75,6 +75,7 @@ struct Everything {
     parking: Arc<Semaphore>,
     open: Mutex<HashMap<String, Arc<Slot>>>,
     clock: AtomicU64,
+    is_closed: AtomicBool,
 }
 
 impl Everything {
@@ -194,6 +195,7 @@ impl Catalogue {
             limits,
             open: Mutex::default(),
             clock: AtomicU64::new(0),
+            is_closed: AtomicBool::new(false),
         })))
     }
 
@@ -222,6 +224,9 @@ impl Catalogue {
         let mut opened = slot.lock();
         if let Some(tenant) = &*opened {
             return Ok(tenant.clone());
+        }
+        if self.0.is_closed.load(Ordering::Acquire) {
+            return Err(StoreError::Closed);
         }
         if !self.0.place_of(name).exists(name)? {
             return Err(StoreError::UnknownTenant(name.to_owned()));
@@ -354,10 +359,16 @@ impl Catalogue {
         slots.iter().find_map(|slot| slot.tenant.try_lock().ok()?.as_ref()?.failure())
     }
 
-    /// Lets go of all tenants: each is closed, its queue finished, when its last user is done.
+    /// Closes all tenants for good, also those that are still held: what waits to be written is finished, and when this
+    /// returns nothing changes their files any more. Later writes, and tenants asked for later, are refused as closed.
     pub fn close(&self) {
+        self.0.is_closed.store(true, Ordering::Release);
         let all: Vec<Arc<Slot>> = self.lock().drain().map(|(_, slot)| slot).collect();
-        drop(all);
+        for slot in all {
+            if let Some(tenant) = slot.lock().take() {
+                tenant.close();
+            }
+        }
     }
 
     fn open_tenant(&self, name: &str) -> Result<Tenant> {

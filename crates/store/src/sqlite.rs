@@ -60,7 +60,7 @@ pub(crate) struct Sqlite {
     paces: Mutex<Vec<Pace>>,
     queue: Arc<Queue>,
     statistics: Arc<Statistics>,
-    threads: Vec<JoinHandle<()>>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
     keeper: Arc<Keeper>,
     /// Says to other processes that lists in the making are somebody's.
     presence: Arc<Presence>,
@@ -130,7 +130,7 @@ impl Sqlite {
             paces: Mutex::default(),
             queue,
             statistics,
-            threads,
+            threads: Mutex::new(threads),
             keeper,
             presence,
         })
@@ -271,9 +271,10 @@ impl Sqlite {
 /// Pause of a backup when another process holds a lock.
 const BACKUP_PAUSE: Duration = Duration::from_millis(50);
 
-impl Drop for Sqlite {
-    /// Finishes what waits in the queue, then closes the file.
-    fn drop(&mut self) {
+impl Sqlite {
+    /// Finishes what waits in the queue, takes no more, and ends the threads: from then on nothing changes the file or the
+    /// indexes beside it.
+    pub(crate) fn close(&self) {
         self.queue.close();
         self.keeper.close();
         // Declared first, so closed last.
@@ -282,8 +283,9 @@ impl Drop for Sqlite {
             indexes.close();
         }
         let here = std::thread::current().id();
+        let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
         // The last owner may be a write that has just ended: its own thread cannot wait for itself.
-        for thread in self.threads.drain(..).filter(|it| it.thread().id() != here) {
+        for thread in threads.into_iter().filter(|it| it.thread().id() != here) {
             if thread.join().is_err() {
                 tracing::error!(path = %self.path.display(), "a thread of the store stopped by an internal fault");
             }
@@ -292,6 +294,12 @@ impl Drop for Sqlite {
         if self.queue.failure().is_some() {
             readers.iter().for_each(|it| keep_log(&it.connection));
         }
+    }
+}
+
+impl Drop for Sqlite {
+    fn drop(&mut self) {
+        self.close();
     }
 }
 

@@ -81,6 +81,14 @@ impl Tenant {
         }
     }
 
+    /// Finishes what waits to be written, and takes no more.
+    pub(crate) fn close(&self) {
+        match &self.0.engine {
+            Engine::Sqlite(engine) => engine.close(),
+            Engine::Postgres(engine) => engine.close(),
+        }
+    }
+
     /// Runs a closure on a snapshot. It may run again when the snapshot turns out not to serve.
     pub async fn read<R, E>(
         &self,

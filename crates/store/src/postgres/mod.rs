@@ -363,6 +363,11 @@ impl Postgres {
         self.writers.submit_waiting(job)
     }
 
+    /// Finishes what waits in the queue, and takes no more.
+    pub(crate) fn close(&self) {
+        self.writers.close();
+    }
+
     pub(crate) fn statistics(&self) -> &Statistics {
         &self.statistics
     }
@@ -375,7 +380,7 @@ impl Postgres {
 impl Drop for Postgres {
     /// Finishes what waits in the queue, then closes the sessions.
     fn drop(&mut self) {
-        self.writers.close();
+        self.close();
         self.lane.close();
         self.pool.close(&self.schema);
         self.standby.iter().for_each(|it| it.close(&self.schema));

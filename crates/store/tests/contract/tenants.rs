@@ -66,6 +66,22 @@ fn the_least_recently_used_is_closed() {
 }
 
 #[test]
+fn what_is_held_of_a_closed_catalogue_writes_nothing() {
+    for place in engines() {
+        let catalogue = place.open(ALL, Limits::default());
+        let held = catalogue.tenant_or_new("held").expect("a tenant");
+        write(&held, |txn| txn.insert(&PLAIN, "before", &json!({})));
+        catalogue.close();
+        let refused = held.write_blocking(|txn| txn.insert(&PLAIN, "after", &json!({})));
+        assert!(matches!(refused, Err(StoreError::Closed)), "{}: {refused:?}", place.engine);
+        assert!(matches!(catalogue.tenant("held"), Err(StoreError::Closed)), "{}", place.engine);
+        drop(held);
+        let again = place.open(ALL, Limits::default()).tenant("held").expect("the tenant");
+        assert_eq!(read(&again, |view| view.count(&PLAIN, &Expr::All)), 1, "{}", place.engine);
+    }
+}
+
+#[test]
 fn many_threads_open_one_tenant_once() {
     for place in engines() {
         let catalogue = place.open(ALL, Limits::default());
