@@ -8,6 +8,7 @@ pub(crate) mod archival;
 pub(crate) mod compare;
 pub(crate) mod create;
 pub(crate) mod curation;
+mod ddi;
 pub(crate) mod edit;
 pub(crate) mod jsonld;
 pub(crate) mod locks;
@@ -352,6 +353,7 @@ pub(crate) fn draft_for_edit(
 pub(crate) fn routes(routes: Routes) -> Routes {
     routes
         .with(create::routes)
+        .with(ddi::routes)
         .with(show::routes)
         .with(edit::routes)
         .with(publish::routes)

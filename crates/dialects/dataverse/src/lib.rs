@@ -63,6 +63,7 @@ mod tokens;
 mod tools;
 mod users;
 mod vocabulary;
+mod xml_tree;
 
 pub use kinds::kinds;
 pub use routes::{mount, table};

@@ -216,6 +216,21 @@ pub(crate) fn editors(view: &mut View<'_>, dataset: &crate::datasets::Dataset) -
     crate::datasets::publish::holders_of(view, &[dataset.id], crate::permissions::Permission::EditDataset)
 }
 
+/// Whoever sees a draft, or downloads restricted files, by a role on the dataset or on its collection: a publication is told
+/// to all of them.
+pub(crate) fn insiders(
+    view: &mut View<'_>,
+    dataset: &crate::datasets::Dataset,
+) -> Result<Vec<i64>, ApiError> {
+    use crate::permissions::Permission::{DownloadFile, ViewUnpublishedDataset};
+    let objects = [dataset.id, dataset.owner];
+    let mut users = crate::datasets::publish::holders_of(view, &objects, ViewUnpublishedDataset)?;
+    users.extend(crate::datasets::publish::holders_of(view, &objects, DownloadFile)?);
+    users.sort_unstable();
+    users.dedup();
+    Ok(users)
+}
+
 /// Whoever may publish a dataset by a role on it or on its collection.
 pub(crate) fn curators(
     view: &mut View<'_>,

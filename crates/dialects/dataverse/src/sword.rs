@@ -9,7 +9,6 @@ use http::header::{LOCATION, WWW_AUTHENTICATE};
 use http::{HeaderValue, Method, StatusCode};
 use pinakes_http::answer;
 use pinakes_store::{Expr, Txn, View, Weight};
-use quick_xml::events::Event;
 use serde_json::{Value, json};
 
 use crate::app::Call;
@@ -26,12 +25,11 @@ use crate::exports::xml::Xml;
 use crate::files::{self, rows};
 use crate::permissions::{self, Permission};
 use crate::routes::Routes;
+use crate::xml_tree::Element;
 use crate::{changes, clock};
 
 const BASE: &str = "/dvn/api/data-deposit/v1.1/swordv2";
 const TREATMENT: &str = "no treatment information available";
-/// Depth of an Atom entry that is read.
-const DEPTH: usize = 16;
 
 pub(crate) fn routes(routes: Routes) -> Routes {
     let at = |path: &str| format!("{BASE}{path}");
@@ -292,56 +290,15 @@ type Term = (String, String, Vec<(String, String)>);
 
 /// Errors: 400 for what is no XML.
 fn terms(bytes: &[u8]) -> Result<Terms, ApiError> {
-    let unreadable = |why: String| ApiError::bad_request(format!("problem with the XML of the entry: {why}"));
-    let mut reader = quick_xml::Reader::from_reader(bytes);
-    let (mut list, mut depth, mut open): (Terms, usize, Option<Term>) = (Vec::new(), 0, None);
-    loop {
-        match reader.read_event() {
-            Ok(Event::Start(start)) => {
-                depth += 1;
-                if DEPTH < depth {
-                    return Err(unreadable("it is nested too deeply".to_owned()));
-                }
-                let name = start.local_name().as_ref().to_owned();
-                let attributes = start
-                    .attributes()
-                    .flatten()
-                    .map(|it| (it.key.local_name().as_ref().to_owned(), it.value.clone().into_owned()));
-                if 1 < depth {
-                    open = Some((name, String::new(), attributes.collect()));
-                }
-            }
-            Ok(Event::Text(text)) => {
-                if let Some(open) = &mut open {
-                    open.1.push_str(&text);
-                }
-            }
-            Ok(Event::CData(text)) => {
-                if let Some(open) = &mut open {
-                    open.1.push_str(&text);
-                }
-            }
-            Ok(Event::GeneralRef(reference)) => {
-                if let Some(open) = &mut open {
-                    open.1.push_str(match &*reference {
-                        "amp" => "&",
-                        "lt" => "<",
-                        "gt" => ">",
-                        "quot" => "\"",
-                        "apos" => "'",
-                        _ => "",
-                    });
-                }
-            }
-            Ok(Event::End(_)) => {
-                depth = depth.saturating_sub(1);
-                list.extend(open.take().filter(|it| !it.1.trim().is_empty()));
-            }
-            Ok(Event::Eof) => return Ok(list),
-            Ok(_) => {}
-            Err(error) => return Err(unreadable(error.to_string())),
+    let entry = Element::read(bytes)
+        .map_err(|fault| ApiError::bad_request(format!("problem with the XML of the entry: {fault}")))?;
+    let mut list = Vec::new();
+    entry.walk(&mut |it| {
+        if it.children.is_empty() && !it.text.trim().is_empty() {
+            list.push((it.name.clone(), it.text.clone(), it.attributes.clone()));
         }
-    }
+    });
+    Ok(list)
 }
 
 /// What an entry says, as the fields of a version and its terms.
@@ -456,15 +413,8 @@ async fn create_dataset(mut call: Call) -> Answer {
     if body.is_empty() {
         body.insert("license".to_owned(), "CC0 1.0".into());
     }
-    let new = New {
-        fields,
-        body,
-        dataset_type: None,
-        metadata_language: None,
-        pid: None,
-        is_incomplete_allowed: false,
-        is_checked: true,
-    };
+    let mut new = New::of(fields, body);
+    new.is_checked = true;
     let (app, asker, alias, ids) =
         (call.app.clone(), call.asker.clone(), call.param("alias").to_owned(), call.ids(5).await?);
     let write = move |txn: &mut Txn<'_>| {

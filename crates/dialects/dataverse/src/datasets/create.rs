@@ -64,15 +64,22 @@ impl New {
         let fields = Fields::read(registry, blocks, Reading::Declared)
             .map_err(|text| ApiError::bad_request(format!("Error parsing Json: {text}")))?;
         let text = |name: &str| body.get(name).and_then(Value::as_str).map(str::to_owned);
-        Ok(Self {
+        let mut new = Self::of(fields, version.clone());
+        (new.dataset_type, new.metadata_language) = (text("datasetType"), text("metadataLanguage"));
+        Ok(new)
+    }
+
+    /// From fields, and what else the JSON of a version says: terms, note, files.
+    pub(crate) fn of(fields: Fields, body: Map<String, Value>) -> Self {
+        Self {
             fields,
-            body: version.clone(),
-            dataset_type: text("datasetType"),
-            metadata_language: text("metadataLanguage"),
+            body,
+            dataset_type: None,
+            metadata_language: None,
             pid: None,
             is_incomplete_allowed: false,
             is_checked: false,
-        })
+        }
     }
 }
 
@@ -259,9 +266,17 @@ pub(crate) async fn import_body(call: &Call, body: Map<String, Value>) -> Answer
     let in_body = || Some(format!("{}:{}/{}", text("protocol")?, text("authority")?, text("identifier")?));
     let pid = call.query.filled("pid").map(str::to_owned).or_else(in_body);
     let missing = "Please provide a persistent identifier, either by including it in the JSON, or by using the pid query parameter.";
-    let pid = canonical_pid(&pid.ok_or_else(|| ApiError::bad_request(missing))?);
+    new.pid = Some(own_pid(&call.app, &pid.ok_or_else(|| ApiError::bad_request(missing))?)?);
+    store_import(call, registry, new).await
+}
+
+/// An identifier that a dataset may keep here, in its usual form.
+///
+/// Errors: 400 for what is none, or is another site's.
+pub(crate) fn own_pid(app: &Dataverse, pid: &str) -> Result<String, ApiError> {
+    let pid = canonical_pid(pid);
     let (protocol, authority, identifier) = parts_of_pid(&pid)?;
-    let settings = &call.app.settings;
+    let settings = &app.settings;
     let is_ours = protocol == settings.pid_protocol
         && authority == settings.pid_authority
         && identifier.starts_with(&settings.pid_shoulder);
@@ -269,8 +284,7 @@ pub(crate) async fn import_body(call: &Call, body: Map<String, Value>) -> Answer
         let message = "Cannot import a dataset that has a PID that doesn't match the server's settings";
         return Err(ApiError::bad_request(message));
     }
-    new.pid = Some(pid);
-    store_import(call, registry, new).await
+    Ok(pid)
 }
 
 /// Stores an imported dataset, and releases it when `release=yes`.

@@ -152,7 +152,7 @@ pub(crate) fn release_in(
     crate::featured::remove_of_lost_files(txn, dataset.id)?;
     add_subjects(txn, app, &dataset, &released)?;
     let title = datasets::create::title_of(&released);
-    for user in notifications::editors(txn, &dataset)? {
+    for user in notifications::insiders(txn, &dataset)? {
         let Ok(id) = ids.next() else { break };
         let notice = Notice::of("PUBLISHEDDS")
             .with("datasetPersistentIdentifier", dataset.pid.as_str())

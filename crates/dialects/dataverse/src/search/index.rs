@@ -4,6 +4,7 @@
 use pinakes_store::{Column, Counts, Expr, Facet, Index, Kind, Query, Text, Txn, Type, View};
 use serde_json::{Map, Value, json};
 
+use super::place;
 use super::query::facet_value;
 use crate::app::Dataverse;
 use crate::asker::Asker;
@@ -31,6 +32,8 @@ pub(crate) static DOCUMENT: Kind = Kind {
         Column::many("above", Type::Integer),
         Column::many("seenBy", Type::Text),
         Column::many("facetValues", Type::Text),
+        Column::one("place.south", Type::Real),
+        Column::one("place.north", Type::Real),
     ],
     indexes: &[
         Index::on(&["type"]),
@@ -40,6 +43,8 @@ pub(crate) static DOCUMENT: Kind = Kind {
         Index::on(&["pid"]),
         Index::on(&["sortName"]),
         Index::on(&["date"]),
+        Index::on(&["place.south"]),
+        Index::on(&["place.north"]),
     ],
     facets: &[Facet { name: "facetValues", path: "facetValues", counts: Counts::Values }],
     class_fields: &["type", "public"],
@@ -302,7 +307,7 @@ fn dataset_document(view: &mut View<'_>, dataset: &Dataset, version: &Version) -
     let title = metadata.one("title").unwrap_or_default();
     facets.sort();
     facets.dedup();
-    Ok(json!({
+    let mut document = json!({
         "type": "datasets",
         "entity": dataset.id.to_string(),
         "dataset": dataset.id,
@@ -321,7 +326,11 @@ fn dataset_document(view: &mut View<'_>, dataset: &Dataset, version: &Version) -
         "facetValues": facets,
         "fields": fields,
         "text": text.join("\n"),
-    }))
+    });
+    if let Some(place) = place::document_part(&metadata) {
+        document["place"] = place;
+    }
+    Ok(document)
 }
 
 /// Longest value that is a facet's, in bytes.

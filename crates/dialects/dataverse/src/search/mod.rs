@@ -1,6 +1,7 @@
 //! Search: `/api/search` (section 7 of the contract).
 
 pub(crate) mod index;
+mod place;
 pub(crate) mod query;
 mod show;
 
@@ -16,6 +17,8 @@ use crate::error::{Answer, ApiError};
 use crate::permissions::{self, Permission};
 use crate::routes::Routes;
 use crate::{envelope, groups, roles, site_settings};
+
+use self::place::Circle;
 
 pub(crate) use index::{DOCUMENT, forget, index_file};
 
@@ -73,6 +76,7 @@ struct Wanted {
     text: String,
     filter: Expr,
     words: Vec<String>,
+    circle: Option<Circle>,
     types: Vec<&'static str>,
     subtrees: Vec<String>,
     order: Option<(&'static str, Direction)>,
@@ -125,11 +129,11 @@ fn wanted(call: &Call) -> Result<Wanted, ApiError> {
     }
     let start = call.query.number("start")?.unwrap_or(0);
     let negative = |name: &str| ApiError::bad_request(format!("{name} must be a positive number."));
-    geography(call)?;
     Ok(Wanted {
         text,
         filter,
         words: parsed.words,
+        circle: Circle::of(call)?,
         types,
         subtrees: call.query.all("subtree").map(str::to_owned).collect(),
         order,
@@ -137,40 +141,6 @@ fn wanted(call: &Call) -> Result<Wanted, ApiError> {
         per_page: u64::try_from(per_page).map_err(|_| negative("per_page"))?,
         shows: show::Shows::of(call),
     })
-}
-
-/// Errors: 400 for a point without a radius, and for what is neither.
-fn geography(call: &Call) -> Result<(), ApiError> {
-    let (point, radius) = (call.query.filled("geo_point"), call.query.filled("geo_radius"));
-    match (point, radius) {
-        (Some(_), None) => {
-            return Err(ApiError::bad_request("If you supply geo_point you must also supply geo_radius."));
-        }
-        (None, Some(_)) => {
-            return Err(ApiError::bad_request("If you supply geo_radius you must also supply geo_point."));
-        }
-        _ => {}
-    }
-    if let Some(point) = point {
-        let parts: Vec<&str> = point.split(',').collect();
-        let [latitude, longitude] = parts[..] else {
-            return Err(ApiError::bad_request(
-                "Must contain a single comma to separate latitude and longitude.",
-            ));
-        };
-        let number = |text: &str, most: f64| text.trim().parse::<f64>().ok().filter(|it| it.abs() <= most);
-        if number(latitude, 90.0).is_none() || number(longitude, 180.0).is_none() {
-            return Err(ApiError::bad_request(format!("The point {point} is not on the globe.")));
-        }
-    }
-    if let Some(radius) = radius {
-        match radius.trim().parse::<f64>() {
-            Ok(it) if 0.0 < it => {}
-            Ok(_) => return Err(ApiError::bad_request("The radius must be greater than 0.")),
-            Err(_) => return Err(ApiError::bad_request("Non-number radius supplied.")),
-        }
-    }
-    Ok(())
 }
 
 async fn search(call: Call) -> Answer {
@@ -212,6 +182,9 @@ fn run(
     }
     if !paths.is_empty() && paths.len() == wanted.subtrees.len() {
         filter = filter.and(Expr::In("subtree".into(), paths));
+    }
+    if let Some(circle) = &wanted.circle {
+        filter = circle.condition(view, &filter)?.and(filter);
     }
     let all_types = filter.clone();
     if !wanted.types.is_empty() {
