@@ -2,11 +2,11 @@
 
 use http::StatusCode;
 use pinakes_http::answer;
-use pinakes_store::{Txn, View, Weight};
-use serde_json::{Map, Value, json};
+use pinakes_store::{Txn, View};
+use serde_json::{Map, Value};
 
 use super::add::{Described, TAGS, require_edit};
-use super::kinds::{DataFile, Row, Until};
+use super::kinds::{DataFile, Row};
 use super::{Found, Wanted, rows};
 use crate::app::{Call, Dataverse};
 use crate::datasets;
@@ -24,10 +24,6 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .post("/files/{id}/metadata/tabularTags", tabular_tags)
         .delete("/files/{id}", delete)
         .put("/datasets/{id}/deleteFiles", delete_many)
-        .post("/datasets/{id}/files/actions/:set-embargo", set_embargo)
-        .post("/datasets/{id}/files/actions/:unset-embargo", unset_embargo)
-        .post("/datasets/{id}/files/actions/:set-retention", set_retention)
-        .post("/datasets/{id}/files/actions/:unset-retention", unset_retention)
 }
 
 /// A file under change: in the draft of its dataset, which is opened if there is none.
@@ -493,129 +489,4 @@ async fn delete_many(mut call: Call) -> Answer {
     };
     let n = call.db().write(write).await?;
     envelope::message(format!("{n} files deleted successfully"))
-}
-
-/// The files that a body names under `fileIds`. Errors: 400.
-fn file_ids(body: &Map<String, Value>) -> Result<Vec<i64>, ApiError> {
-    let list = body.get("fileIds").and_then(Value::as_array);
-    let ids: Option<Vec<i64>> = list.and_then(|it| it.iter().map(Value::as_i64).collect());
-    ids.filter(|it| !it.is_empty()).ok_or_else(|| ApiError::bad_request("No fileIds were given."))
-}
-
-/// A day that a body names. Errors: 400.
-fn day(body: &Map<String, Value>, name: &str) -> Result<String, ApiError> {
-    let text = body.get(name).and_then(Value::as_str).unwrap_or_default();
-    let is_day = text.len() == 10 && crate::clock::parse(&format!("{text}T00:00:00Z")).is_some();
-    match is_day {
-        true => Ok(text.to_owned()),
-        false => Err(ApiError::bad_request(format!("{name} is {text:?}; expected a date as 2027-01-31."))),
-    }
-}
-
-/// What is changed of many files at once.
-#[derive(Clone)]
-enum Holding {
-    Embargo(Option<Until>),
-    Retention(Option<Until>),
-}
-
-async fn hold(call: Call, files: Vec<i64>, holding: Holding) -> Result<(), ApiError> {
-    let wanted = datasets::Wanted::of(&call)?;
-    let editor = Editor::of(&call);
-    let write = move |txn: &mut Txn<'_>| {
-        let dataset = wanted.find(txn)?;
-        let held = crate::permissions::held(txn, &editor.asker, dataset.place())?;
-        if !held.contains(&crate::permissions::Permission::EditDataset) {
-            return Err(crate::permissions::refusal(&editor.asker));
-        }
-        for id in &files {
-            let file = Wanted::number(*id).find(txn)?;
-            if file.dataset != dataset.id {
-                return Err(ApiError::bad_request(format!("The file {id} is not in the dataset.")));
-            }
-            let mut found = Found::of(txn, file)?;
-            if !editor.asker.is_superuser() && !found.released.is_empty() && found.published_row().is_some() {
-                let what = if matches!(holding, Holding::Embargo(_)) { "embargo" } else { "retention" };
-                return Err(ApiError::bad_request(format!(
-                    "The {what} of a published file cannot be changed: {id}."
-                )));
-            }
-            match &holding {
-                Holding::Embargo(it) => found.file.embargo.clone_from(it),
-                Holding::Retention(it) => found.file.retention.clone_from(it),
-            }
-            rows::put_file(txn, &found.file)?;
-            crate::search::index_file(txn, &editor.app, &found.dataset, &found.file)?;
-        }
-        Ok(())
-    };
-    call.db().write(write).await
-}
-
-/// Months that a setting allows; `None` when it is not set or zero: nothing is allowed; -1 allows all.
-async fn months(call: &Call, setting: &'static str) -> Result<i64, ApiError> {
-    let value = call.db().read(Weight::Point, move |view| site_settings::get(view, setting)).await?;
-    Ok(value.and_then(|it| it.trim().parse().ok()).unwrap_or(0))
-}
-
-async fn set_embargo(mut call: Call) -> Answer {
-    let months = months(&call, ":MaxEmbargoDurationInMonths").await?;
-    if months == 0 {
-        return Err(ApiError::bad_request("No Embargoes allowed"));
-    }
-    let body = call.object().await?;
-    let date = day(&body, "dateAvailable")?;
-    let today = crate::clock::date(call.app.now_ms());
-    if date <= today {
-        return Err(ApiError::bad_request("Date available can not be in the past"));
-    }
-    let last = crate::clock::date(call.app.now_ms() + months.max(0) * 31 * 86_400_000);
-    if 0 < months && last < date {
-        return Err(ApiError::bad_request(
-            "Date available can not exceed MaxEmbargoDurationInMonths: ".to_owned() + &months.to_string(),
-        ));
-    }
-    let reason = body.get("reason").and_then(Value::as_str).unwrap_or_default().to_owned();
-    let files = file_ids(&body)?;
-    hold(call, files, Holding::Embargo(Some(Until { date, reason }))).await?;
-    envelope::message("FileIds were given embargo.")
-}
-
-async fn unset_embargo(mut call: Call) -> Answer {
-    let body = call.object().await?;
-    let files = file_ids(&body)?;
-    hold(call, files, Holding::Embargo(None)).await?;
-    envelope::message("Embargo(es) removed from files")
-}
-
-async fn set_retention(mut call: Call) -> Answer {
-    let months = months(&call, ":MinRetentionDurationInMonths").await?;
-    if months == 0 {
-        return Err(ApiError::bad_request("No Retention periods allowed"));
-    }
-    let body = call.object().await?;
-    if body.is_empty() {
-        return Err(ApiError::bad_request("No JSON provided"));
-    }
-    let date = day(&body, "dateUnavailable")?;
-    let first = crate::clock::date(call.app.now_ms() + months.max(0) * 30 * 86_400_000);
-    if date <= crate::clock::date(call.app.now_ms()) {
-        return Err(ApiError::bad_request("Date unavailable can not be in the past"));
-    }
-    if 0 < months && date < first {
-        return Err(ApiError::bad_request(format!(
-            "Date unavailable can not be earlier than MinRetentionDurationInMonths: {months} from now"
-        )));
-    }
-    let reason = body.get("reason").and_then(Value::as_str).unwrap_or_default().to_owned();
-    let files = file_ids(&body)?;
-    hold(call, files, Holding::Retention(Some(Until { date, reason }))).await?;
-    envelope::message("FileIds were given retention period.")
-}
-
-async fn unset_retention(mut call: Call) -> Answer {
-    let body = call.object().await?;
-    let files = file_ids(&body)?;
-    hold(call, files, Holding::Retention(None)).await?;
-    envelope::ok(json!({"message": "Retention periods(s) removed from files"}))
 }

@@ -123,13 +123,13 @@ pub(crate) fn is_folder_character(it: char) -> bool {
     it.is_ascii_alphanumeric() || matches!(it, '_' | '-' | '.' | '\\' | '/' | ' ')
 }
 
-/// A file's name without the characters that names may not hold.
+/// A file's name without the characters that names may not hold, and none that leads to a folder.
 pub(crate) fn clean_name(name: &str) -> String {
     let cleaned: String = name
         .chars()
         .map(|it| if it.is_control() || r#"\/:*?"<>|;#"#.contains(it) { '_' } else { it })
         .collect();
-    if cleaned.trim().is_empty() { "file".to_owned() } else { cleaned }
+    if matches!(cleaned.trim(), "" | "." | "..") { "file".to_owned() } else { cleaned }
 }
 
 /// A source whose bytes are checksummed as they are read.
