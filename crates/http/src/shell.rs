@@ -126,7 +126,8 @@ impl Shell {
         response_headers.insert(SERVER_TIMING, scope.server_timing(took));
         response_headers.insert(X_REQUEST_ID, request_id.clone());
         guard(response_headers);
-        if connection.is_to_linger() {
+        // While the server drains, whatever the connection has heard of it: the answer may be ready before it looks.
+        if connection.is_to_linger() || self.draining.load(Ordering::Relaxed) {
             response_headers.insert(CONNECTION, HeaderValue::from_static("close"));
         }
         self.metrics.observe(dialect, response.answer.status(), took, &scope);
