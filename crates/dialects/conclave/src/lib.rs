@@ -56,7 +56,7 @@ pub fn rendered(behaviour: &str, text: &str, link_base: &str) -> Option<String> 
 /// The dialect as the shell serves it.
 ///
 /// # Errors
-/// A template of the site cannot be read, or is none.
+/// A template of the site cannot be read, or is not a template.
 pub fn mount(context: Context, settings: Settings) -> std::result::Result<Mount, TemplateError> {
     let pages = Arc::new(pages::Pages::read(&settings)?);
     let remembered = basic::Remembered::default();

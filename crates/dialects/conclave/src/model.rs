@@ -95,7 +95,7 @@ pub struct Occurrence {
     pub behaviour: String,
     /// Where it is; `self` for the data.
     pub reference: String,
-    /// Text; data that is none is in `base64` instead.
+    /// Text; data that is not text is in `base64` instead.
     #[serde(default)]
     pub data: String,
     /// Data that is no UTF-8, in base 64.

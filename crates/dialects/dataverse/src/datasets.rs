@@ -8,7 +8,7 @@ pub(crate) mod archival;
 pub(crate) mod compare;
 pub(crate) mod create;
 pub(crate) mod curation;
-mod ddi;
+pub(crate) mod ddi;
 pub(crate) mod edit;
 pub(crate) mod jsonld;
 pub(crate) mod locks;

@@ -55,7 +55,7 @@ pub(crate) fn note(
 
 /// Enters what a caller says of itself; what it leaves out its account says.
 ///
-/// Errors: 400 when the guestbook asks for more, or an answer is none of its options.
+/// Errors: 400 when the guestbook asks for more, or an answer is not one of its options.
 pub(crate) fn sign(
     txn: &mut Txn<'_>,
     id: i64,

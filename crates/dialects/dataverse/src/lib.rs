@@ -33,6 +33,8 @@ pub mod exports;
 mod featured;
 mod feedback;
 mod files;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod groups;
 mod guestbooks;
 mod ids;

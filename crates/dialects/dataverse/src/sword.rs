@@ -1,7 +1,7 @@
 //! SWORD 2.0, as scripts and the R client deposit: Atom entries with Dublin Core terms, files in zip archives (section 11 of
 //! the contract). The user name of Basic authentication is the API token.
 
-mod atom;
+pub(crate) mod atom;
 
 use std::sync::Arc;
 

@@ -475,7 +475,7 @@ async fn list(call: &Call, asked: &Asked) -> Result<Result<String, Refused>, Fol
                     text.push_str(&shown(view, &it, &with, whole, format)?);
                 }
             }
-            // A page of which nothing is left is none: an answer has a record at least.
+            // A page of which nothing is left is skipped: an answer holds at least one record.
             match next {
                 Some(next) if text.is_empty() => {
                     (phase, after) = (next.0, Some(next.1).filter(|it| 0 <= *it))

@@ -48,7 +48,7 @@ pub(crate) fn body(text: String, document: &Map<String, Value>) -> Value {
     Value::Object(body)
 }
 
-/// The list of institutions; the key in any case, the last one counts; `null` is none.
+/// The list of institutions; the key in any case, the last one counts; `null` means no institution.
 fn institution(document: &Map<String, Value>) -> Option<&Value> {
     let found = document.iter().rev().find(|(key, _)| key.eq_ignore_ascii_case("institution"));
     found.map(|(_, value)| value).filter(|value| !value.is_null())
@@ -85,7 +85,7 @@ pub(crate) fn work_ids(document: &Map<String, Value>) -> Vec<String> {
     found
 }
 
-/// An identifier as it is compared: ISBNs with 13 digits, letters lower; `None` for a scheme or a value that is none.
+/// An identifier as it is compared: ISBNs with 13 digits, letters lower; `None` for an unknown scheme or an invalid value.
 pub(crate) fn work_id(scheme: &str, value: &str) -> Option<String> {
     let value = value.trim().to_lowercase();
     let digits_behind = |prefix: &str| {
@@ -142,7 +142,7 @@ pub(crate) fn texts<'a>(document: &'a Map<String, Value>, name: &str) -> impl It
     values.iter().filter_map(Value::as_str)
 }
 
-/// An ISSN as `1234-567X`; `None` for a text that is none.
+/// An ISSN as `1234-567X`; `None` for a text that is not an ISSN.
 pub(crate) fn issn(text: &str) -> Option<String> {
     let letters: String = text.trim().to_uppercase().chars().filter(|it| *it != '-').collect();
     let is_issn = letters.len() == 8

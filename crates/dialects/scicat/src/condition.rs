@@ -321,7 +321,7 @@ pub fn plain(value: &Json) -> Value {
 
 /// A regular expression on a path, from its text and flags.
 ///
-/// Errors: 400 for what is none, and when the request held too many before.
+/// Errors: 400 for an invalid expression, and when the request already held too many.
 pub fn pattern(path: &Path, text: &Json, flags: Option<&Json>, budget: &Budget) -> Result<Expr, ScicatError> {
     budget.take_pattern()?;
     let (Json::String(text), flags) = (text, flags.and_then(Json::as_str).unwrap_or_default()) else {

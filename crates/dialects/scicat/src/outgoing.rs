@@ -40,10 +40,7 @@ impl Outgoing {
     pub(crate) async fn send(self, timeout: Duration) -> Result<(), OutgoingError> {
         let server = server_of(&self.url);
         let refused = |reason: String| OutgoingError::Request { server: server.clone(), reason };
-        if has_dot_segment(&self.url) {
-            return Err(refused("its path holds a segment of dots, which would lead elsewhere".to_owned()));
-        }
-        let url = Url::parse(&self.url).map_err(|_| refused("its URL is none".to_owned()))?;
+        let url = address(&self.url).map_err(refused)?;
         let headers = headers(&self.headers).map_err(refused)?;
         let client = client().map_err(|error| refused(reason(&error).to_owned()))?;
         let request = client.request(self.method, url).headers(headers).body(self.body).timeout(timeout);
@@ -60,21 +57,20 @@ impl Outgoing {
     }
 }
 
-/// What stands at a URL, up to the bound of an answer. Errors: as for sending.
+/// What stands at a URL. Errors: as for sending; an answer that breaks off, or is larger than the bound.
 pub(crate) async fn fetch(url: &str, timeout: Duration) -> Result<Vec<u8>, OutgoingError> {
     let server = server_of(url);
     let refused = |reason: String| OutgoingError::Request { server: server.clone(), reason };
-    let parsed = Url::parse(url).map_err(|_| refused("its URL is none".to_owned()))?;
+    let parsed = address(url).map_err(refused)?;
     let client = client().map_err(|error| refused(reason(&error).to_owned()))?;
     let answer = client.get(parsed).timeout(timeout).send().await.map_err(|error| {
         OutgoingError::NoAnswer { server: server.clone(), reason: reason(&error).to_owned() }
     })?;
     let status = answer.status();
-    let bytes = beginning(answer).await;
     if status.is_success() {
-        return Ok(bytes);
+        return whole(answer).await.map_err(|reason| OutgoingError::NoAnswer { server, reason });
     }
-    let text = String::from_utf8_lossy(&bytes).chars().take(SHOWN_CHARS).collect();
+    let text = String::from_utf8_lossy(&beginning(answer).await).chars().take(SHOWN_CHARS).collect();
     Err(OutgoingError::Refused { server, status, text })
 }
 
@@ -96,6 +92,26 @@ fn headers(named: &[(String, String)]) -> Result<HeaderMap, String> {
     named.iter().map(header).collect()
 }
 
+/// Reads a URL. Errors: why nothing is asked there.
+fn address(url: &str) -> Result<Url, String> {
+    if has_dot_segment(url) {
+        return Err("its path holds a segment of dots, which would lead elsewhere".to_owned());
+    }
+    Url::parse(url).map_err(|_| "its URL is not valid".to_owned())
+}
+
+/// An answer within its bound. Errors: it broke off, or is larger.
+async fn whole(mut answer: Response) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    while let Some(piece) = answer.chunk().await.map_err(|_| "its answer broke off".to_owned())? {
+        if ANSWER_BYTES < bytes.len() + piece.len() {
+            return Err(format!("its answer has more than {ANSWER_BYTES} bytes"));
+        }
+        bytes.extend_from_slice(&piece);
+    }
+    Ok(bytes)
+}
+
 /// An answer up to its bound; what came when it broke off.
 async fn beginning(mut answer: Response) -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -115,7 +131,7 @@ fn reason(error: &reqwest::Error) -> &'static str {
     } else if error.is_connect() {
         "no connection"
     } else if error.is_builder() {
-        "its URL is none that can be asked"
+        "its URL cannot be asked"
     } else {
         "the exchange failed"
     }

@@ -104,7 +104,7 @@ fn enrich_inside(object: &mut Fields<'_>, depth: usize) {
     }
 }
 
-/// Value and unit of an object that is a quantity. One whose `u` key holds no text (a `user`, say) is none.
+/// Value and unit of an object that is a quantity. An object whose `u` key does not hold a text (a `user`, say) is not a quantity.
 fn quantity<'o, 't>(object: &'o Fields<'t>) -> Option<(&'o Tree<'t>, &'o str)> {
     members_of_quantity(object).map(|(value, unit)| (value.1, unit.1))
 }

@@ -173,7 +173,7 @@ fn window(limits: Option<&Value>, known_fields: &[&str]) -> Result<Window, Scica
 
 /// A sort as v4 writes it: `{"createdAt":"asc","size":"desc"}`.
 ///
-/// Errors: 400 in shape E1 for what is no object, and for a direction that is none.
+/// Errors: 400 in shape E1 for what is not an object, and for an unknown direction.
 pub(crate) fn sort(wanted: &Value) -> Result<Vec<Order>, ScicatError> {
     let Value::Object(map) = wanted else {
         return Err(ScicatError::bad_request(format!("limits.sort must be an object, found {wanted}")));

@@ -150,7 +150,7 @@ fn known(txn: &mut Txn<'_>, map: &TopicMap, name: &str) -> Result<BTreeMap<usize
     Ok(out)
 }
 
-/// The map with those topics made one that are one topic of the store; `None` if there are none such.
+/// The map with those topics made one that are one topic of the store; `None` if there are no such topics.
 fn one_by_store(map: &TopicMap, known: &BTreeMap<usize, BTreeSet<String>>) -> Option<Builder> {
     let mut first: HashMap<&str, usize> = HashMap::new();
     let mut pairs = Vec::new();

@@ -198,19 +198,23 @@ impl Gathered<'_> {
 
 /// What a codebook says of its study.
 #[derive(Debug)]
-struct Study {
+pub(crate) struct Study {
     /// A list of fields.
-    fields: Value,
+    pub fields: Value,
     /// The terms, as in the JSON of a version.
-    version: Map<String, Value>,
+    pub version: Map<String, Value>,
     /// The identifier that it has here.
-    pid: Option<String>,
+    pub pid: Option<String>,
 }
 
 /// Reads a codebook; `is_ours` tells identifiers that datasets may have here from those of other sites.
 ///
 /// Errors: what is not a codebook.
-fn read(registry: &Registry, bytes: &[u8], is_ours: impl Fn(&str) -> bool) -> Result<Study, String> {
+pub(crate) fn read(
+    registry: &Registry,
+    bytes: &[u8],
+    is_ours: impl Fn(&str) -> bool,
+) -> Result<Study, String> {
     let root = Element::read(bytes)?;
     let studies = root.all("stdyDscr");
     let study = match (root.name.as_str(), studies.as_slice()) {
@@ -413,6 +417,29 @@ mod tests {
         assert_eq!(metadata.one("notesText"), Some("one\ntwo"));
         assert_eq!(study.pid.as_deref(), Some("doi:10.5072/FK2/X"));
         assert_eq!(json!(study.version), json!({"conditions": "none", "termsOfUse": "Use well"}));
+    }
+
+    /// What Dataverse's own export says of a study is read whole: no field that the codebook holds is missing.
+    #[test]
+    fn exported_codebooks_are_read() {
+        let Some(folder) = pinakes_test_support::collection("dataverse") else { return };
+        let registry = Registry::shipped();
+        let counts = |name: &str| {
+            let bytes = std::fs::read(folder.join("exports").join(name)).unwrap();
+            let study = read(&registry, &bytes, |_| false).unwrap();
+            let fields = Fields::read_single(&registry, &json!({"fields": study.fields})).unwrap();
+            let title = Metadata(&fields.to_json(&registry)).one("title").unwrap_or_default().to_owned();
+            (title, fields.0.len(), study.version.len())
+        };
+        for (name, title, n_fields, n_terms) in [
+            ("export-dataset-finch-private.xml", "Darwin's Finches", 12, 0),
+            ("export-dataset-finch-terms-of-use.xml", "Darwin's Finches", 17, 1),
+            ("export-dataset-perma.xml", "Spruce Goose", 6, 0),
+            ("export-dataset-spruce1.xml", "Spruce Goose", 5, 0),
+            ("export-ddi_dataset.xml", "Replication Data for: Title", 55, 15),
+        ] {
+            assert_eq!(counts(name), (title.to_owned(), n_fields, n_terms), "{name}");
+        }
     }
 
     #[test]

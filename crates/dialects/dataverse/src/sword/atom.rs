@@ -7,11 +7,11 @@ use crate::error::ApiError;
 use crate::xml_tree::Element;
 
 /// The Dublin Core terms of an Atom entry: (term, text, attributes).
-pub(super) type Terms = Vec<Term>;
-pub(super) type Term = (String, String, Vec<(String, String)>);
+pub(crate) type Terms = Vec<Term>;
+pub(crate) type Term = (String, String, Vec<(String, String)>);
 
 /// Errors: 400 for what is no XML.
-pub(super) fn terms(bytes: &[u8]) -> Result<Terms, ApiError> {
+pub(crate) fn terms(bytes: &[u8]) -> Result<Terms, ApiError> {
     let entry = Element::read(bytes)
         .map_err(|fault| ApiError::bad_request(format!("problem with the XML of the entry: {fault}")))?;
     let mut list = Vec::new();
@@ -24,7 +24,7 @@ pub(super) fn terms(bytes: &[u8]) -> Result<Terms, ApiError> {
 }
 
 /// What an entry says, as the fields of a version and its terms.
-pub(super) fn fields(terms: &Terms, email: &str) -> Result<(Value, Value), ApiError> {
+pub(crate) fn fields(terms: &Terms, email: &str) -> Result<(Value, Value), ApiError> {
     let all = |name: &'static str| terms.iter().filter(move |it| it.0 == name);
     let texts = |name: &'static str| -> Vec<&str> { all(name).map(|it| it.1.trim()).collect() };
     let one = |name: &str, value: &str| json!({"typeName": name, "value": value});

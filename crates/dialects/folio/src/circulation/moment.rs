@@ -5,7 +5,7 @@ use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 
 /// The point in time that a client's text names: ISO 8601 with `Z` or an offset (`+00:00`, `+0000`), or without (UTC);
-/// a date alone is its first moment in UTC. `None` when it is none.
+/// a date alone is its first moment in UTC. `None` when the text is neither.
 pub(crate) fn parse(text: &str) -> Option<Timestamp> {
     let text = text.trim();
     if let Ok(moment) = text.parse::<Timestamp>() {

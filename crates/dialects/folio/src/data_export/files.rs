@@ -114,7 +114,7 @@ pub(super) fn text(view: &mut View<'_>, id: &str) -> Result<String, FolioError> 
     Ok(text_at(&found, "_content").unwrap_or_default().to_owned())
 }
 
-/// The ids of a list: one a line, quoted or not; what is none is left out.
+/// The ids of a list: one a line, quoted or not; lines that are not ids are left out.
 pub(super) fn ids(text: &str) -> Vec<String> {
     let plain = |line: &str| parse_uuid(line.trim().trim_matches(['"', '\u{feff}', ',']).trim());
     text.lines().filter_map(plain).collect()

@@ -35,7 +35,7 @@ impl Money {
         Some(Self(hundredths.round() as i64))
     }
 
-    /// A field of a record; nothing when it is none.
+    /// A field of a record; `None` when it is not an amount.
     pub(crate) fn at(body: &Value, name: &str) -> Self {
         Self::of(&body[name]).unwrap_or_default()
     }

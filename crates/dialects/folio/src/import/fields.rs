@@ -212,7 +212,7 @@ impl FieldRule {
     }
 
     /// A text as the property wants it: ids for names, booleans and numbers for what is written so.
-    /// The value as the record has it: names of types and locations as ids. Errors: a name that is none.
+    /// The value as the record has it: names of types and locations as ids. Errors: an unknown name.
     fn typed(&self, text: String, source: &Source<'_>) -> Result<Value, String> {
         if let Some(id) = self.accepted.get(&text.trim().to_lowercase()) {
             return Ok(id.as_str().into());

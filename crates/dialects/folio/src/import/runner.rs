@@ -221,7 +221,7 @@ fn look_after(weak: &Weak<Shared>) {
     }
 }
 
-/// Ends imports whose sender is gone; nothing is written where there is none.
+/// Ends imports whose sender is gone; writes nothing when there are none.
 fn give_up(tenant: &Tenant, since_ms: i64) -> Result<(), StoreError> {
     let unheard = Expr::Range("_work.heardAt".into(), End::Open, End::Excluded(since_ms.into()));
     if tenant.read_blocking(move |view| Ok::<_, StoreError>(view.first(&JOB, unheard.clone())?.is_some()))? {

@@ -667,7 +667,7 @@ fn format_of(head: &[u8]) -> Result<Format, String> {
     }
 }
 
-/// What a job's file is, or why it is none.
+/// What a job's file is, or why it cannot be read.
 fn head_of(tenant: &Tenant, job: &Job) -> Result<Result<Format, String>, StoreError> {
     let file = StoredFile::new(tenant.clone(), job.work("parts"), 0, None);
     let mut head = Vec::new();

@@ -76,7 +76,7 @@ pub(super) fn condition(view: &mut View<'_>, clause: &Clause) -> Result<Option<E
     Ok(Some(Expr::Regex(PATH.into(), pattern)))
 }
 
-/// The forms of an ISBN without hyphens, in lower case; `None` for what is none.
+/// The forms of an ISBN without hyphens, in lower case; `None` for a text that is not an ISBN.
 fn forms(text: &str) -> Option<Vec<String>> {
     let plain: String = text.chars().filter(|it| !matches!(it, '-' | ' ')).collect();
     let plain = plain.to_ascii_lowercase();

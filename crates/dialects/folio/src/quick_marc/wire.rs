@@ -119,7 +119,7 @@ fn link_of<'l>(field: &DataField, links: &'l [Value]) -> Option<&'l Value> {
 
 /// The record that the editor sends.
 ///
-/// Errors: 422 for a leader or a field that is none, and for values of 008 that have not their length.
+/// Errors: 422 for an invalid leader or field, and for values of 008 of the wrong length.
 pub(super) fn read(body: &Value, format: &str, today: &str) -> Result<Record, FolioError> {
     // Blanks of any kind are blanks: what is pasted into an editor has others than ASCII's.
     let is_blank = |it: char| it == '\\' || it.is_whitespace();

@@ -15,7 +15,7 @@ const CONDITIONS_MAX: usize = 32;
 /// Why parameters are refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ParameterError {
-    /// A column that the answer does not have, in `require`; a pattern that is none.
+    /// A column that the answer does not have, in `require`; a pattern that is not valid.
     #[error("something unexpected happened - {0}")]
     Unexpected(String),
     /// A page that cannot be.

@@ -25,7 +25,7 @@ enum Made {
 }
 
 impl Rule {
-    /// Reads a rule; `None` if it is none.
+    /// Reads a rule; `None` if the text is not a rule.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (name, rest) = text.trim().split_once('(')?;
         let rest = rest.strip_suffix(')')?.trim().strip_prefix('"')?;

@@ -252,7 +252,7 @@ pub(crate) async fn is_valid_v3(app: State<Scicat>, asker: Asker, headers: Heade
     }
     let body = app.object(&headers, body).await?;
     require_creator(&asker, &body)?;
-    // A type that is none is a fault of the body as others are; what is not known here is passed over.
+    // An unknown type is a fault of the body like any other; what is not known here is passed over.
     let Ok(table) = table_of(&app, &body, Api::V3) else {
         return Ok(answer::json(StatusCode::OK, &json!({"valid": false, "error": "Invalid dataset type!"})));
     };

@@ -25,7 +25,7 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// As a filter asks. Errors: 400 for relations that are none.
+    /// As a filter asks. Errors: 400 for unknown relations.
     pub(crate) fn of(asker: &Asker, filter: &Filter, api: Api) -> Result<Self, ScicatError> {
         let relations = include::relations(&filter.include, api, asker)?;
         Ok(Self { api, fields: filter.fields.clone(), relations, history: None })

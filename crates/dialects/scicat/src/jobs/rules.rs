@@ -28,7 +28,7 @@ pub(super) fn job_type<'a>(settings: &'a Settings, name: &str) -> Result<&'a Job
 
 /// The datasets of a job, each with the files meant; no files means all.
 ///
-/// Errors: 422 in shape E2 for a list that is none, or whose items name no dataset.
+/// Errors: 422 in shape E2 for a value that is not a list, or whose items name no dataset.
 pub(super) fn list(job: &Map<String, Value>) -> Result<Vec<(String, Vec<String>)>, ScicatError> {
     let list = match job.get("jobParams").and_then(|it| it.get("datasetList")) {
         None | Some(Value::Null) => return Ok(Vec::new()),

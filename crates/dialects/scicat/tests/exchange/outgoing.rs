@@ -311,8 +311,13 @@ async fn dois_are_registered() -> Result<(), Failure> {
 /// A schema is fetched from the hosts that the site allows, and once for many datasets; elsewhere nothing is asked for.
 #[tokio::test]
 async fn metadata_are_held_against_schemas_of_allowed_hosts() -> Result<(), Failure> {
-    let fake =
-        Fake::http(vec![r#"200 {"type":"object","properties":{"title":{"type":"string"}}}"#, "404 none"])?;
+    // Blanks behind it do not make it another schema; that there are more than an answer may have does.
+    let large: &'static str = format!("200 {{}}{}", " ".repeat(2 << 20)).leak();
+    let fake = Fake::http(vec![
+        r#"200 {"type":"object","properties":{"title":{"type":"string"}}}"#,
+        "404 none",
+        large,
+    ])?;
     let host = format!("127.0.0.1:{}", fake.port);
     let settings = Settings { scientific_metadata_schema_hosts: vec![host.clone()], ..site() };
     let server = Server::start(Engine::Sqlite, settings).await?;
@@ -350,8 +355,9 @@ async fn metadata_are_held_against_schemas_of_allowed_hosts() -> Result<(), Fail
             server.json(&format!("admin PATCH /api/v3/datasets/{pid}\n{changes}")).await?;
         assert_eq!((status, &changed["scientificMetadataValid"]), (200, &json!(expected)), "{changes}");
     }
-    let missing = format!("http://{host}/none.json");
-    let (_, made) = server.json(&dataset(&missing, json!({}))).await?;
-    assert_eq!(made["scientificMetadataValid"], false);
+    for path in ["none.json", "large.json", "a/../schema.json"] {
+        let (_, made) = server.json(&dataset(&format!("http://{host}/{path}"), json!({}))).await?;
+        assert_eq!(made["scientificMetadataValid"], false, "{path}");
+    }
     Ok(())
 }

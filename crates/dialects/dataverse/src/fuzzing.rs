@@ -1,0 +1,64 @@
+//! What the fuzz targets of this crate (`fuzz/`) may call; in no other build.
+
+use std::sync::LazyLock;
+
+use serde_json::{Map, Value, json};
+
+use crate::blocks::fields::Reading;
+use crate::blocks::{Fields, Registry};
+use crate::datasets::{ddi, jsonld};
+use crate::search::query;
+use crate::sword::atom;
+
+static SHIPPED: LazyLock<Registry> = LazyLock::new(Registry::shipped);
+
+/// Reads what stands behind `q=`.
+pub fn search(text: &str) {
+    let _ = query::parse(text);
+}
+
+/// Loads a table of metadata blocks over those of a new server, and reads its own field JSON by it.
+pub fn blocks(text: &str) {
+    let mut registry = SHIPPED.clone();
+    if registry.load(text).is_ok() {
+        let title = json!({"citation": {"fields": [{"typeName": "title", "value": "T"}]}});
+        let _ = Fields::read(&registry, &title, Reading::Lenient);
+    }
+}
+
+/// Reads the metadata of a version as JSON and as JSON-LD.
+///
+/// # Panics
+/// What was read and written is not read again as the same.
+pub fn metadata(bytes: &[u8]) {
+    let Ok(Value::Object(body)) = serde_json::from_slice::<Value>(bytes) else { return };
+    if let Ok(fields) = Fields::read(&SHIPPED, &Value::Object(body.clone()), Reading::Declared) {
+        is_kept(&fields);
+    }
+    if let Ok(said) = jsonld::read(&SHIPPED, &body) {
+        is_kept(&said.fields);
+    }
+}
+
+/// Reads a codebook of DDI.
+///
+/// # Panics
+/// What was read and written is not read again as the same.
+pub fn codebook(bytes: &[u8]) {
+    let Ok(study) = ddi::read(&SHIPPED, bytes, |it| it.starts_with("doi:")) else { return };
+    let _: Map<String, Value> = study.version;
+    if let Ok(fields) = Fields::read_single(&SHIPPED, &json!({"fields": study.fields})) {
+        is_kept(&fields);
+    }
+}
+
+/// Reads an Atom entry of SWORD.
+pub fn entry(bytes: &[u8]) {
+    if let Ok(terms) = atom::terms(bytes) {
+        let _ = atom::fields(&terms, "a@example.org");
+    }
+}
+
+fn is_kept(fields: &Fields) {
+    assert_eq!(&Fields::stored(&SHIPPED, &fields.to_json(&SHIPPED)), fields);
+}
