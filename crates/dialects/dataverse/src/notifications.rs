@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::app::Call;
 use crate::error::{Answer, ApiError};
+use crate::permissions::Permission;
 use crate::routes::Routes;
 use crate::{envelope, stored};
 
@@ -213,7 +214,7 @@ async fn muted(call: Call) -> Answer {
 
 /// Whoever may edit a dataset by a role on it.
 pub(crate) fn editors(view: &mut View<'_>, dataset: &crate::datasets::Dataset) -> Result<Vec<i64>, ApiError> {
-    crate::datasets::publish::holders_of(view, &[dataset.id], crate::permissions::Permission::EditDataset)
+    crate::datasets::publish::holders_of(view, &[dataset.id], &[Permission::EditDataset])
 }
 
 /// Whoever sees a draft, or downloads restricted files, by a role on the dataset or on its collection: a publication is told
@@ -222,13 +223,9 @@ pub(crate) fn insiders(
     view: &mut View<'_>,
     dataset: &crate::datasets::Dataset,
 ) -> Result<Vec<i64>, ApiError> {
-    use crate::permissions::Permission::{DownloadFile, ViewUnpublishedDataset};
     let objects = [dataset.id, dataset.owner];
-    let mut users = crate::datasets::publish::holders_of(view, &objects, ViewUnpublishedDataset)?;
-    users.extend(crate::datasets::publish::holders_of(view, &objects, DownloadFile)?);
-    users.sort_unstable();
-    users.dedup();
-    Ok(users)
+    let any = [Permission::ViewUnpublishedDataset, Permission::DownloadFile];
+    crate::datasets::publish::holders_of(view, &objects, &any)
 }
 
 /// Whoever may publish a dataset by a role on it or on its collection.
@@ -237,5 +234,5 @@ pub(crate) fn curators(
     dataset: &crate::datasets::Dataset,
 ) -> Result<Vec<i64>, ApiError> {
     let objects = [dataset.id, dataset.owner];
-    crate::datasets::publish::holders_of(view, &objects, crate::permissions::Permission::PublishDataset)
+    crate::datasets::publish::holders_of(view, &objects, &[Permission::PublishDataset])
 }

@@ -3,8 +3,6 @@
 
 pub(crate) mod atom;
 
-use std::sync::Arc;
-
 use axum::response::Response;
 use base64::Engine as _;
 use http::header::{LOCATION, WWW_AUTHENTICATE};
@@ -15,7 +13,7 @@ use serde_json::Value;
 
 use crate::app::Call;
 use crate::asker::{self, Asker};
-use crate::blocks::{Fields, Registry, edit};
+use crate::blocks::{Fields, edit};
 use crate::citation::Cited;
 use crate::collections::{self, Collection};
 use crate::datasets::create::{self, New};
@@ -287,12 +285,9 @@ fn receipt(base: &str, dataset: &Dataset, cited: Option<&str>) -> String {
 
 async fn create_dataset(mut call: Call) -> Answer {
     let bytes = call.bytes().await?;
-    let terms = atom::terms(&bytes)?;
     let user = call.asker.user()?.clone();
-    let (given, rights) = atom::fields(&terms, &user.email)?;
-    let registry: Arc<Registry> = call.app.registry(call.db()).await?;
-    let fields = Fields::read_single(&registry, &given).map_err(ApiError::bad_request)?;
-    let mut body = rights.as_object().cloned().unwrap_or_default();
+    let registry = call.app.registry(call.db()).await?;
+    let (fields, mut body) = atom::read(&registry, &bytes, &user.email)?;
     if body.is_empty() {
         body.insert("license".to_owned(), "CC0 1.0".into());
     }
@@ -365,11 +360,9 @@ async fn entry(call: Call) -> Answer {
 
 async fn update(mut call: Call) -> Answer {
     let bytes = call.bytes().await?;
-    let terms = atom::terms(&bytes)?;
     let user = call.asker.user()?.clone();
-    let (given, rights) = atom::fields(&terms, &user.email)?;
     let registry = call.app.registry(call.db()).await?;
-    let update = Fields::read_single(&registry, &given).map_err(ApiError::bad_request)?;
+    let (update, rights) = atom::read(&registry, &bytes, &user.email)?;
     let (app, asker, pid, ids, now) = (
         call.app.clone(),
         call.asker.clone(),
@@ -389,7 +382,7 @@ async fn update(mut call: Call) -> Answer {
         if let Value::Object(blocks) = fields.to_json(&registry) {
             version.metadata_blocks = blocks;
         }
-        if let Some(body) = rights.as_object().filter(|it| !it.is_empty()) {
+        if let Some(body) = Some(&rights).filter(|it| !it.is_empty()) {
             datasets::terms::read(txn, &mut version, body)?;
         }
         version::put(txn, &version)?;

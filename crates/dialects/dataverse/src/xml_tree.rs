@@ -10,6 +10,9 @@ const DEPTH: usize = 64;
 /// Most elements of a document.
 const ELEMENTS: usize = 200_000;
 
+/// Most attributes of an element: each is compared with those before it.
+const ATTRIBUTES: usize = 100;
+
 /// An element.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Element {
@@ -17,9 +20,14 @@ pub(crate) struct Element {
     pub name: String,
     /// Its attributes by names without a prefix.
     pub attributes: Vec<(String, String)>,
-    /// All text in it, that of the elements below it too, in the order of the document.
-    pub text: String,
-    pub children: Vec<Element>,
+    content: Vec<Content>,
+}
+
+/// What lies in an element.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Content {
+    Text(String),
+    Element(Element),
 }
 
 impl Element {
@@ -72,10 +80,7 @@ impl Element {
                 _ => continue,
             };
             match open.last_mut() {
-                Some(parent) => {
-                    parent.text.push_str(&closed.text);
-                    parent.children.push(closed);
-                }
+                Some(parent) => parent.content.push(Content::Element(closed)),
                 None => return Ok(closed),
             }
         }
@@ -84,6 +89,9 @@ impl Element {
     fn begin(start: &BytesStart<'_>) -> Result<Self, String> {
         let mut attributes = Vec::new();
         for it in start.attributes() {
+            if ATTRIBUTES <= attributes.len() {
+                return Err(format!("an element has more than {ATTRIBUTES} attributes"));
+            }
             let it = it.map_err(|error| error.to_string())?;
             let value = it.normalized_value(XmlVersion::Implicit1_0).map_err(|error| error.to_string())?;
             attributes.push((it.key.local_name().as_ref().to_owned(), value.into_owned()));
@@ -99,27 +107,53 @@ impl Element {
     /// The elements of a path below this one: `citation/titlStmt/titl`.
     pub(crate) fn all<'a>(&'a self, path: &str) -> Vec<&'a Self> {
         path.split('/').fold(vec![self], |found, name| {
-            found.into_iter().flat_map(|it| &it.children).filter(|it| it.name == name).collect()
+            found.into_iter().flat_map(Self::children).filter(|it| it.name == name).collect()
         })
+    }
+
+    /// The elements right below it.
+    pub(crate) fn children(&self) -> impl Iterator<Item = &Self> {
+        self.content.iter().filter_map(|it| match it {
+            Content::Element(element) => Some(element),
+            Content::Text(_) => None,
+        })
+    }
+
+    /// All text in it, that of the elements below it too, in the order of the document.
+    pub(crate) fn text(&self) -> String {
+        let mut text = String::new();
+        self.add_text(&mut text);
+        text
+    }
+
+    fn add_text(&self, text: &mut String) {
+        for it in &self.content {
+            match it {
+                Content::Text(own) => text.push_str(own),
+                Content::Element(element) => element.add_text(text),
+            }
+        }
     }
 
     /// Its text with single blanks.
     pub(crate) fn plain(&self) -> String {
-        self.text.split_whitespace().collect::<Vec<_>>().join(" ")
+        self.text().split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
-    /// This element and all below it, in the order of the document.
-    pub(crate) fn walk<'a>(&'a self, visit: &mut impl FnMut(&'a Self)) {
-        visit(self);
-        for it in &self.children {
-            it.walk(visit);
+    /// The elements that hold none, in the order of the document.
+    pub(crate) fn leaves<'a>(&'a self, found: &mut Vec<&'a Self>) {
+        if self.children().next().is_none() {
+            found.push(self);
         }
+        self.children().for_each(|it| it.leaves(found));
     }
 }
 
 fn note(open: &mut [Element], text: &str) {
-    if let Some(it) = open.last_mut() {
-        it.text.push_str(text);
+    let Some(it) = open.last_mut() else { return };
+    match it.content.last_mut() {
+        Some(Content::Text(before)) => before.push_str(text),
+        _ => it.content.push(Content::Text(text.to_owned())),
     }
 }
 
@@ -136,9 +170,10 @@ mod tests {
         assert_eq!((root.name.as_str(), root.attribute("k"), root.attribute("none")), ("a", "v&w", ""));
         let found: Vec<String> = root.all("b").into_iter().map(Element::plain).collect();
         assert_eq!(found, ["1 < two<3> \u{e9}", ""]);
-        let mut names = Vec::new();
-        root.walk(&mut |it| names.push(it.name.as_str()));
-        assert_eq!(names, ["a", "b", "i", "b"]);
+        let mut leaves = Vec::new();
+        root.leaves(&mut leaves);
+        let leaves: Vec<(&str, String)> = leaves.iter().map(|it| (it.name.as_str(), it.text())).collect();
+        assert_eq!(leaves, [("i", "two".to_owned()), ("b", String::new())]);
     }
 
     #[test]
@@ -151,6 +186,10 @@ mod tests {
             ("<a b='1' b='2'/>", "duplicat"),
             ("<!DOCTYPE a [<!ENTITY e 'x'>]><a>&e;</a>", "the entity &e;"),
             (&"<a>".repeat(DEPTH + 1), "lie in each other"),
+            (
+                &format!("<a {}/>", (0..=ATTRIBUTES).map(|n| format!("b{n}='' ")).collect::<String>()),
+                "attributes",
+            ),
         ] {
             let fault = Element::read(text.as_bytes()).unwrap_err();
             assert!(fault.contains(part), "{text:.40}: {fault}");

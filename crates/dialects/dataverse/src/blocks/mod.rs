@@ -7,6 +7,7 @@
 pub mod definition;
 pub mod edit;
 pub mod fields;
+mod gathered;
 pub mod registry;
 pub mod show;
 pub mod tsv;
@@ -14,6 +15,7 @@ pub mod validate;
 
 pub use definition::{Block, FieldKind, FieldType, Term};
 pub use fields::{Content, Field, Fields};
+pub(crate) use gathered::Gathered;
 pub use registry::Registry;
 pub use validate::{Fault, Levels, validate, validation_message};
 

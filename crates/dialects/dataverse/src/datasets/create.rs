@@ -272,7 +272,7 @@ pub(crate) async fn import_body(call: &Call, body: Map<String, Value>) -> Answer
 
 /// An identifier that a dataset may keep here, in its usual form.
 ///
-/// Errors: 400 for what is none, or is another site's.
+/// Errors: 400 for a text that is not an identifier, and for one of another site.
 pub(crate) fn own_pid(app: &Dataverse, pid: &str) -> Result<String, ApiError> {
     let pid = canonical_pid(pid);
     let (protocol, authority, identifier) = parts_of_pid(&pid)?;

@@ -2,13 +2,13 @@
 //!
 //! Where elements lie is what `exports/ddi.rs` writes and what Dataverse's own exports hold.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::create::{self, New};
 use crate::app::Call;
-use crate::blocks::{Fields, Registry};
+use crate::blocks::{Fields, Gathered, Registry};
 use crate::error::{Answer, ApiError};
 use crate::routes::Routes;
 use crate::xml_tree::Element;
@@ -147,60 +147,10 @@ const PERIODS: [(&str, &str, &str, &str); 2] = [
 /// The subject of a study whose codebook names none.
 const NO_SUBJECT: &str = "Other";
 
-/// Field values as they are gathered.
-struct Gathered<'r> {
-    registry: &'r Registry,
-    values: BTreeMap<&'static str, Vec<Value>>,
-}
-
-impl Gathered<'_> {
-    /// A term of a vocabulary as the vocabulary writes it: others write `ARXIV` for `arXiv`.
-    fn spelled<'a>(&'a self, field: &str, text: &'a str) -> &'a str {
-        let vocabulary = self.registry.field(field).map_or(&[][..], |it| it.vocabulary.as_slice());
-        vocabulary.iter().find(|it| it.value.eq_ignore_ascii_case(text)).map_or(text, |it| &it.value)
-    }
-
-    fn text(&mut self, field: &'static str, text: &str) {
-        if !text.is_empty() {
-            self.values.entry(field).or_default().push(text.into());
-        }
-    }
-
-    /// Without children that are empty; nothing when all are.
-    fn compound(&mut self, field: &'static str, children: &[(&str, &str)]) {
-        let kept = children.iter().filter(|it| !it.1.is_empty());
-        let map: Map<String, Value> = kept
-            .map(|(name, text)| {
-                ((*name).to_owned(), json!({"typeName": name, "value": self.spelled(name, text)}))
-            })
-            .collect();
-        if !map.is_empty() {
-            self.values.entry(field).or_default().push(map.into());
-        }
-    }
-
-    /// What is said several times of a field that has one value is put together.
-    fn fields(self) -> Value {
-        let list = self.values.into_iter().map(|(name, values)| {
-            let is_multiple = self.registry.field(name).is_some_and(|it| it.is_multiple);
-            let value = match is_multiple {
-                true => Value::Array(values),
-                false if values.iter().all(Value::is_string) => {
-                    values.iter().filter_map(Value::as_str).collect::<Vec<_>>().join("\n").into()
-                }
-                false => values.into_iter().next().unwrap_or_default(),
-            };
-            json!({"typeName": name, "value": value})
-        });
-        list.collect()
-    }
-}
-
 /// What a codebook says of its study.
 #[derive(Debug)]
 pub(crate) struct Study {
-    /// A list of fields.
-    pub fields: Value,
+    pub fields: Fields,
     /// The terms, as in the JSON of a version.
     pub version: Map<String, Value>,
     /// The identifier that it has here.
@@ -209,7 +159,7 @@ pub(crate) struct Study {
 
 /// Reads a codebook; `is_ours` tells identifiers that datasets may have here from those of other sites.
 ///
-/// Errors: what is not a codebook.
+/// Errors: what is not a codebook, and values that a field cannot have.
 pub(crate) fn read(
     registry: &Registry,
     bytes: &[u8],
@@ -224,18 +174,19 @@ pub(crate) fn read(
         }
         (name, _) => return Err(format!("its root is {name}; expected codeBook of DDI 2.5")),
     };
-    let mut found = Gathered { registry, values: BTreeMap::new() };
+    let mut found = Gathered::new(registry);
     for (path, field) in TEXTS {
         study.all(path).iter().for_each(|it| found.text(field, &it.plain()));
     }
-    let is_subject = |text: &str| registry.field("subject").is_some_and(|it| it.term(text).is_some());
     let mut pid = None;
     for (path, field, child, attributes) in COMPOUNDS {
         for it in study.all(path) {
             let text = it.plain();
             let has_attributes = attributes.iter().any(|(name, _)| !it.attribute(name).is_empty());
             match field {
-                "keyword" if !has_attributes && is_subject(&text) => found.text("subject", &text),
+                "keyword" if !has_attributes && found.is_term("subject", &text) => {
+                    found.text("subject", &text)
+                }
                 // The archive that sent the codebook, not one that distributes the study.
                 "distributor" if it.attribute("source") == "archive" => {}
                 "otherId" if pid.is_none() && is_ours(&text) => pid = Some(text),
@@ -255,52 +206,56 @@ pub(crate) fn read(
     }
     boxes_and_series(study, &mut found);
     publications(study, &mut found);
-    let mut version = Map::new();
-    for (path, term) in TERMS {
-        let texts: Vec<String> =
-            study.all(path).iter().map(|it| it.plain()).filter(|it| !it.is_empty()).collect();
-        if !texts.is_empty() {
-            version.insert(term.to_owned(), texts.join("\n").into());
-        }
-    }
-    for note in study.all("dataAccs/notes") {
-        let term = match note.attribute("type") {
-            "DVN:TOA" => "termsOfAccess",
-            _ => "termsOfUse",
-        };
-        if !note.plain().is_empty() {
-            version.insert(term.to_owned(), note.plain().into());
-        }
-    }
-    if !found.values.contains_key("subject") {
+    let version = terms(study);
+    if !found.has("subject") {
         // Codebooks have no place for it, and a dataset must have one.
         found.text("subject", NO_SUBJECT);
     }
-    Ok(Study { fields: found.fields(), version, pid })
+    Ok(Study { fields: found.into_fields()?, version, pid })
+}
+
+/// The terms of use and of access, as the JSON of a version has them.
+fn terms(study: &Element) -> Map<String, Value> {
+    let mut texts: Vec<(&str, String)> = Vec::new();
+    for (path, term) in TERMS {
+        texts.extend(study.all(path).iter().map(|it| (term, it.plain())));
+    }
+    for note in study.all("dataAccs/notes") {
+        let term = if note.attribute("type") == "DVN:TOA" { "termsOfAccess" } else { "termsOfUse" };
+        texts.push((term, note.plain()));
+    }
+    let mut terms = Map::new();
+    for (term, text) in texts.into_iter().filter(|it| !it.1.is_empty()) {
+        let said = match terms.get(term).and_then(Value::as_str) {
+            Some(before) => format!("{before}\n{text}"),
+            None => text,
+        };
+        terms.insert(term.to_owned(), said.into());
+    }
+    terms
 }
 
 /// Start and end of each period. Those of one cycle belong together; without cycles an end belongs to the start before it.
 fn periods(elements: &[&Element]) -> Vec<[String; 2]> {
-    let mut list: Vec<(&str, [String; 2])> = Vec::new();
+    let mut list: Vec<[String; 2]> = Vec::new();
+    let mut last_of_cycle: HashMap<&str, usize> = HashMap::new();
     for it in elements {
-        let text = it.plain();
         let date = match it.attribute("date") {
-            "" => text,
+            "" => it.plain(),
             date => date.to_owned(),
         };
-        let (cycle, place) = (it.attribute("cycle"), usize::from(it.attribute("event") == "end"));
-        let open = list.iter_mut().rev().find(|(known, period)| *known == cycle && period[place].is_empty());
-        match open {
-            // A start without a cycle begins another period.
-            Some((_, period)) if place == 1 || !cycle.is_empty() => period[place] = date,
-            _ => {
-                let mut period = [String::new(), String::new()];
-                period[place] = date;
-                list.push((cycle, period));
-            }
-        }
+        let (cycle, side) = (it.attribute("cycle"), usize::from(it.attribute("event") == "end"));
+        // A start without a cycle begins another period.
+        let is_joined = side == 1 || !cycle.is_empty();
+        let open = last_of_cycle.get(cycle).copied().filter(|at| is_joined && list[*at][side].is_empty());
+        let at = open.unwrap_or_else(|| {
+            list.push([String::new(), String::new()]);
+            list.len() - 1
+        });
+        list[at][side] = date;
+        last_of_cycle.insert(cycle, at);
     }
-    list.into_iter().map(|it| it.1).collect()
+    list
 }
 
 fn boxes_and_series(study: &Element, found: &mut Gathered<'_>) {
@@ -334,7 +289,7 @@ fn boxes_and_series(study: &Element, found: &mut Gathered<'_>) {
 fn publications(study: &Element, found: &mut Gathered<'_>) {
     for it in study.all("othrStdyMat/relPubl") {
         let citation = it.all("citation/biblCit").first().map(|it| it.plain()).unwrap_or_default();
-        let citation = if it.children.is_empty() { it.plain() } else { citation };
+        let citation = if it.children().next().is_none() { it.plain() } else { citation };
         let number = it.all("citation/titlStmt/IDNo").first().copied();
         let agency = number.map(|it| it.attribute("agency")).unwrap_or_default();
         let url = it.all("ExtLink").first().map(|it| it.attribute("URI")).unwrap_or_default();
@@ -357,9 +312,7 @@ async fn import(mut call: Call) -> Answer {
     let app = call.app.clone();
     let study = read(&registry, &bytes, |pid| create::own_pid(&app, pid).is_ok())
         .map_err(|fault| ApiError::bad_request(format!("Invalid DDI XML: {fault}")))?;
-    let fields = Fields::read_single(&registry, &json!({"fields": study.fields}))
-        .map_err(|text| ApiError::bad_request(format!("Error parsing the DDI: {text}")))?;
-    let mut new = New::of(fields, study.version);
+    let mut new = New::of(study.fields, study.version);
     let pid = call.query.filled("pid").or(study.pid.as_deref());
     new.pid = pid.map(|it| create::own_pid(&call.app, it)).transpose()?;
     create::store_import(&call, registry, new).await
@@ -367,6 +320,8 @@ async fn import(mut call: Call) -> Answer {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::blocks::fields::Metadata;
 
@@ -374,8 +329,7 @@ mod tests {
         let registry = Registry::shipped();
         let text = format!("<codeBook xmlns=\"ddi:codebook:2_5\"><stdyDscr>{study}</stdyDscr></codeBook>");
         let study = read(&registry, text.as_bytes(), |it| it.starts_with("doi:10.5072/")).unwrap();
-        let fields = Fields::read_single(&registry, &json!({"fields": study.fields})).unwrap();
-        (fields.to_json(&registry), study)
+        (study.fields.to_json(&registry), study)
     }
 
     #[test]
@@ -427,9 +381,8 @@ mod tests {
         let counts = |name: &str| {
             let bytes = std::fs::read(folder.join("exports").join(name)).unwrap();
             let study = read(&registry, &bytes, |_| false).unwrap();
-            let fields = Fields::read_single(&registry, &json!({"fields": study.fields})).unwrap();
-            let title = Metadata(&fields.to_json(&registry)).one("title").unwrap_or_default().to_owned();
-            (title, fields.0.len(), study.version.len())
+            let title = Metadata(&study.fields.to_json(&registry)).one("title").map(str::to_owned);
+            (title, study.fields.0.len(), study.version.len())
         };
         for (name, title, n_fields, n_terms) in [
             ("export-dataset-finch-private.xml", "Darwin's Finches", 12, 0),
@@ -438,7 +391,7 @@ mod tests {
             ("export-dataset-spruce1.xml", "Spruce Goose", 5, 0),
             ("export-ddi_dataset.xml", "Replication Data for: Title", 55, 15),
         ] {
-            assert_eq!(counts(name), (title.to_owned(), n_fields, n_terms), "{name}");
+            assert_eq!(counts(name), (Some(title.to_owned()), n_fields, n_terms), "{name}");
         }
     }
 
@@ -449,6 +402,11 @@ mod tests {
             ("<codeBook/>", "describes 0 studies"),
             ("<codeBook><stdyDscr/><stdyDscr/></codeBook>", "describes 2 studies"),
             ("{}", "ends before its root"),
+            (
+                "<codeBook><stdyDscr><citation><distStmt><depDate>1</depDate><depDate>2</depDate></distStmt></citation>\
+                 </stdyDscr></codeBook>",
+                "dateOfDeposit takes one value",
+            ),
         ] {
             let fault = read(&Registry::shipped(), text.as_bytes(), |_| false).unwrap_err();
             assert!(fault.contains(part), "{text}: {fault}");

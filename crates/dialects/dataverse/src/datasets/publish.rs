@@ -456,11 +456,11 @@ pub(crate) fn newest_released(view: &mut View<'_>, dataset: &Dataset) -> Result<
     }))
 }
 
-/// Users who hold a role with a permission on a dataset or its collection.
+/// Users who hold a role with one of the permissions on one of the objects.
 pub(crate) fn holders_of(
     view: &mut View<'_>,
     objects: &[i64],
-    permission: Permission,
+    permissions: &[Permission],
 ) -> Result<Vec<i64>, ApiError> {
     let mut found = Vec::new();
     for object in objects {
@@ -468,7 +468,8 @@ pub(crate) fn holders_of(
         for grant in stored::find::<permissions::Grant>(view, &GRANT, &query)? {
             let mut holds = false;
             for assigned in &grant.roles {
-                holds |= roles::permissions_of(view, assigned.role)?.contains(&permission);
+                let held = roles::permissions_of(view, assigned.role)?;
+                holds |= permissions.iter().any(|it| held.contains(it));
             }
             let Some(name) = grant.assignee.strip_prefix('@').filter(|_| holds) else { continue };
             if let Some(user) = crate::users::by_name(view, name)?

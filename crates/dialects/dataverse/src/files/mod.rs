@@ -6,14 +6,14 @@
 //! | `types.rs` | media types |
 //! | `receive.rs`, `unzip.rs` | bytes on their way in |
 //! | `add.rs`, `direct.rs` | adding and replacing, by upload and by URLs |
-//! | `edit.rs`, `holding.rs` | changing and deleting, embargoes and retention |
+//! | `edit.rs`, `availability.rs` | changing and deleting, embargoes and retention |
 //! | `ingest.rs` | reading tables |
 //! | `show.rs`, `json.rs` | what is shown |
 
 mod add;
+mod availability;
 pub(crate) mod direct;
 mod edit;
-mod holding;
 pub(crate) mod ingest;
 mod json;
 pub(crate) mod kinds;
@@ -52,7 +52,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .with(add::routes)
         .with(direct::routes)
         .with(edit::routes)
-        .with(holding::routes)
+        .with(availability::routes)
         .with(ingest::routes)
         .with(listing::routes)
         .with(show::routes)

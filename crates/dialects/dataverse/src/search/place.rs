@@ -103,7 +103,11 @@ impl Circle {
             return bad(&format!("The point {point} is not on the globe."));
         };
         match radius.trim().parse::<f64>() {
-            Ok(radius_km) if 0.0 < radius_km => Ok(Some(Self { latitude, longitude, radius_km })),
+            Ok(radius) if 0.0 < radius => {
+                // Half of the way round the earth reaches everywhere.
+                let radius_km = radius.min(EARTH_KM * std::f64::consts::PI);
+                Ok(Some(Self { latitude, longitude, radius_km }))
+            }
             Ok(_) => bad("The radius must be greater than 0."),
             Err(_) => bad("Non-number radius supplied."),
         }

@@ -276,3 +276,50 @@ async fn what_a_restricted_table_holds_is_told_by_no_export() -> Result<(), Fail
     assert_eq!(found["data"]["total_count"], 0, "{found}");
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_search_by_place_finds_what_the_caller_may_see() -> Result<(), Failure> {
+    let server = Server::start()?;
+    let (fiona, stranger) = (server.user("fiona").await?, server.user("gustav").await?);
+    let (dataset, _) = server.dataset(&fiona, "tides").await?;
+    let degrees = |name: &str, value: &str| json!({"typeName": name, "value": value});
+    let area = json!({
+        "westLongitude": degrees("westLongitude", "10"), "eastLongitude": degrees("eastLongitude", "20"),
+        "southLatitude": degrees("southLatitude", "30"), "northLatitude": degrees("northLatitude", "40"),
+    });
+    let body = json!({"fields": [{"typeName": "geographicBoundingBox", "value": [area]}]});
+    let edit = format!("/api/datasets/{dataset}/editMetadata");
+    let got = server.json(&fiona, "PUT", &edit, &body).await?;
+    assert_eq!(got.status, StatusCode::OK, "{}", got.text());
+    let search = |at: &str, radius: &str| format!("/api/search?q=*&geo_point={at}&geo_radius={radius}");
+    let check = async |expected: [(&str, &str, &str, u64); 5]| -> Result<(), Failure> {
+        for (key, at, radius, n) in expected {
+            let got = server.get(key, &search(at, radius)).await?;
+            assert_eq!(got.json()["data"]["total_count"], n, "{at} {radius}: {}", got.text());
+        }
+        Ok(())
+    };
+    let (near, far) = ("35,15", "0,0");
+    check([
+        (&fiona, near, "5", 1),
+        (&fiona, far, "5", 0),
+        (&fiona, far, "inf", 1),
+        (&stranger, near, "5", 0),
+        ("", near, "5", 0),
+    ])
+    .await?;
+    server.publish(&fiona, "tides", dataset).await?;
+    check([
+        (&fiona, near, "5", 1),
+        (&stranger, near, "5", 1),
+        ("", near, "5", 1),
+        ("", far, "5", 0),
+        ("", "41,15", "112", 1),
+    ])
+    .await?;
+    for (at, radius) in [("91,0", "5"), ("35", "5"), ("35,15", "0"), ("35,15", "NaN"), ("NaN,15", "5")] {
+        let got = server.get("", &search(at, radius)).await?;
+        assert_eq!(got.status, StatusCode::BAD_REQUEST, "{at} {radius}: {}", got.text());
+    }
+    Ok(())
+}

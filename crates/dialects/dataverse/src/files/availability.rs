@@ -37,14 +37,14 @@ fn day(body: &Map<String, Value>, name: &str) -> Result<String, ApiError> {
     }
 }
 
-/// What is changed of many files at once.
+/// A period that many files get, or lose, at once.
 #[derive(Clone)]
-enum Holding {
+enum Period {
     Embargo(Option<Until>),
     Retention(Option<Until>),
 }
 
-async fn hold(call: Call, files: Vec<i64>, holding: Holding) -> Result<(), ApiError> {
+async fn set(call: Call, files: Vec<i64>, period: Period) -> Result<(), ApiError> {
     let wanted = datasets::Wanted::of(&call)?;
     let editor = Editor::of(&call);
     let write = move |txn: &mut Txn<'_>| {
@@ -60,14 +60,14 @@ async fn hold(call: Call, files: Vec<i64>, holding: Holding) -> Result<(), ApiEr
             }
             let mut found = Found::of(txn, file)?;
             if !editor.asker.is_superuser() && !found.released.is_empty() && found.published_row().is_some() {
-                let what = if matches!(holding, Holding::Embargo(_)) { "embargo" } else { "retention" };
+                let what = if matches!(period, Period::Embargo(_)) { "embargo" } else { "retention" };
                 return Err(ApiError::bad_request(format!(
                     "The {what} of a published file cannot be changed: {id}."
                 )));
             }
-            match &holding {
-                Holding::Embargo(it) => found.file.embargo.clone_from(it),
-                Holding::Retention(it) => found.file.retention.clone_from(it),
+            match &period {
+                Period::Embargo(it) => found.file.embargo.clone_from(it),
+                Period::Retention(it) => found.file.retention.clone_from(it),
             }
             rows::put_file(txn, &found.file)?;
             crate::search::index_file(txn, &editor.app, &found.dataset, &found.file)?;
@@ -77,7 +77,7 @@ async fn hold(call: Call, files: Vec<i64>, holding: Holding) -> Result<(), ApiEr
     call.db().write(write).await
 }
 
-/// Months that a setting allows; `None` when it is not set or zero: nothing is allowed; -1 allows all.
+/// Months of a setting; 0, which allows none, when it is not set; -1 sets no bound.
 async fn months(call: &Call, setting: &'static str) -> Result<i64, ApiError> {
     let value = call.db().read(Weight::Point, move |view| site_settings::get(view, setting)).await?;
     Ok(value.and_then(|it| it.trim().parse().ok()).unwrap_or(0))
@@ -102,14 +102,14 @@ async fn set_embargo(mut call: Call) -> Answer {
     }
     let reason = body.get("reason").and_then(Value::as_str).unwrap_or_default().to_owned();
     let files = file_ids(&body)?;
-    hold(call, files, Holding::Embargo(Some(Until { date, reason }))).await?;
+    set(call, files, Period::Embargo(Some(Until { date, reason }))).await?;
     envelope::message("FileIds were given embargo.")
 }
 
 async fn unset_embargo(mut call: Call) -> Answer {
     let body = call.object().await?;
     let files = file_ids(&body)?;
-    hold(call, files, Holding::Embargo(None)).await?;
+    set(call, files, Period::Embargo(None)).await?;
     envelope::message("Embargo(es) removed from files")
 }
 
@@ -134,13 +134,13 @@ async fn set_retention(mut call: Call) -> Answer {
     }
     let reason = body.get("reason").and_then(Value::as_str).unwrap_or_default().to_owned();
     let files = file_ids(&body)?;
-    hold(call, files, Holding::Retention(Some(Until { date, reason }))).await?;
+    set(call, files, Period::Retention(Some(Until { date, reason }))).await?;
     envelope::message("FileIds were given retention period.")
 }
 
 async fn unset_retention(mut call: Call) -> Answer {
     let body = call.object().await?;
     let files = file_ids(&body)?;
-    hold(call, files, Holding::Retention(None)).await?;
+    set(call, files, Period::Retention(None)).await?;
     envelope::ok(json!({"message": "Retention periods(s) removed from files"}))
 }
