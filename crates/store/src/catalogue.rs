@@ -225,9 +225,7 @@ impl Catalogue {
         if let Some(tenant) = &*opened {
             return Ok(tenant.clone());
         }
-        if self.0.is_closed.load(Ordering::Acquire) {
-            return Err(StoreError::Closed);
-        }
+        self.require_open()?;
         if !self.0.place_of(name).exists(name)? {
             return Err(StoreError::UnknownTenant(name.to_owned()));
         }
@@ -245,6 +243,7 @@ impl Catalogue {
         {
             let slot = self.lock().entry(name.to_owned()).or_default().clone();
             let _opened = slot.lock();
+            self.require_open()?;
             if self.0.place_of(name).exists(name)? {
                 return Err(StoreError::TenantExists(name.to_owned()));
             }
@@ -365,10 +364,16 @@ impl Catalogue {
         self.0.is_closed.store(true, Ordering::Release);
         let all: Vec<Arc<Slot>> = self.lock().drain().map(|(_, slot)| slot).collect();
         for slot in all {
-            if let Some(tenant) = slot.lock().take() {
+            let opened = slot.lock().take();
+            if let Some(tenant) = opened {
                 tenant.close();
             }
         }
+    }
+
+    /// Errors: it was closed.
+    fn require_open(&self) -> Result<()> {
+        if self.0.is_closed.load(Ordering::Acquire) { Err(StoreError::Closed) } else { Ok(()) }
     }
 
     fn open_tenant(&self, name: &str) -> Result<Tenant> {

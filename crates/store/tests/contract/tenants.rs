@@ -75,8 +75,11 @@ fn what_is_held_of_a_closed_catalogue_writes_nothing() {
         let refused = held.write_blocking(|txn| txn.insert(&PLAIN, "after", &json!({})));
         assert!(matches!(refused, Err(StoreError::Closed)), "{}: {refused:?}", place.engine);
         assert!(matches!(catalogue.tenant("held"), Err(StoreError::Closed)), "{}", place.engine);
+        assert!(matches!(catalogue.create_tenant("late", ""), Err(StoreError::Closed)), "{}", place.engine);
         drop(held);
-        let again = place.open(ALL, Limits::default()).tenant("held").expect("the tenant");
+        let after = place.open(ALL, Limits::default());
+        assert_eq!(after.tenants().expect("a list").len(), 1, "{}", place.engine);
+        let again = after.tenant("held").expect("the tenant");
         assert_eq!(read(&again, |view| view.count(&PLAIN, &Expr::All)), 1, "{}", place.engine);
     }
 }
