@@ -50,6 +50,7 @@ mod references;
 mod session;
 mod skos;
 mod text;
+mod words;
 mod xml;
 mod xtm;
 

@@ -8,6 +8,7 @@ use crate::ltm_tokens::{Token, tokens};
 use crate::model::{Association, Item, Name, Occurrence, Role, TopicId, Variant};
 use crate::session::Session;
 use crate::text;
+use crate::words::Words;
 
 const SORT: &str = "http://www.topicmaps.org/xtm/1.0/core.xtm#sort";
 const DISPLAY: &str = "http://www.topicmaps.org/xtm/1.0/core.xtm#display";
@@ -20,8 +21,7 @@ struct Reader<'s, 'l> {
     base: String,
     has_base: bool,
     prefixes: Vec<(String, crate::builder::IdentityKind, String)>,
-    tokens: Vec<(Token, u64)>,
-    at: usize,
+    words: Words<Token>,
 }
 
 pub(crate) fn read(bytes: &[u8], base: &str, session: &mut Session<'_>) -> Result<(), Error> {
@@ -35,10 +35,9 @@ fn read_document(bytes: &[u8], documents: Vec<String>, session: &mut Session<'_>
     let fallback = encoding_rs::WINDOWS_1252;
     let text =
         text::decode(bytes, declared.as_deref(), fallback, session.is_strict, &Place::new(&document, 1))?;
-    let tokens = tokens(&text, &document, session.is_strict)?;
+    let words = Words::new(&document, tokens(&text, &document, session.is_strict)?);
     let base = document.clone();
-    let mut reader =
-        Reader { session, documents, base, has_base: false, prefixes: Vec::new(), tokens, at: 0 };
+    let mut reader = Reader { session, documents, base, has_base: false, prefixes: Vec::new(), words };
     reader.document()
 }
 
@@ -51,52 +50,14 @@ fn declared_encoding(bytes: &[u8]) -> Option<String> {
 }
 
 impl Reader<'_, '_> {
-    fn place(&self) -> Place {
-        let at = self.at.min(self.tokens.len().saturating_sub(1));
-        Place::new(&self.documents[0], self.tokens.get(at).map_or(1, |it| it.1))
-    }
-
-    fn fault(&self, reason: impl Into<String>) -> Error {
-        self.place().fault(reason)
-    }
-
-    fn peek(&self) -> Option<&Token> {
-        self.tokens.get(self.at).map(|it| &it.0)
-    }
-
-    fn next(&mut self) -> Option<Token> {
-        let token = self.peek().cloned();
-        self.at += 1;
-        token
-    }
-
-    fn takes(&mut self, mark: char) -> bool {
-        let is_it = self.peek() == Some(&Token::Mark(mark));
-        if is_it {
-            self.at += 1;
-        }
-        is_it
-    }
-
-    fn expect(&mut self, mark: char) -> Result<(), Error> {
-        if self.takes(mark) { Ok(()) } else { Err(self.unexpected(&format!("{mark:?}"))) }
-    }
-
-    fn unexpected(&self, expected: &str) -> Error {
-        match self.peek() {
-            Some(it) => self.fault(format!("found {it}; expected {expected}")),
-            None => self.fault(format!("the document ends; expected {expected}")),
-        }
-    }
-
     fn string(&mut self) -> Result<String, Error> {
-        match self.peek() {
+        match self.words.peek() {
             Some(Token::Text(text)) => {
                 let text = text.clone();
-                self.at += 1;
+                self.words.at += 1;
                 Ok(text)
             }
-            _ => Err(self.unexpected("a string")),
+            _ => Err(self.words.unexpected("a string")),
         }
     }
 
@@ -108,28 +69,28 @@ impl Reader<'_, '_> {
 
     /// A name without a prefix.
     fn name(&mut self) -> Result<String, Error> {
-        match self.peek() {
+        match self.words.peek() {
             Some(Token::Name(name)) => {
                 let name = name.clone();
-                self.at += 1;
+                self.words.at += 1;
                 Ok(name)
             }
-            _ => Err(self.unexpected("a name without a prefix")),
+            _ => Err(self.words.unexpected("a name without a prefix")),
         }
     }
 
     fn document(&mut self) -> Result<(), Error> {
-        if self.takes('@') {
+        if self.words.takes('@') {
             self.string()?;
         }
         let mut is_first = true;
-        while self.peek().is_some() {
-            let place = self.place();
+        while self.words.peek().is_some() {
+            let place = self.words.place();
             self.session.count_statement(&place)?;
-            match self.peek() {
+            match self.words.peek() {
                 Some(Token::Directive(name)) => {
                     let name = name.clone();
-                    self.at += 1;
+                    self.words.at += 1;
                     self.directive(&name, is_first)?;
                 }
                 Some(Token::Mark('[')) => {
@@ -137,7 +98,11 @@ impl Reader<'_, '_> {
                 }
                 Some(Token::Mark('{')) => self.occurrence()?,
                 Some(Token::Name(_) | Token::Prefixed(..)) => self.association()?,
-                _ => return Err(self.unexpected("a topic, an association, an occurrence or a directive")),
+                _ => {
+                    return Err(self
+                        .words
+                        .unexpected("a topic, an association, an occurrence or a directive"));
+                }
             }
             is_first = false;
         }
@@ -145,7 +110,7 @@ impl Reader<'_, '_> {
     }
 
     fn directive(&mut self, name: &str, is_first: bool) -> Result<(), Error> {
-        let place = Place::new(&self.documents[0], self.tokens[self.at - 1].1);
+        let place = self.words.place_before();
         match name {
             "VERSION" => {
                 let version = self.string()?;
@@ -158,7 +123,7 @@ impl Reader<'_, '_> {
             }
             "TOPICMAP" => {
                 let is_merged = !self.session.is_outermost();
-                if self.takes('~') {
+                if self.words.takes('~') {
                     let name = self.name()?;
                     let (topic, identifier) = self.reified(&name);
                     self.session.builder.identify_map(identifier);
@@ -181,12 +146,12 @@ impl Reader<'_, '_> {
             }
             "PREFIX" => {
                 let prefix = self.name()?;
-                let kind = if self.takes('@') {
+                let kind = if self.words.takes('@') {
                     SubjectIdentifier
-                } else if self.takes('%') {
+                } else if self.words.takes('%') {
                     SubjectLocator
                 } else {
-                    return Err(self.unexpected("@ or %"));
+                    return Err(self.words.unexpected("@ or %"));
                 };
                 let iri = self.address(iri::resolve)?;
                 if self.prefixes.iter().any(|it| it.0 == prefix) {
@@ -196,7 +161,7 @@ impl Reader<'_, '_> {
             }
             "MERGEMAP" => {
                 let address = self.address(iri::locator)?;
-                let syntax = match self.peek() {
+                let syntax = match self.words.peek() {
                     Some(Token::Text(_)) => Some(self.string()?.to_lowercase()),
                     _ => None,
                 };
@@ -237,24 +202,25 @@ impl Reader<'_, '_> {
     }
 
     fn is_reference(&self) -> bool {
-        matches!(self.peek(), Some(Token::Name(_) | Token::Prefixed(..)))
+        matches!(self.words.peek(), Some(Token::Name(_) | Token::Prefixed(..)))
     }
 
     fn reference(&mut self) -> Result<TopicId, Error> {
-        match self.peek().cloned() {
+        match self.words.peek().cloned() {
             Some(Token::Name(name)) => {
-                self.at += 1;
+                self.words.at += 1;
                 Ok(self.named(&name))
             }
             Some(Token::Prefixed(prefix, local)) => {
                 let bound = self.prefixes.iter().find(|it| it.0 == prefix);
-                let (_, kind, iri) = bound
-                    .ok_or_else(|| self.fault(format!("the prefix {prefix} is not declared by #PREFIX")))?;
+                let (_, kind, iri) = bound.ok_or_else(|| {
+                    self.words.fault(format!("the prefix {prefix} is not declared by #PREFIX"))
+                })?;
                 let (kind, iri) = (*kind, iri::locator(&self.base, &format!("{iri}{local}")));
-                self.at += 1;
+                self.words.at += 1;
                 Ok(self.session.builder.topic(kind, &iri))
             }
-            _ => Err(self.unexpected("the name of a topic")),
+            _ => Err(self.words.unexpected("the name of a topic")),
         }
     }
 
@@ -267,7 +233,7 @@ impl Reader<'_, '_> {
     }
 
     fn item(&mut self) -> Result<Item, Error> {
-        if !self.takes('~') {
+        if !self.words.takes('~') {
             return Ok(Item::default());
         }
         let name = self.name()?;
@@ -278,12 +244,12 @@ impl Reader<'_, '_> {
     /// `/ theme theme`; outside of topics a name before a parenthesis is the next association.
     fn scope(&mut self, is_within_topic: bool) -> Result<Vec<TopicId>, Error> {
         let mut out = Vec::new();
-        if !self.takes('/') {
+        if !self.words.takes('/') {
             return Ok(out);
         }
         out.push(self.reference()?);
         while self.is_reference() {
-            let is_next = self.tokens.get(self.at + 1).is_some_and(|it| it.0 == Token::Mark('('));
+            let is_next = self.words.is_mark(1, '(');
             if is_next && !is_within_topic {
                 break;
             }
@@ -293,9 +259,9 @@ impl Reader<'_, '_> {
     }
 
     fn topic(&mut self) -> Result<TopicId, Error> {
-        self.expect('[')?;
+        self.words.expect('[')?;
         let topic = self.reference()?;
-        if self.takes(':') {
+        if self.words.takes(':') {
             loop {
                 let kind = self.reference()?;
                 self.session.builder.add_instance(topic, kind);
@@ -304,27 +270,27 @@ impl Reader<'_, '_> {
                 }
             }
         }
-        while self.takes('=') {
+        while self.words.takes('=') {
             self.names(topic)?;
         }
         let mut n_locators = 0;
         loop {
-            if self.takes('%') {
-                let place = self.place();
+            if self.words.takes('%') {
+                let place = self.words.place();
                 n_locators += 1;
                 if n_locators > 1 {
                     self.session.complain(&place, "a topic has more than one subject (%)")?;
                 }
                 let iri = self.address(iri::locator)?;
                 self.session.builder.identify(topic, SubjectLocator, &iri);
-            } else if self.takes('@') {
+            } else if self.words.takes('@') {
                 let iri = self.address(iri::locator)?;
                 self.session.builder.identify(topic, SubjectIdentifier, &iri);
             } else {
                 break;
             }
         }
-        self.expect(']')?;
+        self.words.expect(']')?;
         Ok(topic)
     }
 
@@ -334,12 +300,12 @@ impl Reader<'_, '_> {
         let value = self.string()?;
         let mut forms = Vec::new();
         for theme in [SORT, DISPLAY] {
-            if !self.takes(';') {
+            if !self.words.takes(';') {
                 break;
             }
-            if let Some(Token::Text(text)) = self.peek() {
+            if let Some(Token::Text(text)) = self.words.peek() {
                 forms.push((text.clone(), theme));
-                self.at += 1;
+                self.words.at += 1;
             }
         }
         scope.extend(self.scope(true)?);
@@ -352,8 +318,8 @@ impl Reader<'_, '_> {
             let datatype = datatype::STRING.to_owned();
             name.variants.push(Variant { value, datatype, scope, item: Item::default() });
         }
-        while self.takes('(') {
-            let place = self.place();
+        while self.words.takes('(') {
+            let place = self.words.place();
             let value = self.string()?;
             let mut scope = self.scope(true)?;
             if !self.session.is_wider(&scope, &name.scope) {
@@ -362,7 +328,7 @@ impl Reader<'_, '_> {
             }
             scope.extend_from_slice(&name.scope);
             let item = self.item()?;
-            self.expect(')')?;
+            self.words.expect(')')?;
             name.variants.push(Variant { value, datatype: datatype::STRING.to_owned(), scope, item });
         }
         self.session.builder.add_name(topic, name);
@@ -370,20 +336,20 @@ impl Reader<'_, '_> {
     }
 
     fn occurrence(&mut self) -> Result<(), Error> {
-        self.expect('{')?;
+        self.words.expect('{')?;
         let topic = self.reference()?;
-        self.expect(',')?;
+        self.words.expect(',')?;
         let kind = self.reference()?;
-        self.expect(',')?;
-        let (value, datatype) = match self.next() {
+        self.words.expect(',')?;
+        let (value, datatype) = match self.words.next() {
             Some(Token::Text(address)) => (iri::locator(&self.base, &address), datatype::ANY_URI),
             Some(Token::Data(data)) => (data, datatype::STRING),
             _ => {
-                self.at -= 1;
-                return Err(self.unexpected("an address in quotes or a text in [[ ]]"));
+                self.words.at -= 1;
+                return Err(self.words.unexpected("an address in quotes or a text in [[ ]]"));
             }
         };
-        self.expect('}')?;
+        self.words.expect('}')?;
         let scope = self.scope(false)?;
         let item = self.item()?;
         let occurrence = Occurrence { value, datatype: datatype.to_owned(), kind, scope, item };
@@ -393,23 +359,23 @@ impl Reader<'_, '_> {
 
     fn association(&mut self) -> Result<(), Error> {
         let kind = self.reference()?;
-        self.expect('(')?;
+        self.words.expect('(')?;
         let mut roles = Vec::new();
         loop {
             let player =
-                if self.peek() == Some(&Token::Mark('[')) { self.topic()? } else { self.reference()? };
-            let kind = if self.takes(':') {
+                if self.words.peek() == Some(&Token::Mark('[')) { self.topic()? } else { self.reference()? };
+            let kind = if self.words.takes(':') {
                 self.reference()?
             } else {
                 self.session.builder.subject(model::SUBJECT)
             };
             let item = self.item()?;
             roles.push(Role { kind, player, item });
-            if !self.takes(',') {
+            if !self.words.takes(',') {
                 break;
             }
         }
-        self.expect(')')?;
+        self.words.expect(')')?;
         let scope = self.scope(false)?;
         let item = self.item()?;
         self.session.builder.add_association(Association { kind, scope, roles, item });

@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 use std::fmt;
 
-use crate::error::{Error, Place};
+use crate::error::Error;
+use crate::words::{Scanner, Word};
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Token {
@@ -32,10 +33,16 @@ impl fmt::Display for Token {
     }
 }
 
+impl Word for Token {
+    fn is_mark(&self, mark: char) -> bool {
+        matches!(self, Token::Mark(it) if *it == mark)
+    }
+}
+
 /// The words with their lines. In lenient reading a colon after a name that is no declared prefix stands alone, as in
 /// files from before version 1.3.
 pub(crate) fn tokens(text: &str, document: &str, is_strict: bool) -> Result<Vec<(Token, u64)>, Error> {
-    let mut lexer = Lexer { rest: text, line: 1, document };
+    let mut lexer = Lexer(Scanner::new(text, document));
     let mut out = Vec::new();
     while let Some(token) = lexer.token()? {
         out.push(token);
@@ -58,96 +65,81 @@ pub(crate) fn tokens(text: &str, document: &str, is_strict: bool) -> Result<Vec<
     Ok(out.into_iter().flat_map(apart).collect())
 }
 
-struct Lexer<'t> {
-    rest: &'t str,
-    line: u64,
-    document: &'t str,
-}
+/// Cuts the text.
+struct Lexer<'t>(Scanner<'t>);
 
 impl<'t> Lexer<'t> {
-    fn fault(&self, reason: impl Into<String>) -> Error {
-        Place::new(self.document, self.line).fault(reason)
-    }
-
-    /// Moves on by `len` bytes and gives them.
-    fn take(&mut self, len: usize) -> &'t str {
-        let (taken, rest) = self.rest.split_at(len);
-        self.line += taken.bytes().filter(|&it| it == b'\n').count() as u64;
-        self.rest = rest;
-        taken
-    }
-
     fn skip(&mut self) -> Result<(), Error> {
         loop {
-            let space = self.rest.len() - self.rest.trim_start().len();
-            self.take(space);
-            if !self.rest.starts_with("/*") {
+            self.0.skip_space();
+            if !self.0.rest.starts_with("/*") {
                 return Ok(());
             }
-            let end = self.rest.find("*/").ok_or_else(|| self.fault("a comment /* is not closed"))?;
-            self.take(end + 2);
+            let end = self.0.rest.find("*/").ok_or_else(|| self.0.fault("a comment /* is not closed"))?;
+            self.0.take(end + 2);
         }
     }
 
     fn token(&mut self) -> Result<Option<(Token, u64)>, Error> {
         self.skip()?;
-        let line = self.line;
-        let Some(first) = self.rest.chars().next() else { return Ok(None) };
+        let line = self.0.line;
+        let Some(first) = self.0.rest.chars().next() else { return Ok(None) };
         let token = match first {
             '"' => Token::Text(self.text()?),
-            '[' if self.rest.starts_with("[[") => Token::Data(self.data()?),
+            '[' if self.0.rest.starts_with("[[") => Token::Data(self.data()?),
             '#' => {
-                self.take(1);
+                self.0.take(1);
                 Token::Directive(self.name().to_owned())
             }
             '[' | ']' | '(' | ')' | '{' | '}' | ':' | ';' | ',' | '=' | '/' | '~' | '@' | '%' => {
-                self.take(1);
+                self.0.take(1);
                 Token::Mark(first)
             }
             it if is_name_start(it) => {
                 let name = self.name().to_owned();
-                let is_prefix = self.rest.starts_with(':') && self.rest[1..].starts_with(is_name_start);
+                let is_prefix = self.0.rest.starts_with(':') && self.0.rest[1..].starts_with(is_name_start);
                 if is_prefix {
-                    self.take(1);
+                    self.0.take(1);
                     Token::Prefixed(name, self.name().to_owned())
                 } else {
                     Token::Name(name)
                 }
             }
-            other => return Err(self.fault(format!("the character {other:?} may not stand here"))),
+            other => return Err(self.0.fault(format!("the character {other:?} may not stand here"))),
         };
         Ok(Some((token, line)))
     }
 
     fn name(&mut self) -> &'t str {
-        let end = self.rest.find(|it| !is_name_part(it)).unwrap_or(self.rest.len());
-        self.take(end)
+        let end = self.0.rest.find(|it| !is_name_part(it)).unwrap_or(self.0.rest.len());
+        self.0.take(end)
     }
 
     fn text(&mut self) -> Result<String, Error> {
         let mut out = String::new();
         let mut from = 1;
         loop {
-            let end = self.rest[from..].find('"').ok_or_else(|| self.fault("a string is not closed"))? + from;
-            out.push_str(&self.rest[from..end]);
-            if self.rest[end + 1..].starts_with('"') {
+            let end =
+                self.0.rest[from..].find('"').ok_or_else(|| self.0.fault("a string is not closed"))? + from;
+            out.push_str(&self.0.rest[from..end]);
+            if self.0.rest[end + 1..].starts_with('"') {
                 out.push('"');
                 from = end + 2;
             } else {
-                self.take(end + 1);
+                self.0.take(end + 1);
                 return Ok(unescape(&out));
             }
         }
     }
 
     fn data(&mut self) -> Result<String, Error> {
-        let mut end = self.rest[2..].find("]]").ok_or_else(|| self.fault("a text [[ is not closed"))? + 2;
+        let mut end = self.0.rest[2..].find("]]").ok_or_else(|| self.0.fault("a text [[ is not closed"))? + 2;
         // Of more than two brackets the last two close.
-        while self.rest[end + 2..].starts_with(']') {
+        while self.0.rest[end + 2..].starts_with(']') {
             end += 1;
         }
-        let text = unescape(&self.rest[2..end]);
-        self.take(end + 2);
+        let text = unescape(&self.0.rest[2..end]);
+        self.0.take(end + 2);
         Ok(text)
     }
 }

@@ -3,8 +3,9 @@
 use std::fmt;
 
 use super::values;
-use crate::error::{Error, Place};
+use crate::error::Error;
 use crate::iri::datatype;
+use crate::words::{Scanner, Word};
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Token {
@@ -41,13 +42,19 @@ impl fmt::Display for Token {
     }
 }
 
+impl Word for Token {
+    fn is_mark(&self, mark: char) -> bool {
+        matches!(self, Token::Mark(it) if *it == mark)
+    }
+}
+
 /// The words with their lines.
 pub(super) fn tokens(text: &str, document: &str) -> Result<Vec<(Token, u64)>, Error> {
-    let mut lexer = Lexer { rest: text, line: 1, document };
+    let mut lexer = Lexer(Scanner::new(text, document));
     let mut out = Vec::new();
     loop {
         lexer.skip()?;
-        let line = lexer.line;
+        let line = lexer.0.line;
         match lexer.token()? {
             Some(token) => out.push((token, line)),
             None => return Ok(out),
@@ -55,49 +62,37 @@ pub(super) fn tokens(text: &str, document: &str) -> Result<Vec<(Token, u64)>, Er
     }
 }
 
-struct Lexer<'t> {
-    rest: &'t str,
-    line: u64,
-    document: &'t str,
-}
+/// Cuts the text.
+struct Lexer<'t>(Scanner<'t>);
 
 impl<'t> Lexer<'t> {
-    fn fault(&self, reason: impl Into<String>) -> Error {
-        Place::new(self.document, self.line).fault(reason)
-    }
-
-    fn take(&mut self, len: usize) -> &'t str {
-        let (taken, rest) = self.rest.split_at(len);
-        self.line += taken.bytes().filter(|&it| it == b'\n').count() as u64;
-        self.rest = rest;
-        taken
-    }
-
     /// Space, `# to the end of the line`, `#( over lines, nested )#`.
     fn skip(&mut self) -> Result<(), Error> {
         loop {
-            let space = self.rest.len() - self.rest.trim_start().len();
-            self.take(space);
-            if self.rest.starts_with("#(") {
-                self.take(2);
+            self.0.skip_space();
+            if self.0.rest.starts_with("#(") {
+                self.0.take(2);
                 let mut n_open = 1;
                 while n_open > 0 {
-                    let next =
-                        self.rest.find(['#', ')']).ok_or_else(|| self.fault("a comment #( is not closed"))?;
-                    self.take(next);
-                    if self.rest.starts_with("#(") {
+                    let next = self
+                        .0
+                        .rest
+                        .find(['#', ')'])
+                        .ok_or_else(|| self.0.fault("a comment #( is not closed"))?;
+                    self.0.take(next);
+                    if self.0.rest.starts_with("#(") {
                         n_open += 1;
-                        self.take(2);
-                    } else if self.rest.starts_with(")#") {
+                        self.0.take(2);
+                    } else if self.0.rest.starts_with(")#") {
                         n_open -= 1;
-                        self.take(2);
+                        self.0.take(2);
                     } else {
-                        self.take(1);
+                        self.0.take(1);
                     }
                 }
-            } else if self.rest.starts_with('#') {
-                let end = self.rest.find('\n').unwrap_or(self.rest.len());
-                self.take(end);
+            } else if self.0.rest.starts_with('#') {
+                let end = self.0.rest.find('\n').unwrap_or(self.0.rest.len());
+                self.0.take(end);
             } else {
                 return Ok(());
             }
@@ -105,72 +100,72 @@ impl<'t> Lexer<'t> {
     }
 
     fn token(&mut self) -> Result<Option<Token>, Error> {
-        let Some(first) = self.rest.chars().next() else { return Ok(None) };
+        let Some(first) = self.0.rest.chars().next() else { return Ok(None) };
         if first.is_ascii_digit() || matches!(first, '+' | '-' | '.') {
-            match values::literal(self.rest) {
+            match values::literal(self.0.rest) {
                 Some(Ok((len, kind))) => {
-                    let text = self.take(len).to_owned();
-                    if self.rest.starts_with(is_part) {
-                        return Err(self.fault(format!("{text} runs into a word; is a space missing?")));
+                    let text = self.0.take(len).to_owned();
+                    if self.0.rest.starts_with(is_part) {
+                        return Err(self.0.fault(format!("{text} runs into a word; is a space missing?")));
                     }
                     return Ok(Some(Token::Value(text, kind)));
                 }
-                Some(Err(reason)) => return Err(self.fault(reason)),
+                Some(Err(reason)) => return Err(self.0.fault(reason)),
                 None => {}
             }
         }
         let token = match first {
             '"' => Token::Text(self.text()?),
             '<' => {
-                let end = self.rest.find(['>', '\n']).filter(|&at| self.rest[at..].starts_with('>'));
-                let end = end.ok_or_else(|| self.fault("an IRI in < > is not closed on its line"))?;
-                let iri = self.take(end + 1);
+                let end = self.0.rest.find(['>', '\n']).filter(|&at| self.0.rest[at..].starts_with('>'));
+                let end = end.ok_or_else(|| self.0.fault("an IRI in < > is not closed on its line"))?;
+                let iri = self.0.take(end + 1);
                 Token::Iri(iri[1..end].trim().to_owned())
             }
             '$' | '?' | '%' => {
-                self.take(1);
+                self.0.take(1);
                 let name = self.name().to_owned();
                 match first {
                     '?' => Token::Wildcard(Some(name).filter(|it| !it.is_empty())),
                     _ if name.is_empty() => {
-                        return Err(self.fault(format!("a name is missing behind {first}")));
+                        return Err(self.0.fault(format!("a name is missing behind {first}")));
                     }
                     '$' => Token::Variable(name),
                     _ => Token::Directive(name),
                 }
             }
             '*' => {
-                self.take(1);
+                self.0.take(1);
                 Token::Value("*".to_owned(), datatype::CTM_INTEGER)
             }
-            '^' if self.rest.starts_with("^^") => {
-                self.take(2);
+            '^' if self.0.rest.starts_with("^^") => {
+                self.0.take(2);
                 Token::Datatype
             }
             '.' | ';' | ',' | ':' | '-' | '(' | ')' | '[' | ']' | '@' | '~' | '=' | '^' => {
-                self.take(1);
+                self.0.take(1);
                 Token::Mark(first)
             }
             it if is_start(it) => self.word(),
-            other => return Err(self.fault(format!("the character {other:?} may not stand here"))),
+            other => return Err(self.0.fault(format!("the character {other:?} may not stand here"))),
         };
         Ok(Some(token))
     }
 
     fn word(&mut self) -> Token {
         let scheme =
-            self.rest.find(|it: char| !(it.is_ascii_alphanumeric() || matches!(it, '+' | '-' | '.')));
-        if scheme.is_some_and(|at| self.rest[at..].starts_with("://")) {
+            self.0.rest.find(|it: char| !(it.is_ascii_alphanumeric() || matches!(it, '+' | '-' | '.')));
+        if scheme.is_some_and(|at| self.0.rest[at..].starts_with("://")) {
             let is_end = |it: char| {
                 it.is_whitespace() || matches!(it, '<' | '>' | '"' | '{' | '}' | '(' | ')' | '[' | ']')
             };
-            let end = self.rest.find(is_end).unwrap_or(self.rest.len());
-            let len = self.rest[..end].trim_end_matches(['.', ',', ';', ':']).len();
-            return Token::Iri(self.take(len).to_owned());
+            let end = self.0.rest.find(is_end).unwrap_or(self.0.rest.len());
+            let len = self.0.rest[..end].trim_end_matches(['.', ',', ';', ':']).len();
+            return Token::Iri(self.0.take(len).to_owned());
         }
         let name = self.name().to_owned();
-        if self.rest.starts_with(':') && self.rest[1..].starts_with(is_part) {
-            self.take(1);
+        if self.0.rest.starts_with(':') && self.0.rest[1..].starts_with(is_part) {
+            self.0.take(1);
             return Token::Prefixed(name, self.name().to_owned());
         }
         Token::Identifier(name)
@@ -178,33 +173,33 @@ impl<'t> Lexer<'t> {
 
     /// Letters, digits and such; dots within.
     fn name(&mut self) -> &'t str {
-        let end = self.rest.find(|it| !is_part(it) && it != '.').unwrap_or(self.rest.len());
-        let len = self.rest[..end].trim_end_matches('.').len();
-        self.take(len)
+        let end = self.0.rest.find(|it| !is_part(it) && it != '.').unwrap_or(self.0.rest.len());
+        let len = self.0.rest[..end].trim_end_matches('.').len();
+        self.0.take(len)
     }
 
     fn text(&mut self) -> Result<String, Error> {
-        let quotes = if self.rest.starts_with("\"\"\"") { "\"\"\"" } else { "\"" };
-        let line = self.line;
-        self.take(quotes.len());
+        let quotes = if self.0.rest.starts_with("\"\"\"") { "\"\"\"" } else { "\"" };
+        let line = self.0.line;
+        self.0.take(quotes.len());
         let mut out = String::new();
         loop {
-            let end = self.rest.find(['"', '\\']);
-            let end = end.ok_or_else(|| Place::new(self.document, line).fault("a string is not closed"))?;
-            out.push_str(self.take(end));
-            if self.rest.starts_with('\\') {
+            let end = self.0.rest.find(['"', '\\']);
+            let end = end.ok_or_else(|| self.0.fault_at(line, "a string is not closed"))?;
+            out.push_str(self.0.take(end));
+            if self.0.rest.starts_with('\\') {
                 out.push(self.escape()?);
-            } else if self.rest.starts_with(quotes) {
-                self.take(quotes.len());
+            } else if self.0.rest.starts_with(quotes) {
+                self.0.take(quotes.len());
                 return Ok(out);
             } else {
-                out.push_str(self.take(1));
+                out.push_str(self.0.take(1));
             }
         }
     }
 
     fn escape(&mut self) -> Result<char, Error> {
-        let kind = self.rest.chars().nth(1);
+        let kind = self.0.rest.chars().nth(1);
         let n_digits = match kind {
             Some('u') => 4,
             Some('U') => 6,
@@ -216,6 +211,7 @@ impl<'t> Lexer<'t> {
             Some('t') => Some('\t'),
             Some(it @ ('"' | '\\')) => Some(it),
             Some('u' | 'U') => self
+                .0
                 .rest
                 .get(2..2 + n_digits)
                 .filter(|it| it.bytes().all(|it| it.is_ascii_hexdigit()))
@@ -224,12 +220,12 @@ impl<'t> Lexer<'t> {
             _ => None,
         };
         let escaped = escaped.ok_or_else(|| {
-            let found: String = self.rest.chars().take(8).collect();
-            self.fault(format!(
+            let found: String = self.0.rest.chars().take(8).collect();
+            self.0.fault(format!(
                 "{found:?} begins with no escape; expected \\\" \\\\ \\n \\r \\t \\uXXXX or \\UXXXXXX"
             ))
         })?;
-        self.take(2 + n_digits);
+        self.0.take(2 + n_digits);
         Ok(escaped)
     }
 }
