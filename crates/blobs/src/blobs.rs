@@ -225,8 +225,8 @@ impl Blobs {
     }
 
     /// The same for callers that are not asynchronous. Not to be used on a thread that drives a runtime.
-    pub fn reader(&self, tenant: &str, blob: &Blob) -> Result<BlobReader> {
-        let reading = self.block_on(self.get(tenant, blob, None))?;
+    pub fn reader(&self, tenant: &str, blob: &Blob, range: Option<Range<u64>>) -> Result<BlobReader> {
+        let reading = self.block_on(self.get(tenant, blob, range))?;
         Ok(BlobReader::of(self.clone(), reading))
     }
 

@@ -14,7 +14,7 @@
 //! let blob = blobs.put_blocking("library", &b"a file"[..])?;
 //! assert_eq!(blob.length, 6);
 //! let mut text = String::new();
-//! std::io::Read::read_to_string(&mut blobs.reader("library", &blob)?, &mut text)?;
+//! std::io::Read::read_to_string(&mut blobs.reader("library", &blob, None)?, &mut text)?;
 //! assert_eq!(text, "a file");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

@@ -70,7 +70,7 @@ fn content(n_bytes: usize) -> Vec<u8> {
 
 fn read(blobs: &Blobs, blob: &Blob) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    blobs.reader(TENANT, blob).map_err(io::Error::other)?.read_to_end(&mut bytes)?;
+    blobs.reader(TENANT, blob, None).map_err(io::Error::other)?.read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

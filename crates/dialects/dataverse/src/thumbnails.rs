@@ -55,7 +55,7 @@ async fn of_blob(call: &Call, blob: &str, width: u32) -> Result<Option<Vec<u8>>,
     let (blobs, tenant) = (call.app.context.blobs().clone(), call.tenant().to_owned());
     let work = move || -> Option<Vec<u8>> {
         let mut bytes = Vec::new();
-        std::io::Read::read_to_end(&mut blobs.reader(&tenant, &blob).ok()?, &mut bytes).ok()?;
+        std::io::Read::read_to_end(&mut blobs.reader(&tenant, &blob, None).ok()?, &mut bytes).ok()?;
         small(&bytes, width)
     };
     Ok(tokio::task::spawn_blocking(work).await.ok().flatten())

@@ -92,7 +92,7 @@ fn written(
         manifest.push_str(&format!("{path} ({kind}) {length} bytes.\r\n"));
         zip.start_file(&path, options.large_file(u64::from(u32::MAX) <= length)).map_err(disk_fault)?;
         zip.write_all(&entry.content.head).map_err(disk_fault)?;
-        let mut reader = blobs.reader(tenant, &entry.content.blob).map_err(store_fault)?;
+        let mut reader = blobs.reader(tenant, &entry.content.blob, None).map_err(store_fault)?;
         std::io::copy(&mut reader, &mut zip).map_err(disk_fault)?;
     }
     for line in skipped {
@@ -349,7 +349,7 @@ fn columns(
 ) -> Result<std::fs::File, ApiError> {
     let mut local = std::io::BufWriter::new(tempfile::tempfile().map_err(disk_fault)?);
     local.write_all(head.as_bytes()).map_err(disk_fault)?;
-    let reader = blobs.reader(tenant, blob).map_err(store_fault)?;
+    let reader = blobs.reader(tenant, blob, None).map_err(store_fault)?;
     let mut lines = BufReader::new(reader.take(blob.length));
     let mut line = String::new();
     let mut is_first = true;

@@ -172,7 +172,7 @@ async fn computed(call: &Call, file: &files::DataFile, algorithm: Algorithm) -> 
     let blob: Blob = deposited.ok_or_else(elsewhere)?.parse().map_err(store_fault)?;
     let (blobs, tenant) = (call.app.context.blobs().clone(), call.tenant().to_owned());
     let work = move || {
-        let mut reader = blobs.reader(&tenant, &blob).map_err(store_fault)?;
+        let mut reader = blobs.reader(&tenant, &blob, None).map_err(store_fault)?;
         let mut checksum = Checksum::new(algorithm);
         let mut piece = vec![0; 1 << 16];
         loop {

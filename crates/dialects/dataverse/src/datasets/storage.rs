@@ -8,7 +8,7 @@ use crate::datasets::{self, Dataset, Wanted, show};
 use crate::error::{Answer, ApiError};
 use crate::permissions::{self, Permission};
 use crate::routes::Routes;
-use crate::{collections, envelope, files};
+use crate::{envelope, files};
 
 /// Adds the routes.
 pub(crate) fn routes(routes: Routes) -> Routes {
@@ -139,26 +139,10 @@ async fn set_driver(mut call: Call) -> Answer {
     envelope::message(format!("Storage set to: {}/{}", settings.storage_label, settings.storage_driver))
 }
 
-/// What is left of a quota, if there is one: of the dataset, else of the nearest collection.
-pub(crate) fn quota_left(view: &mut View<'_>, dataset: &Dataset) -> Result<Option<u64>, ApiError> {
-    if let Some(bytes) = dataset.quota_bytes {
-        let used = files::used_bytes(view, dataset.id)?;
-        return Ok(Some(bytes.unsigned_abs().saturating_sub(used)));
-    }
-    let owner = collections::named_by_record(view, dataset.owner)?;
-    for collection in collections::with_owners(view, owner)? {
-        if let Some(bytes) = collection.quota_bytes {
-            let used = collections::storage::used_bytes(view, &collection)?;
-            return Ok(Some(bytes.unsigned_abs().saturating_sub(used)));
-        }
-    }
-    Ok(None)
-}
-
 async fn upload_limits(call: Call) -> Answer {
     let limits = read(&call, Permission::EditDataset, |view, dataset| {
         let mut limits = Map::new();
-        if let Some(left) = quota_left(view, dataset)? {
+        if let Some(left) = files::room::bytes_left(view, dataset)? {
             limits.insert("storageQuotaRemaining".into(), left.into());
         }
         if let Some(limit) = show::effective_limit(view, dataset)? {

@@ -1,21 +1,24 @@
 //! Adding files to a dataset, and replacing them (sections 6.1 and 6.2 of the contract).
 
+use std::sync::Arc;
+
 use pinakes_blobs::Blob;
-use pinakes_store::{Expr, Txn, View, Weight};
+use pinakes_store::{Txn, View, Weight};
 use serde_json::{Map, Value, json};
 
 use super::kinds::{DataFile, PENDING, Row};
-use super::receive::{self, Algorithm, Form, Received, Target, size_text};
-use super::{Around, Found, Wanted, direct, file_json, ingest, rows, types, unzip};
+use super::receive::{self, Form, Received, Target};
+use super::room::{self, Bounds};
+use super::{Around, Found, Wanted, direct, file_json, headers, ingest, rows, types, unzip};
 use crate::app::{Call, Dataverse};
 use crate::asker::Asker;
-use crate::collections::{self, Collection};
+use crate::collections;
 use crate::datasets::{self, Dataset};
 use crate::error::{Answer, ApiError};
 use crate::ids::Ids;
 use crate::permissions::{self, Permission};
 use crate::routes::Routes;
-use crate::{envelope, site_settings, stored};
+use crate::{envelope, stored};
 
 const NO_FILE: &str = "You must upload a file or provide a valid storageidentifier, filename, and mimetype.";
 const NO_FILE_OF_LATEST: &str = "You cannot replace a file that is not in the most recently published dataset. (The file is \
@@ -149,6 +152,8 @@ pub(crate) struct Incoming {
     pub(crate) tab_ingest: bool,
     /// The file that it takes the place of, and the first of those.
     pub(crate) replaces: Option<(i64, i64)>,
+    /// What its header says.
+    pub(crate) header: Option<Arc<headers::Found>>,
 }
 
 impl Incoming {
@@ -174,6 +179,7 @@ impl Incoming {
             provenance: described.provenance.clone(),
             tab_ingest: described.tab_ingest,
             replaces: None,
+            header: None,
         }
     }
 }
@@ -183,32 +189,6 @@ pub(crate) fn new_storage_identifier(app: &Dataverse) -> String {
     let now_ms = app.now_ms();
     let random = app.context.entropy().uuid_at(now_ms).simple().to_string();
     format!("{}://{now_ms:x}-{}", app.settings.storage_driver, &random[random.len() - 12..])
-}
-
-/// What bounds an upload into a dataset.
-#[derive(Debug, Clone)]
-pub(crate) struct Bounds {
-    pub(crate) algorithm: Algorithm,
-    most_bytes: Option<u64>,
-    zip_entries: usize,
-    pids: bool,
-}
-
-impl Bounds {
-    fn of(view: &mut View<'_>, collection: &Collection) -> Result<Self, ApiError> {
-        let algorithm = site_settings::get(view, ":FileFixityChecksumAlgorithm")?.unwrap_or_default();
-        let most_bytes = site_settings::get(view, ":MaxFileUploadSizeInBytes")?;
-        let most_bytes = most_bytes.and_then(|text| {
-            let json: Option<Value> = serde_json::from_str(&text).ok();
-            let number = |it: &Value| it.as_u64().or_else(|| it.as_str()?.parse().ok());
-            json.and_then(|json| number(&json).or_else(|| number(&json["default"])))
-        });
-        let zip_entries = site_settings::get(view, ":ZipUploadFilesLimit")?;
-        let zip_entries = zip_entries.and_then(|it| it.trim().parse().ok()).unwrap_or(unzip::ENTRIES);
-        let pids = site_settings::is_true(view, ":FilePIDsEnabled", false)?;
-        let pids = collection.file_pids_enabled.unwrap_or(pids);
-        Ok(Self { algorithm: Algorithm::named(&algorithm), most_bytes, zip_entries, pids })
-    }
 }
 
 /// The dataset into which files may be added, with what bounds them.
@@ -393,7 +373,13 @@ impl Added {
 }
 
 /// Adds files in one transaction, and waits a moment for tables among them to be read.
-async fn write(call: &Call, dataset: i64, list: Vec<Incoming>, bounds: Bounds) -> Result<Added, ApiError> {
+async fn write(
+    call: &Call,
+    dataset: i64,
+    mut list: Vec<Incoming>,
+    bounds: Bounds,
+) -> Result<Added, ApiError> {
+    headers::read(call, &mut list).await?;
     let n = i64::try_from(list.len()).unwrap_or(i64::MAX / 4);
     let ids = call.ids(3 * n + 1).await?;
     let (app, asker, now_ms) = (call.app.clone(), call.asker.clone(), call.app.now_ms());
@@ -402,109 +388,12 @@ async fn write(call: &Call, dataset: i64, list: Vec<Incoming>, bounds: Bounds) -
         let mut dataset = datasets::by_id(txn, dataset)?
             .ok_or_else(|| ApiError::not_found(format!("Dataset with ID {dataset} not found.")))?;
         require_edit(txn, &asker, &dataset)?;
-        check_room(txn, &asker, &dataset, &list)?;
+        room::check(txn, &asker, &dataset, &list)?;
         add_all(txn, &app, &asker, now_ms, &mut dataset, &mut ids, list.clone(), bounds.pids)
     };
     let added = call.db().write(write).await?;
     ingest::run_soon(&call.app, call.db(), &added.pending).await;
     Ok(added)
-}
-
-/// Errors: 400 when the dataset may hold no more files, or its collections no more bytes.
-fn check_room(
-    view: &mut View<'_>,
-    asker: &Asker,
-    dataset: &Dataset,
-    list: &[Incoming],
-) -> Result<(), ApiError> {
-    check_count(view, asker, dataset, list.iter().filter(|it| it.replaces.is_none()).count() as u64)?;
-    if !site_settings::is_true(view, ":UseStorageQuotas", false)? {
-        return Ok(());
-    }
-    let Some(left) = quota_left(view, dataset)? else { return Ok(()) };
-    let n_bytes: u64 = list.iter().map(|it| it.size).sum();
-    if left < n_bytes {
-        return Err(ApiError::bad_request(format!(
-            "There was an error when trying to add the new file. This file (size {}) exceeds the remaining storage \
-             quota of {}.",
-            size_text(n_bytes),
-            size_text(left)
-        )));
-    }
-    Ok(())
-}
-
-/// Errors: 400 when the dataset may not hold so many more files.
-fn check_count(view: &mut View<'_>, asker: &Asker, dataset: &Dataset, n_new: u64) -> Result<(), ApiError> {
-    if !asker.is_superuser()
-        && 0 < n_new
-        && let Some(most) = file_count_limit(view, dataset)?
-    {
-        let ordinal = dataset.draft.as_ref().map_or(dataset.last_ordinal, |it| it.ordinal);
-        if most < super::n_files(view, dataset.id, ordinal)? + n_new {
-            return Err(ApiError::bad_request(format!(
-                "Number of files can not exceed the maximum number of files allowed for this Dataset ({most})."
-            )));
-        }
-    }
-    Ok(())
-}
-
-/// The most files that a dataset may hold: its own number, or the nearest collection's.
-pub(crate) fn file_count_limit(view: &mut View<'_>, dataset: &Dataset) -> Result<Option<u64>, ApiError> {
-    let positive = |it: Option<i64>| it.and_then(|it| u64::try_from(it).ok()).filter(|it| 0 < *it);
-    if let Some(own) = positive(dataset.file_count_limit) {
-        return Ok(Some(own));
-    }
-    let mut above = Some(dataset.owner);
-    for _ in 0..collections::DEPTH {
-        let Some(collection) = above.map(|id| collections::by_id(view, id)).transpose()?.flatten() else {
-            break;
-        };
-        if let Some(limit) = positive(collection.file_count_limit) {
-            return Ok(Some(limit));
-        }
-        above = collection.parent;
-    }
-    Ok(None)
-}
-
-/// Bytes that the quotas of a dataset and of the collections above it leave; `None` without quotas.
-fn quota_left(view: &mut View<'_>, dataset: &Dataset) -> Result<Option<u64>, ApiError> {
-    let mut left: Option<u64> = None;
-    let mut note = |quota: i64, used: u64| {
-        let room = u64::try_from(quota).unwrap_or(0).saturating_sub(used);
-        left = Some(left.map_or(room, |it| it.min(room)));
-    };
-    if let Some(quota) = dataset.quota_bytes {
-        note(quota, super::used_bytes(view, dataset.id)?);
-    }
-    let mut above = Some(dataset.owner);
-    for _ in 0..collections::DEPTH {
-        let Some(collection) = above.map(|id| collections::by_id(view, id)).transpose()?.flatten() else {
-            break;
-        };
-        if let Some(quota) = collection.quota_bytes {
-            note(quota, used_below(view, collection.id)?);
-        }
-        above = collection.parent;
-    }
-    Ok(left)
-}
-
-/// Bytes of all files in a collection and in those below it.
-pub(crate) fn used_below(view: &mut View<'_>, collection: i64) -> Result<u64, ApiError> {
-    let mut waiting = vec![collection];
-    let mut sum = 0;
-    while let Some(id) = waiting.pop() {
-        let datasets = rows::ids_of(view, &datasets::DATASET, Expr::Is("owner".into(), id.into()))?;
-        for dataset in datasets {
-            sum += super::used_bytes(view, dataset.parse().unwrap_or_default())?;
-        }
-        let below = rows::ids_of(view, &collections::COLLECTION, Expr::Is("parent".into(), id.into()))?;
-        waiting.extend(below.iter().filter_map(|it| it.parse::<i64>().ok()));
-    }
-    Ok(sum)
 }
 
 /// Adds files to the draft of a dataset, which is opened if there is none. Takes three numbers a file and one.
@@ -524,7 +413,10 @@ pub(crate) fn add_all(
 ) -> Result<Added, ApiError> {
     let now = crate::clock::instant(now_ms);
     let draft = super::open_draft(txn, app, &now, dataset, ids)?;
-    let version = datasets::version::of_dataset(txn, dataset, draft.version)?;
+    let mut version = datasets::version::of_dataset(txn, dataset, draft.version)?;
+    for it in list.iter().filter_map(|it| it.header.as_deref()) {
+        it.put_fields(txn, app, dataset, &mut version)?;
+    }
     let around = Around::with(txn, dataset, version)?;
     let mut added = Added { files: Vec::new(), duplicates: Vec::new(), pending: Vec::new() };
     for it in list {
@@ -562,13 +454,16 @@ pub(crate) fn add_all(
             since: draft.ordinal,
             label,
             directory: it.directory,
-            description: it.description,
+            description: described(it.description, it.header.as_deref()),
             categories: it.categories,
             restricted: it.restricted,
             provenance: it.provenance,
             ..Row::default()
         };
         rows::put_file(txn, &file)?;
+        if let Some(header) = &it.header {
+            header.put_beside(txn, id)?;
+        }
         direct::taken(txn, &file.storage_identifier)?;
         let row = rows::put_row(txn, row, &file.checksum)?;
         if it.tab_ingest && file.blob.is_some() && types::tabular(&file.content_type).is_some() {
@@ -583,6 +478,14 @@ pub(crate) fn add_all(
         stored::put(txn, &PENDING, &last.to_string(), &pending)?;
     }
     Ok(added)
+}
+
+/// What the depositor says of a file, else what its header does.
+fn described(said: String, header: Option<&headers::Found>) -> String {
+    match header.and_then(|it| it.description.clone()).filter(|_| said.trim().is_empty()) {
+        Some(text) => text,
+        None => said,
+    }
 }
 
 /// The file that is to be replaced, if it may be. Errors: 400.
@@ -643,9 +546,10 @@ async fn replace(mut call: Call) -> Answer {
 async fn write_replacement(
     call: &Call,
     wanted: Wanted,
-    incoming: Incoming,
+    mut incoming: Incoming,
     bounds: Bounds,
 ) -> Result<Added, ApiError> {
+    headers::read(call, std::slice::from_mut(&mut incoming)).await?;
     let ids = call.ids(6).await?;
     let (app, asker, now_ms) = (call.app.clone(), call.asker.clone(), call.app.now_ms());
     let write = move |txn: &mut Txn<'_>| {
@@ -656,7 +560,7 @@ async fn write_replacement(
         let mut incoming = incoming.clone();
         let was_published = found.published_row().is_some();
         incoming.replaces = Some((found.file.id, found.file.root.unwrap_or(found.file.id)));
-        check_room(txn, &asker, &dataset, std::slice::from_ref(&incoming))?;
+        room::check(txn, &asker, &dataset, std::slice::from_ref(&incoming))?;
         if !was_published {
             incoming.replaces = None;
         }
@@ -686,7 +590,7 @@ async fn add_files(mut call: Call) -> Answer {
     let (asker, id) = (call.asker.clone(), dataset.id);
     let count = move |view: &mut View<'_>| {
         let dataset = datasets::by_id(view, id)?.unwrap_or_default();
-        check_count(view, &asker, &dataset, n_all as u64)
+        room::check_count(view, &asker, &dataset, n_all as u64)
     };
     call.db().read(Weight::Point, count).await?;
     let mut incoming = Vec::new();

@@ -308,5 +308,6 @@ pub(crate) async fn claimed(
         provenance: described.provenance.clone(),
         tab_ingest: described.tab_ingest,
         replaces: None,
+        header: None,
     })
 }

@@ -160,7 +160,7 @@ fn converted(blobs: &Blobs, tenant: &str, file: &DataFile, with_header: bool) ->
     let blob = file.blob.as_deref().ok_or("The file's bytes are elsewhere.")?;
     let blob = blob.parse().map_err(|error| text(&error))?;
     let mut local = tempfile::tempfile().map_err(|error| text(&error))?;
-    let mut reader = blobs.reader(tenant, &blob).map_err(|error| text(&error))?;
+    let mut reader = blobs.reader(tenant, &blob, None).map_err(|error| text(&error))?;
     std::io::copy(&mut reader, &mut local).map_err(|error| text(&error))?;
     std::io::Seek::rewind(&mut local).map_err(|error| text(&error))?;
     let mut rows = tempfile::tempfile().map_err(|error| text(&error))?;

@@ -4,21 +4,23 @@
 //! |---|---|
 //! | `kinds.rs`, `rows.rs` | what is kept, and which files a version has |
 //! | `types.rs` | media types |
-//! | `receive.rs`, `unzip.rs` | bytes on their way in |
+//! | `receive.rs`, `unzip.rs`, `room.rs` | bytes on their way in, and how many may come |
 //! | `add.rs`, `direct.rs` | adding and replacing, by upload and by URLs |
 //! | `edit.rs`, `availability.rs` | changing and deleting, embargoes and retention |
-//! | `ingest.rs` | reading tables |
+//! | `ingest.rs`, `headers.rs` | reading tables, and the headers of FITS, NetCDF and HDF5 |
 //! | `show.rs`, `json.rs` | what is shown |
 
 mod add;
 mod availability;
 pub(crate) mod direct;
 mod edit;
+mod headers;
 pub(crate) mod ingest;
 mod json;
 pub(crate) mod kinds;
 mod listing;
 pub(crate) mod receive;
+pub(crate) mod room;
 pub(crate) mod rows;
 mod show;
 mod side;
@@ -53,6 +55,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .with(direct::routes)
         .with(edit::routes)
         .with(availability::routes)
+        .with(headers::routes)
         .with(ingest::routes)
         .with(listing::routes)
         .with(show::routes)

@@ -112,6 +112,13 @@ impl Checksum {
     }
 }
 
+/// The checksum of bytes at hand, in hexadecimal digits.
+pub(crate) fn checksum_of(algorithm: Algorithm, bytes: &[u8]) -> String {
+    let mut sum = Checksum::new(algorithm);
+    sum.update(bytes);
+    sum.finish()
+}
+
 fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().flat_map(|it| [it >> 4, it & 15]).filter_map(|it| char::from_digit(it.into(), 16)).collect()
 }

@@ -43,7 +43,8 @@ async fn found(call: &Call, permission: Option<Permission>) -> Result<Found, Api
     call.db().read(Weight::Point, read).await
 }
 
-fn auxiliary_id(file: i64, tag: &str, version: &str) -> String {
+/// The record of an auxiliary file.
+pub(crate) fn auxiliary_id(file: i64, tag: &str, version: &str) -> String {
     format!("{file}/{tag}/{version}")
 }
 

@@ -30,7 +30,7 @@ pub(crate) enum Unpacked {
 /// Errors: too many entries, a bomb; the store fails. What was unpacked until then is nobody's and is swept.
 pub(crate) fn unpack(target: &Target, archive: &Received, most_entries: usize) -> Result<Unpacked, ApiError> {
     let mut local = tempfile::tempfile().map_err(|error| disk_fault(&error))?;
-    let mut reader = target.blobs.reader(&target.tenant, &archive.blob).map_err(store_fault)?;
+    let mut reader = target.blobs.reader(&target.tenant, &archive.blob, None).map_err(store_fault)?;
     std::io::copy(&mut reader, &mut local).map_err(|error| disk_fault(&error))?;
     local.flush().and_then(|()| local.rewind()).map_err(|error| disk_fault(&error))?;
     let Ok(mut zip) = zip::ZipArchive::new(local) else {

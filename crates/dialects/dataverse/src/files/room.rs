@@ -1,0 +1,101 @@
+//! How much a dataset may still take: sizes of uploads, numbers of files, quotas.
+
+use pinakes_store::View;
+use serde_json::Value;
+
+use super::add::Incoming;
+use super::receive::{Algorithm, size_text};
+use super::unzip;
+use crate::asker::Asker;
+use crate::collections::{self, Collection};
+use crate::datasets::{Dataset, show};
+use crate::error::ApiError;
+use crate::site_settings;
+
+/// What bounds an upload into a dataset.
+#[derive(Debug, Clone)]
+pub(crate) struct Bounds {
+    pub(crate) algorithm: Algorithm,
+    pub(crate) most_bytes: Option<u64>,
+    pub(crate) zip_entries: usize,
+    pub(crate) pids: bool,
+}
+
+impl Bounds {
+    pub(crate) fn of(view: &mut View<'_>, collection: &Collection) -> Result<Self, ApiError> {
+        let algorithm = site_settings::get(view, ":FileFixityChecksumAlgorithm")?.unwrap_or_default();
+        let most_bytes = site_settings::get(view, ":MaxFileUploadSizeInBytes")?;
+        let most_bytes = most_bytes.and_then(|text| {
+            let json: Option<Value> = serde_json::from_str(&text).ok();
+            let number = |it: &Value| it.as_u64().or_else(|| it.as_str()?.parse().ok());
+            json.and_then(|json| number(&json).or_else(|| number(&json["default"])))
+        });
+        let zip_entries = site_settings::get(view, ":ZipUploadFilesLimit")?;
+        let zip_entries = zip_entries.and_then(|it| it.trim().parse().ok()).unwrap_or(unzip::ENTRIES);
+        let pids = site_settings::is_true(view, ":FilePIDsEnabled", false)?;
+        let pids = collection.file_pids_enabled.unwrap_or(pids);
+        Ok(Self { algorithm: Algorithm::named(&algorithm), most_bytes, zip_entries, pids })
+    }
+}
+
+/// Errors: 400 when the dataset may hold no more files, or it or its collections no more bytes.
+pub(crate) fn check(
+    view: &mut View<'_>,
+    asker: &Asker,
+    dataset: &Dataset,
+    list: &[Incoming],
+) -> Result<(), ApiError> {
+    check_count(view, asker, dataset, list.iter().filter(|it| it.replaces.is_none()).count() as u64)?;
+    if !site_settings::is_true(view, ":UseStorageQuotas", false)? {
+        return Ok(());
+    }
+    let Some(left) = bytes_left(view, dataset)? else { return Ok(()) };
+    let n_bytes: u64 = list.iter().map(|it| it.size).sum();
+    if left < n_bytes {
+        return Err(ApiError::bad_request(format!(
+            "There was an error when trying to add the new file. This file (size {}) exceeds the remaining storage \
+             quota of {}.",
+            size_text(n_bytes),
+            size_text(left)
+        )));
+    }
+    Ok(())
+}
+
+/// Errors: 400 when the dataset may not hold so many more files.
+pub(crate) fn check_count(
+    view: &mut View<'_>,
+    asker: &Asker,
+    dataset: &Dataset,
+    n_new: u64,
+) -> Result<(), ApiError> {
+    if asker.is_superuser() || n_new == 0 {
+        return Ok(());
+    }
+    let most = show::effective_limit(view, dataset)?.and_then(|it| u64::try_from(it).ok());
+    let Some(most) = most.filter(|it| 0 < *it) else { return Ok(()) };
+    let ordinal = dataset.draft.as_ref().map_or(dataset.last_ordinal, |it| it.ordinal);
+    if most < super::n_files(view, dataset.id, ordinal)? + n_new {
+        return Err(ApiError::bad_request(format!(
+            "Number of files can not exceed the maximum number of files allowed for this Dataset ({most})."
+        )));
+    }
+    Ok(())
+}
+
+/// Bytes that the quotas of a dataset and of all collections above it leave; `None` without quotas.
+pub(crate) fn bytes_left(view: &mut View<'_>, dataset: &Dataset) -> Result<Option<u64>, ApiError> {
+    let room = |quota: i64, used: u64| u64::try_from(quota).unwrap_or(0).saturating_sub(used);
+    let mut left = match dataset.quota_bytes {
+        Some(quota) => Some(room(quota, super::used_bytes(view, dataset.id)?)),
+        None => None,
+    };
+    let owner = collections::named_by_record(view, dataset.owner)?;
+    for collection in collections::with_owners(view, owner)? {
+        if let Some(quota) = collection.quota_bytes {
+            let here = room(quota, collections::storage::used_bytes(view, &collection)?);
+            left = Some(left.map_or(here, |it| it.min(here)));
+        }
+    }
+    Ok(left)
+}
