@@ -35,6 +35,16 @@ pub struct WriteTimes {
     pub commit: Duration,
 }
 
+/// A write under way. Dropped, it goes on, and nobody learns how it ended.
+pub struct Loading<R, E>(Box<dyn FnOnce() -> Result<R, E> + Send>);
+
+impl<R, E> Loading<R, E> {
+    /// Waits for its end and gives what its closure gave.
+    pub fn wait(self) -> Result<R, E> {
+        (self.0)()
+    }
+}
+
 /// A tenant, open. Clones share it.
 #[derive(Clone)]
 pub struct Tenant(pub(crate) Arc<Inner>);
@@ -230,6 +240,18 @@ impl Tenant {
         R: Send + 'static,
         E: From<StoreError> + Send + 'static,
     {
+        self.write_later(closure, company)?.wait()
+    }
+
+    fn write_later<R, E>(
+        &self,
+        closure: impl FnMut(&mut Txn<'_>) -> Result<R, E> + Send + 'static,
+        company: Sharing,
+    ) -> Result<Loading<R, E>, E>
+    where
+        R: Send + 'static,
+        E: From<StoreError> + Send + 'static,
+    {
         let (answer, receiver) = mpsc::sync_channel(1);
         let give = move |given| answer.send(given).is_ok();
         let job = Write::job(closure, give, company);
@@ -237,8 +259,11 @@ impl Tenant {
             Engine::Sqlite(engine) => engine.submit_waiting(job)?,
             Engine::Postgres(engine) => engine.submit_waiting(job)?,
         }
-        let (result, _closure): Given<R, E, _> = receiver.recv().map_err(|_| StoreError::Closed)?;
-        result.map(|(result, _)| result)
+        let wait = move || {
+            let (result, _closure): Given<R, E, _> = receiver.recv().map_err(|_| StoreError::Closed)?;
+            result.map(|(result, _)| result)
+        };
+        Ok(Loading(Box::new(wait)))
     }
 
     /// The same for many records at once. In a database each has a transaction and a session to itself, as far as
@@ -252,7 +277,19 @@ impl Tenant {
         R: Send + 'static,
         E: From<StoreError> + Send + 'static,
     {
-        self.write_waiting(closure, Sharing::Alone)
+        self.load_later(closure)?.wait()
+    }
+
+    /// The same, of which the end is waited for later: what comes next is prepared meanwhile. Waits when the queue is full.
+    pub fn load_later<R, E>(
+        &self,
+        closure: impl FnMut(&mut Txn<'_>) -> Result<R, E> + Send + 'static,
+    ) -> Result<Loading<R, E>, E>
+    where
+        R: Send + 'static,
+        E: From<StoreError> + Send + 'static,
+    {
+        self.write_later(closure, Sharing::Alone)
     }
 
     /// Makes the declared indexes of a kind that are not there, after a bulk load: in a database, that of words beside

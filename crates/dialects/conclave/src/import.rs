@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::hash::Hash;
 use std::io::BufRead;
 
-use pinakes_store::{Document, Tenant, Txn};
+use pinakes_store::{Document, Loading, Tenant, Txn};
 use pinakes_topicmap::Format;
 
 use crate::edit::Author;
@@ -118,6 +118,18 @@ pub struct Streaming<'s> {
     pub sink: &'s mut dyn FnMut(Topic) -> Result<()>,
 }
 
+impl Streaming<'_> {
+    /// Hands on a topic, or a part of one, that was read up to a line. Errors: 422 with document and line when it breaks a
+    /// rule of the model.
+    fn put(&mut self, line: u64, topic: Topic) -> Result<()> {
+        let checked = topic.check();
+        checked.map_err(|error| {
+            ConclaveError::rule(format!("{}, line {line}: {}", self.document, error.detail()))
+        })?;
+        (self.sink)(topic)
+    }
+}
+
 /// A topic, ready to be written: made outside of transactions.
 pub struct Ready {
     topic: Topic,
@@ -218,6 +230,8 @@ pub struct Load<'t> {
     /// Topics that were replaced in this load, by their [`draw_of`]: what comes of them later is added.
     replaced: HashSet<i64>,
     loaded: Loaded,
+    /// The batch that is being written while the next one is read.
+    under_way: Option<Loading<Loaded, ConclaveError>>,
 }
 
 impl<'t> Load<'t> {
@@ -226,7 +240,15 @@ impl<'t> Load<'t> {
         let has_deferred =
             tenant.write_blocking(|txn| txn.defer_indexes(&TOPIC).map_err(ConclaveError::from))?;
         let (batch, replaced) = (Gathered::default(), HashSet::new());
-        Ok(Self { tenant, existing, has_deferred, batch, replaced, loaded: Loaded::default() })
+        Ok(Self {
+            tenant,
+            existing,
+            has_deferred,
+            batch,
+            replaced,
+            loaded: Loaded::default(),
+            under_way: None,
+        })
     }
 
     /// Adds a topic, or a part of one.
@@ -238,6 +260,7 @@ impl<'t> Load<'t> {
     /// Adds a topic map, whole or not at all.
     pub fn add_map(&mut self, mapped: Mapped) -> Result<()> {
         self.write()?;
+        self.wait()?;
         // Topics that are there are looked up.
         if std::mem::take(&mut self.has_deferred) {
             self.tenant.make_indexes(&TOPIC)?;
@@ -259,15 +282,25 @@ impl<'t> Load<'t> {
             let is_first = self.existing == Existing::Replace && self.replaced.insert(draw_of(&it.key));
             ready.push(Ready::new(it, if is_first { Existing::Replace } else { Existing::Merge })?);
         }
-        let loaded = self.tenant.load_blocking(move |txn| put_all(txn, &ready))?;
-        self.loaded.n_made += loaded.n_made;
-        self.loaded.n_changed += loaded.n_changed;
+        self.wait()?;
+        self.under_way = Some(self.tenant.load_later(move |txn| put_all(txn, &ready))?);
+        Ok(())
+    }
+
+    /// Waits for the batch that is being written: never are two on their way.
+    fn wait(&mut self) -> Result<()> {
+        if let Some(under_way) = self.under_way.take() {
+            let loaded = under_way.wait()?;
+            self.loaded.n_made += loaded.n_made;
+            self.loaded.n_changed += loaded.n_changed;
+        }
         Ok(())
     }
 
     /// Ends: writes the rest, makes the indexes, and has it all on disk.
     pub fn finish(mut self) -> Result<Loaded> {
         self.write()?;
+        self.wait()?;
         if self.has_deferred {
             self.tenant.make_indexes(&TOPIC)?;
         }

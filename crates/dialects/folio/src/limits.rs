@@ -26,9 +26,6 @@ pub(crate) const AT_WORK_S: u64 = 10;
 pub(crate) const PAUSE_TIMES: u32 = 25;
 /// Longest such pause.
 pub(crate) const PAUSE_MS: u64 = 400;
-/// How much the threads that prepare batches step back, from 0 to 19: a tenth of what others get.
-#[cfg(target_os = "linux")]
-pub(crate) const NICENESS: i32 = 10;
 /// Records of a file of authorities that one transaction stores.
 pub(crate) const BULK_RECORDS: usize = 100;
 /// Bytes of such a file that may be refused; the rest is not looked at.

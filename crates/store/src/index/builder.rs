@@ -14,6 +14,7 @@ use super::layout::{CUTTER, Layout, Row, fingerprint};
 use super::words::Cutter;
 use super::{Indexes, Snapshot, terms};
 use crate::counters::is_behind;
+use crate::priority::step_back;
 use crate::session::{Flavour, Session};
 use crate::view::HORIZON;
 use crate::{Kind, Limits, Result, StoreError, View};
@@ -276,6 +277,20 @@ impl KindBuilder {
 }
 
 impl Open {
+    /// Whole indexes are made at leisure: the threads of such a writer, its merges too, leave the processor to those that
+    /// answer. They have the priority of the thread that begins them.
+    fn begin_writer(&self, options: IndexWriterOptions) -> Result<IndexWriter> {
+        if self.large.is_none() {
+            return Ok(self.index.writer_with_options(options)?);
+        }
+        let begin = || {
+            step_back();
+            self.index.writer_with_options(options)
+        };
+        let begun = std::thread::scope(|scope| scope.spawn(begin).join());
+        Ok(begun.map_err(|_| StoreError::Panicked)??)
+    }
+
     /// Puts the changes of a step into the index; false when the index has more than they begin with.
     fn take(
         &mut self,
@@ -294,7 +309,7 @@ impl Open {
                 .memory_budget_per_thread(memory_bytes / n_threads)
                 .num_merge_threads(1)
                 .build();
-            let writer = self.index.writer_with_options(options)?;
+            let writer = self.begin_writer(options)?;
             let mut policy = LogMergePolicy::default();
             policy.set_del_docs_ratio_before_merge(DELETED_SHARE);
             writer.set_merge_policy(Box::new(policy));

@@ -63,7 +63,7 @@ pub(super) fn read(input: impl BufRead, reading: &mut Streaming<'_>) -> Result<(
             let [_, path, rest @ ..] = cells.as_slice() else {
                 return Err(wrong("a category has number, path, count and description".to_owned()));
             };
-            return structure(id, path.trim(), rest.get(1).copied().unwrap_or_default(), reading);
+            return structure(id, path.trim(), rest.get(1).copied().unwrap_or_default(), number, reading);
         }
         let [url, title, description, of, ..] = cells.as_slice() else {
             let n_cells = cells.len();
@@ -82,7 +82,7 @@ pub(super) fn read(input: impl BufRead, reading: &mut Streaming<'_>) -> Result<(
         }
         let mut topic = part(reading.map, path);
         topic.occurrences.push(link("link", (*url).to_owned(), title, description, None));
-        (reading.sink)(topic)
+        reading.put(number, topic)
     })
 }
 
@@ -93,7 +93,7 @@ fn part(map: &str, path: &str) -> Topic {
     topic
 }
 
-fn structure(id: u64, path: &str, description: &str, reading: &mut Streaming<'_>) -> Result<()> {
+fn structure(id: u64, path: &str, description: &str, line: u64, reading: &mut Streaming<'_>) -> Result<()> {
     let path = if path.is_empty() || path == "Top" { "Top".to_owned() } else { format!("Top/{path}") };
     let mut topic = part(reading.map, &path);
     topic.set(DEFAULT_SCOPE, "catid", id.to_string());
@@ -115,8 +115,8 @@ fn structure(id: u64, path: &str, description: &str, reading: &mut Streaming<'_>
                 value: dmoz::label_of(&path),
             }],
         });
-        (reading.sink)(parent)?;
+        reading.put(line, parent)?;
     }
     reading.categories.0.insert(id, path);
-    (reading.sink)(topic)
+    reading.put(line, topic)
 }

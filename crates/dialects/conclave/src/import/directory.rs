@@ -26,7 +26,8 @@ pub(super) fn structure(input: impl BufRead, reading: &mut Streaming<'_>) -> Res
         if let Entry::Category(it) = entry
             && !it.id.is_empty()
         {
-            (reading.sink)(category(reading.map, it, reading.how))?;
+            let topic = category(reading.map, it, reading.how);
+            reading.put(reader.line(), topic)?;
         }
     }
     Ok(())
@@ -52,7 +53,7 @@ pub(super) fn content(input: impl BufRead, reading: &mut Streaming<'_>) -> Resul
                 if let Some(catid) = it.catid {
                     topic.set(DEFAULT_SCOPE, "catid", catid);
                 }
-                (reading.sink)(topic)?;
+                reading.put(reader.line(), topic)?;
             }
             Entry::Page(it) if !it.category.is_empty() => {
                 let n_seen = n_links.entry(it.category.clone()).or_insert(0);
@@ -71,7 +72,7 @@ pub(super) fn content(input: impl BufRead, reading: &mut Streaming<'_>) -> Resul
                     &it.description,
                     it.priority.as_deref(),
                 ));
-                (reading.sink)(topic)?;
+                reading.put(reader.line(), topic)?;
             }
             _ => {}
         }

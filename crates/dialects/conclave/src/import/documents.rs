@@ -27,6 +27,6 @@ pub(super) fn read(input: impl BufRead, reading: &mut Streaming<'_>) -> Result<(
             format!("{id}~{n_arcs}")
         };
         let topic = document::read_topic(&value, reading.map, id, &mut new_id);
-        (reading.sink)(topic.map_err(|error| wrong(error.detail()))?)
+        reading.put(number, topic.map_err(|error| wrong(error.detail()))?)
     })
 }

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pinakes_conclave::import::{Existing, Load, Mapped};
+use pinakes_conclave::import::{Categories, Dmoz, Existing, Load, Mapped, Source, Streaming};
 use pinakes_conclave::projection::to_map;
 use pinakes_conclave::{OfMap, TOPIC, Topic};
 use pinakes_store::{Catalogue, Expr, Limits, Query, Tenant};
@@ -210,6 +210,42 @@ fn maps_merge_as_if_they_were_one() -> Result<(), Failure> {
         assert_eq!(types, ["born-in", "lies-in"], "what all maps say of it");
         let locators = topics.iter().filter(|it| !it.subject_locators.is_empty());
         assert_eq!(locators.count(), 1);
+    }
+    Ok(())
+}
+
+/// A dump in which one category has a million arcs: refused at its line, and what came before is there.
+#[test]
+fn a_topic_with_a_million_arcs_is_refused() -> Result<(), Failure> {
+    let mut dump = String::from(
+        "<RDF xmlns:r=\"x\"><Topic r:id=\"Top/A\"><catid>1</catid></Topic>\n<Topic r:id=\"Top/Hub\">\n",
+    );
+    for n in 0..1_000_000 {
+        dump.push_str(&format!("<related r:resource=\"Top/{n}\"/>\n"));
+    }
+    dump.push_str("</Topic></RDF>");
+    for engine in Engine::all() {
+        let folder = tempfile::tempdir()?;
+        let (_catalogue, tenant) = tenant(engine, &folder)?;
+        let mut load = Load::begin(&tenant, Existing::Merge)?;
+        let mut categories = Categories::default();
+        let mut sink = |topic| load.add(topic);
+        let mut reading = Streaming {
+            document: "structure.rdf",
+            map: "default",
+            how: Dmoz::default(),
+            categories: &mut categories,
+            sink: &mut sink,
+        };
+        let refused = Source::DmozStructure.stream(dump.as_bytes(), &mut reading);
+        let detail = refused.err().ok_or("it is refused")?.detail();
+        assert!(
+            detail.starts_with("structure.rdf, line 1000003: the topic \"Top/Hub\" would have"),
+            "{detail}"
+        );
+        assert_eq!(load.finish()?.n_made, 1);
+        let (topics, _) = stored(&tenant, "default")?;
+        assert_eq!(topics.iter().map(|it| it.id.as_str()).collect::<Vec<_>>(), ["Top/A"]);
     }
     Ok(())
 }

@@ -16,8 +16,6 @@ use pinakes_store::{End, Expr, Lease, Query, StoreError, Tenant, Txn};
 use super::job::{JOB, Job};
 use super::pace::Pace;
 use super::work::{Active, Step};
-#[cfg(target_os = "linux")]
-use crate::limits::NICENESS;
 use crate::limits::{LEASE_MS, LEASE_WAIT_MS, LOOK_S};
 use crate::settings::Settings;
 
@@ -147,7 +145,7 @@ impl Imports {
         let (shared, tenant) = (Arc::clone(&self.0), tenant.clone());
         let thread = std::thread::Builder::new().name("folio-import".to_owned());
         let serve = move || {
-            step_back();
+            pinakes_store::step_back();
             shared.serve(&tenant);
         };
         if let Err(error) = thread.spawn(serve) {
@@ -159,20 +157,6 @@ impl Imports {
     /// Runs one tenant's imports on this thread until there is nothing to do.
     pub(crate) fn run(&self, tenant: &Tenant) -> Result<(), StoreError> {
         self.0.work(tenant).map(drop)
-    }
-}
-
-/// Gives this thread, and those it starts, less of the processor than those that answer requests. On other systems than
-/// Linux a thread has no priority of its own.
-fn step_back() {
-    #[cfg(target_os = "linux")]
-    {
-        use rustix::process::{getpriority_process, setpriority_process};
-        let own = Some(rustix::thread::gettid());
-        let stepped_back = getpriority_process(own).and_then(|it| setpriority_process(own, it + NICENESS));
-        if let Err(error) = stepped_back {
-            tracing::debug!(%error, "imports run with the priority of requests");
-        }
     }
 }
 
