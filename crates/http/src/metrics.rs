@@ -7,8 +7,8 @@ use axum::response::Response;
 use http::{HeaderValue, StatusCode};
 use pinakes_store::{Catalogue, TenantStats};
 use prometheus::{
-    Encoder as _, Gauge, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge,
-    IntGaugeVec, Opts, Registry, TextEncoder,
+    Counter, CounterVec, Encoder as _, Gauge, Histogram, HistogramOpts, HistogramVec, IntCounter,
+    IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TextEncoder,
 };
 
 use crate::answer;
@@ -33,16 +33,16 @@ struct Inner {
     held_bytes: IntGauge,
     open_tenants: IntGauge,
     queue_depth: IntGaugeVec,
-    batches: IntGaugeVec,
-    writes: IntGaugeVec,
-    commit_seconds: prometheus::GaugeVec,
+    commits: IntCounterVec,
+    writes: IntCounterVec,
+    commit_seconds: CounterVec,
     idle_readers: IntGaugeVec,
     log_bytes: IntGaugeVec,
     log_left_bytes: IntGaugeVec,
     oldest_read_seconds: prometheus::GaugeVec,
     open_descriptors: IntGauge,
     most_descriptors: IntGauge,
-    cpu_seconds: Gauge,
+    cpu_seconds: Counter,
     resident_bytes: Gauge,
 }
 
@@ -97,17 +97,27 @@ impl Metrics {
                 "Writes that wait for the tenant's writer",
                 tenant,
             )?,
-            batches: gauges(
+            commits: register(
                 &registry,
-                "pinakes_writer_batches",
-                "Commits since the tenant was opened; writes per commit is the batch size",
-                tenant,
+                IntCounterVec::new(
+                    Opts::new(
+                        "pinakes_writer_commits_total",
+                        "Commits since the tenant was opened; writes per commit is the batch size",
+                    ),
+                    tenant,
+                )?,
             )?,
-            writes: gauges(&registry, "pinakes_writer_writes", "Writes in those commits", tenant)?,
+            writes: register(
+                &registry,
+                IntCounterVec::new(
+                    Opts::new("pinakes_writer_writes_total", "Writes in those commits"),
+                    tenant,
+                )?,
+            )?,
             commit_seconds: register(
                 &registry,
-                prometheus::GaugeVec::new(
-                    Opts::new("pinakes_writer_commit_seconds", "Time spent in those commits"),
+                CounterVec::new(
+                    Opts::new("pinakes_writer_commit_seconds_total", "Time spent in those commits"),
                     tenant,
                 )?,
             )?,
@@ -149,7 +159,7 @@ impl Metrics {
             )?,
             cpu_seconds: register(
                 &registry,
-                Gauge::new("process_cpu_seconds_total", "Processor time, user and system, in seconds")?,
+                Counter::new("process_cpu_seconds_total", "Processor time, user and system, in seconds")?,
             )?,
             resident_bytes: register(
                 &registry,
@@ -194,7 +204,9 @@ impl Metrics {
             Names::Hidden => self.look_at(&[together(&tenants)]),
         }
         self.0.held_bytes.set(whole(catalogue.budget().held_bytes()));
-        self.0.cpu_seconds.set(process::cpu_s());
+        // Counted elsewhere, since the process began.
+        self.0.cpu_seconds.reset();
+        self.0.cpu_seconds.inc_by(process::cpu_s());
         self.0.resident_bytes.set(process::resident_bytes());
         if let Some(descriptors) = process::descriptors() {
             self.0.open_descriptors.set(whole(descriptors.n_open));
@@ -216,23 +228,24 @@ impl Metrics {
     fn look_at(&self, tenants: &[TenantStats]) {
         let it = &*self.0;
         // Closed tenants drop out.
-        for gauges in
-            [&it.queue_depth, &it.batches, &it.writes, &it.idle_readers, &it.log_bytes, &it.log_left_bytes]
-        {
+        for gauges in [&it.queue_depth, &it.idle_readers, &it.log_bytes, &it.log_left_bytes] {
             gauges.reset();
+        }
+        for counters in [&it.commits, &it.writes] {
+            counters.reset();
         }
         it.commit_seconds.reset();
         it.oldest_read_seconds.reset();
         for tenant in tenants {
             let label = &[tenant.name.as_str()];
             it.queue_depth.with_label_values(label).set(whole(tenant.queue_depth));
-            it.batches.with_label_values(label).set(whole(tenant.n_batches));
-            it.writes.with_label_values(label).set(whole(tenant.n_writes));
+            it.commits.with_label_values(label).inc_by(tenant.n_batches);
+            it.writes.with_label_values(label).inc_by(tenant.n_writes);
             it.idle_readers.with_label_values(label).set(whole(tenant.n_idle_readers as u64));
             it.log_bytes.with_label_values(label).set(whole(tenant.log_bytes));
             it.log_left_bytes.with_label_values(label).set(whole(tenant.log_left_bytes));
             it.oldest_read_seconds.with_label_values(label).set(tenant.oldest_read_ms as f64 / 1e3);
-            it.commit_seconds.with_label_values(label).set(tenant.commit_us as f64 / 1e6);
+            it.commit_seconds.with_label_values(label).inc_by(tenant.commit_us as f64 / 1e6);
         }
     }
 }

@@ -116,12 +116,12 @@ async fn slow_readers_leave_their_places_to_others() -> Outcome {
 async fn the_names_of_tenants_are_for_this_machine() -> Outcome {
     let server = Server::start(Limits::default()).await?;
     let local = server.get("/metrics").await?;
-    assert!(local.contains("pinakes_writer_writes{tenant=\"default\"}"), "{local}");
+    assert!(local.contains("pinakes_writer_writes_total{tenant=\"default\"}"), "{local}");
     let passed_on =
         b"GET /metrics HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: 9.9.9.9\r\nConnection: close\r\n\r\n";
     let remote = String::from_utf8(server.exchange(passed_on).await?)?;
     assert!(
-        remote.contains("pinakes_writer_writes{tenant=\"*\"}") && !remote.contains("\"default\""),
+        remote.contains("pinakes_writer_writes_total{tenant=\"*\"}") && !remote.contains("\"default\""),
         "{remote}"
     );
     Ok(())

@@ -181,7 +181,7 @@ async fn metrics_tell_what_happened() -> Outcome {
         "pinakes_connections ",
         "process_cpu_seconds_total ",
         "process_resident_memory_bytes ",
-        "pinakes_writer_batches{",
+        "pinakes_writer_commits_total{",
     ] {
         assert!(metrics.contains(&format!("\n{name}")), "{name} is not in\n{metrics}");
     }
