@@ -32,6 +32,7 @@ use crate::source_storage;
 pub(crate) use follow::{follow_authority, take_over};
 pub(crate) use rules::{LINKING_RULE, bib_field};
 pub(crate) use stats::{HEADING_CHANGE, note};
+pub(crate) use suggestions::{Wish, suggest_for};
 
 /// Links by instance.
 pub(crate) static LINKS: Kind = Kind {

@@ -21,6 +21,7 @@ pub(crate) static COLLECTIONS: &[&Collection] = &[
     &users::PROXIES_FOR,
     &users::REQUEST_PREFERENCES,
     &users::staging::STAGING_USERS,
+    &users::user_tenants::USER_TENANTS,
     &places::SERVICE_POINTS,
     &places::INSTITUTIONS,
     &places::CAMPUSES,

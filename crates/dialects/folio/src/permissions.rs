@@ -76,8 +76,9 @@ enum Role {
 /// Begins permissions over which person works at which service point.
 const WHO_WORKS_WHERE: &str = "inventory-storage.service-points-users.";
 /// First parts of permissions that only admins hold.
-const ADMINISTRATION: [&str; 28] = [
+const ADMINISTRATION: [&str; 29] = [
     "users.",
+    "user-tenants.",
     "users-keycloak.",
     "locale.item.put",
     "perms.",

@@ -6,10 +6,12 @@
 //! | `fixed.rs` | fields 006 to 008 taken apart into named values |
 //! | `check.rs` | what is wrong with a record that is sent |
 //! | `save.rs` | storing it, with what it describes and its links |
+//! | `suggest.rs` | which authorities its headings could be linked to |
 
 mod check;
 mod fixed;
 mod save;
+mod suggest;
 mod wire;
 
 use http::StatusCode;
@@ -36,7 +38,12 @@ pub(crate) fn routes(mut routes: Routes) -> Routes {
             .get(&list, to("marc-records-editor.item.get"), show)
             .post(&list, to("marc-records-editor.item.post"), save::create)
             .put(&item, to("marc-records-editor.item.put"), save::replace)
-            .post(&format!("{base}/validate"), to("marc-records-editor.validate.post"), validate);
+            .post(&format!("{base}/validate"), to("marc-records-editor.validate.post"), validate)
+            .post(
+                &format!("{base}/links/suggestion"),
+                to("marc-records-editor.links.suggestion.post"),
+                suggest::suggest,
+            );
     }
     routes
 }

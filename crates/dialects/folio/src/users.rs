@@ -5,6 +5,7 @@
 
 pub(crate) mod pins;
 pub(crate) mod staging;
+pub(crate) mod user_tenants;
 
 use std::sync::Arc;
 
@@ -236,6 +237,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         })
         .with(pins::routes)
         .with(staging::routes)
+        .with(user_tenants::routes)
         .get("/users-keycloak/_self", Access::User, show_self)
         .get("/bl-users/_self", Access::User, show_self)
         .get("/bl-users/by-username/{name}", Access::to("users-bl.item.get"), by_username)

@@ -6,7 +6,7 @@ use pinakes_store::{Expr, Query, Value as Condition, View, Weight, fold};
 use serde_json::{Map, Value, json};
 
 use super::rules::{self, Rule};
-use crate::app::{Call, json_answer};
+use crate::app::{Call, QueryText, json_answer};
 use crate::authorities::{AUTHORITIES, SOURCE_FILES};
 use crate::error::{Answer, Fault, FolioError};
 use crate::import::marc;
@@ -43,23 +43,52 @@ async fn suggest(mut call: Call) -> Answer {
             Fault::new(format!("records must be at most {SUGGESTED_RECORDS}")).code("validation-error");
         return Err(FolioError::unprocessable(fault));
     }
-    let by_id = call.query.get("authoritySearchParameter") == Some("ID");
-    let ignores_switch = call.query.is_true("ignoreAutoLinkingEnabled");
+    let wish = Wish::of(&call.query);
     let read = move |view: &mut View<'_>| -> Result<Value, FolioError> {
-        let rules = rules::rules(view)?;
         let mut list = records.clone();
-        for field in list.iter_mut().filter_map(|it| it.get_mut("fields")?.as_array_mut()).flatten() {
-            let Some((tag, field)) = field.as_object_mut().and_then(|it| it.iter_mut().next()) else {
-                continue;
-            };
-            let rules: Vec<&Rule> = rules.iter().filter(|it| it.bib_field == *tag).collect();
-            if let (false, Value::Object(field)) = (rules.is_empty(), field) {
-                link(view, &rules, field, by_id, ignores_switch)?;
-            }
-        }
+        let fields = list.iter_mut().filter_map(|it| it.get_mut("fields")?.as_array_mut()).flatten();
+        suggest_for(view, fields, wish)?;
         Ok(json!({"records": list}))
     };
     Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
+}
+
+/// How authorities are looked for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wish {
+    /// By the id in `$9` instead of the number in `$0`.
+    by_id: bool,
+    /// Also by rules that do not link by themselves.
+    ignores_switch: bool,
+}
+
+impl Wish {
+    /// `authoritySearchParameter` (`ID`, else `NATURAL_ID`) and `ignoreAutoLinkingEnabled` (`false`).
+    pub(crate) fn of(query: &QueryText) -> Self {
+        Self {
+            by_id: query.get("authoritySearchParameter") == Some("ID"),
+            ignores_switch: query.is_true("ignoreAutoLinkingEnabled"),
+        }
+    }
+}
+
+/// Gives those fields of MARC-in-JSON that can be linked their `linkDetails`.
+pub(crate) fn suggest_for<'f>(
+    view: &mut View<'_>,
+    fields: impl Iterator<Item = &'f mut Value>,
+    wish: Wish,
+) -> Result<(), FolioError> {
+    let rules = rules::rules(view)?;
+    for field in fields {
+        let Some((tag, field)) = field.as_object_mut().and_then(|it| it.iter_mut().next()) else {
+            continue;
+        };
+        let rules: Vec<&Rule> = rules.iter().filter(|it| it.bib_field == *tag).collect();
+        if let (false, Value::Object(field)) = (rules.is_empty(), field) {
+            link(view, &rules, field, wish)?;
+        }
+    }
+    Ok(())
 }
 
 /// The values of a subfield of a field in MARC-in-JSON.
@@ -72,8 +101,7 @@ fn link(
     view: &mut View<'_>,
     rules: &[&Rule],
     field: &mut Map<String, Value>,
-    by_id: bool,
-    ignores_switch: bool,
+    Wish { by_id, ignores_switch }: Wish,
 ) -> Result<(), FolioError> {
     let wanted: Vec<String> = match by_id {
         true => values(field, "9").map(str::to_owned).collect(),
@@ -83,7 +111,7 @@ fn link(
     if wanted.is_empty() {
         return Ok(());
     }
-    let error = |cause: &str| json!({"status": "ERROR", "errorStatusCause": cause});
+    let error = |cause: &str| json!({"status": "ERROR", "errorCause": cause});
     if !ignores_switch && !rules.iter().any(|it| it.links_itself) {
         field.insert("linkDetails".into(), error(SWITCHED_OFF));
         return Ok(());

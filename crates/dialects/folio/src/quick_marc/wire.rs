@@ -1,5 +1,7 @@
 //! A record as the editor shows it, and back.
 
+use std::fmt::Display;
+
 use http::StatusCode;
 use pinakes_marc::{ControlField, DataField, Field, Leader, Record, Tag};
 use pinakes_store::View;
@@ -79,11 +81,8 @@ fn field_shown(field: &Field, format: &str, leader: &str, links: &[Value]) -> Va
         Field::Data(data) => {
             let indicator = |it: char| if it == ' ' { "\\".to_owned() } else { it.to_string() };
             map.insert("indicators".into(), data.indicators.map(indicator).to_vec().into());
-            let parts: Vec<String> = data
-                .subfields
-                .iter()
-                .map(|it| format!("${} {}", it.code, it.value.replace('$', "{dollar}")))
-                .collect();
+            let parts: Vec<String> =
+                data.subfields.iter().map(|it| subfield_shown(it.code, &it.value)).collect();
             map.insert("content".into(), parts.join(" ").into());
         }
     }
@@ -100,6 +99,11 @@ fn field_shown(field: &Field, format: &str, leader: &str, links: &[Value]) -> Va
         );
     }
     Value::Object(map)
+}
+
+/// A subfield as the editor shows it: `$a value`.
+pub(super) fn subfield_shown(code: impl Display, value: &str) -> String {
+    format!("${code} {}", value.replace('$', "{dollar}"))
 }
 
 /// What an editor must leave alone.
