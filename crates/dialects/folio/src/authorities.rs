@@ -20,7 +20,8 @@ use serde_json::{Value, json};
 
 use crate::app::{Call, json_answer};
 use crate::collection::{
-    self, Collection, Hooks, Kinds, Locking, Metadata, Page, Reference, Schema, Writer, expr_of,
+    self, Collection, Hooks, Kinds, Locking, Manner, Metadata, Page, Reference, Schema, Writer, expr_of,
+    in_manner,
 };
 use crate::cql::Names;
 use crate::error::{Answer, FolioError};
@@ -148,6 +149,7 @@ pub static AUTHORITIES: Collection = Collection {
     locking: Locking::From(0),
     metadata: Metadata::Micros,
     missing: Some(("Authority", "AuthorityNotFoundException")),
+    manner: Manner::Links,
     hooks: Hooks { stored: note_change, deleting: archive, ..Hooks::NONE },
     is_served: false,
     ..Collection::named("/authority-storage/authorities", "authorities", "folio_authority")
@@ -176,6 +178,7 @@ pub static NOTE_TYPES: Collection = Collection {
     schema: Schema { required: &["name"], types: &[("name", Kinds::Text)], ..Schema::OPEN },
     metadata: Metadata::Micros,
     missing: Some(("Authority note type", "AuthorityNoteTypeNotFoundException")),
+    manner: Manner::Links,
     reference_data: include_str!("../reference/authority-note-types.json"),
     ..Collection::named("/authority-note-types", "authorityNoteTypes", "folio_authority_note_type")
 };
@@ -187,14 +190,14 @@ pub(crate) fn routes(routes: Routes) -> Routes {
     routes
         .get(AUTHORITIES.path, to("inventory-storage.authorities.collection.get"), list)
         .post(AUTHORITIES.path, to("inventory-storage.authorities.item.post"), |call| {
-            collection::create(call, &AUTHORITIES)
+            in_manner(call, &AUTHORITIES, true, |call| collection::create(call, &AUTHORITIES))
         })
         .get(item, to("inventory-storage.authorities.item.get"), |call| collection::by_id(call, &AUTHORITIES))
         .delete(AUTHORITIES.path, to("inventory-storage.authorities.collection.delete"), |call| {
             collection::remove_by_query(call, &AUTHORITIES)
         })
         .put(item, to("inventory-storage.authorities.item.put"), |call| {
-            collection::replace(call, &AUTHORITIES)
+            in_manner(call, &AUTHORITIES, true, |call| collection::replace(call, &AUTHORITIES))
         })
         .delete(item, to("inventory-storage.authorities.item.delete"), |call| {
             collection::remove(call, &AUTHORITIES)

@@ -18,6 +18,7 @@ pub use handlers::{
     remove_by_query, replace, routes, routes_at,
 };
 pub use manner::Manner;
+pub(crate) use manner::in_manner;
 pub use write::{Lock, Missing, Stored, Writer, delete, insert, made, put};
 
 use http::StatusCode;

@@ -5,7 +5,9 @@ use pinakes_store::{Column, Index, Kind, Txn, Type};
 use serde_json::{Map, Value, json};
 
 use crate::app::{Call, json_answer};
-use crate::collection::{Collection, Hooks, Kinds, Lock, Metadata, Missing, Schema, Unique, Writer, put};
+use crate::collection::{
+    Collection, Hooks, Kinds, Lock, Manner, Metadata, Missing, Schema, Unique, Writer, in_manner, put,
+};
 use crate::cql::Names;
 use crate::error::{Answer, Fault, FolioError};
 use crate::permissions::Access;
@@ -46,6 +48,7 @@ pub static SOURCE_FILES: Collection = Collection {
     names: Names { whole: &["source"], ..Names::PLAIN },
     metadata: Metadata::Micros,
     missing: Some(("Authority Source File", "AuthoritySourceFileNotFoundException")),
+    manner: Manner::Links,
     hooks: Hooks { prepare, deleting: keep_defaults, ..Hooks::NONE },
     reference_data: include_str!("../../reference/authority-source-files.json"),
     ..Collection::named("/authority-source-files", "authoritySourceFiles", "folio_authority_source_file")
@@ -58,12 +61,23 @@ pub(super) fn routes(routes: Routes) -> Routes {
             http::Method::PATCH,
             "/authority-source-files/{id}",
             Access::to("inventory-storage.authority-source-files.item.patch"),
-            patch,
+            |call| in_manner(call, &SOURCE_FILES, true, patch),
         )
         .post(
             "/authority-source-files/{id}/hridGenerate",
             Access::to("inventory-storage.authority-source-files.hrid.post"),
-            generate,
+            |call| async move {
+                let (_, hrid) = next_hrid(call).await?;
+                Ok(json_answer(StatusCode::OK, &json!({"id": hrid})))
+            },
+        )
+        .post(
+            "/authority-source-files/{id}/hrid",
+            Access::to("inventory-storage.authority-source-files.hrid.post"),
+            |call| async move {
+                let (file, hrid) = next_hrid(call).await?;
+                Ok(json_answer(StatusCode::OK, &json!({"id": file, "hrid": hrid})))
+            },
         )
 }
 
@@ -127,9 +141,10 @@ async fn patch(mut call: Call) -> Answer {
     Ok(pinakes_http::answer::empty(StatusCode::NO_CONTENT))
 }
 
-/// The next id of a local file: its code and a number.
-async fn generate(call: Call) -> Answer {
+/// The id of a local file and the next id of an authority in it: the file's code and a number, given out once.
+async fn next_hrid(call: Call) -> Result<(String, String), FolioError> {
     let id = call.uuid_param("id")?;
+    let file = id.clone();
     let writer = Writer::of(&call);
     let write = move |txn: &mut Txn<'_>| -> Result<String, FolioError> {
         let Some(record) = txn.get(&SOURCE_FILES.kind, &id)? else { return Err(SOURCE_FILES.not_found(&id)) };
@@ -152,6 +167,5 @@ async fn generate(call: Call) -> Answer {
         put(txn, &writer(), &SOURCE_FILES, &id, body, Missing::Refuse, Lock::Ignored)?;
         Ok(given)
     };
-    let given = call.db().write(write).await?;
-    Ok(json_answer(StatusCode::OK, &json!({"id": given})))
+    Ok((file, call.db().write(write).await?))
 }

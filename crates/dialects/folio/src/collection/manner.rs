@@ -14,6 +14,8 @@ pub enum Manner {
     Rmb,
     /// Spring: 422 `VALIDATION_ERROR` for it, 415 for a body that is not JSON, bounds on `limit` and `offset`.
     Spring,
+    /// Spring as mod-entities-links has it: faults of a body are told by the exception and by `validation-error`.
+    Links,
 }
 
 /// Largest number of an `Integer`.
@@ -22,7 +24,7 @@ const INTEGER_MAX: i64 = 2_147_483_647;
 impl Manner {
     /// Refuses what Spring refuses before a handler is reached.
     pub(super) fn door(self, call: &Call, is_body_wanted: bool) -> Result<(), FolioError> {
-        if self == Self::Rmb {
+        if self != Self::Spring {
             return Ok(());
         }
         let content_type = call.headers.get(CONTENT_TYPE).and_then(|it| it.to_str().ok()).unwrap_or_default();
@@ -60,8 +62,10 @@ impl Manner {
 
     /// A refusal as the module words it.
     pub(super) fn refused(self, collection: &Collection, error: FolioError) -> FolioError {
-        if self == Self::Rmb {
-            return error;
+        match self {
+            Self::Rmb => return error,
+            Self::Links => return with_exceptions(error),
+            Self::Spring => {}
         }
         let FolioError { status, shape } = error;
         match (status, shape) {
@@ -97,12 +101,28 @@ impl Manner {
     }
 }
 
+/// The faults of a schema as exceptions of Spring; what a rule of the module refused is worded by the rule.
+fn with_exceptions(error: FolioError) -> FolioError {
+    match error {
+        FolioError { status, shape: Shape::Errors(faults) } => {
+            let excepted = |fault: Fault| {
+                if !fault.code.starts_with("jakarta.validation.") {
+                    return fault;
+                }
+                fault.ty("MethodArgumentNotValidException").code("validation-error")
+            };
+            FolioError::faults(status, faults.into_iter().map(excepted).collect())
+        }
+        error => error,
+    }
+}
+
 fn invalid(fault: Fault) -> FolioError {
     FolioError::unprocessable(fault.code("VALIDATION_ERROR"))
 }
 
 /// Runs a handler between the module's door and its way of refusing.
-pub(super) async fn in_manner<F>(
+pub(crate) async fn in_manner<F>(
     call: Call,
     collection: &'static Collection,
     is_body_wanted: bool,
