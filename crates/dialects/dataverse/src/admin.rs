@@ -4,6 +4,7 @@ pub(crate) mod accounts;
 mod index;
 mod integrity;
 pub(crate) mod misc;
+pub(crate) mod storage_sites;
 
 use http::StatusCode;
 use serde_json::json;
@@ -18,7 +19,12 @@ const FORWARDING: [&str; 3] = ["x-forwarded-for", "forwarded", "x-real-ip"];
 
 /// Adds the routes.
 pub(crate) fn routes(routes: Routes) -> Routes {
-    routes.with(accounts::routes).with(misc::routes).with(index::routes).with(integrity::routes)
+    routes
+        .with(accounts::routes)
+        .with(misc::routes)
+        .with(index::routes)
+        .with(integrity::routes)
+        .with(storage_sites::routes)
 }
 
 /// Lets a call of `/api/admin` and `/api/builtin-users` through, as the configuration says.

@@ -25,6 +25,7 @@ static KINDS: LazyLock<Vec<&'static Kind>> = LazyLock::new(|| {
         &links::LINK,
         &dataset_types::DATASET_TYPE,
         &admin::misc::BANNER,
+        &admin::storage_sites::STORAGE_SITE,
         &guestbooks::GUESTBOOK,
         &crate::featured::FEATURED,
         &guestbooks::ENTRY,

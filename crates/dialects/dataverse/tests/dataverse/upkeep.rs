@@ -77,3 +77,48 @@ async fn a_version_says_whether_it_was_archived() -> Result<(), Failure> {
     assert_eq!(server.get(&boss, &path).await?.status, StatusCode::NOT_FOUND);
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_of_the_storage_sites_is_primary() -> Result<(), Failure> {
+    let server = Server::start()?;
+    let path = "/api/admin/storageSites";
+    assert_eq!(server.get("", path).await?.status, StatusCode::NOT_FOUND);
+    let site = |name: &str, primary: bool| {
+        json!({"hostname": format!("{name}.example.edu"), "name": name, "primaryStorage": primary,
+            "transferProtocols": "rsync,posix"})
+    };
+    let first = server.json("", "POST", path, &site("east", true)).await?;
+    assert_eq!(first.status, StatusCode::OK, "{}", first.text());
+    let mut expected = site("east", true);
+    let east = first.json()["data"]["id"].as_i64().unwrap_or_default();
+    expected["id"] = json!(east);
+    assert_eq!(first.json()["data"], expected);
+    let mut wrong = site("west", false);
+    wrong["transferProtocols"] = json!("pigeon");
+    for wrong in [site("west", true), wrong, json!({"name": "west"})] {
+        let got = server.json("", "POST", path, &wrong).await?;
+        assert_eq!(got.status, StatusCode::BAD_REQUEST, "{wrong}");
+    }
+    let second = server.json("", "POST", path, &site("west", false)).await?.json();
+    let west = second["data"]["id"].as_i64().unwrap_or_default();
+    let primary = |id: i64| format!("{path}/{id}/primaryStorage");
+    for (id, body, status) in [
+        (west, "junk", StatusCode::BAD_REQUEST),
+        (west, "true", StatusCode::BAD_REQUEST),
+        (999_999, "true", StatusCode::NOT_FOUND),
+        (east, "false", StatusCode::OK),
+        (west, "true", StatusCode::OK),
+    ] {
+        let got = server.send("", "PUT", &primary(id), "", body).await?;
+        assert_eq!(got.status, status, "{id} {body}: {}", got.text());
+    }
+    let shown = server.get("", &format!("{path}/{west}")).await?.json();
+    assert_eq!(shown["data"]["primaryStorage"], true, "{shown}");
+    assert_eq!(server.get("", path).await?.json()["data"].as_array().map(Vec::len), Some(2));
+    let one = format!("{path}/{east}");
+    for status in [StatusCode::OK, StatusCode::NOT_FOUND] {
+        assert_eq!(server.send("", "DELETE", &one, "", Body::empty()).await?.status, status);
+    }
+    assert_eq!(server.get("", &one).await?.status, StatusCode::NOT_FOUND);
+    Ok(())
+}
