@@ -25,12 +25,12 @@ pub struct Description {
     /// An NcML document.
     pub xml: String,
     /// Where on earth its data lie, if it says so.
-    pub bounds: Option<Box>,
+    pub bounds: Option<BoundingBox>,
 }
 
 /// A box on earth, in degrees. Longitudes lie between -180 and 180, west is not east of east.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Box {
+pub struct BoundingBox {
     /// Its western side.
     pub west: f32,
     /// Its eastern side.
@@ -46,8 +46,9 @@ pub struct Box {
 /// Errors: it is neither NetCDF nor HDF5, or broken; its groups lie in a circle; more than the limits allow.
 pub fn describe(source: &Source, name: &str, limits: &Limits) -> Result<Description> {
     let metered = source.metered(limits);
-    check_groups(&metered, limits)?;
-    let file = NcFile::from_storage_with_options(storage(&metered), options()).map_err(refused)?;
+    let storage = storage(&metered);
+    check_groups(&storage, limits)?;
+    let file = NcFile::from_storage_with_options(storage, options()).map_err(refused)?;
     let root = file.root_group().map_err(refused)?;
     let mut out = Writer { xml: String::new(), limits };
     let _ = writeln!(out.xml, r#"<?xml version="1.0" encoding="UTF-8"?>"#);
@@ -61,8 +62,8 @@ pub fn describe(source: &Source, name: &str, limits: &Limits) -> Result<Descript
 /// Sees to it that the groups of an HDF5 file are a tree: the reader of NetCDF follows them without a bound.
 ///
 /// Errors: a group lies deeper than [`DEPTH`], as it does when one lies within itself; there are too many.
-fn check_groups(metered: &Metered, limits: &Limits) -> Result<()> {
-    let Ok(file) = Hdf5File::from_storage(storage(metered)) else { return Ok(()) };
+fn check_groups(storage: &DynStorage, limits: &Limits) -> Result<()> {
+    let Ok(file) = Hdf5File::from_storage(Arc::clone(storage)) else { return Ok(()) };
     let refused = |error: hdf5_reader::error::Error| ArrayError::Refused(error.to_string());
     let mut waiting = vec![(file.root_group().map_err(refused)?, 0)];
     let mut n_groups = 0;
@@ -238,7 +239,7 @@ fn value_of(value: &NcAttrValue) -> Option<(&'static str, String)> {
 }
 
 /// The box that the global attributes `geospatial_lat_min` and its three siblings say.
-fn bounds(attributes: &[NcAttribute]) -> Option<Box> {
+fn bounds(attributes: &[NcAttribute]) -> Option<BoundingBox> {
     let number = |name: &str| {
         let it = attributes.iter().find(|it| it.name == name)?;
         value_of(&it.value)?.1.trim().parse::<f32>().ok().filter(|it| it.is_finite())
@@ -250,7 +251,7 @@ fn bounds(attributes: &[NcAttribute]) -> Option<Box> {
     let (west, east) = if both_behind { (west - 360.0, east - 360.0) } else { (west, east) };
     let is_box =
         -180.0 <= west && west <= east && east <= 180.0 && -90.0 <= south && south <= north && north <= 90.0;
-    is_box.then_some(Box { west, east, north, south })
+    is_box.then_some(BoundingBox { west, east, north, south })
 }
 
 #[cfg(test)]

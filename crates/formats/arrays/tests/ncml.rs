@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pinakes_arrays::ncml::Box;
+use pinakes_arrays::ncml::BoundingBox;
 use pinakes_arrays::{ArrayError, Limits, Source, ncml};
 
 fn folder() -> std::path::PathBuf {
@@ -14,7 +14,7 @@ fn bytes(name: &str) -> Vec<u8> {
 }
 
 /// Compares with the file beside it; with `BLESS` set writes that.
-fn check(name: &str) -> Option<Box> {
+fn check(name: &str) -> Option<BoundingBox> {
     let described = ncml::describe(&Source::of(bytes(name)), name, &Limits::default()).unwrap();
     let expected = folder().join(format!("{name}.xml"));
     if std::env::var_os("BLESS").is_some() {
@@ -26,7 +26,7 @@ fn check(name: &str) -> Option<Box> {
 
 #[test]
 fn netcdf_4() {
-    let expected = Box { west: -16.320_007, east: -6.220_001, north: 49.62, south: 41.8 };
+    let expected = BoundingBox { west: -16.320_007, east: -6.220_001, north: 49.62, south: 41.8 };
     assert_eq!(check("ocean.nc"), Some(expected));
 }
 

@@ -74,6 +74,7 @@ pub(super) async fn ddi(call: &Call, found: &Found, row: Option<String>) -> Resu
             publisher: &publisher,
             owners: &[],
             tables: &none,
+            today: &clock::date(app.now_ms()),
         };
         Ok::<_, ApiError>(codebook::of_file(&source, &file, &tables))
     };

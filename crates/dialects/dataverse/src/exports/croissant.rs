@@ -88,7 +88,7 @@ fn object(source: &Source<'_>, file: &Value) -> Value {
 
 fn record_set(source: &Source<'_>, file: &Value) -> Option<Value> {
     let id = file["dataFile"]["id"].to_string();
-    let tables = source.tables.get(&id).filter(|_| Source::is_open(file))?;
+    let tables = source.tables.get(&id).filter(|_| source.is_open(file))?;
     let field = |variable: &Value| {
         let name = text(variable, "name");
         let is_number = text(variable, "variableFormatType") == "NUMERIC";

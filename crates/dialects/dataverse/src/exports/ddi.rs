@@ -38,7 +38,7 @@ fn codebook(source: &Source<'_>, has_variables: bool) -> String {
     }
     if has_variables {
         let open: Vec<&Value> =
-            source.files().iter().filter(tables).filter(|it| Source::is_open(it)).collect();
+            source.files().iter().filter(tables).filter(|it| source.is_open(it)).collect();
         if !open.is_empty() {
             xml.open("dataDscr", &[]);
             for file in open {

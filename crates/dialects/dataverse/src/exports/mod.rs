@@ -33,6 +33,8 @@ pub struct Source<'a> {
     pub owners: &'a [(String, String)],
     /// Variables of tabular files that the caller may download, by the file's number: their `dataTables`.
     pub tables: &'a Map<String, Value>,
+    /// The day on which it is written, `2026-01-31`: embargoes end and retentions run out.
+    pub today: &'a str,
 }
 
 /// A format.
@@ -201,11 +203,15 @@ impl<'a> Source<'a> {
         license["name"].as_str().map(|name| (name, text(license, "uri")))
     }
 
-    /// Whether a file may be had by everybody.
-    pub fn is_open(file: &Value) -> bool {
+    /// Whether a file may be had by everybody: neither restricted, nor under an embargo, nor beyond its retention. A date
+    /// that is not one keeps it shut.
+    pub fn is_open(&self, file: &Value) -> bool {
+        let (embargo, retention) = (&file["dataFile"]["embargo"], &file["dataFile"]["retention"]);
+        let is_over = |it: &str| !it.is_empty() && it <= self.today;
+        let still_holds = |it: &str| self.today <= it;
         file["restricted"].as_bool() != Some(true)
-            && file["dataFile"]["embargo"].is_null()
-            && file["dataFile"]["retention"].is_null()
+            && (embargo.is_null() || is_over(text(embargo, "dateAvailable")))
+            && (retention.is_null() || still_holds(text(retention, "dateUnavailable")))
     }
 
     /// The citation's text.

@@ -158,7 +158,7 @@ fn download(source: &Source<'_>, file: &Value) -> Value {
     if !description.is_empty() {
         json["description"] = description.into();
     }
-    if Source::is_open(file) {
+    if source.is_open(file) {
         json["contentUrl"] = format!("{}/api/access/datafile/{}", source.site_url, data_file["id"]).into();
     }
     json

@@ -6,7 +6,6 @@ use serde_json::{Map, Value};
 use super::{Exporter, Source, exporter, formats_json};
 use crate::app::{Call, Dataverse};
 use crate::blocks::Registry;
-use crate::collections;
 use crate::datasets::show::{native_json, publisher, text_answer};
 use crate::datasets::{self, Dataset, Version, version};
 use crate::envelope;
@@ -14,6 +13,7 @@ use crate::error::{Answer, ApiError};
 use crate::files::variables;
 use crate::permissions::{self, Permission};
 use crate::routes::Routes;
+use crate::{clock, collections};
 
 const NO_VERSION: &str = "Unable to look up dataset based on version. Try :latest-published or :draft.";
 
@@ -99,6 +99,7 @@ fn with_source<R>(
         publisher: &publisher,
         owners: &owners,
         tables: &tables,
+        today: &clock::date(app.now_ms()),
     };
     Ok(write(&source))
 }

@@ -36,7 +36,10 @@ fn dataset() -> Value {
 }
 
 fn written(name: &str) -> String {
-    let dataset = dataset();
+    written_of(name, &dataset())
+}
+
+fn written_of(name: &str, dataset: &Value) -> String {
     let registry = Registry::shipped();
     let table = json!([{"varQuantity": 1, "caseQuantity": 2, "dataVariables": [
         {"id": 1, "name": "height", "label": "Height", "variableFormatType": "NUMERIC", "variableIntervalType": "contin",
@@ -44,12 +47,13 @@ fn written(name: &str) -> String {
     let tables = Map::from_iter([("44".to_owned(), table)]);
     let owners = [("birds".to_owned(), "Birds".to_owned()), ("root".to_owned(), "Root".to_owned())];
     let source = Source {
-        dataset: &dataset,
+        dataset,
         registry: &registry,
         site_url: "https://x.org",
         publisher: "Root",
         owners: &owners,
         tables: &tables,
+        today: "2026-02-01",
     };
     (exporter(name).unwrap().write)(&source)
 }
@@ -133,4 +137,21 @@ fn tags_go_and_other_angles_stay() {
     assert_eq!(plain("a <b>c</b> < 5 and <CSP data, <img tag"), "a c < 5 and <CSP data, <img tag");
     assert_eq!(person("University of X, Dept."), None);
     assert_eq!(person("Finch, Fiona"), Some(("Finch", "Fiona")));
+}
+
+#[test]
+fn variables_are_told_of_files_that_may_be_had_today() {
+    let told = |what: &str, key: &str, date: &str| {
+        let mut dataset = dataset();
+        let files = dataset["datasetVersion"]["files"].as_array_mut().unwrap();
+        let file = files.iter_mut().find(|it| it["dataFile"]["id"] == 44).unwrap();
+        file["dataFile"][what] = json!({key: date});
+        written_of("ddi", &dataset).contains("name=\"height\"")
+    };
+    assert!(written("ddi").contains("name=\"height\""));
+    assert!(!told("embargo", "dateAvailable", "2026-02-02"));
+    assert!(told("embargo", "dateAvailable", "2026-02-01"));
+    assert!(!told("embargo", "dateAvailable", ""));
+    assert!(told("retention", "dateUnavailable", "2026-02-01"));
+    assert!(!told("retention", "dateUnavailable", "2026-01-31"));
 }
