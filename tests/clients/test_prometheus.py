@@ -13,7 +13,7 @@ from running import PATIENCE_S
 PACKAGING = pathlib.Path(__file__).parents[2] / "packaging"
 ALERTS = PACKAGING / "prometheus" / "alerts.yaml"
 DASHBOARD = PACKAGING / "grafana" / "pinakes.json"
-NAME = re.compile(r"\\b(?:pinakes|process)_[a-z_]+")
+NAME = re.compile(r"\b(?:pinakes|process)_[a-z_]+")
 
 
 @pytest.fixture(scope="module")
