@@ -1,6 +1,7 @@
 //! The structure of NetCDF and HDF5 files as NcML 2.2: groups, dimensions, attributes, variables.
 
 use std::fmt::Write as _;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use hdf5_reader::Hdf5File;
@@ -45,6 +46,12 @@ pub struct BoundingBox {
 ///
 /// Errors: it is neither NetCDF nor HDF5, or broken; its groups lie in a circle; more than the limits allow.
 pub fn describe(source: &Source, name: &str, limits: &Limits) -> Result<Description> {
+    // Damaged sizes can make the reader of HDF5 panic where sums are checked.
+    let described = std::panic::catch_unwind(AssertUnwindSafe(|| read(source, name, limits)));
+    described.unwrap_or_else(|_| Err(ArrayError::Refused("a part of it has an impossible size".to_owned())))
+}
+
+fn read(source: &Source, name: &str, limits: &Limits) -> Result<Description> {
     let metered = source.metered(limits);
     let storage = storage(&metered);
     check_groups(&storage, limits)?;

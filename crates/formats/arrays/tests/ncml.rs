@@ -60,6 +60,13 @@ fn a_file_cut_anywhere_is_described_or_refused() {
     }
 }
 
+/// A layout whose sizes multiply to more than a number holds, found by the fuzz target.
+#[test]
+fn impossible_sizes_are_refused() {
+    let file = Source::of(bytes("huge.h5"));
+    assert!(ncml::describe(&file, "huge.h5", &Limits::default()).is_err());
+}
+
 #[test]
 fn no_more_is_read_than_is_allowed() {
     let source = Source::of(bytes("ocean.nc"));
