@@ -195,6 +195,7 @@ fn of_structure(
     let beside = Auxiliary {
         format_tag: "NcML".to_owned(),
         format_version: "0.1".to_owned(),
+        origin: Some(super::side::MADE_HERE.to_owned()),
         is_public: true,
         content_type: "text/xml".to_owned(),
         file_size: kept.length,

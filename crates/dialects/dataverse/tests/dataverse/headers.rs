@@ -87,11 +87,18 @@ async fn netcdf_has_its_structure_beside_it_and_a_place() -> Result<(), Failure>
     assert_eq!(sides, ["-16.320007", "-6.220001", "49.62", "41.8"]);
     let ncml = format!("/api/access/datafile/{id}/auxiliary/NcML/0.1");
     assert_eq!(server.get(&stranger, &ncml).await?.status, StatusCode::FORBIDDEN);
+    let kept = server.upload(&fiona, &add, "kept.nc", OCEAN, &json!({"restrict": "true"})).await?.json();
+    let kept = kept["data"]["files"][0]["dataFile"]["id"].as_i64().unwrap_or_default();
+    let of_kept = format!("/api/access/datafile/{kept}/auxiliary/NcML/0.1");
     let got = server.get(&fiona, &ncml).await?;
     assert_eq!(got.headers["content-type"], "text/xml");
     assert_eq!(got.text(), OCEAN_XML);
     server.publish(&fiona, "sea", dataset).await?;
     assert_eq!(server.get("", &ncml).await?.text(), OCEAN_XML);
+    // What is in a restricted file is told to those who may have it.
+    assert_eq!(server.get("", &of_kept).await?.status, StatusCode::FORBIDDEN);
+    assert_eq!(server.get(&stranger, &of_kept).await?.status, StatusCode::FORBIDDEN);
+    assert!(server.get(&fiona, &of_kept).await?.text().contains("kept.nc"));
     // Made anew, by superusers alone.
     let gone = server.send(&fiona, "DELETE", &ncml, "", Body::empty()).await?;
     assert_eq!(gone.status, StatusCode::OK, "{}", gone.text());
