@@ -62,6 +62,7 @@ mod parsed;
 mod problem;
 mod reader;
 mod record;
+mod repaired;
 mod tag;
 mod validate;
 mod writer;

@@ -6,20 +6,20 @@ use serde::de::{
     Deserialize, DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor,
 };
 
-use crate::cut::RawRecord;
-use crate::encoding::utf8_lossy;
+use crate::cut::{RawRecord, XmlCharset};
 use crate::leader::Leader;
 use crate::parsed::ParsedRecord;
 use crate::problem::{Fault, Problem, Report};
 use crate::record::{ControlField, DataField, Field, Record, Subfield};
+use crate::repaired::RepairedText;
 use crate::tag::Tag;
 
 /// Reads one object.
 pub(crate) fn parse(raw: RawRecord<'_>) -> ParsedRecord {
     let RawRecord { number, offset, bytes, problems, .. } = raw;
     let mut report = Report::new(number, offset, problems);
-    let text = utf8_lossy(bytes, |at, fault| report.add(at, None, fault));
-    let record = match serde_json::from_str(&text) {
+    let repaired = RepairedText::new(bytes, XmlCharset::Utf8, |at, fault| report.add(at, None, fault));
+    let record = match serde_json::from_str(&repaired.text) {
         Ok(Object { record: Some(Found { leader, fields }) }) => {
             let leader = check_leader(leader.as_deref(), &mut report);
             Some(Record { leader, fields })
@@ -29,8 +29,8 @@ pub(crate) fn parse(raw: RawRecord<'_>) -> ParsedRecord {
             None
         }
         Err(error) => {
-            let at = byte_of(&text, error.line(), error.column());
-            report.add(at, None, Fault::Json { message: message(&error) });
+            let at = place_in(&repaired.text, error.line(), error.column());
+            report.add(repaired.byte_of(at), None, Fault::Json { message: message(&error) });
             None
         }
     };
@@ -65,8 +65,8 @@ fn check_leader(leader: Option<&str>, report: &mut Report) -> Leader {
     Leader::from_text(leader)
 }
 
-/// Byte offset of a line and column as the JSON parser counts them, both from 1, columns in bytes.
-fn byte_of(text: &str, line: usize, column: usize) -> usize {
+/// Byte offset in `text` of a line and column as the JSON parser counts them, both from 1, columns in bytes.
+fn place_in(text: &str, line: usize, column: usize) -> usize {
     let line_start: usize = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
     (line_start + column.saturating_sub(1)).min(text.len())
 }

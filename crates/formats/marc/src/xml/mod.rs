@@ -11,7 +11,6 @@
 
 mod cut;
 mod read;
-mod text;
 mod write;
 
 pub(crate) use cut::{cut, declares_latin1};

@@ -4,19 +4,19 @@ use quick_xml::XmlVersion;
 use quick_xml::events::{BytesRef, BytesStart, Event};
 use quick_xml::reader::Reader;
 
-use super::text::ElementText;
 use crate::cut::RawRecord;
 use crate::leader::Leader;
 use crate::parsed::ParsedRecord;
 use crate::problem::{Fault, Report, excerpt};
 use crate::record::{ControlField, DataField, Field, Record, Subfield};
+use crate::repaired::RepairedText;
 use crate::tag::Tag;
 
 /// Reads the element. One that is not well-formed gives no record: what is behind the fault cannot be trusted.
 pub(crate) fn parse(raw: RawRecord<'_>) -> ParsedRecord {
     let RawRecord { number, offset, bytes, problems, charset } = raw;
     let mut report = Report::new(number, offset, problems);
-    let text = ElementText::new(bytes, charset, |at, fault| report.add(at, None, fault));
+    let text = RepairedText::new(bytes, charset, |at, fault| report.add(at, None, fault));
     let mut builder =
         Builder { report, leader: None, fields: Vec::new(), offsets: Vec::new(), open: Open::None };
     let is_whole = builder.read(&text);
@@ -51,7 +51,7 @@ enum Open {
 
 impl Builder {
     /// Reads all events; `false` when the element is not well-formed.
-    fn read(&mut self, text: &ElementText<'_>) -> bool {
+    fn read(&mut self, text: &RepairedText<'_>) -> bool {
         let mut reader = Reader::from_str(&text.text);
         let place = |at: u64| text.byte_of(usize::try_from(at).unwrap_or(usize::MAX));
         let mut n_open = 0_usize;

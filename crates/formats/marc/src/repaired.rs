@@ -1,4 +1,4 @@
-//! The text of a record element as the XML parser wants it, and the way back from a place in that text to the
+//! The text of a record as a parser of XML or JSON wants it, and the way back from a place in that text to the
 //! place in the input, which differ where bytes were recoded or replaced.
 
 use std::borrow::Cow;
@@ -7,17 +7,17 @@ use crate::cut::XmlCharset;
 use crate::encoding::utf8_lossy;
 use crate::problem::Fault;
 
-/// UTF-8 text made from the bytes of an element.
-pub(super) struct ElementText<'a> {
-    pub(super) text: Cow<'a, str>,
+/// UTF-8 text made from the bytes of a record.
+pub(crate) struct RepairedText<'a> {
+    pub(crate) text: Cow<'a, str>,
     n_bytes: usize,
     /// Places from which on text and bytes run in step again, in order: in the text, in the bytes.
     steps: Vec<(usize, usize)>,
 }
 
-impl<'a> ElementText<'a> {
+impl<'a> RepairedText<'a> {
     /// Recodes or repairs the bytes; bytes that are not UTF-8 are reported with their place.
-    pub(super) fn new(bytes: &'a [u8], charset: XmlCharset, report: impl FnMut(usize, Fault)) -> Self {
+    pub(crate) fn new(bytes: &'a [u8], charset: XmlCharset, report: impl FnMut(usize, Fault)) -> Self {
         let (text, steps) = match charset {
             XmlCharset::Utf8 => {
                 let text = utf8_lossy(bytes, report);
@@ -30,7 +30,7 @@ impl<'a> ElementText<'a> {
     }
 
     /// The place in the bytes for a place in the text.
-    pub(super) fn byte_of(&self, at: usize) -> usize {
+    pub(crate) fn byte_of(&self, at: usize) -> usize {
         let n_before = self.steps.partition_point(|(in_text, _)| *in_text <= at);
         let (in_text, in_bytes) = n_before.checked_sub(1).map_or((0, 0), |last| self.steps[last]);
         (in_bytes + (at - in_text)).min(self.n_bytes)
