@@ -156,6 +156,11 @@ impl Asker {
     pub fn require_user(&self) -> Result<(), ScicatError> {
         if self.caller().is_anonymous() { Err(ScicatError::unauthenticated()) } else { Ok(()) }
     }
+
+    /// Refuses who has not logged in with 403, as jobs, policies, logbooks and published data of v3 do.
+    pub fn forbid_anonymous(&self) -> Result<(), ScicatError> {
+        if self.caller().is_anonymous() { Err(ScicatError::forbidden_resource()) } else { Ok(()) }
+    }
 }
 
 impl FromRequestParts<Scicat> for Asker {

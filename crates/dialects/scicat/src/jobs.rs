@@ -111,10 +111,6 @@ fn invalid_id() -> ScicatError {
     ScicatError::short(StatusCode::BAD_REQUEST, "Invalid job id.")
 }
 
-fn require_user(asker: &Asker) -> Result<(), ScicatError> {
-    if asker.caller().is_anonymous() { Err(ScicatError::forbidden_resource()) } else { Ok(()) }
-}
-
 /// Who creates or changes any job finds any.
 fn sees_all(app: &Scicat, asker: &Asker) -> bool {
     let settings = &app.settings;
@@ -147,7 +143,7 @@ fn filter(query: &QueryText, headers: &HeaderMap) -> Result<Filter, ScicatError>
 }
 
 async fn list(app: State<Scicat>, asker: Asker, query: QueryText, headers: HeaderMap, api: Api) -> Answer {
-    require_user(&asker)?;
+    asker.forbid_anonymous()?;
     let filter = filter(&query, &headers)?;
     if filter.include.is_empty() {
         return listing(api).list(&asker, &filter, visible(&app, &asker)).await;
@@ -156,7 +152,7 @@ async fn list(app: State<Scicat>, asker: Asker, query: QueryText, headers: Heade
 }
 
 async fn count(app: State<Scicat>, asker: Asker, query: QueryText, headers: HeaderMap) -> Answer {
-    require_user(&asker)?;
+    asker.forbid_anonymous()?;
     let condition = filter(&query, &headers)?.condition;
     listing(Api::V4).count(&asker, visible(&app, &asker).and(condition)).await
 }
@@ -177,7 +173,7 @@ async fn full_query(
     headers: HeaderMap,
     api: Api,
 ) -> Answer {
-    require_user(&asker)?;
+    asker.forbid_anonymous()?;
     if query.get("filter").is_some_and(|it| !it.is_empty()) {
         return list(app, asker, query, headers, api).await;
     }
@@ -189,7 +185,7 @@ async fn full_query(
 }
 
 async fn full_facet(app: State<Scicat>, asker: Asker, query: QueryText) -> Answer {
-    require_user(&asker)?;
+    asker.forbid_anonymous()?;
     let condition = searched(&app, &asker, &query)?;
     answer_facets(&asker, &query, &JOB, condition).await
 }
@@ -198,7 +194,7 @@ async fn full_facet(app: State<Scicat>, asker: Asker, query: QueryText) -> Answe
 ///
 /// Errors: 400 in shape E2 when it is not there, 403 when it is not for the caller.
 async fn readable(app: &Scicat, asker: &Asker, id: &str) -> Result<Record, ScicatError> {
-    require_user(asker)?;
+    asker.forbid_anonymous()?;
     let (record, class) = listing::with_class(asker, &JOB, id).await?.ok_or_else(invalid_id)?;
     let is_own = resource::text(&object(&record)?, "ownerUser") == asker.username();
     if is_own || sees_all(app, asker) || asker.rights.of_keeper(&[]).may_read(&class) {

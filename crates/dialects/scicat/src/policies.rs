@@ -276,9 +276,7 @@ async fn delete(app: State<Scicat>, asker: Asker, Path(id): Path<String>) -> Ans
 /// `POST /policies/updateWhere` `{"ownerGroupList":"g1,g2","data":{…}}`: the keepers of policies, and those who
 /// are named as a policy's managers. Groups without a policy are passed over.
 async fn update_where(app: State<Scicat>, asker: Asker, headers: HeaderMap, body: Body) -> Answer {
-    if asker.caller().is_anonymous() {
-        return Err(ScicatError::forbidden_resource());
-    }
+    asker.forbid_anonymous()?;
     let body = app.object(&headers, body).await?;
     let groups = group_list(&body)?;
     let Some(Value::Object(changes)) = body.get("data").cloned() else {

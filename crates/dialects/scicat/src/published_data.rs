@@ -109,8 +109,7 @@ fn listing(api: Api) -> Listing {
 fn require_user(asker: &Asker, api: Api) -> Result<(), ScicatError> {
     match api {
         Api::V4 => asker.require_user(),
-        Api::V3 if asker.caller().is_anonymous() => Err(ScicatError::forbidden_resource()),
-        Api::V3 => Ok(()),
+        Api::V3 => asker.forbid_anonymous(),
     }
 }
 

@@ -42,11 +42,13 @@ async fn health(_: State<Scicat>, asker: Asker) -> Answer {
     })
 }
 
-/// There is no logbook service.
-async fn logbooks(_: State<Scicat>, _: Asker) -> Answer {
+/// There is no logbook service: who is signed in is told so as the original tells it.
+async fn logbooks(_: State<Scicat>, asker: Asker) -> Answer {
+    asker.forbid_anonymous()?;
     Ok(answer::json(StatusCode::OK, &json!([])))
 }
 
-async fn logbook(_: State<Scicat>, _: Asker) -> Answer {
+async fn logbook(_: State<Scicat>, asker: Asker) -> Answer {
+    asker.forbid_anonymous()?;
     Ok(answer::empty(StatusCode::OK))
 }

@@ -47,7 +47,7 @@ pub(super) async fn dataset_details(
     if api == Api::V3 || query.get("jobId").is_some() {
         return of_job(&app, &asker, &query).await;
     }
-    super::require_user(&asker)?;
+    asker.forbid_anonymous()?;
     let filter = super::filter(&query, &headers)?;
     if !filter.include.is_empty() {
         return Err(ScicatError::bad_request("Property include should not exist in the filter object"));
