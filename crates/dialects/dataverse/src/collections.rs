@@ -1,6 +1,8 @@
 //! Collections, which the original calls dataverses: `/api/dataverses` (section 2 of the contract).
 
 pub(crate) mod fair;
+pub(crate) mod logo;
+mod page;
 pub(crate) mod people;
 pub(crate) mod publication;
 pub(crate) mod show;
@@ -232,6 +234,8 @@ pub(crate) fn routes(routes: Routes) -> Routes {
     routes
         .with(write::routes)
         .with(show::routes)
+        .with(page::routes)
+        .with(logo::routes)
         .with(structure::routes)
         .with(people::routes)
         .with(publication::routes)

@@ -1,6 +1,7 @@
-//! Groups to which roles are assigned: explicit ones of a collection, and ranges of addresses.
+//! Groups to which roles are assigned: explicit ones of a collection, ranges of addresses, and mail domains.
 
 pub(crate) mod addresses;
+pub(crate) mod domains;
 pub(crate) mod explicit;
 
 use std::collections::BTreeSet;
@@ -51,9 +52,10 @@ pub(crate) struct Group {
 /// The groups that the caller belongs to, directly or through other groups.
 pub(crate) fn of(view: &mut View<'_>, asker: &Asker) -> Result<Vec<String>, ApiError> {
     let mut names = permissions::own_names(asker);
-    let addresses = addresses::of(view, asker.peer)?;
-    let mut found: BTreeSet<String> = addresses.iter().cloned().collect();
-    names.extend(addresses);
+    let mut ruled = addresses::of(view, asker.peer)?;
+    ruled.extend(domains::of(view, asker.user.as_deref())?);
+    let mut found: BTreeSet<String> = ruled.iter().cloned().collect();
+    names.extend(ruled);
     for _ in 0..DEPTH {
         let values = names.iter().map(|it| it.as_str().into()).collect();
         let query = Query::filter(Expr::In("members".into(), values));
@@ -70,6 +72,9 @@ pub(crate) fn of(view: &mut View<'_>, asker: &Asker) -> Result<Vec<String>, ApiE
 pub(crate) fn name_of(view: &mut View<'_>, identifier: &str) -> Result<Option<String>, ApiError> {
     if let Some(alias) = identifier.strip_prefix("&ip/") {
         return Ok(addresses::by_alias(view, alias)?.map(|it| it.name));
+    }
+    if let Some(alias) = identifier.strip_prefix(domains::PREFIX) {
+        return Ok(domains::by_alias(view, alias)?.map(|it| it.name));
     }
     Ok(by_identifier(view, identifier)?.map(|it| it.display_name))
 }
@@ -110,13 +115,23 @@ pub(crate) fn remove_member(txn: &mut Txn<'_>, assignee: &str) -> Result<(), Api
     Ok(())
 }
 
+/// A group goes away: nothing is granted to it any more, and no other group has it.
+fn forget(txn: &mut Txn<'_>, identifier: &str) -> Result<(), ApiError> {
+    for grant in permissions::grants_to(txn, &[identifier.to_owned()])? {
+        txn.delete(&permissions::GRANT, &permissions::grant_id(grant.object, &grant.assignee))?;
+    }
+    remove_member(txn, identifier)
+}
+
+/// Whether a text may be the short name of a group of addresses or mail domains.
+fn is_alias(text: &str) -> bool {
+    text.bytes().all(|it| it.is_ascii_alphanumeric() || matches!(it, b'-' | b'_'))
+}
+
 /// Removes the groups of a collection that goes away, with what was granted to them.
 pub(crate) fn remove_of_collection(txn: &mut Txn<'_>, collection: i64) -> Result<(), ApiError> {
     for group in stored::find_by::<Group>(txn, &GROUP, "owner", collection)? {
-        for grant in permissions::grants_to(txn, std::slice::from_ref(&group.identifier))? {
-            txn.delete(&permissions::GRANT, &permissions::grant_id(grant.object, &grant.assignee))?;
-        }
-        remove_member(txn, &group.identifier)?;
+        forget(txn, &group.identifier)?;
         txn.delete(&GROUP, &group.id.to_string())?;
     }
     Ok(())

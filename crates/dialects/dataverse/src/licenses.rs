@@ -115,7 +115,7 @@ async fn show_default(call: Call) -> Answer {
 
 const REFUSAL: &str = "Only superusers can change licenses.";
 
-/// Whether a number in the path of a licence with an id of its own was given is refused.
+/// `POST /licenses`: the server numbers licences, a body with an `id` is refused.
 async fn create(mut call: Call) -> Answer {
     let user = call.asker.user()?;
     if !user.superuser {

@@ -4,9 +4,9 @@ use pinakes_store::{Column, Expr, Index, Kind, Query, Txn, Type, View, Weight};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::app::Call;
+use crate::app::{Call, Dataverse};
 use crate::collections::{self, Collection};
-use crate::datasets::{self, Wanted, create::title_of, version};
+use crate::datasets::{self, Dataset, Wanted, create::title_of, version};
 use crate::error::{Answer, ApiError};
 use crate::permissions::{self, Permission};
 use crate::routes::Routes;
@@ -112,31 +112,39 @@ async fn link_collection(call: Call) -> Answer {
         if !asker.is_superuser() {
             permissions::require(txn, &asker, target.place(), Permission::LinkDataverse)?;
         }
-        if linked.id == target.id {
-            return Err(ApiError::forbidden("Can't link a dataverse to itself"));
-        }
-        let above = collections::with_owners(txn, linked.clone())?;
-        if above.iter().skip(1).any(|it| it.id == target.id) {
-            return Err(ApiError::forbidden("Can't link a dataverse to its parents"));
-        }
-        let link = Link {
-            linked: linked.id,
-            is_dataset: false,
-            collection: target.id,
-            created: app.now(),
-            search: None,
-        };
-        if !insert(txn, &link)? {
-            return Err(ApiError::forbidden(format!(
-                "{} has already been linked to {}.",
-                linked.alias, target.alias
-            )));
-        }
-        changes::collection(txn, &app, linked.id)?;
-        changes::below(txn, &app, linked.id)?;
+        show_collection_in(txn, &app, &linked, &target, None)?;
         Ok(format!("Dataverse {} linked successfully to {}", linked.alias, target.alias))
     };
     envelope::message(call.db().write(write).await?)
+}
+
+/// A collection is shown in another one, too; `search` is the saved search that says so. Rights are the caller's matter.
+///
+/// Errors: 403 for a collection that is the other one, lies in it, or is linked already.
+pub(crate) fn show_collection_in(
+    txn: &mut Txn<'_>,
+    app: &Dataverse,
+    linked: &Collection,
+    target: &Collection,
+    search: Option<i64>,
+) -> Result<(), ApiError> {
+    if linked.id == target.id {
+        return Err(ApiError::forbidden("Can't link a dataverse to itself"));
+    }
+    let above = collections::with_owners(txn, linked.clone())?;
+    if above.iter().skip(1).any(|it| it.id == target.id) {
+        return Err(ApiError::forbidden("Can't link a dataverse to its parents"));
+    }
+    let link =
+        Link { linked: linked.id, is_dataset: false, collection: target.id, created: app.now(), search };
+    if !insert(txn, &link)? {
+        return Err(ApiError::forbidden(format!(
+            "{} has already been linked to {}.",
+            linked.alias, target.alias
+        )));
+    }
+    changes::collection(txn, app, linked.id)?;
+    changes::below(txn, app, linked.id)
 }
 
 async fn unlink_collection(call: Call) -> Answer {
@@ -260,33 +268,41 @@ async fn link_dataset(call: Call) -> Answer {
         if dataset.released.is_none() {
             permissions::require(txn, &asker, dataset.place(), Permission::ViewUnpublishedDataset)?;
         }
-        if dataset.released.is_none() && dataset.last.is_some() {
-            return Err(ApiError::forbidden("Can't link a dataset that has been deaccessioned"));
-        }
-        if dataset.owner == target.id {
-            return Err(ApiError::forbidden("Can't link a dataset to its dataverse"));
-        }
-        let owner = collections::named_by_record(txn, dataset.owner)?;
-        let above = collections::with_owners(txn, owner)?;
-        if above.iter().any(|it| it.id == target.id) {
-            return Err(ApiError::forbidden("Can't link a dataset to its parent dataverses"));
-        }
-        let link = Link {
-            linked: dataset.id,
-            is_dataset: true,
-            collection: target.id,
-            created: app.now(),
-            search: None,
-        };
-        if !insert(txn, &link)? {
-            return Err(ApiError::forbidden(
-                "Can't link a dataset that has already been linked to this dataverse",
-            ));
-        }
-        changes::dataset(txn, &app, dataset.id)?;
+        show_dataset_in(txn, &app, &dataset, &target, None)?;
         Ok(format!("Dataset {} linked successfully to {}", dataset.id, target.alias))
     };
     envelope::message(call.db().write(write).await?)
+}
+
+/// A dataset is shown in another collection, too; as [`show_collection_in`].
+///
+/// Errors: 403 for a dataset that was withdrawn, lies in the collection, or is linked already.
+pub(crate) fn show_dataset_in(
+    txn: &mut Txn<'_>,
+    app: &Dataverse,
+    dataset: &Dataset,
+    target: &Collection,
+    search: Option<i64>,
+) -> Result<(), ApiError> {
+    if dataset.released.is_none() && dataset.last.is_some() {
+        return Err(ApiError::forbidden("Can't link a dataset that has been deaccessioned"));
+    }
+    if dataset.owner == target.id {
+        return Err(ApiError::forbidden("Can't link a dataset to its dataverse"));
+    }
+    let owner = collections::named_by_record(txn, dataset.owner)?;
+    let above = collections::with_owners(txn, owner)?;
+    if above.iter().any(|it| it.id == target.id) {
+        return Err(ApiError::forbidden("Can't link a dataset to its parent dataverses"));
+    }
+    let link =
+        Link { linked: dataset.id, is_dataset: true, collection: target.id, created: app.now(), search };
+    if !insert(txn, &link)? {
+        return Err(ApiError::forbidden(
+            "Can't link a dataset that has already been linked to this dataverse",
+        ));
+    }
+    changes::dataset(txn, app, dataset.id)
 }
 
 async fn unlink_dataset(call: Call) -> Answer {

@@ -2,6 +2,8 @@
 //!
 //! Only what is published counts. Numbers are made of the records when they are asked for.
 
+mod downloads;
+
 use std::collections::BTreeMap;
 
 use http::{HeaderValue, StatusCode};
@@ -33,14 +35,15 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .get("/info/metrics/{of}/byType", by_type)
         .get("/info/metrics/{of}/byType/monthly", by_type)
         .get("/info/metrics/tree", tree)
+        .get("/info/metrics/tree/toMonth", tree)
+        .get("/info/metrics/tree/toMonth/{month}", tree)
         .get("/info/metrics/makeDataCount/{metric}", make_data_count)
         .get("/info/metrics/makeDataCount/{metric}/monthly", make_data_count)
+        .get("/info/metrics/makeDataCount/{metric}/toMonth", make_data_count)
         .get("/info/metrics/makeDataCount/{metric}/toMonth/{month}", make_data_count)
         .get("/metrics/makeDataCount/{metric}/monthly", make_data_count)
         .get("/metrics/makeDataCount/{metric}", make_data_count)
-        .get("/info/metrics/uniquedownloads", unique_downloads)
-        .get("/info/metrics/uniquefiledownloads", unique_downloads)
-        .get("/info/metrics/filedownloads", unique_downloads)
+        .with(downloads::routes)
 }
 
 /// What is counted.
@@ -81,10 +84,7 @@ impl Asked {
         if !matches!(location, None | Some("local" | "remote" | "all")) {
             return Err(ApiError::bad_request("Data location must be local, remote or all"));
         }
-        let month = match call.param("month") {
-            "" => None,
-            text => Some(checked_month(text)?),
-        };
+        let month = asked_month(call)?;
         let since = match call.param("days") {
             "" => None,
             text => {
@@ -153,6 +153,11 @@ impl Asked {
     }
 }
 
+/// The month of the path, up to which things count. Errors: 400 for text that is none.
+fn asked_month(call: &Call) -> Result<Option<String>, ApiError> {
+    Some(call.param("month")).filter(|it| !it.is_empty()).map(checked_month).transpose()
+}
+
 fn checked_month(text: &str) -> Result<String, ApiError> {
     let is_month = text.len() == 7
         && text
@@ -187,25 +192,32 @@ async fn total(call: Call) -> Answer {
     envelope::ok(json!({"count": call.db().read(Weight::Scan, find).await?}))
 }
 
-/// JSON, or CSV for those who ask for it.
-fn table(call: &Call, columns: [&str; 2], rows: Vec<(String, u64)>) -> Answer {
+/// A value of a table.
+fn cell(value: &Value) -> String {
+    match value {
+        Value::String(text) => format!("\"{}\"", text.replace('"', "\"\"")),
+        other => other.to_string(),
+    }
+}
+
+/// Rows as JSON, or as CSV for those who ask for it.
+fn table<const N: usize>(call: &Call, columns: [&str; N], rows: Vec<[Value; N]>) -> Answer {
     let wants_csv = call.header("accept").is_some_and(|it| it.contains("text/csv"));
     if wants_csv {
-        let mut csv = format!("{},{}\n", columns[0], columns[1]);
-        for (name, n) in &rows {
-            csv.push_str(&format!("\"{}\",{n}\n", name.replace('"', "\"\"")));
+        let mut csv = format!("{}\n", columns.join(","));
+        for row in &rows {
+            csv.push_str(&format!("{}\n", row.each_ref().map(cell).join(",")));
         }
         return Ok(pinakes_http::answer::bytes(StatusCode::OK, HeaderValue::from_static("text/csv"), csv));
     }
-    let items: Vec<Value> =
-        rows.into_iter().map(|(name, n)| json!({ columns[0]: name, columns[1]: n })).collect();
-    envelope::ok(items)
+    let object = |row: [Value; N]| Value::Object(columns.map(str::to_owned).into_iter().zip(row).collect());
+    envelope::ok(rows.into_iter().map(object).collect::<Vec<Value>>())
 }
 
 /// How many there were at the end of each month.
 async fn monthly(call: Call) -> Answer {
     let asked = Asked::of(&call)?;
-    let find = move |view: &mut View<'_>| -> Result<Vec<(String, u64)>, ApiError> {
+    let find = move |view: &mut View<'_>| -> Result<Vec<[Value; 2]>, ApiError> {
         let mut by_month: BTreeMap<String, u64> = BTreeMap::new();
         for (day, n, _) in asked.days(view)? {
             *by_month.entry(day.get(..7).unwrap_or_default().to_owned()).or_default() += n;
@@ -215,7 +227,7 @@ async fn monthly(call: Call) -> Answer {
             .into_iter()
             .map(|(month, n)| {
                 sum += n;
-                (month, sum)
+                [month.into(), sum.into()]
             })
             .collect())
     };
@@ -223,15 +235,16 @@ async fn monthly(call: Call) -> Answer {
     table(&call, ["date", "count"], rows)
 }
 
-fn sorted(counts: BTreeMap<String, u64>) -> Vec<(String, u64)> {
+/// Names with their counts, the largest first.
+fn sorted(counts: BTreeMap<String, u64>) -> Vec<[Value; 2]> {
     let mut rows: Vec<(String, u64)> = counts.into_iter().collect();
     rows.sort_by_key(|it| std::cmp::Reverse(it.1));
-    rows
+    rows.into_iter().map(|(name, n)| [name.into(), n.into()]).collect()
 }
 
 async fn by_subject(call: Call) -> Answer {
     let asked = Asked::of(&call)?;
-    let find = move |view: &mut View<'_>| -> Result<Vec<(String, u64)>, ApiError> {
+    let find = move |view: &mut View<'_>| -> Result<Vec<[Value; 2]>, ApiError> {
         let mut counts: BTreeMap<String, u64> = BTreeMap::new();
         for (_, _, id) in asked.days(view)? {
             let subjects: Vec<String> = match asked.counted {
@@ -272,7 +285,7 @@ fn category(ty: &str) -> String {
 
 async fn by_category(call: Call) -> Answer {
     let asked = Asked::of(&call)?;
-    let find = move |view: &mut View<'_>| -> Result<Vec<(String, u64)>, ApiError> {
+    let find = move |view: &mut View<'_>| -> Result<Vec<[Value; 2]>, ApiError> {
         let mut counts: BTreeMap<String, u64> = BTreeMap::new();
         for (_, _, id) in asked.days(view)? {
             let ty = collections::by_id(view, id)?.map(|it| it.dataverse_type).unwrap_or_default();
@@ -287,7 +300,7 @@ async fn by_category(call: Call) -> Answer {
 /// Files of released versions by content type, with their bytes.
 async fn by_type(call: Call) -> Answer {
     let asked = Asked::of(&call)?;
-    let find = move |view: &mut View<'_>| -> Result<Vec<Value>, ApiError> {
+    let find = move |view: &mut View<'_>| -> Result<Vec<[Value; 3]>, ApiError> {
         let mut counts: BTreeMap<String, (u64, u64)> = BTreeMap::new();
         for (_, _, id) in asked.days(view)? {
             let Some(dataset) = crate::datasets::by_id(view, id)? else { continue };
@@ -299,29 +312,35 @@ async fn by_type(call: Call) -> Answer {
                 entry.1 += file["dataFile"]["filesize"].as_u64().unwrap_or(0);
             }
         }
-        let items =
-            counts.into_iter().map(|(ty, (n, size))| json!({"contenttype": ty, "count": n, "size": size}));
-        Ok(items.collect())
+        Ok(counts.into_iter().map(|(ty, (n, size))| [ty.into(), n.into(), size.into()]).collect())
     };
-    envelope::ok(call.db().read(Weight::Scan, find).await?)
+    let rows = call.db().read(Weight::Scan, find).await?;
+    table(&call, ["contenttype", "count", "size"], rows)
 }
 
 /// The published collections as a tree.
 async fn tree(call: Call) -> Answer {
     let parent = call.query.filled("parentAlias").unwrap_or(":root").to_owned();
+    let month = asked_month(&call)?;
     let find = move |view: &mut View<'_>| -> Result<Value, ApiError> {
         let top = collections::find(view, &parent)?;
-        branch(view, &top, 0)
+        branch(view, &top, 0, month.as_deref())
     };
     envelope::ok(call.db().read(Weight::Scan, find).await?)
 }
 
-fn branch(view: &mut View<'_>, at: &Collection, depth: usize) -> Result<Value, ApiError> {
+fn branch(
+    view: &mut View<'_>,
+    at: &Collection,
+    depth: usize,
+    month: Option<&str>,
+) -> Result<Value, ApiError> {
     let mut children = Vec::new();
     if depth < collections::DEPTH {
         for child in collections::publication::children(view, at.id)? {
-            if child.is_released() {
-                children.push(branch(view, &child, depth + 1)?);
+            let published = child.publication_date.as_deref().and_then(|it| it.get(..7));
+            if published.is_some_and(|it| month.is_none_or(|month| it <= month)) {
+                children.push(branch(view, &child, depth + 1, month)?);
             }
         }
     }
@@ -347,23 +366,24 @@ const MAKE_DATA_COUNT: [&str; 9] = [
     "citations",
 ];
 
+/// A metric of usage reports. Errors: 400 for one that there is not, with those that there are.
+pub(crate) fn usage_metric(name: &str) -> Result<&str, ApiError> {
+    let is_known = MAKE_DATA_COUNT.contains(&name)
+        || matches!(name, "viewCount" | "uniqueViewCount" | "downloadCount" | "uniqueDownloadCount");
+    if is_known {
+        return Ok(name);
+    }
+    Err(ApiError::bad_request(format!(
+        "MetricType must be one of these values: {}.",
+        MAKE_DATA_COUNT.join(", ")
+    )))
+}
+
 /// No usage reports are taken in, so that every count is 0.
 async fn make_data_count(call: Call) -> Answer {
-    let metric = call.param("metric");
-    let is_known = MAKE_DATA_COUNT.contains(&metric)
-        || matches!(metric, "viewCount" | "uniqueViewCount" | "downloadCount" | "uniqueDownloadCount");
-    if !is_known {
-        return Err(ApiError::bad_request(format!(
-            "MetricType must be one of these values: {}.",
-            MAKE_DATA_COUNT.join(", ")
-        )));
-    }
+    let metric = usage_metric(call.param("metric"))?;
     if call.uri.path().ends_with("monthly") || call.uri.path().ends_with(metric) {
         return envelope::ok(Vec::<Value>::new());
     }
     envelope::ok(json!({"count": 0}))
-}
-
-async fn unique_downloads(_: Call) -> Answer {
-    envelope::ok(Vec::<Value>::new())
 }

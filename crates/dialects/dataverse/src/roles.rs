@@ -255,6 +255,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .post("/roles", create)
         .get("/admin/roles", list_built_in)
         .post("/admin/roles", create_built_in)
+        .put("/admin/roles/{id}", replace_built_in)
         .delete("/admin/roles/{id}", delete_built_in)
 }
 
@@ -340,6 +341,25 @@ async fn create_built_in(mut call: Call) -> Answer {
         let mut ids = ids;
         let role = Role { id: ids.next()?, ..role.clone() };
         insert(txn, &role)?;
+        Ok(role)
+    };
+    envelope::ok(call.db().write(write).await?.json())
+}
+
+/// Another name, description or set of permissions for a role of the installation.
+async fn replace_built_in(mut call: Call) -> Answer {
+    let role = read(&call.object().await?)?;
+    let (id, alias) = (call.param("id").to_owned(), call.query.filled("alias").map(str::to_owned));
+    let write = move |txn: &mut Txn<'_>| -> Result<Role, ApiError> {
+        let before = wanted(txn, &id, alias.as_deref())?;
+        if BUILT_IN.iter().any(|it| it.id == before.id) {
+            return Err(ApiError::forbidden("May not change Built In Role"));
+        }
+        if by_alias(txn, &role.alias)?.is_some_and(|it| it.id != before.id) {
+            return Err(ApiError::forbidden(format!("Role with alias {} already exists", role.alias)));
+        }
+        let role = Role { id: before.id, owner_id: before.owner_id, ..role.clone() };
+        stored::put(txn, &ROLE, &role.id.to_string(), &role)?;
         Ok(role)
     };
     envelope::ok(call.db().write(write).await?.json())

@@ -21,7 +21,18 @@ use crate::{
 };
 
 /// What the dialect answers for.
-const BASE_PATHS: &[&str] = &["/api", "/oai", "/dvn", "/confirmemail.xhtml", "/dataset.xhtml", "/users/:me"];
+const BASE_PATHS: &[&str] = &[
+    "/api",
+    "/oai",
+    "/dvn",
+    "/confirmemail.xhtml",
+    "/dataset.xhtml",
+    "/dataverse",
+    "/openapi",
+    "/sitemap",
+    "/sitemap.xml",
+    "/users/:me",
+];
 /// Where the API lives.
 const BASES: [&str; 2] = ["/api", "/api/v1"];
 
@@ -150,6 +161,7 @@ fn all() -> Routes {
         .with(roles::routes)
         .with(groups::explicit::routes)
         .with(groups::addresses::routes)
+        .with(groups::domains::routes)
         .with(licenses::routes)
         .with(dataset_types::routes)
         .with(collections::routes)
@@ -160,12 +172,23 @@ fn all() -> Routes {
         .with(templates::routes)
         .with(metrics::routes)
         .with(crate::mydata::routes)
+        .with(crate::saved_searches::routes)
+        .with(crate::openapi::routes)
+        .with(crate::sitemap::routes)
         .with(site::routes)
 }
 
 /// Every route's method and path.
 pub fn table() -> Vec<(Method, String)> {
     all().table
+}
+
+/// Whether a path of the table is taken as it stands, not below `/api`.
+pub(crate) fn is_elsewhere(path: &str) -> bool {
+    BASE_PATHS
+        .iter()
+        .skip(1)
+        .any(|base| path.strip_prefix(base).is_some_and(|it| it.is_empty() || it.starts_with('/')))
 }
 
 /// The dialect as the shell serves it.

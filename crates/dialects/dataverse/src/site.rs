@@ -1,18 +1,16 @@
-//! Small services of the site: feedback, saved searches, workflows, usage reports.
+//! Small services of the site: feedback, workflows, usage reports.
 
 use std::net::IpAddr;
 
-use pinakes_store::{Expr, Kind, Query, Txn, View, Weight};
+use pinakes_store::{Kind, Txn, View, Weight};
 use serde_json::{Map, Value, json};
 
 use crate::app::Call;
 use crate::blocks::validate::is_email;
 use crate::error::{Answer, ApiError};
 use crate::routes::Routes;
-use crate::{collections, datasets, envelope, site_settings, stored, users};
+use crate::{collections, datasets, envelope, metrics, site_settings, stored};
 
-/// Saved searches by number: body is what was posted.
-pub(crate) static SAVED_SEARCH: Kind = Kind::named("dataverse_saved_search");
 /// Usage reports by month: body `{"yearMonth", "state", "server", "stateChangeTimestamp"}`.
 pub(crate) static USAGE_REPORT: Kind = Kind::named("dataverse_usage_report");
 
@@ -21,13 +19,6 @@ pub(crate) fn routes(routes: Routes) -> Routes {
     routes
         .post("/sendfeedback", send_feedback)
         .post("/admin/feedback", send_feedback)
-        .get("/admin/savedsearches", list_searches)
-        .get("/admin/savedsearches/list", list_searches)
-        .post("/admin/savedsearches", save_search)
-        .get("/admin/savedsearches/{id}", show_search)
-        .delete("/admin/savedsearches/{id}", delete_search)
-        .put("/admin/savedsearches/makelinks/all", make_links)
-        .put("/admin/savedsearches/makelinks/{id}", make_links)
         .get("/admin/workflows", no_workflows)
         .get("/admin/workflows/default", no_workflows)
         .get("/admin/workflows/ip-whitelist", show_addresses)
@@ -149,68 +140,6 @@ async fn limit_feedback(call: &Call, from: &str) -> Result<(), ApiError> {
     ))
 }
 
-async fn list_searches(call: Call) -> Answer {
-    let all = |view: &mut View<'_>| stored::find::<Value>(view, &SAVED_SEARCH, &Query::filter(Expr::All));
-    let all = call.db().read(Weight::Scan, all).await?;
-    envelope::ok(json!({"savedSearches": all}))
-}
-
-async fn save_search(mut call: Call) -> Answer {
-    let bytes = call.bytes().await?;
-    if bytes.is_empty() {
-        return Err(ApiError::internal("The saved search has no body."));
-    }
-    let mut body: Map<String, Value> = serde_json::from_slice(&bytes)
-        .map_err(|error| ApiError::bad_request(format!("Error parsing Json: {error}")))?;
-    let number = |name: &str| {
-        let value = body.get(name).and_then(Value::as_i64);
-        value.ok_or_else(|| ApiError::bad_request(format!("{name} must be a whole number")))
-    };
-    if body.get("query").and_then(Value::as_str).is_none() {
-        return Err(ApiError::bad_request("query is missing"));
-    }
-    let (creator, point) = (number("creatorId")?, number("definitionPointId")?);
-    let ids = call.ids(1).await?;
-    body.entry("filterQueries").or_insert_with(|| json!([]));
-    let write = move |txn: &mut Txn<'_>| -> Result<i64, ApiError> {
-        let (mut ids, mut body) = (ids, body.clone());
-        if users::by_id(txn, creator)?.is_none() {
-            return Err(ApiError::not_found(format!("User with id {creator} not found.")));
-        }
-        if collections::by_id(txn, point)?.is_none() {
-            return Err(ApiError::not_found(format!("Can't find dataverse with identifier='{point}'")));
-        }
-        let id = ids.next()?;
-        body.insert("id".into(), id.into());
-        txn.insert(&SAVED_SEARCH, &id.to_string(), &Value::Object(body))?;
-        Ok(id)
-    };
-    let id = call.db().write(write).await?;
-    envelope::ok(json!({"message": "Added: Saved Search", "id": id}))
-}
-
-async fn show_search(call: Call) -> Answer {
-    let id = call.param("id").to_owned();
-    let found =
-        call.db().read(Weight::Point, move |view| stored::get::<Value>(view, &SAVED_SEARCH, &id)).await?;
-    envelope::ok(found.ok_or_else(|| ApiError::not_found("Saved search not found."))?)
-}
-
-async fn delete_search(call: Call) -> Answer {
-    let id = call.param("id").to_owned();
-    let gone =
-        call.db().write(move |txn: &mut Txn<'_>| Ok::<_, ApiError>(txn.delete(&SAVED_SEARCH, &id)?)).await?;
-    match gone {
-        Some(_) => envelope::ok(json!({"Deleted": call.param("id")})),
-        None => Err(ApiError::not_found("Saved search not found.")),
-    }
-}
-
-/// Links that saved searches stand for are made when they are asked for by name; none are made on a schedule.
-async fn make_links(_: Call) -> Answer {
-    envelope::ok(json!({"hits by saved search": []}))
-}
-
 async fn no_workflows(_: Call) -> Answer {
     envelope::ok(Vec::<Value>::new())
 }
@@ -294,7 +223,7 @@ async fn delete_report(call: Call) -> Answer {
 async fn no_usage(call: Call) -> Answer {
     let wanted = datasets::Wanted::of(&call)?;
     call.db().read(Weight::Point, move |view| wanted.find(view)).await?;
-    match call.param("metric") {
+    match metrics::usage_metric(call.param("metric"))? {
         "citations" => envelope::ok(Vec::<Value>::new()),
         metric => envelope::ok(json!({ metric: 0 })),
     }

@@ -45,12 +45,13 @@ fn has_picture(file: &DataFile) -> bool {
     is_image(&file.content_type) && file.size <= IMAGE_BYTES
 }
 
-fn png(bytes: Vec<u8>) -> Response {
+/// A picture as an answer.
+pub(crate) fn png(bytes: Vec<u8>) -> Response {
     pinakes_http::answer::bytes(StatusCode::OK, HeaderValue::from_static("image/png"), bytes)
 }
 
 /// An image that is kept, made small, as PNG.
-async fn of_blob(call: &Call, blob: &str, width: u32) -> Result<Option<Vec<u8>>, ApiError> {
+pub(crate) async fn of_blob(call: &Call, blob: &str, width: u32) -> Result<Option<Vec<u8>>, ApiError> {
     let blob: pinakes_blobs::Blob = blob.parse().map_err(crate::files::receive::store_fault)?;
     let (blobs, tenant) = (call.app.context.blobs().clone(), call.tenant().to_owned());
     let work = move || -> Option<Vec<u8>> {
@@ -94,9 +95,9 @@ pub(crate) fn url_of_dataset(
 /// Small settings of a dataset: the file that its picture is made of, and that it has none.
 const CHOSEN: &str = "thumbnailFile";
 const GENERIC: &str = "useGenericThumbnail";
-/// Width of a dataset's picture, in pixels.
-const CARD_WIDTH: u32 = 48;
-/// Largest picture of a dataset that is taken, in bytes.
+/// Width of the picture of a dataset or collection, in pixels.
+pub(crate) const CARD_WIDTH: u32 = 48;
+/// Largest picture of a dataset or collection that is taken, in bytes.
 const LOGO_BYTES: u64 = 500_000;
 /// Images that are offered as pictures of a dataset, and files that are looked at for one.
 const CANDIDATES: u64 = 20;
@@ -285,6 +286,19 @@ async fn upload(mut call: Call) -> Answer {
         permissions::require(view, &asker, dataset.place(), Permission::EditDataset)
     };
     call.db().read(Weight::Point, read).await?;
+    let (blob, bytes) = received(&mut call).await?;
+    let change = move |txn: &mut Txn<'_>, dataset: &mut Dataset| {
+        txn.put(&LOGO, &dataset.id.to_string(), &json!({"blob": blob}))?;
+        Ok(())
+    };
+    changed(&call, change).await?;
+    envelope::message(format!("Thumbnail is now {}", data_url(&bytes)))
+}
+
+/// The picture of a form, under `file`: where it lies, and the picture made small.
+///
+/// Errors: 400 without one; 403 for one that is too large or cannot be read.
+pub(crate) async fn received(call: &mut Call) -> Result<(String, Vec<u8>), ApiError> {
     let target = Target {
         blobs: call.app.context.blobs().clone(),
         tenant: call.tenant().to_owned(),
@@ -301,14 +315,9 @@ async fn upload(mut call: Call) -> Answer {
         return Err(ApiError::forbidden(message));
     }
     let blob = received.blob.to_string();
-    let made = of_blob(&call, &blob, CARD_WIDTH).await?;
+    let made = of_blob(call, &blob, CARD_WIDTH).await?;
     let bytes = made.ok_or_else(|| ApiError::forbidden("The file is no picture that can be read."))?;
-    let change = move |txn: &mut Txn<'_>, dataset: &mut Dataset| {
-        txn.put(&LOGO, &dataset.id.to_string(), &json!({"blob": blob}))?;
-        Ok(())
-    };
-    changed(&call, change).await?;
-    envelope::message(format!("Thumbnail is now {}", data_url(&bytes)))
+    Ok((blob, bytes))
 }
 
 async fn remove(call: Call) -> Answer {

@@ -24,24 +24,51 @@ pub(super) fn routes(routes: Routes) -> Routes {
 }
 
 /// What the original lets its administrators switch on, each with whether it is so here.
-const FLAGS: [(&str, bool); 4] = [
+const FLAGS: [(&str, bool); 25] = [
+    ("ADD_LOCAL_CONTEXTS_PERMISSION_CHECK", false),
+    ("ADD_PUBLICOBJECT_SOLR_FIELD", false),
+    ("ALLOW_LOCALLY_FAIR_DATA", true),
     ("API_BEARER_AUTH", false),
+    ("API_BEARER_AUTH_HANDLE_TOS_ACCEPTANCE_IN_IDP", false),
+    ("API_BEARER_AUTH_PROVIDE_MISSING_CLAIMS", false),
+    ("API_BEARER_AUTH_USE_BUILTIN_USER_ON_ID_MATCH", false),
+    ("API_BEARER_AUTH_USE_OAUTH_USER_ON_ID_MATCH", false),
+    ("API_BEARER_AUTH_USE_SHIB_USER_ON_ID_MATCH", false),
     ("API_SESSION_AUTH", false),
+    ("AVOID_EXPENSIVE_SOLR_JOIN", false),
+    ("CROISSANT_WITH_LOCAL_REVIEWS", false),
+    ("DISABLE_DATASET_THUMBNAIL_AUTOSELECT", false),
     ("DISABLE_RETURN_TO_AUTHOR_REASON", false),
+    ("ENABLE_PID_FAILURE_LOG", false),
+    ("GLOBUS_USE_EXPERIMENTAL_ASYNC_FRAMEWORK", false),
+    ("INDEX_HARVESTED_METADATA_SOURCE", true),
     ("ONLY_UPDATE_DATACITE_WHEN_NEEDED", false),
+    ("REDUCE_SOLR_DELETES", false),
+    ("REQUIRE_EMBARGO_REASON", false),
+    (ROLE_HISTORY, true),
+    ("SHIBBOLETH_USE_LOCALHOST", false),
+    ("SHIBBOLETH_USE_WAYFINDER", false),
+    ("UNIFY_API_RESPONSE_MESSAGE_STYLE", false),
+    ("VERSION_NOTE", true),
 ];
 
-async fn flags(_: Call) -> Answer {
-    let word = |is_on: bool| if is_on { "enabled" } else { "disabled" };
-    envelope::ok(
-        FLAGS.iter().map(|it| (it.0.to_owned(), word(it.1).into())).collect::<serde_json::Map<_, Value>>(),
-    )
+/// The flag that the setting `role_assignment_history` stands for.
+const ROLE_HISTORY: &str = "ROLE_ASSIGNMENT_HISTORY";
+
+fn is_on(call: &Call, flag: &(&str, bool)) -> bool {
+    if flag.0 == ROLE_HISTORY { call.app.settings.role_assignment_history } else { flag.1 }
+}
+
+async fn flags(call: Call) -> Answer {
+    let word = |it| if is_on(&call, it) { "enabled" } else { "disabled" };
+    let all = FLAGS.iter().map(|it| (it.0.to_owned(), word(it).into()));
+    envelope::ok(all.collect::<serde_json::Map<_, Value>>())
 }
 
 async fn flag(call: Call) -> Answer {
     let found = FLAGS.iter().find(|it| it.0 == call.param("flag"));
     let missing = || ApiError::not_found("Feature flag not found. Try listing all feature flags.");
-    envelope::ok(json!({"enabled": found.ok_or_else(missing)?.1}))
+    envelope::ok(json!({"enabled": is_on(&call, found.ok_or_else(missing)?)}))
 }
 
 /// A file as an audit names it.

@@ -24,7 +24,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .get("/admin/bannerMessage", banners)
         .post("/admin/bannerMessage", add_banner)
         .delete("/admin/bannerMessage/{id}", delete_banner)
-        .put("/admin/bannerMessage/{id}/deactivate", delete_banner)
+        .put("/admin/bannerMessage/{id}/deactivate", deactivate_banner)
         .post("/admin/requestSignedUrl", sign)
         .get("/admin/downloadTmpFile", download_tmp)
         .post("/admin/publishDataverseAsCreator/{id}", publish_collection)
@@ -99,7 +99,8 @@ async fn banners(call: Call) -> Answer {
     let all = call.db().read(Weight::Scan, all).await?;
     let shown = all.iter().map(|it| {
         let text = it["messageTexts"][0]["message"].clone();
-        json!({"id": it["id"], "displayValue": text, "dismissible": it["dismissibleByUser"]})
+        let active = it["active"] != false;
+        json!({"id": it["id"], "displayValue": text, "dismissible": it["dismissibleByUser"], "active": active})
     });
     envelope::ok(shown.collect::<Vec<Value>>())
 }
@@ -138,6 +139,19 @@ async fn delete_banner(call: Call) -> Answer {
         Some(_) => envelope::message(format!("Banner Message id {} deleted.", call.param("id"))),
         None => Err(ApiError::not_found(format!("No Banner Message found with id {}.", call.param("id")))),
     }
+}
+
+/// The message is shown no more, and stays among those that administrators list.
+async fn deactivate_banner(call: Call) -> Answer {
+    let id = call.param("id").to_owned();
+    let write = move |txn: &mut Txn<'_>| -> Result<(), ApiError> {
+        let missing = || ApiError::not_found(format!("No Banner Message found with id {id}."));
+        let mut banner: Value = stored::get(txn, &BANNER, &id)?.ok_or_else(missing)?;
+        banner["active"] = false.into();
+        stored::put(txn, &BANNER, &id, &banner)
+    };
+    call.db().write(write).await?;
+    envelope::message(format!("Banner Message id {} deactivated.", call.param("id")))
 }
 
 /// Signs a URL for a user: a superuser's request.
@@ -185,13 +199,13 @@ async fn publish_collection(call: Call) -> Answer {
     collections::publication::publish(&call, "id").await
 }
 
-/// The collection that the path names.
 /// What the path says of the collection.
 fn alias(call: &Call) -> String {
     let alias = call.param("alias");
     if alias.is_empty() { call.param("id") } else { alias }.to_owned()
 }
 
+/// The collection that the path names.
 async fn collection(call: &Call) -> Result<Collection, ApiError> {
     let alias = alias(call);
     call.db().read(Weight::Point, move |view| collections::find(view, &alias)).await

@@ -68,6 +68,8 @@ async fn delete(call: Call) -> Answer {
         guestbooks::remove_of_collection(txn, collection.id)?;
         links::remove_of(txn, collection.id)?;
         crate::roles::remove_of_collection(txn, collection.id)?;
+        crate::saved_searches::remove_of_collection(txn, collection.id)?;
+        collections::logo::forget(txn, collection.id)?;
         txn.delete(&COLLECTION, &collection.id.to_string())?;
         changes::removed(txn, &app, collection.id)
     };

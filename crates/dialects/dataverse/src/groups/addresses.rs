@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::app::Call;
 use crate::error::{Answer, ApiError};
 use crate::routes::Routes;
-use crate::{envelope, permissions, stored};
+use crate::{envelope, groups, stored};
 
 /// Groups of addresses by number: body is an [`AddressGroup`].
 pub(crate) static ADDRESS_GROUP: Kind = Kind {
@@ -94,7 +94,6 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .get("/admin/groups/ip/{alias}", show)
         .delete("/admin/groups/ip/{alias}", delete)
         .get("/admin/groups/shib", none)
-        .get("/admin/groups/domain", none)
 }
 
 async fn none(_: Call) -> Answer {
@@ -142,8 +141,7 @@ async fn replace(mut call: Call) -> Answer {
 
 async fn store(call: Call, body: Map<String, Value>, alias: String) -> Answer {
     let text = |name: &str| body.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let is_part = |it: u8| it.is_ascii_alphanumeric() || matches!(it, b'-' | b'_');
-    if !alias.bytes().all(is_part) {
+    if !groups::is_alias(&alias) {
         return Err(ApiError::bad_request("alias must be letters, digits, '-' and '_'"));
     }
     let (name, description, ranges) = (text("name"), text("description"), read_ranges(&body)?);
@@ -181,9 +179,7 @@ async fn delete(call: Call) -> Answer {
     let alias = call.param("alias").to_owned();
     let write = move |txn: &mut Txn<'_>| -> Result<String, ApiError> {
         let group = by_text(txn, &alias)?;
-        for grant in permissions::grants_to(txn, &[group.identifier()])? {
-            txn.delete(&permissions::GRANT, &permissions::grant_id(grant.object, &grant.assignee))?;
-        }
+        groups::forget(txn, &group.identifier())?;
         txn.delete(&ADDRESS_GROUP, &group.id.to_string())?;
         Ok(group.alias)
     };

@@ -157,10 +157,7 @@ async fn delete(call: Call) -> Answer {
     let write = move |txn: &mut Txn<'_>| -> Result<String, ApiError> {
         let collection = managed(txn, &asked)?;
         let group = find(txn, &collection, &asked.alias)?;
-        for grant in permissions::grants_to(txn, std::slice::from_ref(&group.identifier))? {
-            txn.delete(&permissions::GRANT, &permissions::grant_id(grant.object, &grant.assignee))?;
-        }
-        groups::remove_member(txn, &group.identifier)?;
+        groups::forget(txn, &group.identifier)?;
         txn.delete(&GROUP, &group.id.to_string())?;
         Ok(format!("Group {}/{} deleted", collection.alias, group.alias))
     };

@@ -21,6 +21,7 @@ use crate::{envelope, groups, roles, site_settings};
 use self::place::Circle;
 
 pub(crate) use index::{DOCUMENT, forget, index_file};
+pub(crate) use query::parse;
 
 /// Most results in one answer.
 const PER_PAGE: i64 = 1000;

@@ -188,6 +188,7 @@ fn collection(
         "affiliation": it.affiliation,
         "parentDataverseName": parent.as_ref().map(|it| it.name.clone()),
         "parentDataverseIdentifier": parent.as_ref().map(|it| it.alias.clone()),
+        "image_url": collections::logo::url(view, site_url, it.id)?,
         "datasetCount": n_datasets,
     }))))
 }

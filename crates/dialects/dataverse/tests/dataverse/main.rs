@@ -1,8 +1,11 @@
 //! The life of a deposit over HTTP, in one process.
 
 mod files;
+mod groups;
 mod headers;
 mod hostile;
 mod leaks;
+mod outside;
+mod saved_searches;
 mod server;
 mod upkeep;

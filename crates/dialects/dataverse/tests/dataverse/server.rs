@@ -85,7 +85,10 @@ impl Server {
         if !key.is_empty() {
             request = request.header("x-dataverse-key", key);
         }
-        let request = request.header("x-dataverse-unblock-key", UNBLOCK).body(body.into())?;
+        self.answered(request.header("x-dataverse-unblock-key", UNBLOCK).body(body.into())?).await
+    }
+
+    async fn answered(&self, request: Request) -> Result<Got, Failure> {
         let response = self.mount.router.clone().oneshot(request).await?;
         let (parts, body) = response.into_parts();
         let body = body.collect().await?.to_bytes().to_vec();
@@ -104,6 +107,13 @@ impl Server {
 
     pub(crate) async fn get(&self, key: &str, path: &str) -> Result<Got, Failure> {
         self.send(key, "GET", path, "", Body::empty()).await
+    }
+
+    /// A guest's request with `Accept`.
+    pub(crate) async fn accepting(&self, accept: &str, path: &str) -> Result<Got, Failure> {
+        let request =
+            Request::builder().uri(path).header("host", "data.example.org").header("accept", accept);
+        self.answered(request.body(Body::empty())?).await
     }
 
     /// A new account: its API token.
@@ -156,6 +166,19 @@ impl Server {
         bytes: &[u8],
         described: &Value,
     ) -> Result<Got, Failure> {
+        self.form(key, "POST", path, name, bytes, described).await
+    }
+
+    /// Sends a form with a file.
+    pub(crate) async fn form(
+        &self,
+        key: &str,
+        method: &str,
+        path: &str,
+        name: &str,
+        bytes: &[u8],
+        described: &Value,
+    ) -> Result<Got, Failure> {
         let mut form = Vec::new();
         let head = format!(
             "--xyz\r\nContent-Disposition: form-data; name=\"file\"; filename=\"{name}\"\r\nContent-Type: application/octet-stream\r\n\r\n"
@@ -165,7 +188,7 @@ impl Server {
         form.extend(
             format!("\r\n--xyz\r\nContent-Disposition: form-data; name=\"jsonData\"\r\n\r\n{described}\r\n--xyz--\r\n").as_bytes(),
         );
-        self.send(key, "POST", path, "multipart/form-data; boundary=xyz", form).await
+        self.send(key, method, path, "multipart/form-data; boundary=xyz", form).await
     }
 
     pub(crate) async fn publish(&self, key: &str, alias: &str, dataset: i64) -> Result<(), Failure> {

@@ -1,0 +1,141 @@
+//! Downloads by dataset and by file, and by how many people: `/api/info/metrics/uniquedownloads` and its like.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use pinakes_store::{Expr, Query, View, Weight};
+use serde_json::Value;
+
+use super::{asked_month, below, table};
+use crate::app::Call;
+use crate::datasets;
+use crate::error::{Answer, ApiError};
+use crate::files::rows;
+use crate::guestbooks::{ENTRY, Entry};
+use crate::routes::Routes;
+use crate::stored;
+
+/// Adds the routes.
+pub(super) fn routes(mut routes: Routes) -> Routes {
+    for (name, of, people) in [
+        ("uniquedownloads", Of::Datasets, true),
+        ("uniquefiledownloads", Of::Files, true),
+        ("filedownloads", Of::Files, false),
+    ] {
+        let path = |rest: &str| format!("/info/metrics/{name}{rest}");
+        routes = routes
+            .get(&path(""), move |call| counted(call, of, people, false))
+            .get(&path("/toMonth"), move |call| counted(call, of, people, false))
+            .get(&path("/toMonth/{month}"), move |call| counted(call, of, people, false))
+            .get(&path("/monthly"), move |call| counted(call, of, people, true));
+    }
+    routes
+}
+
+/// What a row is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Of {
+    Datasets,
+    Files,
+}
+
+/// Who downloaded: an account, the address that a guest gave, or some guest.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Person {
+    User(i64),
+    Mail(String),
+    Guest,
+}
+
+impl Person {
+    fn of(entry: &Entry) -> Self {
+        let mail = entry.response.get("email").and_then(Value::as_str).filter(|it| !it.is_empty());
+        match (entry.user, mail) {
+            (Some(user), _) => Self::User(user),
+            (None, Some(mail)) => Self::Mail(mail.to_lowercase()),
+            (None, None) => Self::Guest,
+        }
+    }
+}
+
+/// A dataset or file: its number, and how it is named.
+struct Item {
+    id: i64,
+    pid: String,
+}
+
+/// Downloads of one object: the month of each, and who it was.
+type Downloads = Vec<(String, Person)>;
+
+/// The published datasets or files that were downloaded until the end of a month.
+fn downloads(
+    view: &mut View<'_>,
+    of: Of,
+    parent: Option<&str>,
+    month: Option<&str>,
+) -> Result<Vec<(Item, Downloads)>, ApiError> {
+    let below = below(view, parent)?;
+    let mut found: BTreeMap<i64, Downloads> = BTreeMap::new();
+    for entry in stored::find::<Entry>(view, &ENTRY, &Query::filter(Expr::All))? {
+        let on = entry.time.get(..7).unwrap_or_default().to_owned();
+        if month.is_none_or(|month| on.as_str() <= month) {
+            let id = if of == Of::Files { entry.file } else { entry.dataset };
+            found.entry(id).or_default().push((on, Person::of(&entry)));
+        }
+    }
+    let mut items = Vec::new();
+    for (id, downloads) in found {
+        let file = if of == Of::Files { rows::data_file(view, id)? } else { None };
+        let dataset = file.as_ref().map_or(id, |it| it.dataset);
+        let Some(dataset) = datasets::by_id(view, dataset)? else { continue };
+        let is_asked = below.as_ref().is_none_or(|it| it.contains(&dataset.owner));
+        if dataset.released.is_some() && is_asked && (of == Of::Datasets || file.is_some()) {
+            let pid =
+                if of == Of::Files { file.and_then(|it| it.pid).unwrap_or_default() } else { dataset.pid };
+            items.push((Item { id, pid }, downloads));
+        }
+    }
+    Ok(items)
+}
+
+/// Rows with a count each; by month, each with all until then.
+async fn counted(call: Call, of: Of, people: bool, by_month: bool) -> Answer {
+    let (parent, month) = (call.query.filled("parentAlias").map(str::to_owned), asked_month(&call)?);
+    let read = move |view: &mut View<'_>| downloads(view, of, parent.as_deref(), month.as_deref());
+    let items = call.db().read(Weight::Scan, read).await?;
+    let mut rows: Vec<(String, Item, u64)> = Vec::new();
+    for (item, mut downloads) in items {
+        downloads.sort();
+        let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+        let (mut seen, mut n) = (BTreeSet::new(), 0_u64);
+        for (on, person) in downloads {
+            if !people || seen.insert(person) {
+                n += 1;
+            }
+            counts.insert(if by_month { on } else { String::new() }, n);
+        }
+        rows.extend(counts.into_iter().map(|(on, n)| (on, Item { id: item.id, pid: item.pid.clone() }, n)));
+    }
+    rows.sort_by(|a, b| (&a.0, b.2, a.1.id).cmp(&(&b.0, a.2, b.1.id)));
+    match (of, by_month) {
+        (Of::Datasets, false) => table(
+            &call,
+            ["pid", "count"],
+            rows.into_iter().map(|it| [it.1.pid.into(), it.2.into()]).collect(),
+        ),
+        (Of::Datasets, true) => table(
+            &call,
+            ["date", "pid", "count"],
+            rows.into_iter().map(|it| [it.0.into(), it.1.pid.into(), it.2.into()]).collect(),
+        ),
+        (Of::Files, false) => table(
+            &call,
+            ["id", "pid", "count"],
+            rows.into_iter().map(|it| [it.1.id.into(), it.1.pid.into(), it.2.into()]).collect(),
+        ),
+        (Of::Files, true) => table(
+            &call,
+            ["date", "id", "pid", "count"],
+            rows.into_iter().map(|it| [it.0.into(), it.1.id.into(), it.1.pid.into(), it.2.into()]).collect(),
+        ),
+    }
+}
