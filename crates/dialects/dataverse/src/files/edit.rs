@@ -266,17 +266,19 @@ async fn restrict(mut call: Call) -> Answer {
     let text = call.text().await?;
     let parsed: Option<Value> = serde_json::from_str(&text).ok();
     let (wish, access, terms) = match &parsed {
-        Some(Value::Bool(it)) => (Some(*it), None, None),
         Some(Value::Object(map)) => (
             map.get("restrict").and_then(Value::as_bool),
             map.get("enableAccessRequest").and_then(Value::as_bool),
             map.get("termsOfAccess").and_then(Value::as_str).map(str::to_owned),
         ),
-        _ => (None, None, None),
+        // Nothing but `false` makes a file public.
+        _ => (text.trim().to_lowercase().parse().ok(), None, None),
     };
-    let is_object = matches!(parsed, Some(Value::Object(_)));
-    let wish = wish.or_else(|| (!is_object).then_some(text.eq_ignore_ascii_case("true")));
-    let wish = wish.ok_or_else(|| ApiError::bad_request("Error parsing Json: restrict is required"))?;
+    let wish = wish.ok_or_else(|| {
+        ApiError::bad_request(
+            "Error parsing Json: the body must be true or false, or an object with restrict",
+        )
+    })?;
     let (editor, ids) = (Editor::of(&call), call.ids(2).await?);
     let write = move |txn: &mut Txn<'_>| {
         let mut ids = ids;

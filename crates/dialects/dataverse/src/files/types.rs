@@ -11,9 +11,19 @@ pub(crate) const TAB: &str = "text/tab-separated-values";
 /// What stands for "not known".
 pub(crate) const UNKNOWN: &str = "application/octet-stream";
 
+/// (whole name, media type), of files that have no extension.
+const BY_NAME: &[(&str, &str)] = &[
+    ("Dockerfile", "application/x-docker-file"),
+    ("Makefile", "text/x-makefile"),
+    ("Snakefile", "text/x-snakemake"),
+    ("Snakemake", "text/x-snakemake"),
+    ("Vagrantfile", "application/x-vagrant-file"),
+];
+
 /// (extension, media type).
 const BY_EXTENSION: &[(&str, &str)] = &[
     ("7z", "application/x-7z-compressed"),
+    ("ado", "application/x-stata-ado"),
     ("avi", "video/avi"),
     ("bmp", "image/bmp"),
     ("bz2", "application/x-bzip2"),
@@ -21,6 +31,9 @@ const BY_EXTENSION: &[(&str, &str)] = &[
     ("cpp", "text/x-c++"),
     ("css", "text/css"),
     ("csv", "text/csv"),
+    ("cwl", "text/x-computational-workflow"),
+    ("dag", "text/x-dagman"),
+    ("dbf", "application/dbase"),
     ("dcm", "application/dicom"),
     ("do", "application/x-stata-syntax"),
     ("doc", "application/msword"),
@@ -42,11 +55,16 @@ const BY_EXTENSION: &[(&str, &str)] = &[
     ("js", "application/javascript"),
     ("json", "application/json"),
     ("jsonld", "application/ld+json"),
+    ("m", "text/x-matlab"),
+    ("m4a", "audio/mp4"),
+    ("mat", "application/matlab-mat"),
     ("md", "text/markdown"),
     ("mov", "video/quicktime"),
     ("mp3", "audio/mpeg"),
     ("mp4", "video/mp4"),
     ("nc", "application/netcdf"),
+    ("nf", "text/x-nextflow"),
+    ("nii", "image/nii"),
     ("ods", "application/vnd.oasis.opendocument.spreadsheet"),
     ("odt", "application/vnd.oasis.opendocument.text"),
     ("parquet", "application/vnd.apache.parquet"),
@@ -55,15 +73,25 @@ const BY_EXTENSION: &[(&str, &str)] = &[
     ("por", "application/x-spss-por"),
     ("ppt", "application/vnd.ms-powerpoint"),
     ("pptx", "application/vnd.openxmlformats-officedocument.presentationml.presentation"),
+    ("prj", "application/prj"),
     ("py", "text/x-python"),
     ("r", "type/x-r-syntax"),
+    ("rar", "application/rar"),
+    ("rb", "text/x-ruby-script"),
     ("rdata", "application/x-rlang-transport"),
+    ("rmd", "text/x-r-notebook"),
     ("rst", "text/x-rst"),
     ("rtf", "application/rtf"),
     ("sas", "application/x-sas-syntax"),
     ("sav", "application/x-spss-sav"),
+    ("sbn", "application/sbn"),
+    ("sbx", "application/sbx"),
+    ("shp", "application/shp"),
+    ("shx", "application/shx"),
+    ("smcl", "application/x-stata-smcl"),
     ("sps", "application/x-spss-syntax"),
     ("svg", "image/svg+xml"),
+    ("swc", "application/x-swc"),
     ("tab", "text/tab-separated-values"),
     ("tar", "application/x-tar"),
     ("tif", "image/tiff"),
@@ -71,29 +99,43 @@ const BY_EXTENSION: &[(&str, &str)] = &[
     ("tsv", "text/tsv"),
     ("txt", "text/plain"),
     ("wav", "audio/wav"),
+    ("wdl", "text/x-workflow-description-language"),
     ("xls", "application/vnd.ms-excel"),
     ("xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
     ("xml", "application/xml"),
+    ("xz", "application/x-xz"),
     ("zip", "application/zip"),
     ("zsav", "application/x-spss-sav"),
 ];
 
 /// (media type, what people call it).
 const FRIENDLY: &[(&str, &str)] = &[
+    ("application/dbase", "dBASE Table"),
     ("application/dicom", "DICOM Image"),
     ("application/fits", "FITS"),
     ("application/geo+json", "GeoJSON"),
     ("application/gzip", "Gzip Archive"),
     ("application/javascript", "Javascript Code"),
     ("application/json", "JSON"),
+    ("application/matlab-mat", "MATLAB Data"),
     ("application/msword", "MS Word"),
     ("application/netcdf", "Network Common Data Form"),
     ("application/octet-stream", "Unknown"),
     ("application/pdf", "Adobe PDF"),
+    ("application/prj", "ESRI Projection"),
+    ("application/rar", "RAR Archive"),
+    ("application/sbn", "ESRI Spatial Index"),
+    ("application/sbx", "ESRI Spatial Index"),
+    ("application/shp", "Shape"),
+    ("application/shx", "Shape Index"),
+    ("application/vnd.apache.parquet", "Apache Parquet"),
     ("application/vnd.ms-excel", "MS Excel Spreadsheet"),
+    ("application/vnd.openxmlformats-officedocument.presentationml.presentation", "MS Powerpoint"),
     ("application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", "MS Excel Spreadsheet"),
     ("application/vnd.openxmlformats-officedocument.wordprocessingml.document", "MS Word"),
-    ("application/vnd.openxmlformats-officedocument.presentationml.presentation", "MS Powerpoint"),
+    ("application/x-7z-compressed", "7Z Archive"),
+    ("application/x-bzip2", "Bzip2 Archive"),
+    ("application/x-docker-file", "Docker Image File"),
     ("application/x-hdf5", "Hierarchical Data Format"),
     ("application/x-ipynb+json", "Jupyter Notebook"),
     ("application/x-rlang-transport", "R Data"),
@@ -104,16 +146,23 @@ const FRIENDLY: &[(&str, &str)] = &[
     ("application/x-stata-13", "Stata 13 Binary"),
     ("application/x-stata-14", "Stata 14 Binary"),
     ("application/x-stata-15", "Stata 15 Binary"),
+    ("application/x-stata-ado", "Stata Ado Script"),
+    ("application/x-stata-smcl", "Stata Log"),
     ("application/x-stata-syntax", "Stata Syntax"),
+    ("application/x-swc", "SWC"),
     ("application/x-tar", "TAR Archive"),
+    ("application/x-vagrant-file", "Vagrant Image File"),
+    ("application/x-xz", "XZ Archive"),
     ("application/xml", "XML"),
     ("application/zip", "ZIP Archive"),
     ("application/zipped-shapefile", "Shapefile as ZIP Archive"),
+    ("audio/mp4", "MPEG-4 Audio"),
     ("audio/mpeg", "MP3 Audio"),
     ("audio/wav", "Waveform Audio"),
     ("image/bmp", "Bitmap Image"),
     ("image/gif", "GIF Image"),
     ("image/jpeg", "JPEG Image"),
+    ("image/nii", "NIfTI Image"),
     ("image/png", "PNG Image"),
     ("image/svg+xml", "SVG Image"),
     ("image/tiff", "TIFF Image"),
@@ -124,7 +173,16 @@ const FRIENDLY: &[(&str, &str)] = &[
     ("text/plain", "Plain Text"),
     ("text/tab-separated-values", "Tab-Delimited"),
     ("text/tsv", "Tab-Separated Values"),
+    ("text/x-computational-workflow", "Computational Workflow"),
+    ("text/x-dagman", "DAGMan Workflow"),
+    ("text/x-makefile", "Makefile"),
+    ("text/x-matlab", "MATLAB Source Code"),
+    ("text/x-nextflow", "Nextflow Script"),
     ("text/x-python", "Python Source Code"),
+    ("text/x-r-notebook", "R Notebook"),
+    ("text/x-ruby-script", "Ruby Source Code"),
+    ("text/x-snakemake", "Snakemake"),
+    ("text/x-workflow-description-language", "Workflow Description Language"),
     ("text/xml", "XML"),
     ("type/x-r-syntax", "R Syntax"),
     ("video/mp4", "MPEG-4 Video"),
@@ -150,14 +208,31 @@ pub(crate) fn group(media_type: &str) -> &'static str {
         "application/zip" | "application/gzip" | "application/x-tar" | "application/x-7z-compressed" => {
             "Archive"
         }
+        "application/rar" | "application/x-xz" | "application/x-bzip2" => "Archive",
         "application/fits" => "FITS",
+        "application/shp"
+        | "application/shx"
+        | "application/sbn"
+        | "application/sbx"
+        | "application/prj"
+        | "application/dbase"
+        | "application/zipped-shapefile" => "Shape",
         "text/x-python"
         | "type/x-r-syntax"
         | "application/javascript"
         | "text/x-c"
         | "text/x-c++"
         | "text/x-java-source"
+        | "application/x-stata-ado"
         | "application/x-stata-syntax"
+        | "text/x-computational-workflow"
+        | "text/x-makefile"
+        | "text/x-matlab"
+        | "text/x-nextflow"
+        | "text/x-r-notebook"
+        | "text/x-ruby-script"
+        | "text/x-snakemake"
+        | "text/x-workflow-description-language"
         | "application/x-spss-syntax"
         | "application/x-sas-syntax" => "Code",
         _ if bare.starts_with("image/") => "Image",
@@ -223,6 +298,9 @@ pub(crate) fn detect(claimed: Option<&str>, name: &str, head: &[u8]) -> String {
 
 /// By the name alone.
 fn by_name(name: &str) -> Option<&'static str> {
+    if let Some(found) = BY_NAME.iter().find(|it| it.0 == name) {
+        return Some(found.1);
+    }
     let (_, extension) = name.rsplit_once('.')?;
     let extension = extension.to_lowercase();
     BY_EXTENSION.iter().find(|it| it.0 == extension).map(|it| it.1)
@@ -297,6 +375,9 @@ mod tests {
         );
         assert_eq!(detect(None, "a.zip", b"PK\x03\x04"), "application/zip");
         assert_eq!(detect(None, "data", &[0, 1, 2]), UNKNOWN);
+        assert_eq!(detect(Some("text/plain"), "Makefile", b"all:\n"), "text/x-makefile");
+        assert_eq!(detect(None, "analysis.Rmd", b"# R\n"), "text/x-r-notebook");
+        assert_eq!(group(&detect(None, "coast.shp", &[0, 0, 0x27, 0x0a])), "Shape");
         assert_eq!(friendly("text/plain; charset=US-ASCII"), "Plain Text");
         assert_eq!(tabular("text/csv"), Some(Format::Csv));
         assert!(BY_EXTENSION.is_sorted_by_key(|it| it.0));

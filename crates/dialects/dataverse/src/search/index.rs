@@ -269,18 +269,18 @@ fn dataset_document(view: &mut View<'_>, dataset: &Dataset, version: &Version) -
     let is_public = version.state == datasets::State::Released;
     let statuses = statuses(dataset, version);
     let mut facets: Vec<String> = statuses.iter().map(|it| facet_value("publicationStatus", it)).collect();
-    let mut fields = Map::new();
+    let (mut fields, mut numbers) = (Map::new(), Map::new());
     let mut text = vec![dataset.pid.clone(), dataset.identifier.clone(), dataset.persistent_url()];
     for (_, list) in metadata.blocks() {
         for field in list {
             let name = field["typeName"].as_str().unwrap_or_default();
             let own = metadata.many(name);
             if !own.is_empty() {
-                note(name, &own, &mut fields, &mut facets, &mut text);
+                note(name, &own, &mut fields, &mut facets, &mut text, &mut numbers);
             }
             for it in metadata.compounds(name) {
                 for (child, values) in it.children() {
-                    note(child, &values, &mut fields, &mut facets, &mut text);
+                    note(child, &values, &mut fields, &mut facets, &mut text, &mut numbers);
                 }
             }
         }
@@ -325,6 +325,7 @@ fn dataset_document(view: &mut View<'_>, dataset: &Dataset, version: &Version) -
         "statuses": statuses,
         "facetValues": facets,
         "fields": fields,
+        "numbers": numbers,
         "text": text.join("\n"),
     });
     if let Some(place) = place::document_part(&metadata) {
@@ -342,7 +343,13 @@ fn note(
     fields: &mut Map<String, Value>,
     facets: &mut Vec<String>,
     text: &mut Vec<String>,
+    numbers: &mut Map<String, Value>,
 ) {
+    for number in values.iter().filter_map(|it| super::query::number(it)) {
+        if let Some(list) = numbers.entry(name.to_owned()).or_insert_with(|| json!([])).as_array_mut() {
+            list.push(number.into());
+        }
+    }
     let list = fields.entry(name.to_owned()).or_insert_with(|| json!([]));
     for value in values {
         if let Some(list) = list.as_array_mut() {

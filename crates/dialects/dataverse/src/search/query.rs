@@ -1,7 +1,7 @@
 //! The part of Solr's query syntax that clients use, as conditions of the store (section 7 of the contract).
 //!
-//! Words of which any may match, `"phrases"`, `field:value`, `AND`, `OR`, `NOT`, `+`, `-`, parentheses, `*` at the end of a word,
-//! `[a TO b]`.
+//! Words of which any may match, `"phrases"`, `field:value`, `AND`, `OR`, `NOT`, `+`, `-`, parentheses, `*` in a word and at its end, `?`
+//! in a word, `[a TO b]` by number, date or text.
 
 use pinakes_store::{End, Expr, Path, Pattern, TextQuery};
 
@@ -290,7 +290,7 @@ fn joined(clauses: Vec<(Occur, Expr)>) -> Expr {
 }
 
 /// Fields whose values are compared as a whole, and the paths at which documents have them.
-const EXACT: [(&str, &str); 11] = [
+const EXACT: [(&str, &str); 10] = [
     ("id", "id"),
     ("entityId", "entity"),
     ("dvObjectType", "type"),
@@ -299,7 +299,6 @@ const EXACT: [(&str, &str); 11] = [
     ("dvAlias", "identifier"),
     ("parentId", "parent"),
     ("subtreePaths", "subtree"),
-    ("isHarvested", "harvested"),
     ("datasetPersistentIdentifier", "pid"),
     ("fileContentType", "contentType"),
 ];
@@ -347,8 +346,11 @@ fn value(field: Option<&str>, text: &str, is_phrase: bool) -> Result<Expr, Strin
     let Some(field) = field else {
         return if text == "*" && !is_phrase { Ok(Expr::All) } else { words(text, is_phrase) };
     };
-    if field == "*" {
-        return Ok(Expr::All);
+    match field {
+        "*" => return Ok(Expr::All),
+        // Nothing here comes from elsewhere.
+        "isHarvested" => return Ok(if text == "true" { Expr::Nothing } else { Expr::All }),
+        _ => {}
     }
     if let Some((_, path)) = EXACT.iter().find(|it| it.0 == field) {
         let path = Path::dotted(path);
@@ -386,15 +388,44 @@ fn value(field: Option<&str>, text: &str, is_phrase: bool) -> Result<Expr, Strin
     if text == "*" {
         return Ok(Expr::Exists(path));
     }
-    let mut pattern = String::new();
-    let has_star = text.ends_with('*') && !is_phrase;
-    let parts: Vec<String> = text.trim_end_matches('*').split_whitespace().map(regex_text).collect();
-    pattern.push_str(r"(^|[^\pL\pN])");
-    pattern.push_str(&parts.join(r"[^\pL\pN]+"));
-    if !has_star {
-        pattern.push_str(r"($|[^\pL\pN])");
+    let parts = text.split_whitespace().map(|it| if is_phrase { regex_text(it) } else { wild_text(it) });
+    let parts: Vec<String> = parts.collect();
+    word_pattern(&parts.join(r"[^\pL\pN]+")).map(|it| Expr::Regex(path, it))
+}
+
+/// A pattern of whole words.
+fn word_pattern(inner: &str) -> Result<Pattern, String> {
+    Pattern::new(&format!(r"(^|[^\pL\pN]){inner}($|[^\pL\pN])"), "if").map_err(|it| it.to_string())
+}
+
+/// Whether `*` or `?` stands for letters: `*` anywhere behind a letter, `?` between two.
+fn is_wild(text: &str) -> bool {
+    let letters: Vec<char> = text.chars().collect();
+    (1..letters.len()).any(|at| is_wild_at(&letters, at))
+}
+
+fn is_wild_at(letters: &[char], at: usize) -> bool {
+    match letters[at] {
+        '*' => true,
+        '?' => {
+            letters[at - 1].is_alphanumeric() && letters.get(at + 1).is_some_and(|it| it.is_alphanumeric())
+        }
+        _ => false,
     }
-    Ok(Expr::Regex(path, Pattern::new(&pattern, "if").map_err(|it| it.to_string())?))
+}
+
+/// A word as a regular expression, in which `*` and `?` stand for letters.
+fn wild_text(text: &str) -> String {
+    let letters: Vec<char> = text.chars().collect();
+    let mut out = String::new();
+    for (at, letter) in letters.iter().enumerate() {
+        match letter {
+            '*' if at != 0 => out.push_str(r"[\pL\pN]*"),
+            '?' if at != 0 && is_wild_at(&letters, at) => out.push_str(r"[\pL\pN]"),
+            it => out.push_str(&regex_text(it.encode_utf8(&mut [0; 4]))),
+        }
+    }
+    out
 }
 
 fn regex_text(text: &str) -> String {
@@ -403,10 +434,8 @@ fn regex_text(text: &str) -> String {
 
 /// Words, or a phrase, anywhere in a document.
 fn words(text: &str, is_phrase: bool) -> Result<Expr, String> {
-    if let Some(prefix) = text.strip_suffix('*').filter(|it| !is_phrase && !it.is_empty()) {
-        let pattern = format!(r"(^|[^\pL\pN]){}", regex_text(prefix));
-        let pattern = Pattern::new(&pattern, "if").map_err(|it| it.to_string())?;
-        return Ok(Expr::Regex(Path::dotted("text"), pattern));
+    if !is_phrase && is_wild(text) {
+        return Ok(Expr::Regex(Path::dotted("text"), word_pattern(&wild_text(text))?));
     }
     let parts: Vec<String> =
         text.split(|it: char| !it.is_alphanumeric()).filter(|it| !it.is_empty()).map(str::to_owned).collect();
@@ -426,6 +455,7 @@ fn range(field: &str, low: &str, high: &str, has_low: bool, has_high: bool) -> E
         other => other,
     };
     let path = if field == "date" { Path::dotted("date") } else { path_of(field) };
+    let numbers = by_number(field, low, high, has_low, has_high);
     let end = |text: &str, is_in: bool| match text {
         "*" => End::Open,
         text if is_in => End::Included(text.into()),
@@ -433,7 +463,36 @@ fn range(field: &str, low: &str, high: &str, has_low: bool, has_high: bool) -> E
     };
     // `2020` as an upper end takes in all of the year.
     let high = if high == "*" || !has_high { high.to_owned() } else { format!("{high}\u{10ffff}") };
-    Expr::Range(path, end(low, has_low), end(&high, has_high))
+    let by_text = Expr::Range(path, end(low, has_low), end(&high, has_high));
+    let Some(by_number) = numbers else { return by_text };
+    // A value that is a number is compared as one, a date by its text.
+    let is_text = Expr::Not(Box::new(Expr::Exists(number_path(field))));
+    Expr::Or(vec![by_number, by_text.and(is_text)])
+}
+
+/// Where documents have the values of a field that are numbers.
+fn number_path(field: &str) -> Path {
+    Path::steps(["numbers", field])
+}
+
+/// A range between numbers; none where an end is neither a number nor open, or both are open.
+fn by_number(field: &str, low: &str, high: &str, has_low: bool, has_high: bool) -> Option<Expr> {
+    if low == "*" && high == "*" {
+        return None;
+    }
+    let end = |text: &str, is_in: bool| {
+        if text == "*" {
+            return Some(End::Open);
+        }
+        let number = pinakes_store::Value::Real(number(text)?);
+        Some(if is_in { End::Included(number) } else { End::Excluded(number) })
+    };
+    Some(Expr::Range(number_path(field), end(low, has_low)?, end(high, has_high)?))
+}
+
+/// The number that a text is.
+pub(super) fn number(text: &str) -> Option<f64> {
+    text.trim().parse().ok().filter(|it: &f64| it.is_finite())
 }
 
 #[cfg(test)]
@@ -456,7 +515,18 @@ mod tests {
         assert!(shown("tide -gauge").contains("Not("));
         assert!(shown("id:dataset_4_draft").starts_with("In(Path([\"id\"])"));
         assert!(shown("subject_ss:\"Earth and Sky\"").contains("subject\\u{1}Earth and Sky"));
-        assert!(shown("timePeriodCoveredStart:[2000 TO 2020]").starts_with("Range("));
+        assert!(shown("timePeriodCoveredStart:[2000-01 TO 2020]").starts_with("Range("));
+        assert!(
+            shown("targetSampleActualSize:[90 TO *]")
+                .contains("Range(Path([\"numbers\", \"targetSampleActualSize\"])")
+        );
+        assert!(shown("isHarvested:true").starts_with("Nothing"));
+        for (word, means) in
+            [("fin?hes", r"fin[\\pL\\pN]hes"), ("fin*", r"fin[\\pL\\pN]*($"), ("f*hes", r"f[\\pL\\pN]*hes")]
+        {
+            assert!(shown(word).contains(means), "{word}: {}", shown(word));
+        }
+        assert!(shown("finches?").starts_with("Text("), "a question mark at the end is punctuation");
         assert!(shown("doi:10.5072/FK2/AB").contains("phrases"));
         assert!(shown("(a OR b) AND title:c").starts_with("And("));
         for wrong in ["(a", "a)", "\"a", "title:", "[a TO b]", "x:[a b]"] {

@@ -132,3 +132,29 @@ async fn no_path_leads_out_of_a_dataset() -> Result<(), Failure> {
     }
     Ok(())
 }
+
+/// A body that says neither leaves a restricted file restricted.
+#[tokio::test(flavor = "multi_thread")]
+async fn only_false_makes_a_file_public() -> Result<(), Failure> {
+    let server = Server::start()?;
+    let fiona = server.user("fiona").await?;
+    let (dataset, _) = server.dataset(&fiona, "tides").await?;
+    let add = format!("/api/datasets/{dataset}/add");
+    let got = server.upload(&fiona, &add, "a.txt", b"high low", &json!({"restrict": "true"})).await?.json();
+    let file = got["data"]["files"][0]["dataFile"]["id"].as_i64().unwrap_or_default();
+    let path = format!("/api/files/{file}");
+    for (body, status, is_restricted) in [
+        ("", StatusCode::BAD_REQUEST, true),
+        ("no", StatusCode::BAD_REQUEST, true),
+        ("0", StatusCode::BAD_REQUEST, true),
+        ("{\"restrict\": \"false\"}", StatusCode::BAD_REQUEST, true),
+        ("FALSE", StatusCode::OK, false),
+        ("true", StatusCode::OK, true),
+    ] {
+        let got = server.send(&fiona, "PUT", &format!("{path}/restrict"), "", body).await?;
+        assert_eq!(got.status, status, "{body:?}: {}", got.text());
+        let shown = server.get(&fiona, &path).await?.json();
+        assert_eq!(shown["data"]["restricted"], is_restricted, "{body:?}: {shown}");
+    }
+    Ok(())
+}

@@ -7,5 +7,6 @@ mod hostile;
 mod leaks;
 mod outside;
 mod saved_searches;
+mod search;
 mod server;
 mod upkeep;
