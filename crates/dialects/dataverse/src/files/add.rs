@@ -1,15 +1,14 @@
-//! Adding files to a dataset, and replacing them (sections 6.1 and 6.2 of the contract).
+//! Adding files to a dataset (section 6.1 of the contract).
 
-use std::sync::Arc;
-
-use pinakes_blobs::Blob;
 use pinakes_store::{Txn, View, Weight};
 use serde_json::{Map, Value, json};
 
+use super::described::Described;
+use super::incoming::Incoming;
 use super::kinds::{DataFile, PENDING, Row};
-use super::receive::{self, Form, Received, Target};
+use super::receive::{self, Form, Target};
 use super::room::{self, Bounds};
-use super::{Around, Found, Wanted, direct, file_json, headers, ingest, rows, types, unzip};
+use super::{Around, direct, file_json, headers, ingest, rows, types, unzip};
 use crate::app::{Call, Dataverse};
 use crate::asker::Asker;
 use crate::collections;
@@ -20,181 +19,16 @@ use crate::permissions::{self, Permission};
 use crate::routes::Routes;
 use crate::{envelope, stored};
 
-const NO_FILE: &str = "You must upload a file or provide a valid storageidentifier, filename, and mimetype.";
-const NO_FILE_OF_LATEST: &str = "You cannot replace a file that is not in the most recently published dataset. (The file is \
-                                 unpublished or was deleted from a previous version.)";
-const BAD_DIRECTORY: &str = "Directory Name cannot contain invalid characters. Valid characters are a-Z, 0-9, '_', '-', '.', \
-                             '\\', '/' and ' ' (white space).";
-/// Tags that tables may have.
-pub(crate) const TAGS: [&str; 9] = [
-    "Survey",
-    "Time Series",
-    "Panel",
-    "Event",
-    "Genomics",
-    "Network",
-    "Geospatial",
-    "Simulation",
-    "Qualitative",
-];
-
+pub(super) const NO_FILE: &str =
+    "You must upload a file or provide a valid storageidentifier, filename, and mimetype.";
 pub(crate) fn routes(routes: Routes) -> Routes {
-    routes
-        .post("/datasets/{id}/add", add)
-        .post("/datasets/{id}/addFiles", add_files)
-        .post("/datasets/{id}/replaceFiles", replace_files)
-        .post("/files/{id}/replace", replace)
-}
-
-/// What a request says of a file: the part `jsonData`.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Described {
-    pub(crate) label: Option<String>,
-    pub(crate) directory: Option<String>,
-    pub(crate) description: Option<String>,
-    pub(crate) categories: Option<Vec<String>>,
-    pub(crate) restrict: Option<bool>,
-    pub(crate) tags: Option<Vec<String>>,
-    pub(crate) provenance: Option<String>,
-    pub(crate) tab_ingest: bool,
-    pub(crate) force_replace: bool,
-    pub(crate) file_to_replace: Option<i64>,
-    /// Of direct uploads.
-    pub(crate) storage_identifier: Option<String>,
-    pub(crate) file_name: Option<String>,
-    pub(crate) mime_type: Option<String>,
-    pub(crate) checksum: Option<(String, String)>,
-    pub(crate) size: Option<u64>,
-}
-
-impl Described {
-    /// From the JSON text of a form; nothing for no text.
-    ///
-    /// Errors: 400 for what is no object, and for a folder with characters that folders may not have.
-    pub(crate) fn parse(text: Option<&str>) -> Result<Self, ApiError> {
-        let text = text.map(str::trim).filter(|it| !it.is_empty());
-        let Some(text) = text else { return Ok(Self { tab_ingest: true, ..Self::default() }) };
-        let parsed: Option<Map<String, Value>> = serde_json::from_str(text).ok();
-        let map = parsed.ok_or_else(|| ApiError::bad_request("Error in parsing provided json"))?;
-        Self::of(&map)
-    }
-
-    /// From an object.
-    pub(crate) fn of(map: &Map<String, Value>) -> Result<Self, ApiError> {
-        let text = |name: &str| map.get(name).and_then(Value::as_str).map(str::to_owned);
-        let flag = |name: &str| match map.get(name) {
-            Some(Value::Bool(it)) => Some(*it),
-            Some(Value::String(it)) => Some(it.eq_ignore_ascii_case("true")),
-            _ => None,
-        };
-        let list = |name: &str| {
-            let names = map.get(name)?.as_array()?.iter();
-            let mut kept: Vec<String> = Vec::new();
-            for name in names.filter_map(|it| it.as_str().or_else(|| it["name"].as_str())) {
-                if !name.trim().is_empty() && !kept.iter().any(|it| it == name) {
-                    kept.push(name.trim().to_owned());
-                }
-            }
-            Some(kept)
-        };
-        let checksum = map
-            .get("checksum")
-            .and_then(|it| Some((it["@type"].as_str()?.to_owned(), it["@value"].as_str()?.to_owned())));
-        let md5 = text("md5Hash").map(|it| ("MD5".to_owned(), it));
-        Ok(Self {
-            label: text("label"),
-            directory: text("directoryLabel").map(|it| directory(&it)).transpose()?,
-            description: text("description"),
-            categories: list("categories"),
-            restrict: flag("restrict"),
-            tags: list("dataFileTags"),
-            provenance: text("provFreeForm"),
-            tab_ingest: flag("tabIngest").unwrap_or(true),
-            force_replace: flag("forceReplace").unwrap_or(false),
-            file_to_replace: map.get("fileToReplaceId").and_then(Value::as_i64),
-            storage_identifier: text("storageIdentifier"),
-            file_name: text("fileName"),
-            mime_type: text("mimeType"),
-            checksum: checksum.or(md5),
-            size: map.get("fileSize").and_then(|it| it.as_u64().or_else(|| it.as_str()?.parse().ok())),
-        })
-    }
-}
-
-/// A folder's name without separators at its ends. Errors: 400 for characters that folders may not have.
-pub(crate) fn directory(text: &str) -> Result<String, ApiError> {
-    let text = text.trim_matches(|it: char| matches!(it, '/' | '\\' | ' ' | '.' | '-'));
-    let is_plain = text.chars().all(unzip::is_folder_character);
-    let climbs = text.split(['/', '\\']).any(|it| it == "..");
-    if !is_plain || climbs {
-        return Err(ApiError::bad_request(BAD_DIRECTORY));
-    }
-    let steps: Vec<&str> = text.split(['/', '\\']).filter(|it| !it.is_empty()).collect();
-    Ok(steps.join("/"))
-}
-
-/// A file that is to be added: its bytes are in the store of files already.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Incoming {
-    pub(crate) name: String,
-    pub(crate) directory: String,
-    pub(crate) description: String,
-    pub(crate) categories: Vec<String>,
-    pub(crate) restricted: bool,
-    pub(crate) content_type: String,
-    pub(crate) storage_identifier: String,
-    pub(crate) blob: Option<String>,
-    pub(crate) size: u64,
-    pub(crate) checksum_type: String,
-    pub(crate) checksum: String,
-    pub(crate) tags: Vec<String>,
-    pub(crate) provenance: Option<String>,
-    pub(crate) tab_ingest: bool,
-    /// The file that it takes the place of, and the first of those.
-    pub(crate) replaces: Option<(i64, i64)>,
-    /// What its header says.
-    pub(crate) header: Option<Arc<headers::Found>>,
-}
-
-impl Incoming {
-    fn of(call: &Call, received: &Received, folder: &str, described: &Described, target: &Target) -> Self {
-        let name = described.label.as_deref().filter(|_| folder.is_empty()).unwrap_or(&received.name);
-        let content_type = types::detect(received.content_type.as_deref(), &received.name, &received.head);
-        let within = described.directory.as_deref().unwrap_or_default();
-        let directory =
-            [within, folder].into_iter().filter(|it| !it.is_empty()).collect::<Vec<_>>().join("/");
-        Self {
-            name: unzip::clean_name(name),
-            directory,
-            description: described.description.clone().unwrap_or_default(),
-            categories: described.categories.clone().unwrap_or_default(),
-            restricted: described.restrict.unwrap_or(false),
-            content_type,
-            storage_identifier: new_storage_identifier(&call.app),
-            blob: Some(received.blob.to_string()),
-            size: received.blob.length,
-            checksum_type: target.algorithm.name().to_owned(),
-            checksum: received.checksum.clone(),
-            tags: described.tags.clone().unwrap_or_default(),
-            provenance: described.provenance.clone(),
-            tab_ingest: described.tab_ingest,
-            replaces: None,
-            header: None,
-        }
-    }
-}
-
-/// `file1://18b3972213f-268a1f7a9e5d`.
-pub(crate) fn new_storage_identifier(app: &Dataverse) -> String {
-    let now_ms = app.now_ms();
-    let random = app.context.entropy().uuid_at(now_ms).simple().to_string();
-    format!("{}://{now_ms:x}-{}", app.settings.storage_driver, &random[random.len() - 12..])
+    routes.post("/datasets/{id}/add", add).post("/datasets/{id}/addFiles", add_files)
 }
 
 /// The dataset into which files may be added, with what bounds them.
 ///
 /// Errors: 404; 403 `You do not have permission to edit this dataset.`
-async fn admit(call: &Call, wanted: datasets::Wanted) -> Result<(Dataset, Bounds), ApiError> {
+pub(super) async fn admit(call: &Call, wanted: datasets::Wanted) -> Result<(Dataset, Bounds), ApiError> {
     let asker = call.asker.clone();
     let read = move |view: &mut View<'_>| {
         let dataset = wanted.find(view)?;
@@ -230,7 +64,7 @@ pub(crate) fn require_edit(view: &mut View<'_>, asker: &Asker, dataset: &Dataset
     Ok(())
 }
 
-async fn take_form(call: &mut Call, bounds: &Bounds) -> Result<(Form, Target), ApiError> {
+pub(super) async fn take_form(call: &mut Call, bounds: &Bounds) -> Result<(Form, Target), ApiError> {
     let target = Target {
         blobs: call.app.context.blobs().clone(),
         tenant: call.tenant().to_owned(),
@@ -244,7 +78,7 @@ async fn take_form(call: &mut Call, bounds: &Bounds) -> Result<(Form, Target), A
 }
 
 /// The files that a form brings: one, those of an archive, or one that was uploaded directly.
-async fn incoming(
+pub(super) async fn incoming(
     call: &Call,
     form: Form,
     described: &Described,
@@ -310,45 +144,6 @@ pub(crate) async fn add_archive(call: &mut Call, dataset: Dataset) -> Result<Dat
     Ok(dataset)
 }
 
-/// Files that the JSON of a whole version describes, which only superusers send: their bytes are not at hand.
-///
-/// Errors: 400 for a file without a name, and for a folder with characters that folders may not have.
-pub(crate) fn of_version_json(app: &Dataverse, list: Option<&Value>) -> Result<Vec<Incoming>, ApiError> {
-    let list = match list {
-        None | Some(Value::Null) => return Ok(Vec::new()),
-        Some(Value::Array(list)) => list,
-        Some(_) => return Err(ApiError::bad_request("Error parsing Json: files should be an array.")),
-    };
-    let mut files = Vec::new();
-    for (place, it) in list.iter().enumerate() {
-        let map = it.as_object().cloned().unwrap_or_default();
-        let described = Described::of(&map)?;
-        let data = &it["dataFile"];
-        let text = |name: &str| data[name].as_str().filter(|it| !it.is_empty()).map(str::to_owned);
-        let name = described.label.or_else(|| text("filename")).filter(|it| !it.trim().is_empty());
-        let name = name.ok_or_else(|| {
-            ApiError::bad_request(format!("Error parsing Json: files[{place}] has no label"))
-        })?;
-        let checksum = data["checksum"]["value"].as_str().map(str::to_owned);
-        let checksum = checksum.or_else(|| text("md5")).unwrap_or_default();
-        let kind = data["checksum"]["type"].as_str().unwrap_or("MD5").to_owned();
-        files.push(Incoming {
-            name: unzip::clean_name(&name),
-            directory: described.directory.unwrap_or_default(),
-            description: described.description.or_else(|| text("description")).unwrap_or_default(),
-            categories: described.categories.unwrap_or_default(),
-            restricted: it["restricted"] == true,
-            content_type: text("contentType").unwrap_or_else(|| types::UNKNOWN.to_owned()),
-            storage_identifier: text("storageIdentifier").unwrap_or_else(|| new_storage_identifier(app)),
-            size: data["filesize"].as_u64().unwrap_or(0),
-            checksum_type: kind,
-            checksum,
-            ..Incoming::default()
-        });
-    }
-    Ok(files)
-}
-
 /// What an addition did.
 pub(crate) struct Added {
     pub(crate) files: Vec<Value>,
@@ -358,7 +153,7 @@ pub(crate) struct Added {
 }
 
 impl Added {
-    fn answer(self) -> axum::response::Response {
+    pub(super) fn answer(self) -> axum::response::Response {
         let mut json = json!({"status": "OK"});
         if !self.duplicates.is_empty() {
             let texts = self
@@ -488,95 +283,11 @@ fn described(said: String, header: Option<&headers::Found>) -> String {
     }
 }
 
-/// The file that is to be replaced, if it may be. Errors: 400.
-fn replaceable(view: &mut View<'_>, id: &Wanted) -> Result<Found, ApiError> {
-    let file = id.find(view)?;
-    let found = Found::of(view, file)?;
-    if found.open_row().is_none() {
-        return Err(ApiError::bad_request(NO_FILE_OF_LATEST));
-    }
-    Ok(found)
-}
-
-/// Errors: 400 when the new file has the same contents, or is of another type and that is not forced.
-fn check_replacement(found: &Found, incoming: &Incoming, force: bool) -> Result<(), ApiError> {
-    if found.file.checksum == incoming.checksum {
-        return Err(ApiError::bad_request(
-            "Error! You may not replace a file with a file that has duplicate content.",
-        ));
-    }
-    let before = found.file.original.as_ref().map_or(&found.file.content_type, |it| &it.content_type);
-    let (before, after) = (types::friendly(before), types::friendly(&incoming.content_type));
-    if before != after && !force {
-        return Err(ApiError::bad_request(format!(
-            "The original file ({before}) and replacement file ({after}) are different file types."
-        )));
-    }
-    Ok(())
-}
-
-async fn replace(mut call: Call) -> Answer {
-    let wanted = Wanted::of(&call)?;
-    let (asker, find) = (call.asker.clone(), wanted.clone());
-    let read = move |view: &mut View<'_>| {
-        let file = find.find(view)?;
-        let found = Found::of(view, file)?;
-        require_edit(view, &asker, &found.dataset)?;
-        replaceable(view, &find)?;
-        let collection = collections::by_id(view, found.dataset.owner)?.unwrap_or_default();
-        Ok::<_, ApiError>((found, Bounds::of(view, &collection)?))
-    };
-    let (found, bounds) = call.db().read(Weight::Point, read).await?;
-    let (form, target) = take_form(&mut call, &bounds).await?;
-    let described = Described::parse(form.get("jsonData"))?;
-    if form.file.is_none() && described.storage_identifier.is_none() {
-        return Err(ApiError::bad_request(NO_FILE));
-    }
-    let list = incoming(&call, form, &described, &target, &bounds, &found.dataset).await?;
-    let [one] = <[Incoming; 1]>::try_from(list).map_err(|_| {
-        ApiError::bad_request(
-            "You cannot replace a single file with multiple files. The file you uploaded was ingested into multiple files.",
-        )
-    })?;
-    check_replacement(&found, &one, described.force_replace)?;
-    let added = write_replacement(&call, wanted, one, bounds).await?;
-    Ok(added.answer())
-}
-
-async fn write_replacement(
-    call: &Call,
-    wanted: Wanted,
-    mut incoming: Incoming,
-    bounds: Bounds,
-) -> Result<Added, ApiError> {
-    headers::read(call, std::slice::from_mut(&mut incoming)).await?;
-    let ids = call.ids(6).await?;
-    let (app, asker, now_ms) = (call.app.clone(), call.asker.clone(), call.app.now_ms());
-    let write = move |txn: &mut Txn<'_>| {
-        let mut ids = ids;
-        let found = replaceable(txn, &wanted)?;
-        let mut dataset = found.dataset.clone();
-        require_edit(txn, &asker, &dataset)?;
-        let mut incoming = incoming.clone();
-        let was_published = found.published_row().is_some();
-        incoming.replaces = Some((found.file.id, found.file.root.unwrap_or(found.file.id)));
-        room::check(txn, &asker, &dataset, std::slice::from_ref(&incoming))?;
-        if !was_published {
-            incoming.replaces = None;
-        }
-        let now = crate::clock::instant(now_ms);
-        let draft = super::open_draft(txn, &app, &now, &mut dataset, &mut ids)?;
-        super::remove_from_draft(txn, &app, &found, draft.ordinal)?;
-        let list = vec![incoming];
-        add_all(txn, &app, &asker, now_ms, &mut dataset, &mut ids, list, bounds.pids)
-    };
-    let added = call.db().write(write).await?;
-    ingest::run_soon(&call.app, call.db(), &added.pending).await;
-    Ok(added)
-}
-
 /// The list in the part `jsonData` of a form.
-async fn described_list(call: &mut Call, bounds: &Bounds) -> Result<Vec<Map<String, Value>>, ApiError> {
+pub(super) async fn described_list(
+    call: &mut Call,
+    bounds: &Bounds,
+) -> Result<Vec<Map<String, Value>>, ApiError> {
     let (form, _) = take_form(call, bounds).await?;
     let text = form.get("jsonData").unwrap_or_default();
     serde_json::from_str(text).map_err(|_| ApiError::bad_request("Error in parsing provided json"))
@@ -626,61 +337,4 @@ async fn add_files(mut call: Call) -> Answer {
         "Files": answers,
         "Result": {"Total number of files": n_all, "Number of files successfully added": n_added},
     }))
-}
-
-async fn replace_files(mut call: Call) -> Answer {
-    let wanted = datasets::Wanted::of(&call)?;
-    let (dataset, bounds) = admit(&call, wanted).await?;
-    let list = described_list(&mut call, &bounds).await?;
-    let mut answers = Vec::new();
-    let mut n_replaced = 0;
-    for map in &list {
-        let identifier = map.get("storageIdentifier").cloned().unwrap_or_default();
-        match replace_one(&call, map, &dataset, &bounds).await {
-            Ok(mut added) => {
-                n_replaced += 1;
-                let details = added.files.pop().unwrap_or_default();
-                answers.push(json!({
-                    "storageIdentifier": identifier,
-                    "successMessage": "Replaced successfully in the dataset",
-                    "fileDetails": details,
-                }));
-            }
-            Err(error) => answers.push(json!({
-                "storageIdentifier": identifier,
-                "errorMessage": error.message,
-                "fileDetails": map,
-            })),
-        }
-    }
-    envelope::ok(json!({
-        "Files": answers,
-        "Result": {"Total number of files": list.len(), "Number of files successfully replaced": n_replaced},
-    }))
-}
-
-async fn replace_one(
-    call: &Call,
-    map: &Map<String, Value>,
-    dataset: &Dataset,
-    bounds: &Bounds,
-) -> Result<Added, ApiError> {
-    let described = Described::of(map)?;
-    let id = described
-        .file_to_replace
-        .ok_or_else(|| ApiError::bad_request("The ID of the existing file to replace must be provided."))?;
-    let wanted = Wanted::number(id);
-    let find = wanted.clone();
-    let found = call.db().read(Weight::Point, move |view| replaceable(view, &find)).await?;
-    if found.dataset.id != dataset.id {
-        return Err(ApiError::bad_request("The file to replace does not belong to this dataset."));
-    }
-    let incoming = direct::claimed(call, &described, dataset).await?;
-    check_replacement(&found, &incoming, described.force_replace)?;
-    write_replacement(call, wanted, incoming, bounds.clone()).await
-}
-
-/// A blob's text as a blob.
-pub(crate) fn blob_of(text: &str) -> Result<Blob, ApiError> {
-    text.parse().map_err(receive::store_fault)
 }

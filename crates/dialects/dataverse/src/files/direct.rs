@@ -10,7 +10,8 @@ use pinakes_store::{Txn, View, Weight};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::add::{Described, Incoming, new_storage_identifier};
+use super::described::Described;
+use super::incoming::{Incoming, new_storage_identifier};
 use super::kinds::BEGUN;
 use super::receive::{self, Algorithm, Target};
 use super::{types, unzip};

@@ -5,7 +5,8 @@ use pinakes_http::answer;
 use pinakes_store::{Txn, View};
 use serde_json::{Map, Value};
 
-use super::add::{Described, TAGS, require_edit};
+use super::add::require_edit;
+use super::described::{Described, TAGS};
 use super::kinds::{DataFile, Row};
 use super::{Found, Wanted, rows};
 use crate::app::{Call, Dataverse};

@@ -11,7 +11,7 @@ use pinakes_blobs::{Blob, Blobs};
 use pinakes_store::{Txn, View, Weight};
 use serde_json::json;
 
-use super::add::{Incoming, blob_of};
+use super::incoming::{Incoming, blob_of};
 use super::kinds::{AUXILIARY, Auxiliary};
 use super::receive::{Algorithm, checksum_of};
 use super::rows;

@@ -12,14 +12,17 @@
 
 mod add;
 mod availability;
+mod described;
 pub(crate) mod direct;
 mod edit;
 mod headers;
+mod incoming;
 pub(crate) mod ingest;
 mod json;
 pub(crate) mod kinds;
 mod listing;
 pub(crate) mod receive;
+mod replace;
 pub(crate) mod room;
 pub(crate) mod rows;
 mod show;
@@ -41,8 +44,9 @@ use crate::permissions::{self, Permission, Place};
 use crate::routes::Routes;
 use crate::stored;
 
-pub(crate) use add::{add_all, add_archive, of_version_json};
+pub(crate) use add::{add_all, add_archive};
 pub(crate) use edit::{delete_one, remove_from_draft};
+pub(crate) use incoming::of_version_json;
 pub(crate) use json::{Around, dataset_of, file_json};
 pub(crate) use kinds::{DataFile, Row};
 
@@ -52,6 +56,7 @@ use kinds::{DATA_FILE, ROW};
 pub(crate) fn routes(routes: Routes) -> Routes {
     routes
         .with(add::routes)
+        .with(replace::routes)
         .with(direct::routes)
         .with(edit::routes)
         .with(availability::routes)

@@ -3,7 +3,7 @@
 use pinakes_store::View;
 use serde_json::Value;
 
-use super::add::Incoming;
+use super::incoming::Incoming;
 use super::receive::{Algorithm, size_text};
 use super::unzip;
 use crate::asker::Asker;

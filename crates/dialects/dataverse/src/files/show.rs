@@ -296,7 +296,7 @@ async fn redetect(call: Call) -> Answer {
     let found = call.db().read(Weight::Point, read).await?;
     let blob =
         found.file.blob.as_deref().ok_or_else(|| ApiError::bad_request("The file's bytes are elsewhere."))?;
-    let blob = super::add::blob_of(blob)?;
+    let blob = super::incoming::blob_of(blob)?;
     let end = blob.length.min(types::HEAD_BYTES as u64);
     let blobs = call.app.context.blobs();
     let mut reading =
