@@ -167,22 +167,31 @@ fn parts(chunk: &[u8], fields: &Projection) -> serde_json::Result<String> {
     Ok(list.strip_prefix('[').and_then(|it| it.strip_suffix(']')).unwrap_or_default().to_owned())
 }
 
+/// What a dataset says of who may see its blocks.
+const FOLLOWED: [&str; 5] = ["ownerGroup", "accessGroups", "instrumentGroup", "isPublished", "sharedWith"];
+
 /// Makes who may see a block follow its dataset.
-pub(crate) fn follow(block: &mut Value, dataset: &Value) {
-    let Some(block) = block.as_object_mut() else { return };
-    for field in ["ownerGroup", "accessGroups", "instrumentGroup", "isPublished", "sharedWith"] {
-        // The original's blocks have no such list: it is there only where it says something.
-        let is_shown = |it: &Value| {
-            !it.is_null() && (field != "sharedWith" || it.as_array().is_some_and(|it| !it.is_empty()))
-        };
-        match dataset.get(field) {
-            Some(value) if is_shown(value) => {
-                block.insert(field.to_owned(), value.clone());
-            }
-            _ => {
-                block.shift_remove(field);
-            }
-        }
+pub(crate) fn follow(block: &mut Map<String, Value>, dataset: &Value) {
+    for field in FOLLOWED {
+        follow_in(block, dataset, field);
+    }
+}
+
+/// The same for what a change of the dataset changed: what a block says for itself stays.
+pub(crate) fn follow_change(block: &mut Map<String, Value>, before: &Value, after: &Value) {
+    for field in FOLLOWED.into_iter().filter(|it| before.get(*it) != after.get(*it)) {
+        follow_in(block, after, field);
+    }
+}
+
+fn follow_in(block: &mut Map<String, Value>, dataset: &Value, field: &str) {
+    // The original's blocks have no such list: it is there only where it says something.
+    let is_shown = |it: &&Value| {
+        !it.is_null() && (field != "sharedWith" || it.as_array().is_some_and(|it| !it.is_empty()))
+    };
+    match dataset.get(field).filter(is_shown) {
+        Some(value) => drop(block.insert(field.to_owned(), value.clone())),
+        None => drop(block.shift_remove(field)),
     }
 }
 

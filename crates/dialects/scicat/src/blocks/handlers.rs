@@ -52,7 +52,7 @@ pub(super) fn routes() -> Router<Scicat> {
         .route(
             "/api/v4/origdatablocks",
             get(|a, b, c| list_v4(a, b, c, &ORIG, Public::No))
-                .post(|a, b, c, d| create(a, b, None, c, d, &ORIG)),
+                .post(|a, b, c, d| create(a, b, None, c, d, &ORIG, Api::V4)),
         )
         .route(
             "/api/v4/origdatablocks/isvalid",
@@ -86,7 +86,7 @@ pub(super) fn routes() -> Router<Scicat> {
         .route(
             "/api/v4/origdatablocks/{id}",
             get(|a, b, c, d| by_id(a, b, c, d, &ORIG, Api::V4, Public::No))
-                .patch(|a, b, Path(id): Path<String>, d, e| patch(a, b, id, d, e, &ORIG))
+                .patch(|a, b, Path(id): Path<String>, d, e| patch(a, b, id, d, e, &ORIG, Api::V4))
                 .delete(|a, b, Path(id): Path<String>| delete(a, b, id, &ORIG)),
         )
 }
@@ -97,19 +97,19 @@ fn routes_of(sort: &'static BlockType, name: &str) -> Router<Scicat> {
         .route(
             &format!("/api/v3/{name}"),
             get(move |a, b, c, d| list(a, b, c, d, sort))
-                .post(move |a, b, c, d| create(a, b, None, c, d, sort)),
+                .post(move |a, b, c, d| create(a, b, None, c, d, sort, Api::V3)),
         )
         .route(&format!("/api/v3/{name}/count"), get(move |a, b, c, d| count(a, b, c, d, sort)))
         .route(
             &format!("/api/v3/{name}/{{id}}"),
             get(move |a, b, c, d| by_id(a, b, c, d, sort, Api::V3, Public::No))
-                .patch(move |a, b, Path(id): Path<String>, d, e| patch(a, b, id, d, e, sort))
+                .patch(move |a, b, Path(id): Path<String>, d, e| patch(a, b, id, d, e, sort, Api::V3))
                 .delete(move |a, b, Path(id): Path<String>| delete(a, b, id, sort)),
         )
         .route(
             &format!("/api/v3/datasets/{{pid}}/{name}"),
             get(move |a, b, c| list_of_dataset(a, b, c, sort))
-                .post(move |a, b, Path(pid): Path<String>, c, d| create(a, b, Some(pid), c, d, sort))
+                .post(move |a, b, Path(pid): Path<String>, c, d| create(a, b, Some(pid), c, d, sort, Api::V3))
                 .delete(move |a, b, c| delete_all(a, b, c, sort)),
         )
         .route(
@@ -121,7 +121,9 @@ fn routes_of(sort: &'static BlockType, name: &str) -> Router<Scicat> {
             get(move |a, b, Path((_, id)): Path<(String, String)>, d| {
                 by_id(a, b, Path(id), d, sort, Api::V3, Public::No)
             })
-            .patch(move |a, b, Path((_, id)): Path<(String, String)>, d, e| patch(a, b, id, d, e, sort))
+            .patch(move |a, b, Path((_, id)): Path<(String, String)>, d, e| {
+                patch(a, b, id, d, e, sort, Api::V3)
+            })
             .delete(move |a, b, Path((_, id)): Path<(String, String)>| delete(a, b, id, sort)),
         )
 }
@@ -145,13 +147,14 @@ async fn create(
     headers: HeaderMap,
     body: Body,
     sort: &'static BlockType,
+    api: Api,
 ) -> Answer {
     if !asker.rights.has_create_role() {
         return Err(ScicatError::forbidden_resource());
     }
     let table = if pid.is_some() { sort.table_of_dataset } else { sort.table };
     let received = receive(&app, &asker.db, sort, &headers, body, table, Form::Create).await?;
-    let record = insert(&app, &asker, pid, &received, sort).await?;
+    let record = insert(&app, &asker, pid, &received, sort, api).await?;
     answer_whole(&app, &asker, record, sort, StatusCode::CREATED).await
 }
 
@@ -161,6 +164,7 @@ async fn insert(
     pid: Option<String>,
     received: &Received,
     sort: &'static BlockType,
+    api: Api,
 ) -> Result<Record, ScicatError> {
     if !received.faults.is_empty() {
         return Err(ScicatError::faults_as_list(&received.faults));
@@ -184,8 +188,12 @@ async fn insert(
             if !rights.may_add_to(&*txn.class(&DATASET, dataset.class)?) {
                 return Err(ScicatError::forbidden("Unauthorized to create this dataset"));
             }
-            let block = stored(&head, &id, &pid, &username, &now, &dataset.json()?);
-            let document = files.join(txn, sort, Document::new(sort.kind, id.clone(), &block)?)?;
+            let mut block = stored(&head, &id, &pid, &username, &now, &dataset.json()?);
+            if api == Api::V4 {
+                publish_as_said(&mut block, head.get("isPublished"));
+            }
+            let document =
+                files.join(txn, sort, Document::new(sort.kind, id.clone(), &Value::Object(block))?)?;
             let inserted = txn.insert_document(&document);
             inserted
                 .map_err(|error| if is_below { duplicate_below(error) } else { duplicate(error, sort) })?;
@@ -203,7 +211,7 @@ fn stored(
     username: &str,
     now: &str,
     dataset: &Value,
-) -> Value {
+) -> Map<String, Value> {
     let mut block = Map::with_capacity(head.len() + 12);
     block.insert("_id".to_owned(), id.into());
     block.insert("id".to_owned(), id.into());
@@ -219,9 +227,15 @@ fn stored(
         block.insert(name.to_owned(), value.into());
     }
     block.insert("__v".to_owned(), 0.into());
-    let mut block = Value::Object(block);
     follow(&mut block, dataset);
     block
+}
+
+/// Through v4 a list of files of a public dataset is public only if it says so itself, as scitacean's own tests expect of
+/// SciCat 5.3. `block` says what its dataset does.
+fn publish_as_said(block: &mut Map<String, Value>, said: Option<&Value>) {
+    let is_public = block.get("isPublished") == Some(&true.into()) && said == Some(&true.into());
+    block.insert("isPublished".to_owned(), is_public.into());
 }
 
 fn duplicate(error: StoreError, sort: &BlockType) -> ScicatError {
@@ -446,12 +460,13 @@ async fn patch(
     headers: HeaderMap,
     body: Body,
     sort: &'static BlockType,
+    api: Api,
 ) -> Answer {
     if !asker.rights.has_update_role() {
         return Err(ScicatError::forbidden_resource());
     }
     let received = receive(&app, &asker.db, sort, &headers, body, sort.table, Form::Update).await?;
-    let record = change(&app, &asker, id, &headers, &received, sort).await?;
+    let record = change(&app, &asker, id, &headers, &received, sort, api).await?;
     answer_whole(&app, &asker, record, sort, StatusCode::OK).await
 }
 
@@ -462,6 +477,7 @@ async fn change(
     headers: &HeaderMap,
     received: &Received,
     sort: &'static BlockType,
+    api: Api,
 ) -> Result<Record, ScicatError> {
     let (rights, username, now) = (asker.rights.clone(), asker.username(), app.now());
     let (mut changes, files, faults) =
@@ -484,6 +500,11 @@ async fn change(
                 if !["ownerGroup", "accessGroups", "isPublished"].contains(&name.as_str()) {
                     block.insert(name, value);
                 }
+            }
+            if api == Api::V4 && changes.contains_key("isPublished") {
+                let dataset = txn.get(&DATASET, &pid)?.ok_or_else(not_found)?.json()?;
+                block.insert("isPublished".to_owned(), dataset["isPublished"].clone());
+                publish_as_said(&mut block, changes.get("isPublished"));
             }
             stamp(&mut block, &username, &now);
             let size_difference = size_of(&block, sort) - size_before;

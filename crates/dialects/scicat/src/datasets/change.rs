@@ -287,11 +287,12 @@ pub(crate) fn save(
     let body = Value::Object(body);
     let written = txn.update(&DATASET, pid, &body)?;
     if written.class != before.class {
+        let was = before.json()?;
         for kind in [&ORIG_DATABLOCK, &DATABLOCK] {
             for block in blocks_of(txn, kind, pid)? {
-                let mut copy = block.json()?;
-                crate::blocks::follow(&mut copy, &body);
-                txn.update(kind, &block.id, &copy)?;
+                let mut copy = object(&block)?;
+                crate::blocks::follow_change(&mut copy, &was, &body);
+                txn.update(kind, &block.id, &Value::Object(copy))?;
             }
         }
     }

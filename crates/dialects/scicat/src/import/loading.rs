@@ -324,7 +324,9 @@ fn reconcile(txn: &mut Txn<'_>, pid: &str) -> Result<(), ImportError> {
             let body = block.json()?;
             sum += body.get(size_of_block).and_then(Value::as_f64).unwrap_or(0.0);
             let mut following = body.clone();
-            follow(&mut following, &before);
+            if let Some(block) = following.as_object_mut() {
+                follow(block, &before);
+            }
             if following != body {
                 txn.update(kind, &block.id, &following)?;
             }
