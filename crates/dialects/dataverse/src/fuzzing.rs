@@ -14,7 +14,7 @@ static SHIPPED: LazyLock<Registry> = LazyLock::new(Registry::shipped);
 
 /// Reads what stands behind `q=`.
 pub fn search(text: &str) {
-    let _ = query::parse(text);
+    let _ = query::parse(text, 0);
 }
 
 /// Loads a table of metadata blocks over those of a new server, and reads its own field JSON by it.

@@ -134,7 +134,8 @@ fn read_set(body: &serde_json::Map<String, Value>, name: Option<&str>) -> Result
     if set.definition.trim().is_empty() {
         return Err(ApiError::bad_request("A set must have a definition."));
     }
-    query::parse(&set.definition)
+    // Whatever the time is: only whether it can be read.
+    query::parse(&set.definition, 0)
         .map_err(|error| ApiError::bad_request(format!("Search Syntax Error: {error}")))?;
     Ok(set)
 }
@@ -195,7 +196,8 @@ async fn export_set(call: Call) -> Answer {
 
 /// Notes the members of a set as they are now.
 fn refresh(txn: &mut Txn<'_>, set: &Set, now: &str) -> Result<(), ApiError> {
-    let filter = query::parse(&set.definition).map_err(ApiError::bad_request)?.filter;
+    let now_ms = crate::clock::parse(now).unwrap_or_default();
+    let filter = query::parse(&set.definition, now_ms).map_err(ApiError::bad_request)?.filter;
     let mut found: BTreeMap<String, String> = BTreeMap::new();
     for id in index::public_datasets(txn, filter)? {
         let Some(dataset) = datasets::by_id(txn, id)? else { continue };

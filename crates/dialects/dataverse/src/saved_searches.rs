@@ -85,7 +85,7 @@ async fn save(mut call: Call) -> Answer {
     body.insert("id".into(), 0.into());
     let search: SavedSearch = serde_json::from_value(Value::Object(body))
         .map_err(|error| ApiError::bad_request(format!("Error parsing Json: {error}")))?;
-    search.condition()?;
+    search.condition(call.app.now_ms())?;
     let ids = call.ids(1).await?;
     let write = move |txn: &mut Txn<'_>| -> Result<i64, ApiError> {
         let mut ids = ids;
@@ -133,21 +133,21 @@ enum Hit {
 
 impl SavedSearch {
     /// What it looks for. Errors: 400 for words that the language of searches does not know.
-    fn condition(&self) -> Result<Expr, ApiError> {
+    fn condition(&self, now_ms: i64) -> Result<Expr, ApiError> {
         let syntax = |error: String| ApiError::bad_request(format!("Search Syntax Error: {error}"));
-        let mut all = search::parse(&self.query).map_err(syntax)?.filter;
+        let mut all = search::parse(&self.query, now_ms).map_err(syntax)?.filter;
         for text in self.filter_queries.iter().filter(|it| !it.trim().is_empty()) {
-            all = all.and(search::parse(text).map_err(syntax)?.filter);
+            all = all.and(search::parse(text, now_ms).map_err(syntax)?.filter);
         }
         Ok(all)
     }
 
     /// What everybody finds by it and the collection does not show yet.
-    fn hits(&self, view: &mut View<'_>) -> Result<Vec<Hit>, ApiError> {
+    fn hits(&self, view: &mut View<'_>, now_ms: i64) -> Result<Vec<Hit>, ApiError> {
         let types = ["dataverses", "datasets"].map(Into::into).to_vec();
         let filter = search::visible(view, &Asker::default())?
             .and(Expr::In("type".into(), types))
-            .and(self.condition()?);
+            .and(self.condition(now_ms)?);
         let shown: Vec<i64> =
             links::in_collection(view, self.definition_point_id)?.iter().map(|it| it.linked).collect();
         let mut hits = Vec::new();
@@ -179,7 +179,7 @@ impl SavedSearch {
             }
         }
         let mut told = Vec::new();
-        for hit in self.hits(txn)? {
+        for hit in self.hits(txn, app.now_ms())? {
             told.extend(self.show(txn, app, &hit, &target)?);
         }
         Ok(self.told(&format!("{} hits", told.len()), told))

@@ -133,7 +133,7 @@ fn at(cells: &[String], index: usize) -> &str {
 
 fn required<'a>(cells: &'a [String], index: usize, name: &str) -> Result<&'a str, String> {
     match at(cells, index) {
-        "" => Err(format!("missing column {} ({name})", index + 1)),
+        "" => Err(format!("missing '{name}' column (#{})", index + 1)),
         text => Ok(text),
     }
 }
@@ -210,6 +210,8 @@ mod tests {
             error.to_string(),
             "Error parsing metadata block in DATASETFIELD part, line #4: unknown fieldType \"what\""
         );
+        let short = parse("#metadataBlock\tname\n\tx\t\tX\n#datasetField\n\ta\tA\n").unwrap_err();
+        assert_eq!(short.what, "missing 'fieldType' column (#6)");
         assert_eq!(parse("name\tx").unwrap_err().line, 1);
     }
 }

@@ -1,6 +1,7 @@
 //! Search: `/api/search` (section 7 of the contract).
 
 pub(crate) mod index;
+mod moment;
 mod place;
 pub(crate) mod query;
 mod show;
@@ -89,10 +90,11 @@ struct Wanted {
 fn wanted(call: &Call) -> Result<Wanted, ApiError> {
     let text = call.query.get("q").ok_or_else(|| ApiError::bad_request("q parameter is missing"))?.to_owned();
     let syntax = |error: String| ApiError::bad_request(format!("Search Syntax Error: {error}"));
-    let parsed = query::parse(&text).map_err(syntax)?;
+    let now_ms = call.app.now_ms();
+    let parsed = query::parse(&text, now_ms).map_err(syntax)?;
     let mut filter = parsed.filter;
     for fq in call.query.all("fq").filter(|it| !it.trim().is_empty()) {
-        filter = filter.and(query::parse(fq).map_err(syntax)?.filter);
+        filter = filter.and(query::parse(fq, now_ms).map_err(syntax)?.filter);
     }
     let mut types = Vec::new();
     for name in call.query.all("type") {

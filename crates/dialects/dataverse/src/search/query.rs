@@ -1,9 +1,11 @@
 //! The part of Solr's query syntax that clients use, as conditions of the store (section 7 of the contract).
 //!
 //! Words of which any may match, `"phrases"`, `field:value`, `AND`, `OR`, `NOT`, `+`, `-`, parentheses, `*` in a word and at its end, `?`
-//! in a word, `[a TO b]` by number, date or text.
+//! in a word, `[a TO b]` by number, date or text, `NOW-7DAYS` as a date.
 
 use pinakes_store::{End, Expr, Path, Pattern, TextQuery};
+
+use super::moment;
 
 /// Longest query that is read, in bytes.
 const QUERY_BYTES: usize = 16 << 10;
@@ -35,14 +37,14 @@ enum Token {
     Close,
 }
 
-/// Reads a query.
+/// Reads a query; `now_ms` is what `NOW` stands for.
 ///
 /// Errors: what stands after `Search Syntax Error: `.
-pub(crate) fn parse(text: &str) -> Result<Parsed, String> {
+pub(crate) fn parse(text: &str, now_ms: i64) -> Result<Parsed, String> {
     if QUERY_BYTES < text.len() {
         return Err(format!("the query has {} bytes, {QUERY_BYTES} are read", text.len()));
     }
-    let tokens = tokens(text)?;
+    let tokens = tokens(text, now_ms)?;
     let mut reader = Reader { tokens, at: 0, words: Vec::new(), depth: 0 };
     let filter = reader.group(None)?;
     if reader.at < reader.tokens.len() {
@@ -51,7 +53,7 @@ pub(crate) fn parse(text: &str) -> Result<Parsed, String> {
     Ok(Parsed { filter, words: reader.words })
 }
 
-fn tokens(text: &str) -> Result<Vec<Token>, String> {
+fn tokens(text: &str, now_ms: i64) -> Result<Vec<Token>, String> {
     let characters: Vec<char> = text.chars().collect();
     let mut tokens = Vec::new();
     let mut at = 0;
@@ -90,9 +92,9 @@ fn tokens(text: &str) -> Result<Vec<Token>, String> {
                 let (low, high) = rest[..end]
                     .split_once(" TO ")
                     .ok_or_else(|| format!("Cannot parse '{text}': a range is written [a TO b]"))?;
-                let clean = |it: &str| it.trim().trim_matches('"').to_owned();
+                let clean = |it: &str| moment::resolved(it.trim().trim_matches('"'), now_ms);
                 let closing = rest[end..].chars().next();
-                tokens.push(Token::Range(clean(low), clean(high), it == '[', closing == Some(']')));
+                tokens.push(Token::Range(clean(low)?, clean(high)?, it == '[', closing == Some(']')));
                 at += 1 + rest[..end].chars().count() + 1;
             }
             _ => {
@@ -500,7 +502,7 @@ mod tests {
     use super::*;
 
     fn shown(text: &str) -> String {
-        match parse(text) {
+        match parse(text, 0) {
             Ok(it) => format!("{:?}", it.filter),
             Err(error) => format!("error: {error}"),
         }
@@ -532,6 +534,6 @@ mod tests {
         for wrong in ["(a", "a)", "\"a", "title:", "[a TO b]", "x:[a b]"] {
             assert!(shown(wrong).starts_with("error"), "{wrong}: {}", shown(wrong));
         }
-        assert_eq!(parse("tide -gauge id:x").unwrap().words, ["tide"]);
+        assert_eq!(parse("tide -gauge id:x", 0).unwrap().words, ["tide"]);
     }
 }

@@ -33,6 +33,8 @@ async fn ranges_compare_numbers_as_numbers_and_dates_as_dates() -> Result<(), Fa
         ("title:ga*e", 1),
         ("title:g?ge", 0),
         ("gauge?", 1),
+        ("dateSort:[NOW-1DAY TO NOW]", 1),
+        ("dateSort:[* TO NOW/DAY]", 0),
         ("isHarvested:false", 1),
         ("isHarvested:true", 0),
     ] {
@@ -40,5 +42,7 @@ async fn ranges_compare_numbers_as_numbers_and_dates_as_dates() -> Result<(), Fa
         let found = server.get(&fiona, &format!("/api/search?type=dataset&q={q}")).await?.json();
         assert_eq!(found["data"]["total_count"], n, "{query}: {found}");
     }
+    let wrong = server.get(&fiona, "/api/search?q=dateSort:%5BNOW-1WEEK%20TO%20NOW%5D").await?;
+    assert_eq!(wrong.status, StatusCode::BAD_REQUEST, "{}", wrong.text());
     Ok(())
 }
