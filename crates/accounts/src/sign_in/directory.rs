@@ -203,7 +203,9 @@ async fn person(
     }
     // The password last: nothing of the person's is read with it.
     let bound = ldap.with_timeout(step()).simple_bind(&entry.dn, password.reveal()).await.map_err(failed)?;
-    let _ = ldap.unbind().await;
+    if let Err(error) = ldap.unbind().await {
+        tracing::debug!(%error, "the directory was not taken leave of; the connection is closed all the same");
+    }
     Ok((bound.rc == 0).then(|| settings.person(strategy, username, entry, groups)))
 }
 

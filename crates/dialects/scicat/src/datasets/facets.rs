@@ -82,7 +82,8 @@ fn is_field(kind: &Kind, name: &str) -> bool {
     kind.column_of(&name.into()).is_some() || is_dataset_field()
 }
 
-/// Counts the values of fields from the records' bodies: buckets by value, descending.
+/// Counts the values of fields from the records' bodies: buckets by value, descending. As with declared facets, of lists and dates
+/// it is not told how many records have none.
 fn count_in_bodies(
     view: &mut View<'_>,
     kind: &'static Kind,
@@ -100,7 +101,7 @@ fn count_in_bodies(
                 let is_date = kind.column_of(&field.as_str().into()).is_some_and(|it| it.ty == Type::Instant)
                     || DATES.contains(&field.as_str());
                 let values = values(&body, field, is_date);
-                if values.is_empty() && !is_date {
+                if values.is_empty() && !is_date && !at(&body, field).is_some_and(Value::is_array) {
                     *counts.entry("null".to_owned()).or_default() += 1;
                 }
                 for value in values {
@@ -120,10 +121,13 @@ fn count_in_bodies(
     }
 }
 
+fn at<'b>(body: &'b Value, field: &str) -> Option<&'b Value> {
+    field.split('.').try_fold(body, |at, step| at.get(step))
+}
+
 /// The values of a field, each once, as JSON texts; of a date its day.
 fn values(body: &Value, field: &str, is_date: bool) -> Vec<String> {
-    let found = field.split('.').try_fold(body, |at, step| at.get(step));
-    let list = match found {
+    let list = match at(body, field) {
         Some(Value::Array(list)) => list.iter().collect(),
         Some(value) => vec![value],
         None => Vec::new(),
