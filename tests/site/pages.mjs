@@ -74,7 +74,7 @@ async function signIn() {
   if (new URL(page.url()).pathname !== "/site/desk") fault("sign-in", `leads to ${page.url()}`);
 }
 
-const paths = ["/", "/site/search", "/site/search?q=x-ray", "/site/sign-in", "/site/dataset/20.500.demo/saxs-0002", "/site/work/10.5555/demo.1"];
+const paths = ["/", "/site/search", "/site/search?q=x-ray", "/site/search?q=&in=datasets&f=type:raw", "/site/sign-in", "/site/dataset/20.500.demo/saxs-0002", "/site/work/10.5555/demo.1"];
 const deposit = await firstHit("deposits");
 if (deposit) paths.push(deposit);
 else fault("demo", "no deposit is found");

@@ -41,6 +41,11 @@ impl Fields {
         self.exact(name).trim()
     }
 
+    /// All of a name, as they were sent.
+    pub(crate) fn all<'f>(&'f self, name: &'f str) -> impl Iterator<Item = &'f str> {
+        self.0.all(name)
+    }
+
     /// The same as it was sent, for passwords.
     pub(crate) fn exact(&self, name: &str) -> &str {
         self.0.get(name).unwrap_or_default()

@@ -20,6 +20,7 @@ mod datasets;
 mod deposits;
 mod desk;
 mod error;
+mod facets;
 mod fields;
 mod front;
 mod imports;

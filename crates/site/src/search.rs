@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::app::{Site, Visitor};
 use crate::error::Result;
+use crate::facets::{self, Chosen};
 use crate::fields::{Fields, encoded, encoded_rest};
 use crate::record::{Link, bytes_shown, doi_of, items, text, texts};
 
@@ -54,11 +55,13 @@ struct Asked<'a> {
     text: &'a str,
     /// A measured value: name, value, unit.
     measured: Option<(&'a str, &'a str, &'a str)>,
+    /// By what it is narrowed.
+    chosen: Vec<Chosen>,
     limit: u32,
     skip: u32,
 }
 
-/// `GET /site/search?q=&in=&page=`, or `in=datasets&name=&value=&unit=` for datasets with a measured value.
+/// `GET /site/search?q=&in=&page=`, narrowed by any number of `&f=facet:value`, or `in=datasets&name=&value=&unit=` for datasets with a measured value.
 pub(crate) async fn search(State(site): State<Site>, visitor: Visitor, fields: Fields) -> Result<Response> {
     let words = fields.text("q");
     let wanted = SCOPES.iter().find(|it| it.0 == fields.text("in"));
@@ -66,22 +69,23 @@ pub(crate) async fn search(State(site): State<Site>, visitor: Visitor, fields: F
     let measured = Some((fields.text("name"), fields.text("value"), fields.text("unit")));
     let measured = measured.filter(|it| !it.0.is_empty());
     let limit = if wanted.is_some() { PAGE } else { FEW };
-    let asked = Asked { text: words, measured, limit, skip: (number - 1) * PAGE };
+    let chosen = facets::chosen(&fields, wanted.map_or("", |it| it.0));
+    let asked = Asked { text: words, measured, chosen, limit, skip: (number - 1) * PAGE };
     let mut groups = Vec::new();
     if !words.is_empty() || wanted.is_some() {
         let of = |at: usize| found(&site, &visitor, &asked, SCOPES[at], wanted.map(|it| it.0));
         let (a, b, c, d, e) = tokio::join!(of(0), of(1), of(2), of(3), of(4));
         groups.extend([a, b, c, d, e].into_iter().flatten());
     }
+    let facets = match wanted {
+        Some((scope, ..)) => narrowing(&site, &visitor, &asked, scope).await,
+        None => Vec::new(),
+    };
     for group in &mut groups {
         let is_whole = group.hits.len() < limit as usize;
         let page = if wanted.is_some() { number + 1 } else { 1 };
         if !is_whole && page <= PAGES_MAX {
-            let mut more = format!("/site/search?q={}&in={}", encoded(words), group.scope);
-            if let Some((name, value, unit)) = measured {
-                let (name, value, unit) = (encoded(name), encoded(value), encoded(unit));
-                more.push_str(&format!("&name={name}&value={value}&unit={unit}"));
-            }
+            let more = format!("{}{}", address(&asked, group.scope), facets::as_query(&asked.chosen));
             group.more = Some(format!("{more}&page={page}"));
         }
     }
@@ -92,10 +96,35 @@ pub(crate) async fn search(State(site): State<Site>, visitor: Visitor, fields: F
     let measured = measured.map(|it| format!("{} = {} {}", it.0, it.1, it.2));
     let page = json!({
         "title_key": "search", "q": words, "scope": wanted.map_or("", |it| it.0), "scopes": scopes, "number": number,
-        "groups": groups, "doi": doi, "measured": measured,
+        "groups": groups, "facets": facets, "doi": doi, "measured": measured,
         "is_asked": !words.is_empty() || wanted.is_some(),
     });
     site.page(&visitor, StatusCode::OK, "search.html", page)
+}
+
+/// Address of a search in one scope, without what it is narrowed by and without its page.
+fn address(asked: &Asked<'_>, scope: &str) -> String {
+    let mut address = format!("/site/search?q={}&in={scope}", encoded(asked.text));
+    if let Some((name, value, unit)) = asked.measured {
+        let (name, value, unit) = (encoded(name), encoded(value), encoded(unit));
+        address.push_str(&format!("&name={name}&value={value}&unit={unit}"));
+    }
+    address
+}
+
+/// By what a search can be narrowed further; nothing where the dialect does not say.
+async fn narrowing(site: &Site, visitor: &Visitor, asked: &Asked<'_>, scope: &str) -> Vec<facets::Shown> {
+    let base = address(asked, scope);
+    let said = match scope {
+        "deposits" => {
+            let path = deposits_path(&Asked { limit: 1, skip: 0, chosen: asked.chosen.clone(), ..*asked });
+            facets::of_deposits(site, visitor, &path, &base, &asked.chosen).await
+        }
+        "datasets" => facets::of_datasets(site, visitor, &datasets_fields(asked), &base, &asked.chosen).await,
+        _ => Ok(Vec::new()),
+    };
+    // What hinders the facets hinders the hits, which say so.
+    said.unwrap_or_default()
 }
 
 /// What one scope finds; nothing where its dialect is not served, or another one is wanted.
@@ -133,7 +162,8 @@ async fn found(
 
 type Found = Result<(Vec<Hit>, Option<u64>)>;
 
-async fn datasets(site: &Site, visitor: &Visitor, asked: &Asked<'_>) -> Found {
+/// The conditions of a search in SciCat's words.
+fn datasets_fields(asked: &Asked<'_>) -> Value {
     let mut fields = json!({});
     if !asked.text.is_empty() {
         fields["text"] = json!(asked.text);
@@ -145,6 +175,12 @@ async fn datasets(site: &Site, visitor: &Visitor, asked: &Asked<'_>) -> Found {
         };
         fields["scientific"] = json!([condition]);
     }
+    facets::add_to_fields(&asked.chosen, &mut fields);
+    fields
+}
+
+async fn datasets(site: &Site, visitor: &Visitor, asked: &Asked<'_>) -> Found {
+    let fields = datasets_fields(asked);
     let limits = json!({"limit": asked.limit, "skip": asked.skip, "order": "creationTime:desc"});
     let query = format!("fields={}&limits={}", encoded(&fields.to_string()), encoded(&limits.to_string()));
     let said = site.read(visitor, "scicat", &format!("/api/v3/datasets/fullquery?{query}")).await?;
@@ -164,10 +200,15 @@ fn dataset_hit(it: &Value) -> Hit {
     Hit { link: Link::to(name, format!("/site/dataset/{}", encoded_rest(&pid))), about: about.join(" · ") }
 }
 
-async fn deposits(site: &Site, visitor: &Visitor, asked: &Asked<'_>) -> Found {
+fn deposits_path(asked: &Asked<'_>) -> String {
     let words = if asked.text.is_empty() { "*" } else { asked.text };
     let (words, limit, skip) = (encoded(words), asked.limit, asked.skip);
-    let path = format!("/api/search?q={words}&type=dataset&per_page={limit}&start={skip}");
+    let narrowed = facets::as_filter_queries(&asked.chosen);
+    format!("/api/search?q={words}&type=dataset&per_page={limit}&start={skip}{narrowed}")
+}
+
+async fn deposits(site: &Site, visitor: &Visitor, asked: &Asked<'_>) -> Found {
+    let path = deposits_path(asked);
     let said = site.read(visitor, "dataverse", &path).await?;
     let hit = |it: &Value| {
         let pid = text(it, "global_id");
