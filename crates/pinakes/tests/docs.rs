@@ -62,6 +62,35 @@ fn every_path_that_is_named_exists() -> Outcome {
     Ok(())
 }
 
+/// The sources below a folder, each by its path from the root with `/` before it.
+fn sources(folder: &Path, out: &mut Vec<String>) -> Outcome {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            if path.file_name().is_none_or(|it| it != "target" && it != "node_modules") {
+                sources(&path, out)?;
+            }
+        } else if path.extension().is_some_and(|it| it == "rs") {
+            out.push(format!("/{}", path.strip_prefix(root())?.display()));
+        }
+    }
+    Ok(())
+}
+
+/// ARCHITECTURE.md names sources of the crate that it speaks of by the end of their paths: `files/add.rs`.
+#[test]
+fn every_source_that_the_architecture_names_exists() -> Outcome {
+    let mut there = Vec::new();
+    sources(&root().join("crates"), &mut there)?;
+    let text = fs::read_to_string(root().join("ARCHITECTURE.md"))?;
+    let named: Vec<&str> = text.split('`').skip(1).step_by(2).filter(|it| it.ends_with(".rs")).collect();
+    assert!(40 < named.len(), "{named:?}");
+    let is_missing = |it: &&&str| !there.iter().any(|path| path.ends_with(&format!("/{it}")));
+    let missing: Vec<&&str> = named.iter().filter(is_missing).collect();
+    assert!(missing.is_empty(), "{missing:#?}");
+    Ok(())
+}
+
 /// Commands in the indented blocks of a page, without what is explained behind them.
 fn commands(text: &str) -> Vec<Vec<String>> {
     let mut out = Vec::new();
