@@ -11,6 +11,7 @@ use pinakes_store::{Expr, Query, View, Weight};
 use serde_json::{Value, json};
 
 use crate::app::Call;
+use crate::asker::Asker;
 use crate::blocks::fields::Metadata;
 use crate::collections::{self, COLLECTION, Collection};
 use crate::datasets::{DATASET, Dataset, version};
@@ -318,19 +319,21 @@ async fn by_type(call: Call) -> Answer {
     table(&call, ["contenttype", "count", "size"], rows)
 }
 
-/// The published collections as a tree.
+/// The published collections as a tree, without those that are kept from the caller.
 async fn tree(call: Call) -> Answer {
     let parent = call.query.filled("parentAlias").unwrap_or(":root").to_owned();
-    let month = asked_month(&call)?;
+    let (asker, month) = (call.asker.clone(), asked_month(&call)?);
     let find = move |view: &mut View<'_>| -> Result<Value, ApiError> {
         let top = collections::find(view, &parent)?;
-        branch(view, &top, 0, month.as_deref())
+        collections::require_visible(view, &asker, &top)?;
+        branch(view, &asker, &top, 0, month.as_deref())
     };
     envelope::ok(call.db().read(Weight::Scan, find).await?)
 }
 
 fn branch(
     view: &mut View<'_>,
+    asker: &Asker,
     at: &Collection,
     depth: usize,
     month: Option<&str>,
@@ -339,8 +342,9 @@ fn branch(
     if depth < collections::DEPTH {
         for child in collections::publication::children(view, at.id)? {
             let published = child.publication_date.as_deref().and_then(|it| it.get(..7));
-            if published.is_some_and(|it| month.is_none_or(|month| it <= month)) {
-                children.push(branch(view, &child, depth + 1, month)?);
+            let is_asked = published.is_some_and(|it| month.is_none_or(|month| it <= month));
+            if is_asked && !collections::fair::is_kept_from(view, asker, &child)? {
+                children.push(branch(view, asker, &child, depth + 1, month)?);
             }
         }
     }

@@ -7,9 +7,11 @@ use serde_json::Value;
 
 use super::{asked_month, below, table};
 use crate::app::Call;
+use crate::asker::Asker;
+use crate::collections::fair::is_dataset_kept_from;
 use crate::datasets;
 use crate::error::{Answer, ApiError};
-use crate::files::rows;
+use crate::files::{Found, rows};
 use crate::guestbooks::{ENTRY, Entry};
 use crate::routes::Routes;
 use crate::stored;
@@ -66,9 +68,10 @@ struct Item {
 /// Downloads of one object: the month of each, and who it was.
 type Downloads = Vec<(String, Person)>;
 
-/// The published datasets or files that were downloaded until the end of a month.
+/// The published datasets or files that were downloaded until the end of a month, without those that are kept from the caller.
 fn downloads(
     view: &mut View<'_>,
+    asker: &Asker,
     of: Of,
     parent: Option<&str>,
     month: Option<&str>,
@@ -88,11 +91,21 @@ fn downloads(
         let dataset = file.as_ref().map_or(id, |it| it.dataset);
         let Some(dataset) = datasets::by_id(view, dataset)? else { continue };
         let is_asked = below.as_ref().is_none_or(|it| it.contains(&dataset.owner));
-        if dataset.released.is_some() && is_asked && (of == Of::Datasets || file.is_some()) {
-            let pid =
-                if of == Of::Files { file.and_then(|it| it.pid).unwrap_or_default() } else { dataset.pid };
-            items.push((Item { id, pid }, downloads));
+        if dataset.released.is_none() || !is_asked || is_dataset_kept_from(view, asker, &dataset)? {
+            continue;
         }
+        let pid = match (of, file) {
+            (Of::Datasets, _) => dataset.pid,
+            (Of::Files, None) => continue,
+            (Of::Files, Some(file)) => {
+                let found = Found::of(view, file)?;
+                if found.published_row().is_none() {
+                    continue;
+                }
+                found.file.pid.unwrap_or_default()
+            }
+        };
+        items.push((Item { id, pid }, downloads));
     }
     Ok(items)
 }
@@ -100,7 +113,8 @@ fn downloads(
 /// Rows with a count each; by month, each with all until then.
 async fn counted(call: Call, of: Of, people: bool, by_month: bool) -> Answer {
     let (parent, month) = (call.query.filled("parentAlias").map(str::to_owned), asked_month(&call)?);
-    let read = move |view: &mut View<'_>| downloads(view, of, parent.as_deref(), month.as_deref());
+    let asker = call.asker.clone();
+    let read = move |view: &mut View<'_>| downloads(view, &asker, of, parent.as_deref(), month.as_deref());
     let items = call.db().read(Weight::Scan, read).await?;
     let mut rows: Vec<(String, Item, u64)> = Vec::new();
     for (item, mut downloads) in items {

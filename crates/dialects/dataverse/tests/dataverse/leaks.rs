@@ -323,3 +323,46 @@ async fn a_search_by_place_finds_what_the_caller_may_see() -> Result<(), Failure
     }
     Ok(())
 }
+
+/// Lists of downloads and the tree of collections name what everybody may see, and nothing else.
+#[tokio::test(flavor = "multi_thread")]
+async fn metrics_name_nothing_that_is_hidden() -> Result<(), Failure> {
+    let server = Server::start()?;
+    let fiona = server.user("fiona").await?;
+    let boss = server.user("boss").await?;
+    server.send("", "PUT", "/api/admin/superuser/boss", "", "true").await?;
+    let (dataset, pid) = server.dataset(&fiona, "tides").await?;
+    let add = format!("/api/datasets/{dataset}/add");
+    let added = async |name: &str| {
+        let got = server.upload(&fiona, &add, name, name.as_bytes(), &json!({})).await?.json();
+        Ok::<_, Failure>(got["data"]["files"][0]["dataFile"]["id"].clone())
+    };
+    let published = added("high.txt").await?;
+    server.publish(&fiona, "tides", dataset).await?;
+    let draft = added("low.txt").await?;
+    for (key, file) in
+        [("", &published), (fiona.as_str(), &published), ("", &published), (fiona.as_str(), &draft)]
+    {
+        let got = server.get(key, &format!("/api/access/datafile/{file}")).await?;
+        assert_eq!(got.status, StatusCode::OK, "{}", got.text());
+    }
+    let metrics = async |name: &str| {
+        Ok::<_, Failure>(server.get("", &format!("/api/info/metrics/{name}")).await?.json()["data"].clone())
+    };
+    assert_eq!(metrics("filedownloads").await?, json!([{"id": published, "pid": "", "count": 3}]));
+    assert_eq!(metrics("uniquefiledownloads").await?, json!([{"id": published, "pid": "", "count": 2}]));
+    let by_month = json!([{"date": "2026-02", "pid": pid, "count": 2}]);
+    assert_eq!(metrics("uniquedownloads/monthly").await?, by_month);
+    assert_eq!(metrics("uniquedownloads/toMonth/2026-01").await?, json!([]));
+    assert!(metrics("tree").await?.to_string().contains("tides"));
+    assert!(!metrics("tree/toMonth/2026-01").await?.to_string().contains("tides"));
+    let fair = "/api/dataverses/tides/locallyFairRoleAssignees/@fiona";
+    let got = server.send(&boss, "PUT", fair, "", Body::empty()).await?;
+    assert_eq!(got.status, StatusCode::OK, "{}", got.text());
+    for name in ["filedownloads", "uniquefiledownloads", "uniquedownloads", "uniquedownloads/monthly"] {
+        assert_eq!(metrics(name).await?, json!([]), "{name}");
+    }
+    assert!(!metrics("tree").await?.to_string().contains("tides"));
+    assert!(!server.get("", "/sitemap.xml").await?.text().contains("tides"));
+    Ok(())
+}
