@@ -62,6 +62,7 @@ pub mod records;
 pub mod reference;
 pub mod routes;
 mod search;
+mod setting_entries;
 mod settings;
 mod source_storage;
 mod specifications;

@@ -66,7 +66,7 @@ pub(crate) static COLLECTIONS: &[&Collection] = &[
     &AUTHORITIES,
     &ARCHIVES,
     &records::CONFIGURATIONS,
-    &records::SETTINGS,
+    &crate::setting_entries::SETTINGS,
     &records::TAGS,
     &notes::NOTE_TYPES,
     &notes::NOTES,

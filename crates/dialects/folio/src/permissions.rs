@@ -180,7 +180,12 @@ fn roles(settings: &Settings, caller: &Caller) -> impl Iterator<Item = Role> {
 pub fn holds(settings: &Settings, caller: &Caller, permission: &str) -> bool {
     let given =
         caller.user.as_deref().is_some_and(|user| user.permissions.iter().any(|it| covers(it, permission)));
-    given || roles(settings, caller).any(|role| role.grants(permission))
+    given || holds_by_role(settings, caller, permission)
+}
+
+/// The same by a role alone.
+pub(crate) fn holds_by_role(settings: &Settings, caller: &Caller, permission: &str) -> bool {
+    roles(settings, caller).any(|role| role.grants(permission))
 }
 
 /// `a.all` covers whatever begins with `a.`; anything else itself.

@@ -7,9 +7,7 @@ use pinakes_store::{Column, Expr, Index, Kind, Record, Txn, Type, Value as Store
 use serde_json::{Value, json};
 
 use crate::app::{Call, json_answer, parse_uuid, required_text};
-use crate::collection::{
-    self, Collection, Kinds, Lock, Manner, Metadata, Missing, Page, Schema, Unique, Writer,
-};
+use crate::collection::{self, Collection, Kinds, Lock, Manner, Missing, Page, Schema, Unique, Writer};
 use crate::cql::Names;
 use crate::error::{Answer, Fault, FolioError};
 use crate::json::text_at;
@@ -37,30 +35,6 @@ pub static CONFIGURATIONS: Collection = Collection {
     },
     names: Names { whole: &["module", "configName", "code"], ..Names::PLAIN },
     ..Collection::named("/configurations/entries", "configs", "config_data")
-};
-
-/// `/settings/entries`.
-pub static SETTINGS: Collection = Collection {
-    permission: "mod-settings.entries",
-    kind: Kind {
-        id_path: Some("id"),
-        columns: &[
-            Column::one("scope", Type::Folded),
-            Column::at("name", "key", Type::Folded),
-            Column::one("userId", Type::Text),
-        ],
-        indexes: &[Index::on(&["scope", "name"])],
-        ..Kind::named("folio_setting")
-    },
-    schema: Schema {
-        required: &["scope", "key", "value"],
-        types: &[("scope", Kinds::Text), ("key", Kinds::Text)],
-        ..Schema::OPEN
-    },
-    names: Names { whole: &["scope", "key"], ..Names::PLAIN },
-    metadata: Metadata::Off,
-    is_served: false,
-    ..Collection::named("/settings/entries", "items", "settings")
 };
 
 /// `/tags`.
@@ -166,20 +140,6 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .delete(organization, Access::to("organizations.organizations.item.delete"), |call| {
             collection::remove(call, &ORGANIZATIONS)
         })
-        .get("/settings/entries", Access::to("mod-settings.entries.collection.get"), |call| async move {
-            let page = Page::of(&call)?;
-            collection::answer_list(&call, &SETTINGS, page).await
-        })
-        .post("/settings/entries", Access::to("mod-settings.entries.item.post"), make_setting)
-        .get("/settings/entries/{id}", Access::to("mod-settings.entries.item.get"), |call| {
-            collection::by_id(call, &SETTINGS)
-        })
-        .put("/settings/entries/{id}", Access::to("mod-settings.entries.item.put"), |call| {
-            collection::replace(call, &SETTINGS)
-        })
-        .delete("/settings/entries/{id}", Access::to("mod-settings.entries.item.delete"), |call| {
-            collection::remove(call, &SETTINGS)
-        })
         .get("/custom-fields/{id}/stats", Access::to("user-settings.custom-fields.item.stats.get"), |call| {
             field_uses(call, false)
         })
@@ -276,14 +236,6 @@ pub fn locale_of(view: &mut View<'_>) -> Result<Value, FolioError> {
         "locale": text("locale", "en-US"), "currency": text("currency", "USD"),
         "timezone": text("timezone", "UTC"), "numberingSystem": text("numberingSystem", "latn"),
     }))
-}
-
-/// mod-settings answers without a body.
-async fn make_setting(mut call: Call) -> Answer {
-    let body = call.object().await?;
-    let writer = Writer::of(&call);
-    call.db().write(move |txn| collection::insert(txn, &writer(), &SETTINGS, body.clone()).map(drop)).await?;
-    Ok(answer::empty(StatusCode::NO_CONTENT))
 }
 
 async fn locale(call: Call) -> Answer {

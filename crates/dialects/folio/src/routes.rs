@@ -163,7 +163,8 @@ fn all() -> Routes {
         .with(crate::quick_marc::routes)
         .with(crate::user_settings::routes)
         .with(crate::profile_pictures::routes)
-        .with(records::routes);
+        .with(records::routes)
+        .with(crate::setting_entries::routes);
     modules::COLLECTIONS.iter().copied().filter(|it| it.is_served).fold(routes, Routes::collection)
 }
 

@@ -14,3 +14,4 @@ mod nesting;
 mod notices;
 mod permissions;
 mod server;
+mod setting_entries;

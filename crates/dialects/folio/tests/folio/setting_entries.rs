@@ -1,0 +1,83 @@
+//! Settings of other scopes and other users are not there for who was not given them.
+
+use serde_json::{Value, json};
+
+use crate::engine::Engine;
+use crate::server::{Failure, Server};
+
+/// Keys of a list.
+fn keys(list: &Value) -> Vec<&str> {
+    list["items"].as_array().into_iter().flatten().filter_map(|it| it["key"].as_str()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn permissions_name_the_scopes() -> Result<(), Failure> {
+    for engine in Engine::all() {
+        let server = Server::start(engine).await?;
+        // A refusal names who was refused.
+        let (_, _, refusal) = server.ask("stranger GET /settings/entries").await?;
+        let refusal = String::from_utf8(refusal)?;
+        let stranger = refusal.split(['(', ')']).nth(1).unwrap_or_default().to_owned();
+        let given = json!({"userId": stranger, "permissions": [
+            "mod-settings.entries.collection.get", "mod-settings.entries.item.get", "mod-settings.entries.item.post",
+            "mod-settings.entries.item.put", "mod-settings.entries.item.delete",
+            "mod-settings.global.read.mail", "mod-settings.owner.read.ui", "mod-settings.owner.write.ui",
+        ]});
+        server.asked(&format!("admin POST /perms/users\n{given}"), 201).await?;
+        let other = "00000000-0000-4000-8000-0000000000aa";
+        for (number, (scope, key, user)) in [
+            ("mail", "a", ""),
+            ("secret", "b", ""),
+            ("ui", "c", stranger.as_str()),
+            ("ui", "d", other),
+            ("ui", "e", ""),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let id = format!("00000000-0000-4000-8000-00000000000{number}");
+            let mut entry = json!({"id": id, "scope": scope, "key": key, "value": 1});
+            if !user.is_empty() {
+                entry["userId"] = user.into();
+            }
+            server.asked(&format!("admin POST /settings/entries\n{entry}"), 204).await?;
+        }
+        let seen = server.asked("stranger GET /settings/entries", 200).await?;
+        assert_eq!((keys(&seen), seen["totalRecords"].as_u64()), (vec!["a", "c"], Some(2)), "{seen}");
+        let sought = server.asked("stranger GET /settings/entries?query=key==(b or d or e)", 200).await?;
+        assert_eq!(sought["totalRecords"], 0, "{sought}");
+        let all = server.asked("admin GET /settings/entries", 200).await?;
+        assert_eq!(keys(&all), ["a", "b", "c", "d", "e"], "{all}");
+        for (number, status) in [(0, 200), (1, 404), (2, 200), (3, 404), (4, 404)] {
+            server
+                .asked(
+                    &format!("stranger GET /settings/entries/00000000-0000-4000-8000-00000000000{number}"),
+                    status,
+                )
+                .await?;
+        }
+        let entry =
+            |scope: &str, user: &str| json!({"scope": scope, "key": "new", "userId": user, "value": 2});
+        for (body, status) in [
+            (entry("ui", &stranger), 204),
+            // The key is there, in this scope and for this user.
+            (entry("ui", &stranger), 400),
+            (entry("ui", other), 403),
+            (entry("mail", &stranger), 403),
+            (json!({"scope": "mail", "key": "new", "value": 2}), 403),
+        ] {
+            server.asked(&format!("stranger POST /settings/entries\n{body}"), status).await?;
+        }
+        // What is another's is neither taken over nor removed.
+        let taken = json!({"scope": "ui", "key": "d", "userId": stranger, "value": 3});
+        server
+            .asked(
+                &format!("stranger PUT /settings/entries/00000000-0000-4000-8000-000000000003\n{taken}"),
+                403,
+            )
+            .await?;
+        server.asked("stranger DELETE /settings/entries/00000000-0000-4000-8000-000000000003", 403).await?;
+        server.asked("stranger DELETE /settings/entries/00000000-0000-4000-8000-000000000002", 204).await?;
+    }
+    Ok(())
+}
