@@ -202,7 +202,7 @@ async fn many(call: &Call, may: Vec<Found>, skipped: Vec<String>) -> Answer {
         entries.push(Entry { path, content });
     }
     if !call.query.is_true("gbrecs") {
-        count_all(call, may.iter().filter(|it| is_published(it)).map(|it| it.file.id).collect());
+        count_all(call, may.iter().filter(|it| is_published(it)).map(|it| it.file.id).collect()).await;
     }
     let pid = may.first().map(|it| it.dataset.pid.clone()).unwrap_or_default();
     let is_one_dataset = may.iter().all(|it| it.dataset.pid == pid);
@@ -283,7 +283,8 @@ async fn of_dataset(call: Call) -> Answer {
         entries.push(Entry { path, content });
     }
     if !call.query.is_true("gbrecs") {
-        count_all(&call, files.iter().filter(|it| is_published(&it.1)).map(|it| it.1.file.id).collect());
+        count_all(&call, files.iter().filter(|it| is_published(&it.1)).map(|it| it.1.file.id).collect())
+            .await;
     }
     let name = format!("{}_{number}.zip", archive_name(&dataset.pid));
     archive(&call, entries, Vec::new(), &name).await
@@ -312,7 +313,7 @@ async fn bundle(call: Call) -> Answer {
         name: format!("{stem}-ddi.xml"),
     };
     let entries = [deposited, tab, described].map(|it| Entry { path: it.name.clone(), content: it });
-    super::count(&call, &found);
+    super::count(&call, &found).await;
     archive(&call, entries.into(), Vec::new(), &format!("{stem}-bundle.zip")).await
 }
 

@@ -9,7 +9,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
 use http::header::{ACCEPT_RANGES, CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_RANGE, RANGE};
-use http::{HeaderValue, StatusCode};
+use http::{HeaderValue, Method, StatusCode};
 use pinakes_blobs::Blob;
 use pinakes_http::answer;
 use pinakes_store::{Txn, View, Weight};
@@ -105,7 +105,7 @@ async fn download(call: Call) -> Answer {
             send(&call, content).await?
         }
     };
-    count(&call, &found);
+    count(&call, &found).await;
     Ok(response)
 }
 
@@ -129,35 +129,38 @@ async fn check_guestbook(call: &Call, found: &Found) -> Result<(), ApiError> {
     }
 }
 
-/// Notes a download of a published file, beside the answer.
-fn count(call: &Call, found: &Found) {
+/// Notes a download of a published file.
+async fn count(call: &Call, found: &Found) {
     if call.query.is_true("gbrecs") || found.published_row().is_none() || call.headers.contains_key(RANGE) {
         return;
     }
-    count_all(call, vec![found.file.id]);
+    count_all(call, vec![found.file.id]).await;
 }
 
-/// Notes downloads.
-pub(crate) fn count_all(call: &Call, files: Vec<i64>) {
-    let db = call.db().clone();
-    let (app, asker, now) = (call.app.clone(), call.asker.clone(), call.app.now());
-    tokio::spawn(async move {
-        let ids = app.ids(&db, i64::try_from(files.len()).unwrap_or(1)).await;
-        let Ok(ids) = ids else { return };
-        let write = move |txn: &mut Txn<'_>| {
-            let mut ids = ids;
-            for id in &files {
-                let Some(mut file) = rows::data_file(txn, *id)? else { continue };
-                file.downloads += 1;
-                rows::put_file(txn, &file)?;
-                crate::downloads::note(txn, ids.next()?, &now, &asker, &file)?;
-            }
-            Ok::<_, ApiError>(())
-        };
-        if let Err(error) = db.write(write).await {
-            tracing::warn!(error = error.message, "downloads were not counted");
+/// Notes downloads before the answer begins, so that who has the file is in the next count. A HEAD is none. A store that
+/// takes no writes still gives files: the fault is logged, and the download goes on.
+pub(crate) async fn count_all(call: &Call, files: Vec<i64>) {
+    if call.method == Method::HEAD {
+        return;
+    }
+    if let Err(error) = enter_all(call, files).await {
+        tracing::warn!(error = error.message, "downloads were not counted");
+    }
+}
+
+async fn enter_all(call: &Call, files: Vec<i64>) -> Result<(), ApiError> {
+    let mut ids = call.app.ids(call.db(), i64::try_from(files.len()).unwrap_or(1)).await?;
+    let (asker, now) = (call.asker.clone(), call.app.now());
+    let write = move |txn: &mut Txn<'_>| {
+        for id in &files {
+            let Some(mut file) = rows::data_file(txn, *id)? else { continue };
+            file.downloads += 1;
+            rows::put_file(txn, &file)?;
+            crate::downloads::note(txn, ids.next()?, &now, &asker, &file)?;
         }
-    });
+        Ok::<_, ApiError>(())
+    };
+    call.db().write(write).await
 }
 
 /// Part of a content that a request asks for.

@@ -343,7 +343,10 @@ async fn metrics_name_nothing_that_is_hidden() -> Result<(), Failure> {
     for (key, file) in
         [("", &published), (fiona.as_str(), &published), ("", &published), (fiona.as_str(), &draft)]
     {
-        let got = server.get(key, &format!("/api/access/datafile/{file}")).await?;
+        let path = format!("/api/access/datafile/{file}");
+        let got = server.send(key, "HEAD", &path, "", Body::empty()).await?;
+        assert_eq!(got.status, StatusCode::OK, "{}", got.text());
+        let got = server.get(key, &path).await?;
         assert_eq!(got.status, StatusCode::OK, "{}", got.text());
     }
     let metrics = async |name: &str| {
