@@ -116,8 +116,12 @@ impl Scopes {
         match self {
             Self::All => Expr::All,
             Self::These(list) if list.is_empty() => Expr::Nothing,
+            // The column has them without case; permissions name one spelling.
             Self::These(list) => {
-                Expr::In("scope".into(), list.iter().map(|it| StoreValue::Folded(it.clone())).collect())
+                let among = |of: fn(String) -> StoreValue| {
+                    Expr::In("scope".into(), list.iter().cloned().map(of).collect())
+                };
+                among(StoreValue::Folded).and(among(StoreValue::Text))
             }
         }
     }

@@ -1,10 +1,9 @@
 //! ISBN in its forms: ten or thirteen digits, with hyphens or without.
 
 use http::StatusCode;
-use pinakes_store::{Expr, Pattern, TextQuery, Value, View};
+use pinakes_store::{Expr, TextQuery, Value};
 use serde_json::json;
 
-use super::instances::INSTANCES;
 use crate::app::{Call, json_answer};
 use crate::cql::{Clause, Relation};
 use crate::error::{Answer, FolioError};
@@ -52,28 +51,35 @@ const PATH: &str = "identifiers.value";
 
 /// The condition that an instance has an ISBN, however it is written there and in the query. `None` for what is no whole
 /// ISBN: it is looked for as words are.
-pub(super) fn condition(view: &mut View<'_>, clause: &Clause) -> Result<Option<Expr>, FolioError> {
+pub(super) fn condition(clause: &Clause) -> Option<Expr> {
     let is_equality = matches!(clause.relation, Relation::Words | Relation::Exact | Relation::All);
-    let Some(forms) = clause.term.literal().as_deref().and_then(forms).filter(|_| is_equality) else {
-        return Ok(None);
-    };
-    // As most write it: one word, found by the index.
-    let text = |phrase: &String| {
-        let query = TextQuery { phrases: vec![phrase.clone()], ..TextQuery::default() };
-        Expr::Text(query)
-    };
+    let forms = clause.term.literal().as_deref().and_then(forms).filter(|_| is_equality)?;
+    let phrase = |it: String| Expr::Text(TextQuery { phrases: vec![it], ..TextQuery::default() });
     let values = forms.iter().map(|it| Value::Folded(it.clone())).collect();
-    let mut plain: Vec<Expr> = forms.iter().map(text).collect();
-    plain.push(Expr::In(PATH.into(), values));
-    let plain = Expr::Or(plain);
-    if view.first(&INSTANCES.kind, plain.clone())?.is_some() {
-        return Ok(Some(plain));
+    let mut each: Vec<Expr> = forms.iter().flat_map(|it| written(it)).map(phrase).collect();
+    each.push(Expr::In(PATH.into(), values));
+    Some(Expr::Or(each))
+}
+
+/// The ways to write a form, as words: in one, its prefix apart, and in the parts of ISO 2108: prefix, registration group
+/// (1 to 5 digits), registrant (1 to 7), publication (1 to 6), check digit. Which parts are right depends on ranges that
+/// grow each year, so all are looked for; but for the right one their words hardly occur.
+fn written(form: &str) -> Vec<String> {
+    let (prefix, body) = form.split_at(form.len() - 10);
+    let with_prefix = |rest: String| if prefix.is_empty() { rest } else { format!("{prefix} {rest}") };
+    let mut ways = vec![form.to_owned(), with_prefix(body.to_owned())];
+    let (nine, check) = body.split_at(9);
+    for n_group in 1..=5 {
+        let (group, rest) = nine.split_at(n_group);
+        for n_publication in 1..=6.min(rest.len() - 1) {
+            let (registrant, publication) = rest.split_at(rest.len() - n_publication);
+            if registrant.len() <= 7 {
+                ways.push(with_prefix(format!("{group} {registrant} {publication} {check}")));
+            }
+        }
     }
-    // With hyphens anywhere.
-    let hyphened = |form: &String| form.chars().map(String::from).collect::<Vec<_>>().join("[- ]?");
-    let each: Vec<String> = forms.iter().map(hyphened).collect();
-    let pattern = Pattern::new(&format!("(?:^|[^0-9])(?:{})(?:[^0-9x]|$)", each.join("|")), "f")?;
-    Ok(Some(Expr::Regex(PATH.into(), pattern)))
+    ways.dedup();
+    ways
 }
 
 /// The forms of an ISBN without hyphens, in lower case; `None` for a text that is not an ISBN.
@@ -123,6 +129,10 @@ mod tests {
         assert_eq!(of("080442957X"), ["9780804429573", "080442957x"]);
         assert_eq!(of("9791034305674"), ["9791034305674"]);
         assert_eq!(forms("030640615"), None);
+        let ways = written("9780306406157");
+        assert_eq!(ways[..2], ["9780306406157", "978 0306406157"]);
+        assert!(ways.iter().any(|it| it == "978 0 306 40615 7"), "{ways:?}");
+        assert_eq!(written("0306406152").len(), 25);
         assert_eq!(forms("a title"), None);
         assert_eq!(valid("0-306-40615-2").map(|it| it.len()), Some(2));
         assert_eq!(valid("0-306-40615-3"), None);

@@ -49,7 +49,7 @@ pub(super) fn of_holdings(view: &mut View<'_>, clause: &Clause) -> Result<Option
 /// `holdingsRecords.…` and `item.…` on instances; `isbn` in any of its forms.
 pub(super) fn of_instances(view: &mut View<'_>, clause: &Clause) -> Result<Option<Expr>, FolioError> {
     if clause.index.eq_ignore_ascii_case("isbn") {
-        return isbn::condition(view, clause);
+        return Ok(isbn::condition(clause));
     }
     if let Some(inner) = below(clause, &["holdingsRecords", "holdings"]) {
         return Ok(Some(Expr::Ids(ids(view, &HOLDINGS, &inner, "instanceId")?.into_iter().collect())));

@@ -31,6 +31,7 @@ async fn permissions_name_the_scopes() -> Result<(), Failure> {
             ("ui", "c", stranger.as_str()),
             ("ui", "d", other),
             ("ui", "e", ""),
+            ("Mail", "f", ""),
         ]
         .into_iter()
         .enumerate()
@@ -44,11 +45,12 @@ async fn permissions_name_the_scopes() -> Result<(), Failure> {
         }
         let seen = server.asked("stranger GET /settings/entries", 200).await?;
         assert_eq!((keys(&seen), seen["totalRecords"].as_u64()), (vec!["a", "c"], Some(2)), "{seen}");
-        let sought = server.asked("stranger GET /settings/entries?query=key==(b or d or e)", 200).await?;
+        let sought =
+            server.asked("stranger GET /settings/entries?query=key==(b or d or e or f)", 200).await?;
         assert_eq!(sought["totalRecords"], 0, "{sought}");
         let all = server.asked("admin GET /settings/entries", 200).await?;
-        assert_eq!(keys(&all), ["a", "b", "c", "d", "e"], "{all}");
-        for (number, status) in [(0, 200), (1, 404), (2, 200), (3, 404), (4, 404)] {
+        assert_eq!(keys(&all), ["a", "b", "c", "d", "e", "f"], "{all}");
+        for (number, status) in [(0, 200), (1, 404), (2, 200), (3, 404), (4, 404), (5, 404)] {
             server
                 .asked(
                     &format!("stranger GET /settings/entries/00000000-0000-4000-8000-00000000000{number}"),
