@@ -201,9 +201,7 @@ async fn many(call: &Call, may: Vec<Found>, skipped: Vec<String>) -> Answer {
             if directory.is_empty() { content.name.clone() } else { format!("{directory}/{}", content.name) };
         entries.push(Entry { path, content });
     }
-    if !call.query.is_true("gbrecs") {
-        count_all(call, may.iter().filter(|it| is_published(it)).map(|it| it.file.id).collect()).await;
-    }
+    count_all(call, may.iter().filter(|it| is_published(it)).map(|it| it.file.id).collect()).await;
     let pid = may.first().map(|it| it.dataset.pid.clone()).unwrap_or_default();
     let is_one_dataset = may.iter().all(|it| it.dataset.pid == pid);
     let name =
@@ -282,10 +280,7 @@ async fn of_dataset(call: Call) -> Answer {
         content.name.clone_from(&path);
         entries.push(Entry { path, content });
     }
-    if !call.query.is_true("gbrecs") {
-        count_all(&call, files.iter().filter(|it| is_published(&it.1)).map(|it| it.1.file.id).collect())
-            .await;
-    }
+    count_all(&call, files.iter().filter(|it| is_published(&it.1)).map(|it| it.1.file.id).collect()).await;
     let name = format!("{}_{number}.zip", archive_name(&dataset.pid));
     archive(&call, entries, Vec::new(), &name).await
 }

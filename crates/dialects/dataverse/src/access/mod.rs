@@ -131,16 +131,16 @@ async fn check_guestbook(call: &Call, found: &Found) -> Result<(), ApiError> {
 
 /// Notes a download of a published file.
 async fn count(call: &Call, found: &Found) {
-    if call.query.is_true("gbrecs") || found.published_row().is_none() || call.headers.contains_key(RANGE) {
+    if found.published_row().is_none() || call.headers.contains_key(RANGE) {
         return;
     }
     count_all(call, vec![found.file.id]).await;
 }
 
-/// Notes downloads before the answer begins, so that who has the file is in the next count. A HEAD is none. A store that
-/// takes no writes still gives files: the fault is logged, and the download goes on.
+/// Notes downloads before the answer begins, so that who has the file is in the next count. A HEAD is none, nor is
+/// what `gbrecs=true` asks for. A store that takes no writes still gives files: the fault is logged, and the download goes on.
 pub(crate) async fn count_all(call: &Call, files: Vec<i64>) {
-    if call.method == Method::HEAD {
+    if call.method == Method::HEAD || call.query.is_true("gbrecs") {
         return;
     }
     if let Err(error) = enter_all(call, files).await {
