@@ -19,6 +19,7 @@ use crate::datasets::metadata_schema::Schemas;
 use crate::error::ScicatError;
 use crate::history::{Subsystem, Tracking};
 use crate::json_error;
+use crate::logbooks;
 use crate::policies::SeenPolicies;
 use crate::rights::Rights;
 use crate::settings::Settings;
@@ -34,6 +35,8 @@ pub struct Scicat {
     pub(crate) policies: SeenPolicies,
     /// Schemas of metadata that lie on other servers.
     pub(crate) schemas: Schemas,
+    /// The sign-in at the logbook service.
+    pub(crate) logbook_session: logbooks::Session,
 }
 
 impl Scicat {
@@ -44,6 +47,7 @@ impl Scicat {
             settings: settings.into(),
             policies: SeenPolicies::default(),
             schemas: Schemas::default(),
+            logbook_session: logbooks::Session::default(),
         }
     }
 

@@ -28,6 +28,7 @@ pub mod json_error;
 mod kinds;
 pub mod list_splitter;
 mod listing;
+mod logbooks;
 mod openapi;
 mod outgoing;
 mod policies;

@@ -1,4 +1,4 @@
-//! Requests that this server sends to others: the URLs of jobs' actions, and DataCite. One deadline for the whole
+//! Requests that this server sends to others: the URLs of jobs' actions, DataCite, schemas and logbooks. One deadline for the whole
 //! exchange, answers bounded, no secret of the request in any error.
 
 use std::time::Duration;
@@ -6,8 +6,8 @@ use std::time::Duration;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use reqwest::{Client, Response, Url};
 
-/// Most of an answer that is read, in bytes.
-const ANSWER_BYTES: usize = 1 << 20;
+/// Most of a refusal that is read, in bytes.
+const REFUSAL_BYTES: usize = 64 << 10;
 /// Most of an answer that an error repeats, in characters.
 const SHOWN_CHARS: usize = 300;
 
@@ -36,8 +36,26 @@ pub(crate) enum OutgoingError {
 }
 
 impl Outgoing {
-    /// Sends it and waits for the end of the answer, which must be a success.
+    /// A plain GET.
+    pub(crate) fn get(url: &str) -> Self {
+        Self { method: Method::GET, url: url.to_owned(), headers: Vec::new(), body: String::new() }
+    }
+
+    /// Sends it; the answer must be a success.
     pub(crate) async fn send(self, timeout: Duration) -> Result<(), OutgoingError> {
+        self.exchange(timeout).await.map(|_| ())
+    }
+
+    /// Sends it and gives the answer, which must be a success.
+    ///
+    /// Errors: as for sending; an answer that breaks off, or has more than `most_bytes`.
+    pub(crate) async fn fetch(self, timeout: Duration, most_bytes: usize) -> Result<Vec<u8>, OutgoingError> {
+        let server = server_of(&self.url);
+        let answer = self.exchange(timeout).await?;
+        whole(answer, most_bytes).await.map_err(|reason| OutgoingError::NoAnswer { server, reason })
+    }
+
+    async fn exchange(self, timeout: Duration) -> Result<Response, OutgoingError> {
         let server = server_of(&self.url);
         let refused = |reason: String| OutgoingError::Request { server: server.clone(), reason };
         let url = address(&self.url).map_err(refused)?;
@@ -50,28 +68,11 @@ impl Outgoing {
         })?;
         let status = answer.status();
         if status.is_success() {
-            return Ok(());
+            return Ok(answer);
         }
         let text = String::from_utf8_lossy(&beginning(answer).await).chars().take(SHOWN_CHARS).collect();
         Err(OutgoingError::Refused { server, status, text })
     }
-}
-
-/// What stands at a URL. Errors: as for sending; an answer that breaks off, or is larger than the bound.
-pub(crate) async fn fetch(url: &str, timeout: Duration) -> Result<Vec<u8>, OutgoingError> {
-    let server = server_of(url);
-    let refused = |reason: String| OutgoingError::Request { server: server.clone(), reason };
-    let parsed = address(url).map_err(refused)?;
-    let client = client().map_err(|error| refused(reason(&error).to_owned()))?;
-    let answer = client.get(parsed).timeout(timeout).send().await.map_err(|error| {
-        OutgoingError::NoAnswer { server: server.clone(), reason: reason(&error).to_owned() }
-    })?;
-    let status = answer.status();
-    if status.is_success() {
-        return whole(answer).await.map_err(|reason| OutgoingError::NoAnswer { server, reason });
-    }
-    let text = String::from_utf8_lossy(&beginning(answer).await).chars().take(SHOWN_CHARS).collect();
-    Err(OutgoingError::Refused { server, status, text })
 }
 
 fn client() -> reqwest::Result<Client> {
@@ -101,11 +102,11 @@ fn address(url: &str) -> Result<Url, String> {
 }
 
 /// An answer within its bound. Errors: it broke off, or is larger.
-async fn whole(mut answer: Response) -> Result<Vec<u8>, String> {
+async fn whole(mut answer: Response, most_bytes: usize) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     while let Some(piece) = answer.chunk().await.map_err(|_| "its answer broke off".to_owned())? {
-        if ANSWER_BYTES < bytes.len() + piece.len() {
-            return Err(format!("its answer has more than {ANSWER_BYTES} bytes"));
+        if most_bytes < bytes.len() + piece.len() {
+            return Err(format!("its answer has more than {most_bytes} bytes"));
         }
         bytes.extend_from_slice(&piece);
     }
@@ -116,8 +117,8 @@ async fn whole(mut answer: Response) -> Result<Vec<u8>, String> {
 async fn beginning(mut answer: Response) -> Vec<u8> {
     let mut bytes = Vec::new();
     while let Ok(Some(piece)) = answer.chunk().await {
-        bytes.extend_from_slice(&piece[..piece.len().min(ANSWER_BYTES - bytes.len())]);
-        if ANSWER_BYTES <= bytes.len() {
+        bytes.extend_from_slice(&piece[..piece.len().min(REFUSAL_BYTES - bytes.len())]);
+        if REFUSAL_BYTES <= bytes.len() {
             break;
         }
     }

@@ -95,11 +95,12 @@ impl Rights {
     /// Whether the caller may read a record whose class fields are `class`.
     pub fn may_read(&self, class: &Json) -> bool {
         let is_published = class.get("isPublished").and_then(Json::as_bool) == Some(true);
-        is_published
-            || self.sees_all()
-            || self.owns(class)
-            || self.has_access(class)
-            || self.is_shared_with(class)
+        is_published || self.is_member(class)
+    }
+
+    /// Whether a record is for the caller by groups, role or sharing, published or not.
+    pub fn is_member(&self, class: &Json) -> bool {
+        self.sees_all() || self.owns(class) || self.has_access(class) || self.is_shared_with(class)
     }
 
     fn has_access(&self, class: &Json) -> bool {

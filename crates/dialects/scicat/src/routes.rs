@@ -11,8 +11,8 @@ use crate::datasets::{change, create, facets, lifecycle, read, v4};
 use crate::error::{ScicatError, render};
 use crate::settings::Settings;
 use crate::{
-    attachments, auth, blocks, history, instruments, jobs, openapi, policies, proposals, published_data,
-    samples, site, testing, users,
+    attachments, auth, blocks, history, instruments, jobs, logbooks, openapi, policies, proposals,
+    published_data, samples, site, testing, users,
 };
 
 /// SciCat's clients send their token as `Authorization`, with or without a scheme, old ones in the query.
@@ -31,6 +31,7 @@ pub fn mount(context: Context, settings: Settings, testing: testing::Testing) ->
         .merge(blocks::routes())
         .merge(attachments::routes())
         .merge(proposals::routes())
+        .merge(logbooks::routes())
         .merge(samples::routes())
         .merge(instruments::routes())
         .merge(policies::routes())
@@ -71,7 +72,6 @@ fn datasets_v3() -> Router<Scicat> {
         .route("/api/v3/datasets/{pid}/datasetlifecycle", get(lifecycle::get).patch(lifecycle::patch))
         .route("/api/v3/datasets/{pid}/appendtoarrayfield", post(change::append_to_array_field))
         .route("/api/v3/datasets/{pid}/thumbnail", get(read::thumbnail))
-        .route("/api/v3/datasets/{pid}/logbook", get(read::logbook))
 }
 
 fn datasets_v4() -> Router<Scicat> {
@@ -93,7 +93,6 @@ fn datasets_v4() -> Router<Scicat> {
             get(v4::by_pid).patch(change::patch_v4).put(change::put_v4).delete(change::delete_v4),
         )
         .route("/api/v4/datasets/{pid}/datasetlifecycle", get(lifecycle::get).patch(lifecycle::patch))
-        .route("/api/v4/datasets/{pid}/logbook", get(read::logbook))
 }
 
 /// `Cannot GET /api/v3/nothing`.

@@ -70,6 +70,14 @@ pub struct Settings {
     pub rabbitmq_username: String,
     /// Its password (`RABBITMQ_PASSWORD`).
     pub rabbitmq_password: Hidden,
+    /// Whether logbooks are asked for at a `SciChat` service (`LOGBOOK_ENABLED`); otherwise there are none.
+    pub logbook_enabled: bool,
+    /// The service's address (`LOGBOOK_BASE_URL`), e.g. `http://localhost:3030/scichatapi`.
+    pub logbook_base_url: String,
+    /// Account at the service (`LOGBOOK_USERNAME`).
+    pub logbook_username: String,
+    /// Its password (`LOGBOOK_PASSWORD`).
+    pub logbook_password: Hidden,
     /// DataCite's REST API for DOIs (`REGISTER_DOI_URI`), e.g. `https://api.datacite.org/dois`; empty: none is
     /// registered.
     pub register_doi_uri: String,
@@ -217,6 +225,10 @@ impl Default for Settings {
             rabbitmq_port: 5672,
             rabbitmq_username: "guest".to_owned(),
             rabbitmq_password: Hidden::from("guest"),
+            logbook_enabled: false,
+            logbook_base_url: "http://localhost:3030/scichatapi".to_owned(),
+            logbook_username: "logbookReader".to_owned(),
+            logbook_password: Hidden::from(""),
             register_doi_uri: String::new(),
             doi_username: String::new(),
             doi_password: Hidden::default(),
@@ -349,6 +361,7 @@ impl Settings {
             ("DATASET_CREATION_VALIDATION_ENABLED", &mut self.dataset_creation_validation_enabled),
             ("SMTP_SECURE", &mut self.smtp_secure),
             ("RABBITMQ_ENABLED", &mut self.rabbitmq_enabled),
+            ("LOGBOOK_ENABLED", &mut self.logbook_enabled),
         ] {
             if let Some(value) = text(name) {
                 *field = ["true", "yes"].contains(&value.trim());
@@ -366,6 +379,9 @@ impl Settings {
         }
         if let Some(value) = text("DOI_PASSWORD") {
             self.doi_password = Hidden::from(value.as_str());
+        }
+        if let Some(value) = text("LOGBOOK_PASSWORD") {
+            self.logbook_password = Hidden::from(value.as_str());
         }
         if let Some(path) = text("JOB_CONFIGURATION_FILE") {
             let name = "JOB_CONFIGURATION_FILE";
@@ -449,7 +465,7 @@ impl Settings {
         Schema::compile(schema).map(|_| ()).map_err(|error| format!("metadataSchema: {error}"))
     }
 
-    fn texts(&mut self) -> [(&'static str, &mut String); 14] {
+    fn texts(&mut self) -> [(&'static str, &mut String); 16] {
         [
             ("PID_PREFIX", &mut self.pid_prefix),
             ("DOI_PREFIX", &mut self.doi_prefix),
@@ -462,6 +478,8 @@ impl Settings {
             ("SMTP_HOST", &mut self.smtp_host),
             ("RABBITMQ_HOSTNAME", &mut self.rabbitmq_hostname),
             ("RABBITMQ_USERNAME", &mut self.rabbitmq_username),
+            ("LOGBOOK_BASE_URL", &mut self.logbook_base_url),
+            ("LOGBOOK_USERNAME", &mut self.logbook_username),
             ("REGISTER_DOI_URI", &mut self.register_doi_uri),
             ("DOI_USERNAME", &mut self.doi_username),
             ("PUBLIC_URL_PREFIX", &mut self.public_url_prefix),
@@ -509,7 +527,7 @@ impl Settings {
 }
 
 /// Variables of a SciCat site that mean nothing here, or something else, with what to do.
-const NOT_HONOURED: [(&str, &str); 19] = [
+const NOT_HONOURED: [(&str, &str); 18] = [
     (
         "OIDC_USERQUERY_",
         "users are found by the provider's subject, then by a name that no other account has",
@@ -522,7 +540,6 @@ const NOT_HONOURED: [(&str, &str); 19] = [
     ("OPENSEARCH_", "text search is built in"),
     ("ELASTICSEARCH_", "text search is built in"),
     ("ES_", "text search is built in"),
-    ("LOGBOOK_", "logbooks are not asked"),
     ("METRICS_", "metrics are at /metrics"),
     ("MONGODB_URI", "records are kept in the folder or the database of `pinakes serve`"),
     ("MS365_", "mail goes by SMTP alone"),

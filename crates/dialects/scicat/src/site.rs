@@ -1,4 +1,4 @@
-//! Routes of the site as a whole: health, what the frontend is configured with, metadata keys, logbooks
+//! Routes of the site as a whole: health, what the frontend is configured with, metadata keys
 //! (section 9 of the contract).
 
 mod metadata_keys;
@@ -19,8 +19,6 @@ pub(crate) fn routes() -> Router<Scicat> {
     Router::new()
         .route("/api/v3/health", get(health))
         .route("/api/v4/health", get(health))
-        .route("/api/v3/logbooks", get(logbooks))
-        .route("/api/v3/logbooks/{name}", get(logbook))
         .merge(runtime_config::routes())
         .merge(metadata_keys::routes())
 }
@@ -40,15 +38,4 @@ async fn health(_: State<Scicat>, asker: Asker) -> Answer {
             &json!({"status": "error", "info": {}, "error": up, "details": up}),
         ),
     })
-}
-
-/// There is no logbook service: who is signed in is told so as the original tells it.
-async fn logbooks(_: State<Scicat>, asker: Asker) -> Answer {
-    asker.forbid_anonymous()?;
-    Ok(answer::json(StatusCode::OK, &json!([])))
-}
-
-async fn logbook(_: State<Scicat>, asker: Asker) -> Answer {
-    asker.forbid_anonymous()?;
-    Ok(answer::empty(StatusCode::OK))
 }

@@ -10,13 +10,15 @@ use serde_json::{Map, Value};
 use super::change::merge_patch;
 use super::incoming::METADATA;
 use crate::app::Scicat;
-use crate::outgoing;
+use crate::outgoing::{self, Outgoing};
 use crate::published_data::schema::Schema;
 
 /// The field with the URL.
 const SCHEMA: &str = "scientificMetadataSchema";
 /// The field that says whether the metadata satisfy it.
 const VALID: &str = "scientificMetadataValid";
+/// Most of a schema that is read, in bytes.
+const SCHEMA_BYTES: usize = 1 << 20;
 /// Schemas that are remembered.
 const KNOWN_SCHEMAS: usize = 256;
 /// How long a schema, or that there is none, is remembered, in milliseconds.
@@ -89,7 +91,7 @@ async fn schema(app: &Scicat, url: &str) -> Option<Arc<Schema>> {
         return known.schema;
     }
     let timeout = Duration::from_millis(app.settings.outgoing_timeout_ms);
-    let fetched = outgoing::fetch(url, timeout).await.map_err(|error| error.to_string());
+    let fetched = Outgoing::get(url).fetch(timeout, SCHEMA_BYTES).await.map_err(|error| error.to_string());
     let parsed = fetched.and_then(|it| serde_json::from_slice(&it).map_err(|error| error.to_string()));
     let compiled = parsed.and_then(|it: Value| Schema::compile(&it));
     let schema = compiled

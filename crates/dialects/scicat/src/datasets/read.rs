@@ -145,12 +145,6 @@ pub(crate) async fn thumbnail(app: State<Scicat>, asker: Asker, Path(pid): Path<
     Ok(answer::json(StatusCode::OK, &json!({})))
 }
 
-/// `GET /datasets/{pid}/logbook`: nothing, without a logbook service.
-pub(crate) async fn logbook(app: State<Scicat>, asker: Asker, Path(pid): Path<String>) -> Answer {
-    readable(&app, &asker, &pid).await?;
-    Ok(answer::empty(StatusCode::OK))
-}
-
 /// A parameter that must be a JSON object; absent is `{}`.
 pub(crate) fn object_parameter(query: &QueryText, name: &str) -> Result<Map<String, Value>, ScicatError> {
     match query.get(name).filter(|it| !it.is_empty()) {

@@ -22,6 +22,7 @@ mod document;
 mod engine;
 mod files;
 mod history;
+mod logbooks;
 mod outgoing;
 mod roles;
 mod server;

@@ -18,8 +18,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const DATASET: &str = r#"{"type":"raw","ownerGroup":"group1","owner":"o","contactEmail":"a@b.ch","sourceFolder":"/data/1","creationTime":"2020-01-15T08:00:00Z","principalInvestigator":"P I","creationLocation":"/ESS","pid":"PID.pfx/1"}"#;
 
 /// A server that gives each connection the next of these answers, and tells what it was sent.
-struct Fake {
-    port: u16,
+pub(crate) struct Fake {
+    pub(crate) port: u16,
     seen: Receiver<String>,
 }
 
@@ -43,11 +43,11 @@ impl Fake {
         Ok(Self { port, seen })
     }
 
-    fn http(answers: Vec<&'static str>) -> Result<Self, Failure> {
+    pub(crate) fn http(answers: Vec<&'static str>) -> Result<Self, Failure> {
         Self::start(answers, http_exchange)
     }
 
-    fn next(&self) -> Result<String, Failure> {
+    pub(crate) fn next(&self) -> Result<String, Failure> {
         Ok(self.seen.recv_timeout(PATIENCE)?)
     }
 }

@@ -1,0 +1,241 @@
+//! Logbooks of proposals, which a `SciChat` service keeps: this server signs in there and passes on what callers may
+//! read. Without a service (`logbook_enabled`) the answers are empty, as the original's are.
+
+use std::cmp::Reverse;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::State;
+use axum::response::Response;
+use axum::routing::get;
+use http::{Method, StatusCode};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use pinakes_http::answer;
+use serde_json::{Map, Value, json};
+
+use crate::app::{Asker, Path, QueryText, Scicat, json_parameter};
+use crate::datasets::{DATASET, read};
+use crate::error::{Answer, ScicatError};
+use crate::listing;
+use crate::outgoing::{Outgoing, OutgoingError};
+use crate::proposals::{self, PROPOSAL};
+
+/// Most of the service's answer that is read, in bytes.
+const ANSWER_BYTES: usize = 64 << 20;
+
+/// The token of the service, as the last sign-in gave it.
+#[derive(Clone, Default)]
+pub(crate) struct Session(Arc<Mutex<Option<String>>>);
+
+impl Session {
+    fn token(&self) -> Option<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn keep(&self, token: String) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(token);
+    }
+}
+
+pub(crate) fn routes() -> Router<Scicat> {
+    Router::new()
+        .route("/api/v3/logbooks", get(list))
+        .route("/api/v3/logbooks/{name}", get(by_name))
+        .route("/api/v3/datasets/{pid}/logbook", get(of_dataset))
+        .route("/api/v4/datasets/{pid}/logbook", get(of_dataset))
+}
+
+/// `GET /logbooks`: those with messages first, by their newest message, newest first.
+async fn list(app: State<Scicat>, asker: Asker) -> Answer {
+    asker.forbid_anonymous()?;
+    if !app.settings.logbook_enabled {
+        return Ok(answer::json(StatusCode::OK, &json!([])));
+    }
+    let Value::Array(all) = ask(&app, "/Logbooks").await? else {
+        return Err(unusable("a list of logbooks was expected"));
+    };
+    let mut shown = Vec::with_capacity(all.len());
+    for logbook in all {
+        let name = logbook.get("name").and_then(Value::as_str).unwrap_or_default();
+        if may_read(&app, &asker, name).await? {
+            shown.push(logbook);
+        }
+    }
+    shown.sort_by_key(|it| Reverse(messages(it).last().map(sent_ms)));
+    Ok(answer::json(StatusCode::OK, &Value::Array(shown)))
+}
+
+/// `GET /logbooks/{name}?filters=`: the logbook of a proposal.
+async fn by_name(app: State<Scicat>, asker: Asker, Path(name): Path<String>, query: QueryText) -> Answer {
+    asker.forbid_anonymous()?;
+    if !app.settings.logbook_enabled {
+        return Ok(answer::empty(StatusCode::OK));
+    }
+    if !may_read(&app, &asker, &name).await? {
+        return Err(ScicatError::forbidden("Unauthorized to this logbook"));
+    }
+    show(&app, &name, &query).await
+}
+
+/// `GET /datasets/{pid}/logbook?filters=`: the logbook of the first proposal that the dataset names, for those who may
+/// read the dataset by their groups or the proposal. That a dataset is published opens no logbook.
+async fn of_dataset(app: State<Scicat>, asker: Asker, Path(pid): Path<String>, query: QueryText) -> Answer {
+    let dataset = read::readable(&app, &asker, &pid).await?.json()?;
+    let proposal = dataset.pointer("/proposalIds/0").and_then(Value::as_str);
+    let Some(proposal) = proposal.filter(|_| app.settings.logbook_enabled) else {
+        return Ok(answer::empty(StatusCode::OK));
+    };
+    asker.forbid_anonymous()?;
+    let class = listing::with_class(&asker, &DATASET, &pid).await?.map(|it| it.1);
+    let is_member = class.is_some_and(|it| asker.rights.is_member(&it));
+    if !is_member && !may_read(&app, &asker, proposal).await? {
+        return Err(ScicatError::forbidden("Unauthorized to this logbook"));
+    }
+    show(&app, proposal, &query).await
+}
+
+/// Whether a caller who is signed in may read the logbook of this name: the proposal of that name must not be closed to
+/// them. A logbook without a proposal here is for everybody who is signed in, as with the original.
+async fn may_read(app: &Scicat, asker: &Asker, name: &str) -> Result<bool, ScicatError> {
+    let proposal = listing::with_class(asker, &PROPOSAL, name).await?;
+    Ok(proposal.is_none_or(|it| proposals::rights(app, asker).may_read(&it.1)))
+}
+
+/// A logbook with the messages that `filters` asks for.
+async fn show(app: &Scicat, name: &str, query: &QueryText) -> Answer<Response> {
+    let filters = query.get("filters").filter(|it| !it.is_empty()).unwrap_or("{}");
+    let Value::Object(parsed) = json_parameter("filters", filters)? else {
+        return Err(ScicatError::bad_request("filters must be a JSON object"));
+    };
+    let encoded = |text| utf8_percent_encode(text, NON_ALPHANUMERIC);
+    let path = format!("/Logbooks/{}?filter={}", encoded(name), encoded(filters));
+    let mut logbook = ask(app, &path).await?;
+    if let Some(Value::Array(messages)) = logbook.get_mut("messages") {
+        arrange(messages, &parsed);
+    }
+    Ok(answer::json(StatusCode::OK, &logbook))
+}
+
+/// Sorts messages by `sortField` (`timestamp:desc`, `sender:asc`, `entry:asc`) and keeps the page of `skip` and `limit`.
+fn arrange(messages: &mut Vec<Value>, filters: &Map<String, Value>) {
+    let sort_field = filters.get("sortField").and_then(Value::as_str).unwrap_or_default();
+    if let Some((field, direction)) = sort_field.split_once(':') {
+        let text = |message: &Value, pointer: &str| {
+            message.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_lowercase()
+        };
+        match field {
+            "timestamp" => messages.sort_by_key(sent_ms),
+            "sender" => messages.sort_by_cached_key(|it| text(it, "/sender").replace('@', "")),
+            "entry" => messages.sort_by_cached_key(|it| text(it, "/content/body")),
+            _ => {}
+        }
+        if direction != "asc" {
+            messages.reverse();
+        }
+    }
+    let number = |name| filters.get(name).and_then(Value::as_u64).and_then(|it| usize::try_from(it).ok());
+    if let (Some(skip), Some(limit)) = (number("skip"), number("limit")) {
+        messages.drain(..skip.min(messages.len()));
+        messages.truncate(limit);
+    }
+}
+
+fn messages(logbook: &Value) -> &[Value] {
+    logbook.get("messages").and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// When a message was sent, in milliseconds, as Matrix notes it.
+fn sent_ms(message: &Value) -> i64 {
+    message.get("origin_server_ts").and_then(Value::as_i64).unwrap_or(0)
+}
+
+/// What the service answers at a path. A token that it no longer takes is replaced once.
+async fn ask(app: &Scicat, path: &str) -> Result<Value, ScicatError> {
+    let known = app.logbook_session.token();
+    let is_known = known.is_some();
+    let token = match known {
+        Some(token) => token,
+        None => sign_in(app).await?,
+    };
+    let answered = match get_with(app, path, &token).await {
+        Err(OutgoingError::Refused { status: StatusCode::UNAUTHORIZED, .. }) if is_known => {
+            let token = sign_in(app).await?;
+            get_with(app, path, &token).await
+        }
+        answered => answered,
+    };
+    let bytes = answered.map_err(|error| match error {
+        OutgoingError::Refused { status: StatusCode::NOT_FOUND, .. } => {
+            ScicatError::not_found("the logbook service has no such logbook")
+        }
+        error => unusable(&error.to_string()),
+    })?;
+    serde_json::from_slice(&bytes).map_err(|error| unusable(&format!("its answer is no JSON: {error}")))
+}
+
+async fn get_with(app: &Scicat, path: &str, token: &str) -> Result<Vec<u8>, OutgoingError> {
+    let headers = vec![("Authorization".to_owned(), format!("Bearer {token}"))];
+    let request = Outgoing { method: Method::GET, url: address(app, path), headers, body: String::new() };
+    request.fetch(timeout(app), ANSWER_BYTES).await
+}
+
+/// Signs in at the service and keeps the token, which it calls `token` or, in its older form, `id`.
+async fn sign_in(app: &Scicat) -> Result<String, ScicatError> {
+    let settings = &app.settings;
+    let credentials =
+        json!({"username": settings.logbook_username, "password": settings.logbook_password.reveal()});
+    let request = Outgoing {
+        method: Method::POST,
+        url: address(app, "/Users/login"),
+        headers: vec![("Content-Type".to_owned(), "application/json".to_owned())],
+        body: credentials.to_string(),
+    };
+    let bytes = request.fetch(timeout(app), ANSWER_BYTES).await.map_err(|error| match error {
+        // What a service says of a login may repeat the credentials.
+        OutgoingError::Refused { status, .. } => unusable(&format!("it refused the login with {status}")),
+        error => unusable(&error.to_string()),
+    })?;
+    let answer: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+    let token = ["token", "id"].iter().find_map(|name| answer.get(*name).and_then(Value::as_str));
+    let token = token.ok_or_else(|| unusable("its login gave neither token nor id"))?;
+    app.logbook_session.keep(token.to_owned());
+    Ok(token.to_owned())
+}
+
+fn address(app: &Scicat, path: &str) -> String {
+    format!("{}{path}", app.settings.logbook_base_url.trim_end_matches('/'))
+}
+
+fn timeout(app: &Scicat) -> Duration {
+    Duration::from_millis(app.settings.outgoing_timeout_ms)
+}
+
+/// 502: the service is of no use.
+fn unusable(reason: &str) -> ScicatError {
+    ScicatError::with(StatusCode::BAD_GATEWAY, format!("the logbook service cannot be asked: {reason}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_sorted_then_paged() {
+        let message = |at: i64, sender: &str, body: &str| json!({"origin_server_ts": at, "sender": sender, "content": {"body": body}});
+        let all = [message(2, "@Bo:x", "c"), message(1, "@ada:x", "b"), message(3, "@cy:x", "A")];
+        for (filters, expected) in [
+            (json!({}), vec![2, 1, 3]),
+            (json!({"sortField": "timestamp:asc"}), vec![1, 2, 3]),
+            (json!({"sortField": "timestamp:desc", "skip": 1, "limit": 1}), vec![2]),
+            (json!({"sortField": "sender:asc"}), vec![1, 2, 3]),
+            (json!({"sortField": "entry:asc"}), vec![3, 1, 2]),
+            (json!({"skip": 5, "limit": 10}), vec![]),
+            (json!({"skip": -1, "limit": 1}), vec![2, 1, 3]),
+        ] {
+            let mut messages = all.to_vec();
+            arrange(&mut messages, filters.as_object().unwrap_or(&Map::new()));
+            assert_eq!(messages.iter().map(sent_ms).collect::<Vec<_>>(), expected, "{filters}");
+        }
+    }
+}
