@@ -5,7 +5,7 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use csv::{ByteRecord, ReaderBuilder};
 
 use crate::sink::{Described, Sink, at_most};
-use crate::{Result, TabularError, Type};
+use crate::{Result, TabularError, Type, names_of};
 
 /// What the cells of a column have been so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,12 +56,8 @@ pub(crate) fn read<R: Read + Seek, W: Write>(delimiter: u8, mut source: R, sink:
         });
     }
     at_most("variables", record.len() as u64, sink.limits.variables as u64)?;
-    let mut names = Vec::new();
-    for (index, name) in record.iter().enumerate() {
-        let name = utf8(name, 1)?.trim_start_matches('\u{feff}').trim();
-        let is_first = !names.iter().any(|it| it == name);
-        names.push(if name.is_empty() || !is_first { format!("v{}", index + 1) } else { name.to_owned() });
-    }
+    let names: Vec<&str> = record.iter().map(|it| utf8(it, 1)).collect::<Result<_>>()?;
+    let names = names_of(names.into_iter());
     let mut seen = vec![Seen::NOTHING; names.len()];
     while next(&mut reader, &mut record)? {
         let line = record.position().map_or(0, csv::Position::line);

@@ -1,7 +1,7 @@
 //! Tabular files of statistics programs: what variables they have, and their rows as plain tab-separated text.
 //!
-//! Readers for comma- and tab-separated values, Stata's `.dta` (formats 104 to 119) and SPSS's `.sav`, `.zsav` and `.por`.
-//! A reader goes through its file once, hands every cell to a `Sink`, and holds no more of the file than a row, the labels
+//! Readers for comma- and tab-separated values, Stata's `.dta` (formats 104 to 119), SPSS's `.sav`, `.zsav` and `.por`, and
+//! Excel's `.xlsx`. A reader goes through its file once, hands every cell to a `Sink`, and holds no more of the file than a row, the labels
 //! and the long strings that Stata keeps apart. The sink writes the tab-separated form, the summary statistics and the
 //! UNF (universal numeric fingerprint) of every variable, as archives of data keep them.
 //!
@@ -17,8 +17,8 @@
 //! # Ok::<(), pinakes_tabular::TabularError>(())
 //! ```
 //!
-//! Sources: Stata's help files `dta_113` to `dta_119`; the PSPP project's descriptions of SPSS system and portable files; the UNF
-//! specification, version 6.
+//! Sources: Stata's help files `dta_113` to `dta_119`; the PSPP project's descriptions of SPSS system and portable files;
+//! ISO/IEC 29500 (`SpreadsheetML`); the UNF specification, version 6.
 
 mod delimited;
 mod error;
@@ -32,6 +32,8 @@ mod stata_dates;
 mod stata_tagged;
 mod summary;
 mod unf;
+mod xlsx;
+mod xlsx_parts;
 
 use std::io::{Read, Seek, Write};
 
@@ -54,6 +56,8 @@ pub enum Format {
     Spss,
     /// SPSS portable file.
     SpssPortable,
+    /// Excel workbook (`.xlsx`): its first sheet, with a row of names.
+    Xlsx,
 }
 
 /// What bounds a read. What lies beyond is refused with [`TabularError::TooLarge`].
@@ -65,8 +69,10 @@ pub struct Limits {
     pub label_bytes: u64,
     /// Most bytes of one text (16 MiB).
     pub text_bytes: usize,
-    /// Most bytes of the long strings that a Stata file keeps apart (256 MiB).
+    /// Most bytes of the long strings that a Stata file keeps apart, or of those that an Excel workbook shares (256 MiB).
     pub long_string_bytes: u64,
+    /// Most bytes of a part of an Excel workbook, unpacked (4 GiB).
+    pub part_bytes: u64,
     /// Numbers that are held for medians and modes, of all variables together (16 million): beyond them a variable has
     /// neither.
     pub held_numbers: usize,
@@ -79,6 +85,7 @@ impl Default for Limits {
             label_bytes: 64 << 20,
             text_bytes: 16 << 20,
             long_string_bytes: 256 << 20,
+            part_bytes: 4 << 30,
             held_numbers: 16_000_000,
         }
     }
@@ -169,8 +176,20 @@ pub fn read(format: Format, source: impl Read + Seek, tab: impl Write, limits: &
         Format::Stata => stata::read(source, &mut sink)?,
         Format::Spss => spss::read(source, &mut sink)?,
         Format::SpssPortable => spss_portable::read(source, &mut sink)?,
+        Format::Xlsx => xlsx::read(source, &mut sink)?,
     }
     sink.finish()
+}
+
+/// The names of variables: those that are empty, or were there before, are `v` and their number.
+pub(crate) fn names_of<'a>(given: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let mut known = std::collections::HashSet::new();
+    let name = |(index, name): (usize, &'a str)| {
+        let name = name.trim_start_matches('\u{feff}').trim();
+        let is_own = !name.is_empty() && known.insert(name);
+        if is_own { name.to_owned() } else { format!("v{}", index + 1) }
+    };
+    given.enumerate().map(name).collect()
 }
 
 /// What the first bytes of a file say that it is. `None` for text: that is told by names alone.

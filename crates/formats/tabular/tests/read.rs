@@ -1,6 +1,6 @@
 //! Files made here byte by byte, and, where they are to be had, files that Dataverse's own tests ingest.
 
-use std::io::Cursor;
+use std::io::{Cursor, Write as _};
 use std::path::PathBuf;
 
 use pinakes_tabular::{Format, Limits, Table, TabularError, Type, read, sniff};
@@ -100,6 +100,104 @@ fn an_old_stata_file() {
 }
 
 /// Dataverse's own files: where they lie, and what its tests expect of them.
+/// A workbook of these parts.
+fn workbook(parts: &[(&str, &str)]) -> Vec<u8> {
+    let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    for (name, text) in parts {
+        zip.start_file(*name, zip::write::SimpleFileOptions::default()).unwrap();
+        zip.write_all(text.as_bytes()).unwrap();
+    }
+    zip.finish().unwrap().into_inner()
+}
+
+const ROOT: (&str, &str) = (
+    "_rels/.rels",
+    r#"<Relationships><Relationship Id="a" Type="http://x/officeDocument" Target="book/b.xml"/></Relationships>"#,
+);
+const RELATIONS: (&str, &str) = (
+    "book/_rels/b.xml.rels",
+    r#"<Relationships><Relationship Id="r1" Type="http://x/chartsheet" Target="c.xml"/><Relationship Id="r2" Type="http://x/worksheet" Target="/book/s.xml"/><Relationship Id="r3" Type="http://x/sharedStrings" Target="t.xml"/><Relationship Id="r4" Type="http://x/styles" Target="f.xml"/></Relationships>"#,
+);
+const BOOK: (&str, &str) = (
+    "book/b.xml",
+    r#"<workbook xmlns:r="u"><sheets><sheet name="A" r:id="r1"/><sheet name="B" r:id="r2"/></sheets></workbook>"#,
+);
+const STRINGS: (&str, &str) = (
+    "book/t.xml",
+    "<sst><si><t>when</t></si><si><r><t>A&amp;</t></r><r><t>B</t></r><rPh sb=\"0\"><t>no</t></rPh></si></sst>",
+);
+const STYLES: (&str, &str) = (
+    "book/f.xml",
+    r#"<styleSheet><numFmts><numFmt numFmtId="170" formatCode="dd/mm/yyyy"/></numFmts><cellStyleXfs><xf numFmtId="14"/></cellStyleXfs><cellXfs><xf numFmtId="0"/><xf numFmtId="170"/><xf numFmtId="22"/></cellXfs></styleSheet>"#,
+);
+
+/// A workbook whose sheet has these rows.
+fn sheet(rows: &str) -> Vec<u8> {
+    let sheet = format!("<worksheet><sheetData>{rows}</sheetData></worksheet>");
+    workbook(&[ROOT, RELATIONS, BOOK, STRINGS, STYLES, ("book/s.xml", &sheet)])
+}
+
+/// A row without content before the names; cells without a place of their own; a row that says less than all.
+const EXCEL_ROWS: &str = r#"<row r="1"><c r="A1" s="1"/></row>
+<row r="2"><c r="A2" t="s"><v>0</v></c><c t="s"><v>1</v></c><c r="D2" t="inlineStr"><is><t>x</t></is></c><c r="E2" t="s"><v>0</v></c></row>
+<row r="4"><c r="A4" s="1"><v>43831</v></c><c r="B4"><v>7</v></c><c r="C4" s="2"><v>43831.5</v></c><c r="D4"><f>1/4</f><v>0.25</v></c><c r="E4" t="b"><v>1</v></c></row>
+<row><c><v></v></c><c t="e"><v>#N/A</v></c><c r="D5"><v>1E3</v></c><c t="s"><v>1</v></c></row>"#;
+
+#[test]
+fn an_excel_workbook() {
+    let (table, tab) = table(Format::Xlsx, &sheet(EXCEL_ROWS)).unwrap();
+    let types: Vec<(&str, Type)> = table.variables.iter().map(|it| (it.name.as_str(), it.ty)).collect();
+    let expected = [
+        ("when", Type::Date),
+        ("A&B", Type::Integer),
+        ("v3", Type::Time),
+        ("x", Type::Real),
+        ("v5", Type::Text),
+    ];
+    assert_eq!(types, expected);
+    assert_eq!(tab, "2020-01-01\t7\t2020-01-01 12:00:00\t0.25\t\"TRUE\"\n\t\t\t1000\t\"A&B\"\n");
+}
+
+#[test]
+fn workbooks_that_cannot_be_read_say_why() {
+    let parts =
+        |sheet: &'static str| workbook(&[ROOT, RELATIONS, BOOK, STRINGS, STYLES, ("book/s.xml", sheet)]);
+    for (bytes, expected) in [
+        (b"PK".to_vec(), "this is no workbook of Excel"),
+        (workbook(&[]), "part _rels/.rels cannot be read"),
+        (workbook(&[ROOT, RELATIONS, BOOK, STRINGS, STYLES]), "part book/s.xml cannot be read"),
+        (sheet(""), "line 1: the first sheet is empty"),
+        (
+            sheet("<row><c><v>1</v></c></row><row><c/><c><v>1</v></c></row>"),
+            "line 2: 2 cells, but the line of names has 1",
+        ),
+        (sheet("<row><c t=\"s\"><v>9</v></c></row>"), "\"9\"; expected the number of a shared string"),
+        (sheet("<row><c><v>one</v></c></row>"), "\"one\"; expected a number"),
+        (sheet("<row><c r=\"ZZZZ1\"><v>1</v></c></row>"), "variables: 475254, at most 32767 are read"),
+        (parts("<worksheet><sheetData><row><c>"), "book/s.xml, byte"),
+        (parts("<!DOCTYPE a [<!ENTITY b \"c\">]><worksheet/>"), "a document type"),
+        (sheet("<row><c t=\"str\"><v>&b;</v></c></row>"), "an entity that XML does not have"),
+    ] {
+        let refused = table(Format::Xlsx, &bytes).unwrap_err().to_string();
+        assert!(refused.contains(expected), "{refused}\n{expected}");
+    }
+    let limits =
+        Limits { text_bytes: 1 << 16, part_bytes: 1 << 20, long_string_bytes: 1 << 10, ..Limits::default() };
+    let long = format!("<row><c t=\"str\"><v>{}</v></c></row>", "x".repeat(1 << 20));
+    let many = "<row/>".repeat(1 << 18);
+    let strings = format!("<sst>{}</sst>", "<si/>".repeat(100));
+    let strings =
+        workbook(&[ROOT, RELATIONS, BOOK, STYLES, ("book/t.xml", &strings), ("book/s.xml", "<a/>")]);
+    for (bytes, expected) in [
+        (sheet(&long), "larger than is read"),
+        (sheet(&many), "larger than is read"),
+        (strings, "bytes of shared strings: 1032, at most 1024 are read"),
+    ] {
+        let refused = read(Format::Xlsx, Cursor::new(bytes), Vec::new(), &limits).unwrap_err().to_string();
+        assert!(refused.contains(expected), "{refused}\n{expected}");
+    }
+}
+
 fn shared(path: &str) -> Option<Vec<u8>> {
     let folder =
         std::env::var_os("PINAKES_SHARED").map_or_else(|| PathBuf::from("../../../../shared"), PathBuf::from);
@@ -144,6 +242,17 @@ fn dataverses_own_files() {
         let (table, _) = table(Format::Spss, &bytes).unwrap_or_else(|error| panic!("{path}: {error}"));
         assert_eq!((table.variables.len(), table.n_rows), (n_variables, n_rows), "{path}");
     }
+    let xlsx = "data/dataverse/files/sample-tabular-sample-data-Tabular_Sample_Data.xlsx";
+    if let Some(bytes) = shared(xlsx) {
+        let (table, tab) = table(Format::Xlsx, &bytes).unwrap_or_else(|error| panic!("{xlsx}: {error}"));
+        let types: Vec<Type> = table.variables.iter().map(|it| it.ty).collect();
+        let (day, text) = (Type::Date, Type::Text);
+        assert_eq!(types, [day, text, text, text, Type::Integer, Type::Real, Type::Real]);
+        assert_eq!(
+            (table.n_rows, tab.lines().next()),
+            (43, Some("2019-06-01\t\"East\"\t\"Jones\"\t\"Pencil\"\t95\t1.99\t189.05"))
+        );
+    }
 }
 
 proptest! {
@@ -159,8 +268,18 @@ proptest! {
     }
 
     #[test]
+    fn damaged_sheets_are_refused(at in 0_usize..400, byte in 0_u8..128, cut in 0_usize..500) {
+        let mut rows = EXCEL_ROWS.as_bytes().to_vec();
+        if let Some(place) = rows.get_mut(at) {
+            *place = byte;
+        }
+        rows.truncate(cut);
+        let _ = table(Format::Xlsx, &sheet(&String::from_utf8_lossy(&rows)));
+    }
+
+    #[test]
     fn any_bytes_are_survived(bytes: Vec<u8>) {
-        for format in [Format::Csv, Format::Tsv, Format::Stata, Format::Spss, Format::SpssPortable] {
+        for format in [Format::Csv, Format::Tsv, Format::Stata, Format::Spss, Format::SpssPortable, Format::Xlsx] {
             let _ = table(format, &bytes);
         }
     }

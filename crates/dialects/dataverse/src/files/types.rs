@@ -257,6 +257,7 @@ pub(crate) fn tabular(media_type: &str) -> Option<Format> {
         | "application/x-stata-15" => Format::Stata,
         "application/x-spss-sav" => Format::Spss,
         "application/x-spss-por" => Format::SpssPortable,
+        "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet" => Format::Xlsx,
         _ => return None,
     })
 }
@@ -269,6 +270,7 @@ pub(crate) fn tabular_setting(media_type: &str) -> &'static str {
         Some(Format::Stata) => "dta",
         Some(Format::Spss) => "sav",
         Some(Format::SpssPortable) => "por",
+        Some(Format::Xlsx) => "xlsx",
         None => "default",
     }
 }

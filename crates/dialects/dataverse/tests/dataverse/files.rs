@@ -105,6 +105,48 @@ async fn tables_are_read_when_the_upload_is_answered() -> Result<(), Failure> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn workbooks_are_tables_and_other_office_files_are_not() -> Result<(), Failure> {
+    let server = Server::start()?;
+    let fiona = server.user("fiona").await?;
+    let (dataset, _) = server.dataset(&fiona, "books").await?;
+    let relation = |ty: &str, target: &str| {
+        format!(
+            "<Relationships><Relationship Id=\"r\" Type=\"http://x/{ty}\" Target=\"{target}\"/></Relationships>"
+        )
+    };
+    let sheet = "<worksheet><row><c t=\"str\"><v>name</v></c><c t=\"str\"><v>pounds</v></c></row>\
+                 <row><c t=\"str\"><v>Midnight</v></c><c><v>15</v></c></row></worksheet>";
+    let parts = [
+        ("_rels/.rels", relation("officeDocument", "xl/b.xml")),
+        ("xl/_rels/b.xml.rels", relation("worksheet", "s.xml")),
+        ("xl/b.xml", "<workbook><sheet id=\"r\"/></workbook>".to_owned()),
+        ("xl/s.xml", sheet.to_owned()),
+    ];
+    let mut zip = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    for (name, text) in &parts {
+        zip.start_file(*name, zip::write::SimpleFileOptions::default())?;
+        zip.write_all(text.as_bytes())?;
+    }
+    let workbook = zip.finish()?.into_inner();
+    for (name, label, bytes) in [
+        ("pets.xlsx", "pets.tab", "name\tpounds\n\"Midnight\"\t15\n".as_bytes()),
+        ("pets.docx", "pets.docx", workbook.as_slice()),
+    ] {
+        let add = format!("/api/datasets/{dataset}/add");
+        let got =
+            server.upload(&fiona, &add, name, &workbook, &json!({"directoryLabel": name})).await?.json();
+        let id = id_of(&got);
+        let file = server.get(&fiona, &format!("/api/files/{id}")).await?.json();
+        assert_eq!(file["data"]["label"], label, "{got} {file}");
+        let shown = server.get(&fiona, &format!("/api/access/datafile/{id}")).await?;
+        assert_eq!(shown.body, bytes, "{name}");
+        let original = server.get(&fiona, &format!("/api/access/datafile/{id}?format=original")).await?;
+        assert_eq!(original.body, workbook, "{name}");
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn archives_are_unpacked_within_bounds() -> Result<(), Failure> {
     let server = Server::start()?;
     let fiona = server.user("fiona").await?;
