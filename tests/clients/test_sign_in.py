@@ -73,16 +73,38 @@ def stop(process: subprocess.Popen) -> None:
         raise
 
 
+def certified(folder: Path) -> Path:
+    """An authority, and a certificate of it for this machine: `server.pem`, `server.key`. Gives the authority's own."""
+    authority = folder / "authority.pem"
+
+    def openssl(*arguments: str) -> None:
+        done = subprocess.run(["openssl", *arguments], cwd=folder, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+
+    key = ["-newkey", "rsa:2048", "-nodes", "-keyout"]
+    openssl("req", "-x509", *key, "authority.key", "-out", str(authority), "-days", "2", "-subj", "/CN=authority of tests")
+    openssl("req", *key, "server.key", "-out", "server.csr", "-subj", "/CN=127.0.0.1")
+    (folder / "names").write_text("subjectAltName=IP:127.0.0.1\n")
+    openssl(
+        "x509", "-req", "-in", "server.csr", "-CA", str(authority), "-CAkey", "authority.key", "-CAcreateserial",
+        "-out", "server.pem", "-days", "2", "-extfile", "names",
+    )
+    return authority
+
+
 class Directory:
     """An OpenLDAP server of its own."""
 
     def __init__(self, folder: Path) -> None:
         self.url, self.process = f"ldap://127.0.0.1:{free_port()}", None
+        self.tls_url = f"ldaps://127.0.0.1:{free_port()}"
+        self.authority = certified(folder)
         (folder / "data").mkdir()
         schemas = "".join(f"include /etc/ldap/schema/{it}.schema\n" for it in ["core", "cosine", "inetorgperson"])
         self.configuration = folder / "slapd.conf"
         self.configuration.write_text(
             f"{schemas}modulepath /usr/lib/ldap\nmoduleload back_mdb\nmoduleload memberof\n"
+            f"TLSCertificateFile {folder / 'server.pem'}\nTLSCertificateKeyFile {folder / 'server.key'}\n"
             f"database mdb\nsuffix dc=example,dc=org\nrootdn cn=admin,dc=example,dc=org\nrootpw secret-of-tests\n"
             f"directory {folder / 'data'}\noverlay memberof\n"
         )
@@ -91,7 +113,7 @@ class Directory:
 
     def start(self) -> None:
         self.process = subprocess.Popen(
-            [SLAPD, "-f", self.configuration, "-h", self.url, "-d", "0"], stderr=subprocess.DEVNULL
+            [SLAPD, "-f", self.configuration, "-h", f"{self.url} {self.tls_url}", "-d", "0"], stderr=subprocess.DEVNULL
         )
         port, end = urlsplit(self.url).port, time.monotonic() + PATIENCE_S
         while True:
@@ -216,6 +238,26 @@ def test_a_directory_that_is_down_is_said(site, directory):
     assert answer.status_code == 502 and "secret-of-tests" not in answer.text, answer.text
     directory.start()
     assert log_in(site, "anna", "password-of-anna").status_code == 201
+
+
+@pytest.mark.parametrize(
+    ("is_starttls", "is_trusted", "expected"),
+    [(False, True, 201), (True, True, 201), (False, False, 502), (True, False, 502)],
+)
+def test_a_directory_is_asked_over_tls(tmp_path, directory, is_starttls, is_trusted, expected):
+    settings = tmp_path / "pinakes.toml"
+    settings.write_text((HERE / "pinakes.toml").read_text() + f"\n[accounts.ldap]\nstarttls = {str(is_starttls).lower()}\n")
+    environment = {
+        "LDAP_URL": directory.url if is_starttls else directory.tls_url,
+        "LDAP_BIND_DN": "cn=admin,dc=example,dc=org",
+        "LDAP_BIND_CREDENTIALS": "secret-of-tests",
+        "LDAP_SEARCH_BASE": "ou=people,dc=example,dc=org",
+    }
+    if is_trusted:
+        environment["SSL_CERT_FILE"] = str(directory.authority)
+    with serving("--data", str(tmp_path / "data"), "--config", settings, environment=environment) as url:
+        answer = log_in(Server(url), "anna", "password-of-anna")
+        assert answer.status_code == expected and "secret-of-tests" not in answer.text, answer.text
 
 
 def test_who_fails_too_often_waits(site):
