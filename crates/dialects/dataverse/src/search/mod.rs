@@ -1,5 +1,6 @@
 //! Search: `/api/search` (section 7 of the contract).
 
+mod alike;
 pub(crate) mod index;
 mod moment;
 mod place;

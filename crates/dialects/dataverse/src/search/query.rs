@@ -1,16 +1,21 @@
 //! The part of Solr's query syntax that clients use, as conditions of the store (section 7 of the contract).
 //!
 //! Words of which any may match, `"phrases"`, `field:value`, `AND`, `OR`, `NOT`, `+`, `-`, parentheses, `*` in a word and at its end, `?`
-//! in a word, `[a TO b]` by number, date or text, `NOW-7DAYS` as a date.
+//! in a word, `word~1` and `"two words"~3`, `[a TO b]` by number, date or text, `NOW-7DAYS` as a date.
 
 use pinakes_store::{End, Expr, Path, Pattern, TextQuery};
 
-use super::moment;
+use super::{alike, moment};
 
 /// Longest query that is read, in bytes.
 const QUERY_BYTES: usize = 16 << 10;
 /// Deepest nesting of parentheses.
 const DEPTH: usize = 32;
+
+/// Most values that are found by patterns: words in a field, with `*` or `?` in them, or before a tilde.
+const PATTERNS: usize = 64;
+/// Most of them before a tilde: their patterns are large.
+const ALIKE: usize = 8;
 
 /// A query that was read.
 #[derive(Debug, Clone)]
@@ -25,6 +30,8 @@ pub(crate) struct Parsed {
 enum Token {
     Word(String),
     Phrase(String),
+    /// A word or phrase before a tilde, and the pattern of what is like it.
+    Alike(String, String),
     /// A field's name, before its value.
     Field(String),
     Range(String, String, bool, bool),
@@ -45,7 +52,7 @@ pub(crate) fn parse(text: &str, now_ms: i64) -> Result<Parsed, String> {
         return Err(format!("the query has {} bytes, {QUERY_BYTES} are read", text.len()));
     }
     let tokens = tokens(text, now_ms)?;
-    let mut reader = Reader { tokens, at: 0, words: Vec::new(), depth: 0 };
+    let mut reader = Reader { tokens, at: 0, words: Vec::new(), depth: 0, n_patterns: 0, n_alike: 0 };
     let filter = reader.group(None)?;
     if reader.at < reader.tokens.len() {
         return Err(format!("Cannot parse '{text}': a parenthesis is closed that was not opened"));
@@ -80,8 +87,12 @@ fn tokens(text: &str, now_ms: i64) -> Result<Vec<Token>, String> {
             '"' => {
                 let (phrase, after) = quoted(&characters, at + 1)
                     .ok_or_else(|| format!("Cannot parse '{text}': a quote is opened and not closed"))?;
-                tokens.push(Token::Phrase(phrase));
                 at = after;
+                let distance = tilde(&characters, &mut at);
+                tokens.push(match distance.and_then(|it| alike::nearness(&phrase, &it)) {
+                    Some(pattern) => Token::Alike(phrase, pattern),
+                    None => Token::Phrase(phrase),
+                });
                 skip_boost(&characters, &mut at);
             }
             '[' | '{' => {
@@ -100,10 +111,13 @@ fn tokens(text: &str, now_ms: i64) -> Result<Vec<Token>, String> {
             _ => {
                 let (word, after, is_field) = word(&characters, at);
                 at = after;
-                tokens.push(match word.as_str() {
-                    "AND" | "&&" if !is_field => Token::And,
-                    "OR" | "||" if !is_field => Token::Or,
-                    "NOT" if !is_field => Token::Not,
+                let distance = if is_field { None } else { tilde(&characters, &mut at) };
+                let pattern = distance.and_then(|it| alike::spelling(&word, &it));
+                tokens.push(match (word.as_str(), pattern) {
+                    (_, Some(pattern)) => Token::Alike(word, pattern),
+                    ("AND" | "&&", _) if !is_field => Token::And,
+                    ("OR" | "||", _) if !is_field => Token::Or,
+                    ("NOT", _) if !is_field => Token::Not,
                     _ if is_field => Token::Field(word),
                     _ => Token::Word(word),
                 });
@@ -147,6 +161,7 @@ fn word(characters: &[char], mut at: usize) -> (String, usize, bool) {
                 text.push(':');
             }
             ' ' | '\t' | '\n' | '\r' | '(' | ')' | '"' | '^' => break,
+            '~' if !text.is_empty() && ends_with_tilde(characters, at) => break,
             other => text.push(other),
         }
         at += 1;
@@ -154,13 +169,32 @@ fn word(characters: &[char], mut at: usize) -> (String, usize, bool) {
     (text, at.max(1), false)
 }
 
-fn skip_boost(characters: &[char], at: &mut usize) {
-    if matches!(characters.get(*at), Some('^' | '~')) {
-        *at += 1;
-        while characters.get(*at).is_some_and(|it| it.is_ascii_digit() || *it == '.') {
-            *at += 1;
-        }
+/// The number behind a tilde that ends a word or a phrase; empty when there is none. A tilde within a word, as in the
+/// address of a page, is a letter.
+fn tilde(characters: &[char], at: &mut usize) -> Option<String> {
+    if characters.get(*at) != Some(&'~') {
+        return None;
     }
+    let number: String = digits(characters, *at + 1).collect();
+    let end = *at + 1 + number.len();
+    let is_end = characters.get(end).is_none_or(|it| it.is_whitespace() || matches!(it, '(' | ')' | '^'));
+    is_end.then(|| *at = end)?;
+    Some(number)
+}
+
+fn ends_with_tilde(characters: &[char], mut at: usize) -> bool {
+    tilde(characters, &mut at).is_some()
+}
+
+fn skip_boost(characters: &[char], at: &mut usize) {
+    if characters.get(*at) == Some(&'^') {
+        *at += 1 + digits(characters, *at + 1).count();
+    }
+}
+
+fn digits(characters: &[char], at: usize) -> impl Iterator<Item = char> {
+    let rest = characters.get(at..).unwrap_or_default();
+    rest.iter().copied().take_while(|it| it.is_ascii_digit() || *it == '.')
 }
 
 struct Reader {
@@ -168,6 +202,8 @@ struct Reader {
     at: usize,
     words: Vec<String>,
     depth: usize,
+    n_patterns: usize,
+    n_alike: usize,
 }
 
 /// How a clause counts among those beside it.
@@ -233,8 +269,33 @@ impl Reader {
         Ok(joined(clauses))
     }
 
+    /// Refuses a value beyond the bound of those that are found by patterns.
+    fn count_pattern(&mut self, field: Option<&str>, token: &Token) -> Result<(), String> {
+        let is_pattern = match token {
+            Token::Word(word) => field.is_some_and(|it| !is_exact(it)) || is_wild(word),
+            Token::Phrase(_) => field.is_some_and(|it| !is_exact(it)),
+            Token::Alike(..) => true,
+            _ => false,
+        };
+        self.n_patterns += usize::from(is_pattern);
+        self.n_alike += usize::from(matches!(token, Token::Alike(..)));
+        if ALIKE < self.n_alike {
+            return Err(format!("more than {ALIKE} words or phrases before ~ are not looked for at once"));
+        }
+        if PATTERNS < self.n_patterns {
+            return Err(format!(
+                "more than {PATTERNS} words in fields, or with * or ? in them, are not looked for at once"
+            ));
+        }
+        Ok(())
+    }
+
     fn clause(&mut self, field: Option<&str>, is_wanted: bool) -> Result<Expr, String> {
-        match self.next() {
+        let token = self.next();
+        if let Some(token) = &token {
+            self.count_pattern(field, token)?;
+        }
+        match token {
             Some(Token::Open) => {
                 self.depth += 1;
                 let inner = self.group(field)?;
@@ -265,6 +326,13 @@ impl Reader {
                     self.words.extend(phrase.split_whitespace().map(str::to_owned));
                 }
                 value(field, &phrase, true)
+            }
+            Some(Token::Alike(text, _)) if field.is_some_and(is_exact) => value(field, &text, true),
+            Some(Token::Alike(text, pattern)) => {
+                if is_wanted {
+                    self.words.extend(text.split_whitespace().map(str::to_owned));
+                }
+                Ok(found_by(field, folded_pattern(&pattern)?))
             }
             Some(other) => Err(format!("{other:?} stands where a value is expected")),
             None => Err("the query ends where a value is expected".to_owned()),
@@ -392,12 +460,26 @@ fn value(field: Option<&str>, text: &str, is_phrase: bool) -> Result<Expr, Strin
     }
     let parts = text.split_whitespace().map(|it| if is_phrase { regex_text(it) } else { wild_text(it) });
     let parts: Vec<String> = parts.collect();
-    word_pattern(&parts.join(r"[^\pL\pN]+")).map(|it| Expr::Regex(path, it))
+    Ok(found_by(Some(field), word_pattern(&parts.join(r"[^\pL\pN]+"))?))
+}
+
+/// Documents in which a pattern is found, in a field or anywhere.
+fn found_by(field: Option<&str>, pattern: Pattern) -> Expr {
+    Expr::Regex(field.map_or_else(|| Path::dotted("text"), path_of), pattern)
 }
 
 /// A pattern of whole words.
 fn word_pattern(inner: &str) -> Result<Pattern, String> {
-    Pattern::new(&format!(r"(^|[^\pL\pN]){inner}($|[^\pL\pN])"), "if").map_err(|it| it.to_string())
+    whole_words(inner, "if")
+}
+
+/// A pattern of whole words that is folded itself.
+pub(super) fn folded_pattern(inner: &str) -> Result<Pattern, String> {
+    whole_words(inner, "f")
+}
+
+fn whole_words(inner: &str, flags: &str) -> Result<Pattern, String> {
+    Pattern::new(&format!(r"(^|[^\pL\pN]){inner}($|[^\pL\pN])"), flags).map_err(|it| it.to_string())
 }
 
 /// Whether `*` or `?` stands for letters: `*` anywhere behind a letter, `?` between two.
@@ -437,7 +519,7 @@ fn regex_text(text: &str) -> String {
 /// Words, or a phrase, anywhere in a document.
 fn words(text: &str, is_phrase: bool) -> Result<Expr, String> {
     if !is_phrase && is_wild(text) {
-        return Ok(Expr::Regex(Path::dotted("text"), word_pattern(&wild_text(text))?));
+        return Ok(found_by(None, word_pattern(&wild_text(text))?));
     }
     let parts: Vec<String> =
         text.split(|it: char| !it.is_alphanumeric()).filter(|it| !it.is_empty()).map(str::to_owned).collect();
@@ -530,7 +612,21 @@ mod tests {
         }
         assert!(shown("finches?").starts_with("Text("), "a question mark at the end is punctuation");
         assert!(shown("doi:10.5072/FK2/AB").contains("phrases"));
+        assert!(shown("gauge~0").starts_with("Text("), "no edit is allowed");
+        assert!(shown("subject_ss:Earth~1").starts_with("Is("), "whole values are compared as they are");
+        assert!(shown("x.org/~ada/a").contains("x org ada a"), "a tilde within a word is a letter");
+        assert!(
+            shown("(title:gauge~1^2 OR a) AND \"b c\"~2")
+                .starts_with("And([Or([Regex(Path([\"fields\", \"title\"])")
+        );
         assert!(shown("(a OR b) AND title:c").starts_with("And("));
+        for (text, most) in [("gauge~2 ", ALIKE), ("ti?e ", PATTERNS), ("title:tide ", PATTERNS)] {
+            assert!(shown(&text.repeat(most)).starts_with("Or(["), "{text}: as many as are allowed");
+            assert!(
+                shown(&text.repeat(most + 1)).starts_with(&format!("error: more than {most} words")),
+                "{text}"
+            );
+        }
         for wrong in ["(a", "a)", "\"a", "title:", "[a TO b]", "x:[a b]"] {
             assert!(shown(wrong).starts_with("error"), "{wrong}: {}", shown(wrong));
         }

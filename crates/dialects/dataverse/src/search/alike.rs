@@ -1,0 +1,142 @@
+//! What stands behind a tilde, as Solr reads it: `gauge~1` finds words of other spelling, `"tide gauge"~3` words that stand
+//! near each other.
+
+use pinakes_store::fold;
+
+/// Most edits between two spellings, as with Solr.
+const EDITS: usize = 2;
+/// Letters of a word up to which two edits are allowed; longer ones may have one, as their patterns grow with the square.
+const LETTERS_OF_TWO_EDITS: usize = 16;
+/// Letters of a word up to which edits are allowed at all.
+const LETTERS: usize = 64;
+/// Most words between two.
+const GAP: usize = 50;
+/// A letter or digit of a folded text: Latin ones, and other scripts without the signs between them. Shorter when compiled
+/// than the classes of Unicode, which a pattern with hundreds of them would need.
+const LETTER: &str = r"[a-z0-9\u{370}-\u{1fff}\u{3040}-\u{d7ff}]";
+const NO_LETTER: &str = r"[^a-z0-9\u{370}-\u{1fff}\u{3040}-\u{d7ff}]";
+
+/// The pattern of words that can be made of `word` by so many edits: a letter more, less, another, or two exchanged. Of what
+/// is no single word, or may not be edited, none.
+pub(super) fn spelling(word: &str, distance: &str) -> Option<String> {
+    let letters: Vec<char> = fold(word).chars().collect();
+    let is_word = !letters.is_empty() && letters.iter().all(|it| it.is_alphanumeric());
+    let most = match letters.len() {
+        n if n <= LETTERS_OF_TWO_EDITS => EDITS,
+        n if n <= LETTERS => 1,
+        _ => 0,
+    };
+    // A word of which every letter may go would be found between any two others.
+    let edits = edits(distance, letters.len()).min(most).min(letters.len().saturating_sub(1));
+    (is_word && 0 < edits).then(|| edited(&letters, edits))
+}
+
+/// Edits that a tilde allows: a whole number, a share of the letters that must stay (`0.8`), or two when nothing is said.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "between 0 and the letters of a word"
+)]
+fn edits(distance: &str, n_letters: usize) -> usize {
+    match distance.parse::<f64>() {
+        Err(_) => EDITS,
+        Ok(0.0) => 0,
+        Ok(number) if number < 1.0 => ((1.0 - number) * n_letters as f64) as usize,
+        Ok(number) => (number as usize).min(EDITS),
+    }
+}
+
+fn edited(letters: &[char], edits: usize) -> String {
+    let Some((first, rest)) = letters.split_first() else {
+        return format!("{LETTER}{{0,{edits}}}");
+    };
+    if edits == 0 {
+        return letters.iter().collect();
+    }
+    let mut ways = vec![
+        format!("{first}{}", edited(rest, edits)),
+        format!("{LETTER}?{}", edited(rest, edits - 1)),
+        format!("{LETTER}{}", edited(letters, edits - 1)),
+    ];
+    if let Some((second, rest)) = rest.split_first() {
+        ways.push(format!("{second}{first}{}", edited(rest, edits - 1)));
+    }
+    format!("(?:{})", ways.join("|"))
+}
+
+/// The pattern of these words in their order with so many words between two at most. Two words may stand the other way round,
+/// which counts as two. Of a single word, or without a number, none.
+pub(super) fn nearness(phrase: &str, distance: &str) -> Option<String> {
+    let gap = distance.parse::<usize>().ok()?.min(GAP);
+    let folded = fold(phrase);
+    let words: Vec<&str> =
+        folded.split(|it: char| !it.is_alphanumeric()).filter(|it| !it.is_empty()).collect();
+    let between = |most: usize| format!("{NO_LETTER}+(?:{LETTER}+{NO_LETTER}+){{0,{most}}}");
+    match words.as_slice() {
+        [] | [_] => None,
+        [one, two] if 2 <= gap => {
+            Some(format!("(?:{one}{}{two}|{two}{}{one})", between(gap), between(gap - 2)))
+        }
+        words => Some(words.join(&between(gap))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::query::folded_pattern;
+    use super::*;
+
+    #[test]
+    fn words_are_spelt_otherwise() {
+        let longest = "a".repeat(LETTERS);
+        for (word, distance, text, expected) in [
+            ("gauge", "1", "a tide gauge", true),
+            ("gauge", "1", "a tide gauges", true),
+            ("gauge", "1", "a gaug, tidal", true),
+            ("gauge", "1", "Guage", true),
+            ("gauge", "1", "gouge", true),
+            ("gauge", "1", "gauging", false),
+            ("gauge", "1", "agauges", false),
+            ("gauge", "", "agauges", true),
+            ("gauge", "2", "gogges", false),
+            ("gauge", "7", "gages", true),
+            ("gauge", "0.7", "gauges", true),
+            // A tenth of five letters is none.
+            ("gauge", "0.9", "gauge", false),
+            ("Zürich", "1", "zurch", true),
+            ("ab", "2", "the", false),
+            ("ab", "2", "", false),
+            ("ab", "2", "b", true),
+            ("a", "2", "b", false),
+            (&"x".repeat(LETTERS_OF_TWO_EDITS), "2", &"x".repeat(LETTERS_OF_TWO_EDITS - 2), true),
+            (&longest, "2", &"a".repeat(LETTERS - 1), true),
+        ] {
+            let pattern = spelling(word, distance).map(|it| folded_pattern(&it).unwrap());
+            assert_eq!(pattern.is_some_and(|it| it.is_match(text)), expected, "{word}~{distance} {text}");
+        }
+        assert_eq!(spelling("two words", "1"), None);
+        assert_eq!(spelling(&"a".repeat(LETTERS + 1), "1"), None);
+    }
+
+    #[test]
+    fn words_are_near_each_other() {
+        for (phrase, distance, text, expected) in [
+            ("tide gauge", "0", "the tide-gauge", true),
+            ("tide gauge", "1", "tide level gauge", true),
+            ("tide gauge", "1", "tide and level gauge", false),
+            ("tide gauge", "1", "gauge, tide", false),
+            ("tide gauge", "2", "gauge, tide", true),
+            ("tide gauge", "3", "gauge of tide", true),
+            ("tide gauge", "2", "gauge of tide", false),
+            ("tide gauge", "1", "tides gauge", false),
+            ("a b c", "1", "a x b y c", true),
+            ("a b c", "1", "a x x b c", false),
+            ("tide gauge", "999", "tide gauge", true),
+        ] {
+            let pattern = nearness(phrase, distance).map(|it| folded_pattern(&it).unwrap());
+            assert_eq!(pattern.is_some_and(|it| it.is_match(text)), expected, "{phrase}~{distance} {text}");
+        }
+        assert_eq!(nearness("gauge", "2"), None);
+        assert_eq!(nearness("tide gauge", ""), None);
+    }
+}
