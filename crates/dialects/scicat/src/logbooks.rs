@@ -12,6 +12,7 @@ use axum::routing::get;
 use http::{Method, StatusCode};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use pinakes_http::answer;
+use pinakes_store::Weight;
 use serde_json::{Map, Value, json};
 
 use crate::app::{Asker, Path, QueryText, Scicat, json_parameter};
@@ -55,13 +56,12 @@ async fn list(app: State<Scicat>, asker: Asker) -> Answer {
     let Value::Array(all) = ask(&app, "/Logbooks").await? else {
         return Err(unusable("a list of logbooks was expected"));
     };
-    let mut shown = Vec::with_capacity(all.len());
-    for logbook in all {
-        let name = logbook.get("name").and_then(Value::as_str).unwrap_or_default();
-        if may_read(&app, &asker, name).await? {
-            shown.push(logbook);
-        }
-    }
+    // One without a name cannot be held against a proposal: nobody sees it.
+    let named = all.into_iter().filter_map(|it| Some((name_of(&it)?.to_owned(), it)));
+    let (names, logbooks): (Vec<String>, Vec<Value>) = named.unzip();
+    let may_read = may_read(&app, &asker, names).await?;
+    let readable = logbooks.into_iter().zip(may_read).filter(|it| it.1);
+    let mut shown: Vec<Value> = readable.map(|it| it.0).collect();
     shown.sort_by_key(|it| Reverse(messages(it).last().map(sent_ms)));
     Ok(answer::json(StatusCode::OK, &Value::Array(shown)))
 }
@@ -72,7 +72,7 @@ async fn by_name(app: State<Scicat>, asker: Asker, Path(name): Path<String>, que
     if !app.settings.logbook_enabled {
         return Ok(answer::empty(StatusCode::OK));
     }
-    if !may_read(&app, &asker, &name).await? {
+    if may_read(&app, &asker, vec![name.clone()]).await? != [true] {
         return Err(ScicatError::forbidden("Unauthorized to this logbook"));
     }
     show(&app, &name, &query).await
@@ -89,17 +89,25 @@ async fn of_dataset(app: State<Scicat>, asker: Asker, Path(pid): Path<String>, q
     asker.forbid_anonymous()?;
     let class = listing::with_class(&asker, &DATASET, &pid).await?.map(|it| it.1);
     let is_member = class.is_some_and(|it| asker.rights.is_member(&it));
-    if !is_member && !may_read(&app, &asker, proposal).await? {
+    if !is_member && may_read(&app, &asker, vec![proposal.to_owned()]).await? != [true] {
         return Err(ScicatError::forbidden("Unauthorized to this logbook"));
     }
     show(&app, proposal, &query).await
 }
 
-/// Whether a caller who is signed in may read the logbook of this name: the proposal of that name must not be closed to
-/// them. A logbook without a proposal here is for everybody who is signed in, as with the original.
-async fn may_read(app: &Scicat, asker: &Asker, name: &str) -> Result<bool, ScicatError> {
-    let proposal = listing::with_class(asker, &PROPOSAL, name).await?;
-    Ok(proposal.is_none_or(|it| proposals::rights(app, asker).may_read(&it.1)))
+/// Of each of these names, whether a caller who is signed in may read the logbook: the proposal of that name must not be
+/// closed to them. A logbook without a proposal here is for everybody who is signed in, as with the original.
+async fn may_read(app: &Scicat, asker: &Asker, names: Vec<String>) -> Result<Vec<bool>, ScicatError> {
+    let rights = proposals::rights(app, asker);
+    let weight = if names.len() == 1 { Weight::Point } else { Weight::Scan };
+    let read = asker.db.read(weight, move |view| {
+        let may_read = |name: &String| {
+            let Some(proposal) = view.get(&PROPOSAL, name)? else { return Ok(true) };
+            Ok(rights.may_read(&*view.class(&PROPOSAL, proposal.class)?))
+        };
+        names.iter().map(may_read).collect()
+    });
+    read.await
 }
 
 /// A logbook with the messages that `filters` asks for.
@@ -111,6 +119,10 @@ async fn show(app: &Scicat, name: &str, query: &QueryText) -> Answer<Response> {
     let encoded = |text| utf8_percent_encode(text, NON_ALPHANUMERIC);
     let path = format!("/Logbooks/{}?filter={}", encoded(name), encoded(filters));
     let mut logbook = ask(app, &path).await?;
+    // The service may read names more loosely than proposals are named here: what it gives must be what was allowed.
+    if name_of(&logbook) != Some(name) {
+        return Err(no_such_logbook());
+    }
     if let Some(Value::Array(messages)) = logbook.get_mut("messages") {
         arrange(messages, &parsed);
     }
@@ -141,6 +153,10 @@ fn arrange(messages: &mut Vec<Value>, filters: &Map<String, Value>) {
     }
 }
 
+fn name_of(logbook: &Value) -> Option<&str> {
+    logbook.get("name").and_then(Value::as_str)
+}
+
 fn messages(logbook: &Value) -> &[Value] {
     logbook.get("messages").and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
@@ -166,9 +182,7 @@ async fn ask(app: &Scicat, path: &str) -> Result<Value, ScicatError> {
         answered => answered,
     };
     let bytes = answered.map_err(|error| match error {
-        OutgoingError::Refused { status: StatusCode::NOT_FOUND, .. } => {
-            ScicatError::not_found("the logbook service has no such logbook")
-        }
+        OutgoingError::Refused { status: StatusCode::NOT_FOUND, .. } => no_such_logbook(),
         error => unusable(&error.to_string()),
     })?;
     serde_json::from_slice(&bytes).map_err(|error| unusable(&format!("its answer is no JSON: {error}")))
@@ -196,7 +210,8 @@ async fn sign_in(app: &Scicat) -> Result<String, ScicatError> {
         OutgoingError::Refused { status, .. } => unusable(&format!("it refused the login with {status}")),
         error => unusable(&error.to_string()),
     })?;
-    let answer: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+    let answer: Value =
+        serde_json::from_slice(&bytes).map_err(|_| unusable("what it answers to the login is no JSON"))?;
     let token = ["token", "id"].iter().find_map(|name| answer.get(*name).and_then(Value::as_str));
     let token = token.ok_or_else(|| unusable("its login gave neither token nor id"))?;
     app.logbook_session.keep(token.to_owned());
@@ -209,6 +224,10 @@ fn address(app: &Scicat, path: &str) -> String {
 
 fn timeout(app: &Scicat) -> Duration {
     Duration::from_millis(app.settings.outgoing_timeout_ms)
+}
+
+fn no_such_logbook() -> ScicatError {
+    ScicatError::not_found("the logbook service has no such logbook")
 }
 
 /// 502: the service is of no use.

@@ -8,7 +8,7 @@ use crate::outgoing::Fake;
 use crate::server::{Failure, Server, site};
 
 /// Of the service: the caller's proposal, another's, one that is not here, one without messages.
-const ALL: &str = r#"200 [{"name":"p1","messages":[{"origin_server_ts":10}]},{"name":"p2","messages":[{"origin_server_ts":30}]},{"name":"p9","messages":[{"origin_server_ts":20}]},{"name":"p0","messages":[]}]"#;
+const ALL: &str = r#"200 [{"name":"p1","messages":[{"origin_server_ts":10}]},{"name":"p2","messages":[{"origin_server_ts":30}]},{"name":"p9","messages":[{"origin_server_ts":20}]},{"name":"p0","messages":[]},{"messages":[]}]"#;
 const LOGBOOK: &str = r#"200 {"name":"p1","roomId":"r","messages":[{"origin_server_ts":2,"sender":"@b:x"},{"origin_server_ts":1,"sender":"@a:x"}]}"#;
 
 const RECORDS: [&str; 4] = [
@@ -113,7 +113,11 @@ async fn a_service_that_fails_is_named_without_secrets() -> Result<(), Failure> 
         (vec!["200 {}"], 502),
         (vec![r#"200 {"token":"t1"}"#, "500 hush"], 502),
         (vec![r#"200 {"token":"t1"}"#, "200 no JSON"], 502),
+        (vec!["200 no JSON"], 502),
         (vec![r#"200 {"token":"t1"}"#, "404 "], 404),
+        // A service that reads names loosely gives the logbook of another proposal.
+        (vec![r#"200 {"token":"t1"}"#, r#"200 {"name":"p2","messages":[]}"#], 404),
+        (vec![r#"200 {"token":"t1"}"#, r#"200 {"messages":[]}"#], 404),
     ] {
         let shown = format!("{answers:?}");
         let (server, _fake) = server(answers).await?;
