@@ -1,4 +1,4 @@
-//! Stata's numbers that stand for dates: what a variable's format says they count from 1960 on.
+//! Numbers that stand for dates, counted from 1960: by the formats of Stata's variables, and days of the calendar for all readers.
 
 use std::fmt::Write as _;
 

@@ -4,7 +4,7 @@ use std::io::{Read, Seek, SeekFrom, Write};
 
 use csv::{ByteRecord, ReaderBuilder};
 
-use crate::sink::{Described, Sink, at_most};
+use crate::sink::{Sink, at_most};
 use crate::{Result, TabularError, Type, names_of};
 
 /// What the cells of a column have been so far.
@@ -71,11 +71,7 @@ pub(crate) fn read<R: Read + Seek, W: Write>(delimiter: u8, mut source: R, sink:
     }
     drop(reader);
     let types: Vec<Type> = seen.into_iter().map(Seen::ty).collect();
-    let described = names
-        .into_iter()
-        .zip(&types)
-        .map(|(name, ty)| Described { label: name.clone(), ..Described::new(name, *ty) });
-    sink.describe(described.collect())?;
+    sink.describe_named(names, &types)?;
     source.seek(SeekFrom::Start(0))?;
     hand_out(delimiter, source, &types, sink)
 }

@@ -20,6 +20,7 @@
 //! Sources: Stata's help files `dta_113` to `dta_119`; the PSPP project's descriptions of SPSS system and portable files;
 //! ISO/IEC 29500 (`SpreadsheetML`); the UNF specification, version 6.
 
+mod dates;
 mod delimited;
 mod error;
 mod input;
@@ -28,7 +29,6 @@ mod sink;
 mod spss;
 mod spss_portable;
 mod stata;
-mod stata_dates;
 mod stata_tagged;
 mod summary;
 mod unf;

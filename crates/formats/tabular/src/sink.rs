@@ -85,6 +85,13 @@ impl<W: Write> Sink<W> {
         Ok(())
     }
 
+    /// The variables of a file that says no more than their names, which are their labels too.
+    pub(crate) fn describe_named(&mut self, names: Vec<String>, types: &[Type]) -> Result<()> {
+        let described =
+            |(name, ty): (String, &Type)| Described { label: name.clone(), ..Described::new(name, *ty) };
+        self.describe(names.into_iter().zip(types).map(described).collect())
+    }
+
     fn next(&mut self) -> usize {
         if 0 < self.at {
             self.line.push('\t');

@@ -6,9 +6,9 @@ use std::io::{BufRead, Read, Seek, Write};
 use encoding_rs::Encoding;
 use flate2::bufread::ZlibDecoder;
 
+use crate::dates::civil;
 use crate::input::{Input, Order};
 use crate::sink::{Described, Sink, at_most};
-use crate::stata_dates::civil;
 use crate::{Result, TabularError, Type, number};
 
 /// The missing number.

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::io::{Read, Seek, Write};
 
+use crate::dates::{self, Clock};
 use crate::input::{Input, Order, until_nul};
 use crate::sink::{Described, Form, Sink, at_most};
-use crate::stata_dates::{self, Clock};
 use crate::{Result, TabularError, Type, stata_tagged};
 
 /// What a cell of a row is in the file.
@@ -54,7 +54,7 @@ pub(crate) struct Stored {
 
 impl Stored {
     pub(crate) fn new(name: String, label: String, format: String, labels: String, storage: Storage) -> Self {
-        let clock = stata_dates::clock_of(&format).filter(|_| storage.ty().is_numeric());
+        let clock = dates::clock_of(&format).filter(|_| storage.ty().is_numeric());
         let ty = match clock {
             Some(Clock::Milliseconds) => Type::Time,
             Some(_) => Type::Date,

@@ -7,8 +7,8 @@ use std::io::{Read, Seek, Write};
 
 use zip::ZipArchive;
 
-use crate::sink::{Described, Sink, at_most};
-use crate::stata_dates::Clock;
+use crate::dates::Clock;
+use crate::sink::{Sink, at_most};
 use crate::xlsx_parts::{Part, Piece, Workbook, attribute};
 use crate::{Limits, Result, TabularError, Type, names_of, number};
 
@@ -27,8 +27,11 @@ const MS_PER_DAY: f64 = 86_400_000.0;
 enum Cell {
     Missing,
     Number(f64),
-    /// Days of the calendar that begins in 1900.
-    Date(f64),
+    /// A number that is shown as a date, and the days that it stands for in the calendar that begins in 1900.
+    Date {
+        number: f64,
+        days: f64,
+    },
     Text(String),
 }
 
@@ -51,9 +54,9 @@ impl Seen {
         match cell {
             Cell::Missing => {}
             Cell::Text(_) => self.has_text = true,
-            Cell::Date(days) => {
+            Cell::Date { number, days } => {
                 self.is_days &= days.fract() == 0.0 && 1.0 <= *days;
-                self.is_integer &= days.fract() == 0.0;
+                self.is_integer &= number.fract() == 0.0;
             }
             Cell::Number(value) => {
                 self.is_dates = false;
@@ -96,11 +99,7 @@ pub(crate) fn read<R: Read + Seek, W: Write>(source: R, sink: &mut Sink<W>) -> R
     }
     drop(rows);
     let types: Vec<Type> = seen.into_iter().map(Seen::ty).collect();
-    let described = names
-        .into_iter()
-        .zip(&types)
-        .map(|(name, ty)| Described { label: name.clone(), ..Described::new(name, *ty) });
-    sink.describe(described.collect())?;
+    sink.describe_named(names, &types)?;
     let mut rows = Rows::of(&workbook, &mut archive, &limits)?;
     while let Some(at) = rows.next()? {
         if at == line {
@@ -110,7 +109,7 @@ pub(crate) fn read<R: Read + Seek, W: Write>(source: R, sink: &mut Sink<W>) -> R
         for (cell, ty) in rows.cells.iter().zip(&types) {
             match cell {
                 Cell::Missing => sink.missing(),
-                Cell::Number(value) | Cell::Date(value) if ty.is_numeric() => sink.number(*value),
+                Cell::Number(number) | Cell::Date { number, .. } if ty.is_numeric() => sink.number(*number),
                 cell => sink.text(&text_of(cell, *ty))?,
             }
         }
@@ -126,7 +125,7 @@ fn text_of(cell: &Cell, ty: Type) -> String {
         Cell::Missing => {}
         Cell::Text(own) => text.push_str(own),
         Cell::Number(value) => number::push(*value, &mut text),
-        Cell::Date(days) => {
+        Cell::Date { days, .. } => {
             let true_days = if *days < LEAP_DAY_OF_1900 { days + 1.0 } else { *days };
             let ms = ((true_days - DAYS_TO_1960) * MS_PER_DAY).round();
             if *days < 1.0 {
@@ -273,7 +272,11 @@ impl Workbook {
     fn number(&self, value: f64, style: usize) -> Cell {
         let days = if self.is_1904 { value + DAYS_1900_TO_1904 } else { value };
         let is_date = self.date_styles.get(style).copied().unwrap_or(false);
-        if is_date && (0.0..END_OF_DATES).contains(&days) { Cell::Date(days) } else { Cell::Number(value) }
+        if is_date && (0.0..END_OF_DATES).contains(&days) {
+            Cell::Date { number: value, days }
+        } else {
+            Cell::Number(value)
+        }
     }
 }
 
@@ -309,7 +312,7 @@ mod tests {
             (43_831.0, Type::Time, "2020-01-01 00:00:00"),
             (0.25, Type::Time, "06:00:00"),
         ] {
-            assert_eq!(text_of(&Cell::Date(days), ty), expected, "{days}");
+            assert_eq!(text_of(&Cell::Date { number: days, days }, ty), expected, "{days}");
         }
     }
 }

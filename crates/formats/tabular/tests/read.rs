@@ -158,6 +158,17 @@ fn an_excel_workbook() {
     assert_eq!(tab, "2020-01-01\t7\t2020-01-01 12:00:00\t0.25\t\"TRUE\"\n\t\t\t1000\t\"A&B\"\n");
 }
 
+/// Days are counted from 1904; a column that is not all dates has the numbers as they stand.
+#[test]
+fn a_workbook_that_counts_from_1904() {
+    let book = BOOK.1.replace("<sheets>", "<workbookPr date1904=\"1\"/><sheets>");
+    let rows = r#"<worksheet><row><c t="str"><v>day</v></c><c t="str"><v>n</v></c></row><row><c s="1"><v>42369</v></c><c s="1"><v>42369</v></c></row><row><c s="1"><v>0</v></c><c><v>5</v></c></row></worksheet>"#;
+    let bytes = workbook(&[ROOT, RELATIONS, (BOOK.0, &book), STRINGS, STYLES, ("book/s.xml", rows)]);
+    let (table, tab) = table(Format::Xlsx, &bytes).unwrap();
+    assert_eq!((table.variables[0].ty, table.variables[1].ty), (Type::Date, Type::Integer));
+    assert_eq!(tab, "2020-01-01\t42369\n1904-01-01\t5\n");
+}
+
 #[test]
 fn workbooks_that_cannot_be_read_say_why() {
     let parts =
