@@ -20,6 +20,7 @@ use crate::report;
 use crate::runner::Finished;
 use crate::scenario::conclave_load::ConclaveLoadArgs;
 use crate::scenario::conclave_pages::ConclavePagesArgs;
+use crate::scenario::dataverse_deposit::DataverseDepositArgs;
 use crate::scenario::folio_desk::FolioDeskArgs;
 use crate::scenario::folio_import::FolioImportArgs;
 use crate::scenario::http::HttpArgs;
@@ -30,8 +31,8 @@ use crate::scenario::scicat_origdatablocks::ScicatOrigdatablocksArgs;
 use crate::scenario::scicat_reads::ScicatReadsArgs;
 use crate::scenario::search::SearchArgs;
 use crate::scenario::{
-    conclave_load, conclave_pages, folio_desk, folio_import, http, labe, labe_data, scicat_ingest,
-    scicat_origdatablocks, scicat_reads, search, seconds,
+    conclave_load, conclave_pages, dataverse_deposit, folio_desk, folio_import, http, labe, labe_data,
+    scicat_ingest, scicat_origdatablocks, scicat_reads, search, seconds,
 };
 use crate::stop::Stop;
 use crate::verdict::{rate, thousands};
@@ -62,6 +63,8 @@ pub enum Command {
     Labe(LabeArgs),
     /// Write the catalogue and the citations that `labe` asks for.
     LabeData(LabeDataArgs),
+    /// Dataverse: make a collection, a dataset and a file, and delete them.
+    DataverseDeposit(DataverseDepositArgs),
     /// FOLIO: lend and take back at the desks.
     FolioDesk(FolioDeskArgs),
     /// FOLIO: import MARC authorities, also beside desks and in several tenants.
@@ -182,6 +185,7 @@ async fn run_command(command: &Command) -> Result<ExitCode, BenchError> {
         Command::ScicatOrigdatablocks(args) => conclude(scicat_origdatablocks::run(args, &stop).await?),
         Command::Labe(args) => conclude(labe::run(args, &stop).await?),
         Command::LabeData(args) => print(&labe_data::run(args)?),
+        Command::DataverseDeposit(args) => conclude(dataverse_deposit::run(args, &stop).await?),
         Command::FolioDesk(args) => conclude(folio_desk::run(args, &stop).await?),
         Command::FolioImport(args) => conclude(folio_import::run(args, &stop).await?),
         Command::ConclaveLoad(args) => conclude(conclave_load::run(args, &stop).await?),

@@ -55,6 +55,16 @@ pub fn conclave_pages() -> Published {
     }
 }
 
+/// Dataverse, the five calls of a deposit by 100 users, ten times each, on new hardware.
+pub fn dataverse_deposit() -> Published {
+    Published {
+        conditions: "100 users, 10 deposits each, five calls".to_owned(),
+        mean_ms: Some(Range::exactly(4_470.0)),
+        rate_per_s: Some(Range::exactly(20.3)),
+        ..Published::default()
+    }
+}
+
 /// SciCat, reads by PID and by fullquery, 1,000 to 1,000,000 datasets at 1,000 requests per second. The
 /// range of p99 is over all numbers of datasets.
 pub fn scicat_reads(rate_per_s: f64) -> Option<Published> {

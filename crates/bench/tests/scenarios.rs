@@ -5,8 +5,8 @@ mod servers;
 
 use std::io::Read;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use axum::response::IntoResponse;
 use clap::Parser;
@@ -17,11 +17,12 @@ use pinakes_bench::compare::compare;
 use pinakes_bench::result::{Ended, RunResult, StepKind};
 use pinakes_bench::runner::Finished;
 use pinakes_bench::scenario::{
-    folio_desk, folio_import, http, labe, labe_data, scicat_ingest, scicat_origdatablocks, scicat_reads,
-    search,
+    dataverse_deposit, folio_desk, folio_import, http, labe, labe_data, scicat_ingest, scicat_origdatablocks,
+    scicat_reads, search,
 };
 use pinakes_bench::stop::Stop;
 use servers::TestServer;
+use servers::dataverse::{self, Repository};
 use servers::folio::{self, Library};
 use servers::scicat::{Datasets, PASSWORD, router};
 
@@ -37,6 +38,7 @@ async fn run(words: &[&str], stop: &Stop) -> Result<Finished, BenchError> {
     match cli.args.command {
         Command::Http(args) => http::run(&args, stop).await,
         Command::Labe(args) => labe::run(&args, stop).await,
+        Command::DataverseDeposit(args) => dataverse_deposit::run(&args, stop).await,
         Command::FolioDesk(args) => folio_desk::run(&args, stop).await,
         Command::FolioImport(args) => folio_import::run(&args, stop).await,
         Command::ScicatReads(args) => scicat_reads::run(&args, stop).await,
@@ -164,6 +166,61 @@ async fn desks_lend_and_take_back_and_leave_nothing() {
     let shelf = library.lock().unwrap();
     assert!(0 < shelf.n_loans);
     assert!(shelf.records.is_empty(), "left behind: {:?}", shelf.records.keys().take(3).collect::<Vec<_>>());
+}
+
+/// The words of `dataverse-deposit`: this crate's name, which cargo puts into the environment, is the token.
+fn deposit<'w>(url: &'w str, folder: &'w str, token_env: &'w str) -> Vec<&'w str> {
+    let mut words = vec!["dataverse-deposit", "--url", url, "--out", folder, "--token-env", token_env];
+    words.extend(["--users", "3", "--loops", "4", "--ramp-up-s", "0.05", "--file-bytes", "5,1000"]);
+    words.extend(["--step-s", "0.3", "--warmup-s", "0.1", "--no-ceiling"]);
+    words
+}
+
+#[tokio::test]
+async fn deposits_are_made_and_deleted() {
+    const N_REFUSED: u64 = 2;
+    for n_refused in [0, N_REFUSED] {
+        let repository = Arc::new(Mutex::new(Repository::refusing(n_refused)));
+        let server = TestServer::start(dataverse::router(&repository));
+        let (url, out) = (server.url(), tempfile::tempdir().unwrap());
+        let words = deposit(&url, out.path().to_str().unwrap(), "CARGO_PKG_NAME");
+        let Finished { result, outcome } = run(&words, &Stop::default()).await.unwrap();
+        outcome.unwrap();
+        check_report(out.path(), &result);
+        let plans: Vec<_> = result.steps.iter().filter(|it| it.labels["how"] == "plan").collect();
+        assert_eq!((plans.len(), result.steps.len()), (2, 4));
+        for plan in &plans {
+            let passes: Vec<u64> = plan.flows.iter().map(|it| it.n_ok + it.n_errors).collect();
+            assert_eq!(passes[..4], [12; 4], "users who make four deposits each");
+        }
+        let n_errors: u64 = result.steps.iter().map(|it| it.total.n_errors).sum();
+        assert_eq!(n_errors, n_refused, "{:?}", result.steps[0].total.messages);
+        let repository = repository.lock().unwrap();
+        assert!(repository.collections.is_empty(), "left behind: {:?}", repository.collections);
+        assert!(24 < repository.n_uploads);
+        assert!(repository.files.iter().all(|it| [5, 1000].contains(&it.len())));
+        let n_long = repository.files.iter().filter(|it| it.len() == 1000).count();
+        assert!(12 < n_long, "each file differs from the others");
+    }
+}
+
+#[tokio::test]
+async fn a_deposit_that_cannot_be_made_ends_the_run() {
+    let repository = Arc::new(Mutex::new(Repository::default()));
+    let server = TestServer::start(dataverse::router(&repository));
+    let (url, out) = (server.url(), tempfile::tempdir().unwrap());
+    let folder = out.path().to_str().unwrap();
+    for (token_env, said) in [
+        ("CARGO_PKG_VERSION", "Bad API key"),
+        ("PINAKES_BENCH_NO_SUCH_VARIABLE", "this environment variable is not set"),
+    ] {
+        let ended = match run(&deposit(&url, folder, token_env), &Stop::default()).await {
+            Ok(finished) => finished.outcome.unwrap_err(),
+            Err(error) => error,
+        };
+        assert!(ended.to_string().contains(said), "{ended}");
+    }
+    assert_eq!(repository.lock().unwrap().n_uploads, 0);
 }
 
 /// Runs `folio-import` on a fake library and gives its result.

@@ -9,6 +9,7 @@
 
 pub mod conclave_load;
 pub mod conclave_pages;
+pub mod dataverse_deposit;
 pub mod folio;
 pub mod folio_desk;
 pub mod folio_import;

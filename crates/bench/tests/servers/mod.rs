@@ -1,6 +1,8 @@
 //! Servers whose behaviour is known, on 127.0.0.1, for the life of a test.
 #![allow(dead_code, reason = "each test program uses a part of this module")]
 
+#[path = "dataverse.rs"]
+pub(crate) mod dataverse;
 #[path = "folio.rs"]
 pub(crate) mod folio;
 #[path = "scicat.rs"]
