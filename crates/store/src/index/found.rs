@@ -481,11 +481,12 @@ impl Found<'_> {
         let Some(place) = self.kind.facets.iter().position(|it| it.name == name) else {
             return Ok(Vec::new());
         };
-        let mut counts: HashMap<String, u64> = HashMap::new();
+        let mut list: Vec<FacetCount> = Vec::new();
         for (segment, set) in &self.segments {
             let Some(column) = segment.reader().fast_fields().str(&facet_name(place))? else { continue };
-            count_values(&column, set, &mut counts)?;
-            if most < counts.len() as u64 {
+            add_counts(&column, set, &mut list)?;
+            summed(&mut list);
+            if most < list.len() as u64 {
                 return Err(StoreError::Query(format!(
                     "{name:?} has more than {most} values here; narrow the search down"
                 )));
@@ -493,17 +494,30 @@ impl Found<'_> {
         }
         for (_, taken, _) in &self.tail {
             for (_, values) in taken.counted.iter().filter(|it| it.0 == place) {
-                values.values().for_each(|it| *counts.entry(it.to_owned()).or_default() += 1);
+                list.extend(values.values().map(|it| FacetCount { value: it.to_owned(), n_records: 1 }));
             }
         }
-        let mut list: Vec<FacetCount> =
-            counts.into_iter().map(|(value, n_records)| FacetCount { value, n_records }).collect();
-        list.sort_unstable_by(|a, b| b.value.cmp(&a.value));
+        summed(&mut list);
+        list.reverse();
         Ok(list)
     }
 }
 
-fn count_values(column: &StrColumn, set: &Set, counts: &mut HashMap<String, u64>) -> Result<()> {
+/// Sorts counts by value and makes one of those of the same value.
+fn summed(list: &mut Vec<FacetCount>) {
+    // Those of each segment come in order: a sort that sees runs merges them.
+    list.sort_by(|a, b| a.value.cmp(&b.value));
+    list.dedup_by(|next, kept| {
+        let is_same = next.value == kept.value;
+        if is_same {
+            kept.n_records += next.n_records;
+        }
+        is_same
+    });
+}
+
+/// Adds how often each value of a segment's column comes in a set, by ascending value.
+fn add_counts(column: &StrColumn, set: &Set, list: &mut Vec<FacetCount>) -> Result<()> {
     let mut by_ord = vec![0_u32; column.num_terms()];
     let ords = column.ords();
     for doc in set.iter() {
@@ -518,12 +532,7 @@ fn count_values(column: &StrColumn, set: &Set, counts: &mut HashMap<String, u64>
         .sorted_ords_to_term_cb(&used, |bytes| {
             let n = u64::from(by_ord[used[at] as usize]);
             at += 1;
-            match std::str::from_utf8(bytes).ok().and_then(|it| counts.get_mut(it)) {
-                Some(sum) => *sum += n,
-                None => {
-                    counts.insert(String::from_utf8_lossy(bytes).into_owned(), n);
-                }
-            }
+            list.push(FacetCount { value: String::from_utf8_lossy(bytes).into_owned(), n_records: n });
         })
         .map_err(failed)?;
     Ok(())

@@ -27,7 +27,10 @@ impl Scan {
             return facets.iter().map(|facet| self.counted(view, facet)).collect();
         }
         let most = view.shared.limits.page_rows;
-        if (!self.is_cheap(view, &[])? || is_counted)
+        // The table of a many-valued column is in the order of its values: grouping it reads all of it.
+        let reads_all = view.session.flavour() == Flavour::Sqlite
+            && facets.iter().filter_map(|it| self.held(it)).any(|it| it.column.arity == Arity::Many);
+        if (reads_all || is_counted || !self.is_cheap(view, &[])?)
             && let Some(lists) = self.by_index(view, |found| found.facets(facets, most).map(Some))?
         {
             return Ok(lists);

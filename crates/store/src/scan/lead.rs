@@ -6,9 +6,10 @@
 
 use super::Scan;
 use crate::counters::{ALL_CLASSES, RECORDS, is_behind};
+use crate::plan::many_table;
 use crate::session::{Cell, Flavour};
 use crate::view::State;
-use crate::{Arity, Counts, Direction, Kind, Result, StoreError, View};
+use crate::{Arity, Column, Counts, Direction, Kind, Result, StoreError, Type, View};
 
 /// Below so many records, the engine's own choice is as good as any.
 const SMALL_KIND_RECORDS: u64 = 2_000;
@@ -22,6 +23,8 @@ const SHARE_OF_VAGUE: f64 = 0.33;
 const COST_OUT_OF_ORDER: f64 = 1.5;
 /// Rows of an index that are counted before a lead is chosen.
 const PROBED_ROWS: u64 = 200;
+/// Rows of a many-valued column that are counted where no facet counts its values.
+const PROBED_VALUES: u64 = 1_000;
 /// Rows of an index that are counted when a lead has failed.
 const COUNTED_ROWS: u64 = 100_000;
 /// Rows that are read in less time than the search index is asked.
@@ -224,7 +227,11 @@ impl Scan {
                 .iter()
                 .find(|it| equality.path.is_dotted(it.path) && matches!(it.counts, Counts::Values));
             let Some(facet) = facet else {
-                let share = if lead.is_some() { SHARE_OF_INDEXED } else { SHARE_OF_VAGUE };
+                let share = match &lead {
+                    Some(Lead::Many) => self.share_of_many(view, column, &equality.values, n_all)?,
+                    Some(_) => SHARE_OF_INDEXED,
+                    None => SHARE_OF_VAGUE,
+                };
                 list.push(Equality { of_all: share, of_allowed: share, is_none: false, lead });
                 continue;
             };
@@ -241,6 +248,32 @@ impl Scan {
             list.push(Equality { of_all: n as f64 / n_all, of_allowed, is_none, lead });
         }
         Ok(list)
+    }
+
+    /// The share of records with any of `values` in a many-valued column, as its first rows tell.
+    fn share_of_many(
+        &self,
+        view: &mut View<'_>,
+        column: &'static Column,
+        values: &[String],
+        n_all: f64,
+    ) -> Result<f64> {
+        if column.ty != Type::Text || values.is_empty() {
+            return Ok(SHARE_OF_INDEXED);
+        }
+        let table = many_table(self.kind, column);
+        let sql = format!(
+            "SELECT count(*) FROM (SELECT 1 FROM {table} x WHERE x.value = ?1 LIMIT {PROBED_VALUES})"
+        );
+        let mut n: u64 = 0;
+        for value in values {
+            let rows = view.session.first(&sql, &[value.as_str().into()], |row| row.int(0))?;
+            n += rows.unwrap_or(0).cast_unsigned();
+            if PROBED_VALUES <= n {
+                return Ok(SHARE_OF_VAGUE);
+            }
+        }
+        Ok(n as f64 / n_all)
     }
 
     /// How often a facet counts any of `values` in `classes`.

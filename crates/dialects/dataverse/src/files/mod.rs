@@ -27,6 +27,7 @@ pub(crate) mod room;
 pub(crate) mod rows;
 mod show;
 mod side;
+mod summing;
 pub(crate) mod types;
 mod unzip;
 pub(crate) mod variables;

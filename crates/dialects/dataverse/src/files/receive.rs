@@ -11,6 +11,7 @@ use pinakes_store::Limits;
 use sha1::Sha1;
 use sha2::{Sha256, Sha512};
 
+use super::summing::Summing;
 use super::types::HEAD_BYTES;
 use crate::error::ApiError;
 
@@ -252,7 +253,7 @@ pub(crate) async fn whole(
 /// A file under way.
 struct Taking {
     upload: pinakes_blobs::Upload,
-    checksum: Checksum,
+    checksum: Summing,
     head: Vec<u8>,
     most_bytes: Option<u64>,
 }
@@ -260,14 +261,13 @@ struct Taking {
 impl Taking {
     fn begin(target: &Target) -> Result<Self, ApiError> {
         let upload = target.blobs.begin(&target.tenant).map_err(store_fault)?;
-        let checksum = Checksum::new(target.algorithm);
+        let checksum = Summing::begin(target.algorithm);
         Ok(Self { upload, checksum, head: Vec::new(), most_bytes: target.most_bytes })
     }
 
     async fn take(&mut self, piece: Bytes) -> Result<(), ApiError> {
         let missing = HEAD_BYTES.saturating_sub(self.head.len()).min(piece.len());
         self.head.extend_from_slice(&piece[..missing]);
-        self.checksum.update(&piece);
         let length = self.upload.length() + piece.len() as u64;
         if let Some(most) = self.most_bytes.filter(|most| *most < length) {
             let (found, most) = (size_text(length), size_text(most));
@@ -275,6 +275,7 @@ impl Taking {
                 "This file size ({found}) exceeds the size limit of {most}."
             )));
         }
+        self.checksum.take(piece.clone()).await?;
         self.upload.write(piece).await.map_err(store_fault)
     }
 
@@ -284,7 +285,8 @@ impl Taking {
 
     async fn finish(self, name: String, content_type: Option<String>) -> Result<Received, ApiError> {
         let blob = self.upload.finish().await.map_err(store_fault)?;
-        Ok(Received { name, content_type, blob, checksum: self.checksum.finish(), head: self.head })
+        let checksum = self.checksum.finish().await?;
+        Ok(Received { name, content_type, blob, checksum, head: self.head })
     }
 }
 

@@ -310,13 +310,21 @@ fn facets(
     let counted = view.facets(&DOCUMENT, filter, &["facetValues"])?.pop().unwrap_or_default();
     let mut map = Map::new();
     let mut add = |name: &str, key: String, friendly: String| {
-        let mut values: Vec<(&str, u64)> = counted
+        // They come by descending value, so that those of a name are neighbours.
+        let prefix = query::facet_value(name, "");
+        let begin = counted
+            .partition_point(|it| prefix.as_str() < it.value.as_str() && !it.value.starts_with(&prefix));
+        let mut values: Vec<(&str, u64)> = counted[begin..]
             .iter()
-            .filter_map(|it| Some((it.value.strip_prefix(name)?.strip_prefix('\u{1}')?, it.n_records)))
+            .map_while(|it| Some((it.value.strip_prefix(&prefix)?, it.n_records)))
             .collect();
-        values.sort_by_key(|it| (std::cmp::Reverse(it.1), it.0));
-        let labels: Vec<Value> =
-            values.iter().take(FACET_VALUES).map(|(value, n)| json!({*value: n})).collect();
+        let by_count = |a: &(&str, u64), b: &(&str, u64)| b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0));
+        if FACET_VALUES < values.len() {
+            values.select_nth_unstable_by(FACET_VALUES, by_count);
+            values.truncate(FACET_VALUES);
+        }
+        values.sort_by(by_count);
+        let labels: Vec<Value> = values.iter().map(|(value, n)| json!({*value: n})).collect();
         // Where there is one type of datasets alone, it says nothing.
         let says_something = if name == "datasetType" { 1 < labels.len() } else { !labels.is_empty() };
         if says_something {
