@@ -18,15 +18,15 @@ use pinakes_http::{answer, body};
 use pinakes_store::{Column, Expr, Index, Kind, Query, Txn, Type, View, Weight};
 use serde_json::{Map, Value, json};
 
-use crate::app::{Call, json_answer};
-use crate::collection::{self, Collection, Metadata, Page};
-use crate::cql::Names;
-use crate::dates;
-use crate::error::{Answer, Fault, FolioError};
-use crate::json::text_at;
-use crate::limits::{BULK_EDIT_BYTES, BULK_EDIT_RECORDS};
-use crate::permissions::{self, Access};
-use crate::routes::Routes;
+use crate::platform::app::{Call, json_answer};
+use crate::platform::collection::{self, Collection, Metadata, Page};
+use crate::platform::cql::Names;
+use crate::platform::dates;
+use crate::platform::error::{Answer, Fault, FolioError};
+use crate::platform::json::text_at;
+use crate::platform::limits::{BULK_EDIT_BYTES, BULK_EDIT_RECORDS};
+use crate::platform::permissions::{self, Access};
+use crate::platform::routes::Routes;
 
 use table::Entity;
 
@@ -355,7 +355,7 @@ async fn users(call: Call) -> Answer {
             }
         }
         let mut list = Vec::new();
-        for record in view.get_many(&crate::users::USERS.kind, &ids)?.iter().flatten() {
+        for record in view.get_many(&crate::users::user::USERS.kind, &ids)?.iter().flatten() {
             let user = record.json()?;
             list.push(json!({
                 "id": record.id, "firstName": text_at(&user, "personal.firstName"),

@@ -8,15 +8,15 @@ use pinakes_accounts::Entropy;
 use pinakes_http::answer;
 use pinakes_store::{StoreError, Tenant, Txn};
 
-use crate::app::Call;
+use crate::circulation::fees::actual_cost;
+use crate::circulation::notices;
 use crate::circulation::{aging, anonymise, requests};
-use crate::collection::Writer;
-use crate::error::{Answer, FolioError};
-use crate::fees::actual_cost;
-use crate::limits::CHORE_RECORDS;
-use crate::notices;
-use crate::permissions::Access;
-use crate::routes::Routes;
+use crate::platform::app::Call;
+use crate::platform::collection::Writer;
+use crate::platform::error::{Answer, FolioError};
+use crate::platform::limits::CHORE_RECORDS;
+use crate::platform::permissions::Access;
+use crate::platform::routes::Routes;
 
 /// What a chore works on.
 pub(crate) struct Parts {

@@ -20,14 +20,14 @@ use serde_json::{Map, Value, json};
 pub(crate) use files::FILE_DEFINITION;
 pub(crate) use profiles::{JOB_PROFILES, MAPPING_PROFILES};
 
-use crate::app::{Call, json_answer, parse_uuid, required_text};
-use crate::collection::{self, Collection, Metadata, Page, Schema};
-use crate::cql::Names;
-use crate::dates;
-use crate::error::{Answer, Fault, FolioError};
-use crate::json::text_at;
-use crate::permissions::Access;
-use crate::routes::Routes;
+use crate::platform::app::{Call, json_answer, parse_uuid, required_text};
+use crate::platform::collection::{self, Collection, Metadata, Page, Schema};
+use crate::platform::cql::Names;
+use crate::platform::dates;
+use crate::platform::error::{Answer, Fault, FolioError};
+use crate::platform::json::text_at;
+use crate::platform::permissions::Access;
+use crate::platform::routes::Routes;
 
 /// `/data-export/job-executions`.
 pub(crate) static JOBS: Collection = Collection {

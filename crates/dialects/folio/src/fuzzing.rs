@@ -3,7 +3,7 @@
 use pinakes_marc::{Encoding, Format, parse, records};
 
 use crate::circulation::rules::{Facts, Rules as CirculationRules};
-use crate::mapping::{Reference, Rules, authority, holdings, instance};
+use crate::data_import::mapping::{Reference, Rules, authority, holdings, instance};
 
 /// Reads a text of circulation rules and asks it about a loan of unknown things.
 pub fn circulation_rules(text: &str) {

@@ -28,8 +28,8 @@ pub mod relations;
 pub mod shelving;
 mod views;
 
-use crate::collection;
-use crate::routes::Routes;
+use crate::platform::collection;
+use crate::platform::routes::Routes;
 
 /// Adds the routes beyond the collections.
 pub(crate) fn routes(routes: Routes) -> Routes {

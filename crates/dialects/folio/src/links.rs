@@ -16,18 +16,18 @@ use pinakes_marc::{Field, Subfield};
 use pinakes_store::{Arity, Column, Expr, Index, Kind, Query, Txn, Type, Value as StoreValue, View, Weight};
 use serde_json::{Value, json};
 
-use crate::app::{Call, json_answer, parse_uuid};
-use crate::authorities::AUTHORITIES;
-use crate::collection::{self, Lock, Missing, Writer};
-use crate::dates;
-use crate::error::{Answer, Fault, FolioError};
-use crate::import::marc;
+use crate::authorities::authority::AUTHORITIES;
 use crate::inventory::instances::INSTANCES;
-use crate::json::text_at;
-use crate::limits::COUNTED_AUTHORITIES;
-use crate::permissions::Access;
-use crate::routes::Routes;
-use crate::source_storage;
+use crate::platform::app::{Call, json_answer, parse_uuid};
+use crate::platform::collection::{self, Lock, Missing, Writer};
+use crate::platform::dates;
+use crate::platform::error::{Answer, Fault, FolioError};
+use crate::platform::json::text_at;
+use crate::platform::limits::COUNTED_AUTHORITIES;
+use crate::platform::permissions::Access;
+use crate::platform::routes::Routes;
+use crate::source_records::marc;
+use crate::source_records::source_storage;
 
 pub(crate) use follow::{follow_authority, take_over};
 pub(crate) use rules::{LINKING_RULE, bib_field};
@@ -121,7 +121,7 @@ fn store(txn: &mut Txn<'_>, instance: &str, links: Vec<Value>, now_ms: i64) -> R
         return Ok(());
     }
     let body = json!({"id": instance, "updatedAt": dates::micros(now_ms), "links": links});
-    let bytes = crate::json::bytes(&body);
+    let bytes = crate::platform::json::bytes(&body);
     let document = pinakes_store::Document::with_bytes(&LINKS, instance, &body, bytes)?;
     match txn.has(&LINKS, instance)? {
         true => txn.update_document(&document)?,

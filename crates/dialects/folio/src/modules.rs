@@ -4,30 +4,31 @@ use std::sync::LazyLock;
 
 use pinakes_store::Kind;
 
-use crate::authorities::{self, ARCHIVES, AUTHORITIES, SOURCE_FILES};
-use crate::collection::Collection;
+use crate::authorities::authority::{self, ARCHIVES, AUTHORITIES, SOURCE_FILES};
+use crate::circulation::{self, fees, notices, patron_blocks};
+use crate::configuration::{notes, records};
 use crate::inventory::{holdings, hrids, instances, items, relations};
-use crate::{
-    circulation, data_export, fees, links, login, notes, notices, patron_blocks, perms, places,
-    profile_pictures, records, tenants, timers, user_settings, users, vocabularies,
-};
+use crate::platform::collection::Collection;
+use crate::platform::tenants;
+use crate::users::{login, perms, profile_pictures, user, user_settings};
+use crate::{data_export, links, places, timers, vocabularies};
 
 /// Every collection.
 pub(crate) static COLLECTIONS: &[&Collection] = &[
-    &users::GROUPS,
-    &users::ADDRESS_TYPES,
-    &users::DEPARTMENTS,
-    &users::USERS,
-    &users::PROXIES_FOR,
-    &users::REQUEST_PREFERENCES,
-    &users::staging::STAGING_USERS,
-    &users::user_tenants::USER_TENANTS,
+    &user::GROUPS,
+    &user::ADDRESS_TYPES,
+    &user::DEPARTMENTS,
+    &user::USERS,
+    &user::PROXIES_FOR,
+    &user::REQUEST_PREFERENCES,
+    &crate::users::staging::STAGING_USERS,
+    &crate::users::user_tenants::USER_TENANTS,
     &places::SERVICE_POINTS,
     &places::INSTITUTIONS,
     &places::CAMPUSES,
     &places::LIBRARIES,
     &places::LOCATIONS,
-    &users::SERVICE_POINTS_USERS,
+    &user::SERVICE_POINTS_USERS,
     &vocabularies::IDENTIFIER_TYPES,
     &vocabularies::CONTRIBUTOR_TYPES,
     &vocabularies::CONTRIBUTOR_NAME_TYPES,
@@ -62,11 +63,11 @@ pub(crate) static COLLECTIONS: &[&Collection] = &[
     &relations::INSTANCE_RELATIONSHIPS,
     &relations::BOUND_WITH_PARTS,
     &SOURCE_FILES,
-    &authorities::NOTE_TYPES,
+    &authority::NOTE_TYPES,
     &AUTHORITIES,
     &ARCHIVES,
     &records::CONFIGURATIONS,
-    &crate::setting_entries::SETTINGS,
+    &crate::configuration::setting_entries::SETTINGS,
     &records::TAGS,
     &notes::NOTE_TYPES,
     &notes::NOTES,
@@ -74,7 +75,7 @@ pub(crate) static COLLECTIONS: &[&Collection] = &[
     &records::CUSTOM_FIELDS,
     &records::ORGANIZATIONS,
     &records::TEMPLATES,
-    &crate::profiles::forms::FORMS,
+    &crate::data_import::profiles::forms::FORMS,
     &records::COMPOSITE_ORDERS,
     &records::COPYCAT_PROFILES,
     &circulation::policies::SCHEDULES,
@@ -130,8 +131,8 @@ pub(crate) fn by_list(list: &str) -> Option<&'static Collection> {
 /// Kinds that are no collections.
 static OTHERS: [&Kind; 21] = [
     &crate::bulk_edit::ROW,
-    &authorities::SETTING,
-    &users::pins::PIN,
+    &authority::SETTING,
+    &crate::users::pins::PIN,
     &crate::inventory::reindex::JOB,
     &crate::oai::CHANGED,
     &crate::oai::GONE,
@@ -145,7 +146,7 @@ static OTHERS: [&Kind; 21] = [
     &tenants::META,
     &hrids::HRID_SETTINGS,
     &records::LOCALE,
-    &crate::specifications::CHANGES,
+    &crate::source_records::specifications::CHANGES,
     &links::LINKS,
     &links::LINKING_RULE,
     &links::HEADING_CHANGE,
@@ -163,11 +164,11 @@ pub fn kinds() -> &'static [&'static Kind] {
 /// Kinds of source records, profiles, uploads and jobs.
 fn import_kinds() -> impl Iterator<Item = &'static Kind> {
     let lists: [&'static [&'static Kind]; 5] = [
-        &crate::source_storage::KINDS,
-        &crate::profiles::KINDS,
-        &crate::uploads::KINDS,
-        &crate::import::KINDS,
-        &crate::mapping::KINDS,
+        &crate::source_records::source_storage::KINDS,
+        &crate::data_import::profiles::KINDS,
+        &crate::data_import::uploads::KINDS,
+        &crate::data_import::KINDS,
+        &crate::data_import::mapping::KINDS,
     ];
     lists.into_iter().flatten().copied()
 }

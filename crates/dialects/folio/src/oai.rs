@@ -17,15 +17,15 @@ use pinakes_store::{
 };
 use serde_json::{Value, json};
 
-use crate::app::{Call, QueryText, parse_uuid};
-use crate::collection::Writer;
-use crate::dates;
-use crate::error::{Answer, FolioError};
 use crate::inventory::holdings::HOLDINGS;
 use crate::inventory::instances::INSTANCES;
-use crate::json::text_at;
-use crate::permissions::Access;
-use crate::routes::Routes;
+use crate::platform::app::{Call, QueryText, parse_uuid};
+use crate::platform::collection::Writer;
+use crate::platform::dates;
+use crate::platform::error::{Answer, FolioError};
+use crate::platform::json::text_at;
+use crate::platform::permissions::Access;
+use crate::platform::routes::Routes;
 
 const XML: HeaderValue = HeaderValue::from_static("text/xml;charset=UTF-8");
 /// What a record is described in.

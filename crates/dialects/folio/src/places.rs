@@ -4,10 +4,10 @@ use pinakes_store::{Column, Index, Kind, Txn, Type};
 use serde_json::Value;
 
 use crate::circulation::policies::forget_point;
-use crate::collection::{Collection, Hooks, Kinds, Reference, Schema, Unique, UnlessAsked, Writer};
-use crate::cql::Names;
-use crate::error::FolioError;
-use crate::json::text_at;
+use crate::platform::collection::{Collection, Hooks, Kinds, Reference, Schema, Unique, UnlessAsked, Writer};
+use crate::platform::cql::Names;
+use crate::platform::error::FolioError;
+use crate::platform::json::text_at;
 
 /// `/service-points`.
 pub static SERVICE_POINTS: Collection = Collection {

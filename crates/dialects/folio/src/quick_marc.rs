@@ -20,12 +20,12 @@ use pinakes_http::answer;
 use pinakes_store::{View, Weight};
 use serde_json::{Value, json};
 
-use crate::app::{Call, json_answer, parse_uuid};
-use crate::error::{Answer, FolioError, Shape};
-use crate::json;
-use crate::permissions::Access;
-use crate::routes::Routes;
-use crate::source_storage;
+use crate::platform::app::{Call, json_answer, parse_uuid};
+use crate::platform::error::{Answer, FolioError, Shape};
+use crate::platform::json;
+use crate::platform::permissions::Access;
+use crate::platform::routes::Routes;
+use crate::source_records::source_storage;
 
 /// Both names of the module's interface.
 const BASES: [&str; 2] = ["/records-editor", "/marc-records-editor"];

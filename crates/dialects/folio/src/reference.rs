@@ -9,11 +9,11 @@ use pinakes_accounts::Entropy;
 use pinakes_store::{StoreError, Txn, View};
 use serde_json::{Map, Value, json};
 
-use crate::collection::{self, Collection, Writer};
-use crate::error::FolioError;
 use crate::modules;
-use crate::settings::Settings;
-use crate::tenants::META;
+use crate::platform::collection::{self, Collection, Writer};
+use crate::platform::error::FolioError;
+use crate::platform::settings::Settings;
+use crate::platform::tenants::META;
 
 /// Id of the record that notes what was loaded.
 const NOTE: &str = "reference";

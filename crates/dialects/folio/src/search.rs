@@ -2,23 +2,26 @@
 //!
 //! A search sees what was committed before it: the store sees to that.
 
+pub(crate) mod browse;
+
 use std::ops::ControlFlow;
 
 use http::StatusCode;
 use pinakes_store::{Expr, Kind, Query, Record, Txn, View, Weight, matches};
 use serde_json::{Map, Value, json};
 
-use crate::app::{Call, json_answer};
-use crate::authorities::{AUTHORITIES, headings};
-use crate::collection::{Collection, Page, condition_of, parsed};
-use crate::cql::{self, Clause, Names, Node, Relation};
-use crate::error::{Answer, Fault, FolioError};
+use crate::authorities::authority::AUTHORITIES;
+use crate::authorities::headings;
 use crate::inventory::holdings::HOLDINGS;
 use crate::inventory::instances::INSTANCES;
 use crate::inventory::items::ITEMS;
 use crate::inventory::reindex;
-use crate::permissions::Access;
-use crate::routes::Routes;
+use crate::platform::app::{Call, json_answer};
+use crate::platform::collection::{Collection, Page, condition_of, parsed};
+use crate::platform::cql::{self, Clause, Names, Node, Relation};
+use crate::platform::error::{Answer, Fault, FolioError};
+use crate::platform::permissions::Access;
+use crate::platform::routes::Routes;
 
 /// Rows of an answer when no limit is given.
 const DEFAULT_LIMIT: u64 = 100;
@@ -114,7 +117,7 @@ fn collection_of(entity: &str) -> Option<&'static Collection> {
 /// over when it begins; a query that cannot be understood is refused here.
 async fn make_job(mut call: Call) -> Answer {
     let body = call.object().await?;
-    let text = crate::app::required_text(&body, "query")?.to_owned();
+    let text = crate::platform::app::required_text(&body, "query")?.to_owned();
     let entity = body.get("entityType").and_then(Value::as_str).unwrap_or("INSTANCE").to_owned();
     let Some(collection) = collection_of(&entity) else {
         let message = format!("entityType is {entity:?}, expected INSTANCE, HOLDINGS, ITEM or AUTHORITY");
@@ -124,7 +127,7 @@ async fn make_job(mut call: Call) -> Answer {
     let id = call.app.new_uuid();
     let job = json!({
         "id": id, "query": text, "entityType": entity, "status": "COMPLETED",
-        "createdDate": crate::dates::rmb(call.app.now_ms()),
+        "createdDate": crate::platform::dates::rmb(call.app.now_ms()),
     });
     let stored = job.clone();
     let write = move |txn: &mut Txn<'_>| -> Result<(), FolioError> {

@@ -3,8 +3,8 @@
 
 use pinakes_store::{Column, Index, Kind, Type};
 
-use crate::collection::{Collection, Kinds, Reference, Schema, Unique};
-use crate::cql::Names;
+use crate::platform::collection::{Collection, Kinds, Reference, Schema, Unique};
+use crate::platform::cql::Names;
 
 const NAMED_COLUMNS: &[Column] = &[Column::one("name", Type::Folded), Column::one("source", Type::Folded)];
 const NAMED_INDEXES: &[Index] = &[Index::unique(&["name"])];

@@ -1,7 +1,7 @@
 //! Queries; what is read is evaluated on a document: `cargo fuzz run cql`.
 #![no_main]
 
-use pinakes_folio::cql::{self, Bounds, CqlError, Names};
+use pinakes_folio::platform::cql::{self, Bounds, CqlError, Names};
 use pinakes_folio::inventory::instances::INSTANCES;
 use pinakes_store::matches;
 use serde_json::Value;

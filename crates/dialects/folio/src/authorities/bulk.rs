@@ -10,12 +10,12 @@ use http::StatusCode;
 use pinakes_store::{StoreError, Tenant, Txn};
 use serde_json::{Map, Value, json};
 
-use super::AUTHORITIES;
-use crate::app::{Call, json_answer};
-use crate::collection::{Lock, Writer, write_all};
-use crate::error::{Answer, Fault, FolioError, Shape};
-use crate::limits::{BULK_RECORDS, BULK_REFUSED_BYTES};
-use crate::uploads::{keep_file, kept_file};
+use crate::authorities::authority::AUTHORITIES;
+use crate::data_import::uploads::{keep_file, kept_file};
+use crate::platform::app::{Call, json_answer};
+use crate::platform::collection::{Lock, Writer, write_all};
+use crate::platform::error::{Answer, Fault, FolioError, Shape};
+use crate::platform::limits::{BULK_RECORDS, BULK_REFUSED_BYTES};
 
 /// `{"recordsFileName"}` gives `{"errorsNumber", "errorRecordsFileName", "errorsFileName"}`, the names only when there is
 /// anything in the files.

@@ -5,11 +5,11 @@ use pinakes_http::answer;
 use pinakes_store::{Kind, StoreError, Txn, View, Weight};
 use serde_json::{Value, json};
 
-use crate::app::{Call, json_answer};
-use crate::dates;
-use crate::error::{Answer, Fault, FolioError};
-use crate::permissions::Access;
-use crate::routes::Routes;
+use crate::platform::app::{Call, json_answer};
+use crate::platform::dates;
+use crate::platform::error::{Answer, Fault, FolioError};
+use crate::platform::permissions::Access;
+use crate::platform::routes::Routes;
 
 /// The one group there is.
 const GROUP: &str = "authorities";

@@ -4,14 +4,14 @@ use http::StatusCode;
 use pinakes_store::{Column, Index, Kind, Txn, Type};
 use serde_json::{Map, Value, json};
 
-use crate::app::{Call, json_answer};
-use crate::collection::{
+use crate::platform::app::{Call, json_answer};
+use crate::platform::collection::{
     Collection, Hooks, Kinds, Lock, Manner, Metadata, Missing, Schema, Unique, Writer, in_manner, put,
 };
-use crate::cql::Names;
-use crate::error::{Answer, Fault, FolioError};
-use crate::permissions::Access;
-use crate::routes::Routes;
+use crate::platform::cql::Names;
+use crate::platform::error::{Answer, Fault, FolioError};
+use crate::platform::permissions::Access;
+use crate::platform::routes::Routes;
 
 /// `/authority-source-files`.
 pub static SOURCE_FILES: Collection = Collection {

@@ -4,8 +4,8 @@ use serde_json::{Map, Value, json};
 
 use super::refused;
 use super::table::Entity;
-use crate::error::FolioError;
-use crate::limits::BULK_EDIT_RULES;
+use crate::platform::error::FolioError;
+use crate::platform::limits::BULK_EDIT_RULES;
 
 /// What of a record an option is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

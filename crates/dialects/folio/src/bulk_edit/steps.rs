@@ -9,11 +9,11 @@ use serde_json::{Map, Value};
 use super::rules::{self, Rule};
 use super::table::Entity;
 use super::{OPERATIONS, ROW, operation, refused, rows};
-use crate::app::Call;
-use crate::collection::{Collection, Lock, Missing, Writer, put};
-use crate::dates;
-use crate::error::FolioError;
-use crate::limits::{BULK_EDIT_BATCH, BULK_EDIT_WRITES};
+use crate::platform::app::Call;
+use crate::platform::collection::{Collection, Lock, Missing, Writer, put};
+use crate::platform::dates;
+use crate::platform::error::FolioError;
+use crate::platform::limits::{BULK_EDIT_BATCH, BULK_EDIT_WRITES};
 
 /// States of a row.
 const NEW: &str = "new";

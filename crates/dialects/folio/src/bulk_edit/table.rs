@@ -5,14 +5,14 @@ use std::fmt::Write as _;
 use pinakes_store::View;
 use serde_json::{Value, json};
 
-use crate::collection::Collection;
-use crate::error::FolioError;
 use crate::inventory::holdings::HOLDINGS;
 use crate::inventory::instances::INSTANCES;
 use crate::inventory::items::ITEMS;
-use crate::json::at;
 use crate::places::LOCATIONS;
-use crate::users::{GROUPS, USERS};
+use crate::platform::collection::Collection;
+use crate::platform::error::FolioError;
+use crate::platform::json::at;
+use crate::users::user::{GROUPS, USERS};
 use crate::vocabularies::{HOLDINGS_TYPES, INSTANCE_STATUSES, INSTANCE_TYPES, LOAN_TYPES, MATERIAL_TYPES};
 
 /// A sort of records.

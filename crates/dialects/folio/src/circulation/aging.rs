@@ -10,11 +10,11 @@ use super::neighbours::ITEMS;
 use super::policies::LOST_ITEM_POLICIES;
 use super::records::{Records, object, text};
 use crate::chores::Parts;
-use crate::collection::Writer;
-use crate::error::FolioError;
-use crate::fees::actual_cost::Loss;
-use crate::fees::lost;
-use crate::notices::{self, LoanEvent};
+use crate::circulation::fees::actual_cost::Loss;
+use crate::circulation::fees::lost;
+use crate::circulation::notices::{self, LoanEvent};
+use crate::platform::collection::Writer;
+use crate::platform::error::FolioError;
 
 const NOT_AGED: [&str; 3] = ["Declared lost", "Claimed returned", "Aged to lost"];
 

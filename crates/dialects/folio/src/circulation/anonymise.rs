@@ -11,14 +11,14 @@ use super::moment;
 use super::policies::setting;
 use super::records::{object, text};
 use super::requests::REQUESTS;
-use crate::app::{Call, json_answer, parse_uuid};
 use crate::chores::Parts;
-use crate::collection::{self, Lock, Missing, Writer};
-use crate::error::{Answer, Fault, FolioError};
-use crate::fees::accounts::{self, CLOSED};
-use crate::limits::BULK_ACCOUNTS;
-use crate::permissions::Access;
-use crate::routes::Routes;
+use crate::circulation::fees::accounts::{self, CLOSED};
+use crate::platform::app::{Call, json_answer, parse_uuid};
+use crate::platform::collection::{self, Lock, Missing, Writer};
+use crate::platform::error::{Answer, Fault, FolioError};
+use crate::platform::limits::BULK_ACCOUNTS;
+use crate::platform::permissions::Access;
+use crate::platform::routes::Routes;
 
 /// The routes of anonymisation on demand.
 pub(super) fn routes(routes: Routes) -> Routes {

@@ -11,9 +11,9 @@ use super::neighbours::{
 };
 use super::records::{Records, copy, object, text};
 use super::rules::Facts;
-use crate::collection::{self, Lock, Missing, Writer};
-use crate::dates;
-use crate::error::FolioError;
+use crate::platform::collection::{self, Lock, Missing, Writer};
+use crate::platform::dates;
+use crate::platform::error::FolioError;
 
 /// An item with what it belongs to.
 #[derive(Debug, Clone)]

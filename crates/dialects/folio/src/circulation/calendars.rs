@@ -7,12 +7,12 @@ use serde_json::{Map, Value, json};
 
 use super::policies::CALENDARS;
 use super::records::text;
-use crate::app::{Call, json_answer, parse_uuid};
-use crate::collection::{self, Lock, Missing, Writer};
-use crate::error::{Answer, FolioError};
-use crate::limits::BULK_ACCOUNTS;
-use crate::permissions::Access;
-use crate::routes::Routes;
+use crate::platform::app::{Call, json_answer, parse_uuid};
+use crate::platform::collection::{self, Lock, Missing, Writer};
+use crate::platform::error::{Answer, FolioError};
+use crate::platform::limits::BULK_ACCOUNTS;
+use crate::platform::permissions::Access;
+use crate::platform::routes::Routes;
 
 pub(super) fn routes(routes: Routes) -> Routes {
     let all = "/calendar/calendars";

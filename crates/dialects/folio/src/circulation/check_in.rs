@@ -14,12 +14,12 @@ use super::records::{Records, by_barcode, object, text};
 use super::requests::queue::{Queue, Request};
 use super::requests::{AWAITING_DELIVERY, AWAITING_PICKUP, IN_TRANSIT};
 use super::terms;
-use crate::app::{Call, json_answer};
-use crate::collection::{self, Collection, Schema, Writer};
-use crate::error::{Answer, Fault, FolioError};
-use crate::fees::lost::{self, Found};
-use crate::fees::overdue;
-use crate::notices::{self, LoanEvent, RequestEvent};
+use crate::circulation::fees::lost::{self, Found};
+use crate::circulation::fees::overdue;
+use crate::circulation::notices::{self, LoanEvent, RequestEvent};
+use crate::platform::app::{Call, json_answer};
+use crate::platform::collection::{self, Collection, Schema, Writer};
+use crate::platform::error::{Answer, Fault, FolioError};
 
 /// `/check-in-storage/check-ins`: what was taken back, where and when.
 pub(crate) static CHECK_INS: Collection = Collection {

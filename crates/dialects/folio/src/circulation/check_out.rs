@@ -21,11 +21,11 @@ use super::requests::queue::{Queue, Request};
 use super::rules::PolicyKind;
 use super::terms::{self, Chosen, Circumstances};
 use super::use_at_location;
-use crate::app::{Call, json_answer};
-use crate::collection::{self, Writer};
-use crate::error::{Answer, Fault, FolioError};
-use crate::notices::{self, LoanEvent};
-use crate::patron_blocks;
+use crate::circulation::notices::{self, LoanEvent};
+use crate::circulation::patron_blocks;
+use crate::platform::app::{Call, json_answer};
+use crate::platform::collection::{self, Writer};
+use crate::platform::error::{Answer, Fault, FolioError};
 
 /// Statuses that keep an item from being lent, beside `Checked out`.
 const NOT_LENT: [&str; 4] = ["Declared lost", "Claimed returned", "Aged to lost", "Intellectual item"];

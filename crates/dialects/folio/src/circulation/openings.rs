@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 
 use super::calendar::Calendar;
 use super::terms;
-use crate::app::{Call, json_answer};
-use crate::error::{Answer, FolioError};
-use crate::limits::CALENDAR_DAYS;
-use crate::permissions::Access;
-use crate::routes::Routes;
+use crate::platform::app::{Call, json_answer};
+use crate::platform::error::{Answer, FolioError};
+use crate::platform::limits::CALENDAR_DAYS;
+use crate::platform::permissions::Access;
+use crate::platform::routes::Routes;
 
 pub(super) fn routes(routes: Routes) -> Routes {
     let to = Access::to;

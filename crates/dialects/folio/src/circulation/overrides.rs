@@ -3,9 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use super::moment;
-use crate::app::Call;
-use crate::error::{Fault, FolioError};
-use crate::permissions;
+use crate::platform::app::Call;
+use crate::platform::error::{Fault, FolioError};
+use crate::platform::permissions;
 use jiff::Timestamp;
 
 /// A block that can be passed over.

@@ -8,12 +8,12 @@ use serde_json::{Map, Value};
 use super::neighbours::SERVICE_POINTS;
 use super::records::object;
 
-use crate::collection::{
+use crate::platform::collection::{
     self, Collection, Hooks, Kinds, Lock, Metadata, Missing, Reference, Schema, Unique, Writer,
 };
-use crate::error::{Fault, FolioError};
-use crate::permissions::Access;
-use crate::routes::Routes;
+use crate::platform::error::{Fault, FolioError};
+use crate::platform::permissions::Access;
+use crate::platform::routes::Routes;
 
 /// `/loan-policy-storage/loan-policies`.
 pub(crate) static LOAN_POLICIES: Collection = Collection {

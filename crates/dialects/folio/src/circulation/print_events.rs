@@ -12,12 +12,12 @@ use super::neighbours::USERS;
 use super::policies::setting;
 use super::records::{Records, copy, object, text};
 use super::requests::REQUESTS;
-use crate::app::{Call, json_answer, parse_uuid};
-use crate::collection::{self, Collection, Kinds, Schema, Writer};
-use crate::error::{Answer, Fault, FolioError};
-use crate::limits::BULK_ACCOUNTS;
-use crate::permissions::Access;
-use crate::routes::Routes;
+use crate::platform::app::{Call, json_answer, parse_uuid};
+use crate::platform::collection::{self, Collection, Kinds, Schema, Writer};
+use crate::platform::error::{Answer, Fault, FolioError};
+use crate::platform::limits::BULK_ACCOUNTS;
+use crate::platform::permissions::Access;
+use crate::platform::routes::Routes;
 
 /// Prints, one record a request and print.
 pub(crate) static PRINT_EVENTS: Collection = Collection {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use pinakes_store::{Expr, Record, StoreError, Value as Wanted, View};
 use serde_json::{Map, Value};
 
-use crate::collection::Collection;
-use crate::json::text_at;
+use crate::platform::collection::Collection;
+use crate::platform::json::text_at;
 
 /// Records read so far, those that are not there too.
 #[derive(Debug, Default)]

@@ -12,12 +12,12 @@ use super::neighbours::{DEPARTMENTS, GROUPS, ITEMS, LOCATIONS, SERVICE_POINTS, U
 use super::policies::{CANCELLATION_REASONS, setting};
 use super::records::{Records, copy, text};
 use super::requests::{self, AWAITING_PICKUP, NOT_FILLED, REQUESTS};
-use crate::app::{Call, json_answer};
-use crate::error::{Answer, FolioError};
-use crate::limits::SLIPS;
-use crate::permissions::Access;
-use crate::routes::Routes;
-use crate::users::ADDRESS_TYPES;
+use crate::platform::app::{Call, json_answer};
+use crate::platform::error::{Answer, FolioError};
+use crate::platform::limits::SLIPS;
+use crate::platform::permissions::Access;
+use crate::platform::routes::Routes;
+use crate::users::user::ADDRESS_TYPES;
 
 /// The routes of slips and lists.
 pub(super) fn routes(routes: Routes) -> Routes {

@@ -11,13 +11,13 @@ use serde_json::{Value, json};
 use super::neighbours::{HOLDINGS, INSTANCES, ITEMS};
 use super::records::text;
 use super::requests::REQUESTS;
-use crate::app::{Call, json_answer, required_text};
-use crate::collection::{self, Collection, Kinds, Lock, Page, Schema, Writer, page_of};
-use crate::dates;
-use crate::error::{Answer, FolioError};
-use crate::notices::sessions::SESSIONS;
-use crate::permissions::Access;
-use crate::routes::Routes;
+use crate::circulation::notices::sessions::SESSIONS;
+use crate::platform::app::{Call, json_answer, required_text};
+use crate::platform::collection::{self, Collection, Kinds, Lock, Page, Schema, Writer, page_of};
+use crate::platform::dates;
+use crate::platform::error::{Answer, FolioError};
+use crate::platform::permissions::Access;
+use crate::platform::routes::Routes;
 
 /// Where locks are.
 const LOCKS_PATH: &str = "/check-out-lock-storage";

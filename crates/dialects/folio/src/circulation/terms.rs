@@ -17,7 +17,7 @@ use super::neighbours::locale_of;
 use super::policies::{CALENDARS, LOAN_POLICIES, SCHEDULES};
 use super::records::{Records, text};
 use super::rules::{Criterion, Policies, PolicyKind, Rules, RulesFault};
-use crate::error::{Fault, FolioError};
+use crate::platform::error::{Fault, FolioError};
 
 /// The circulation rules of a tenant: one record.
 pub(crate) static RULES: Kind = Kind::named("folio_circulation_rules");

@@ -10,11 +10,11 @@ use super::moment;
 use super::neighbours::ITEMS;
 use super::records::{Records, by_barcode, object};
 use super::terms;
-use crate::app::{Call, json_answer, required_text};
-use crate::collection::Writer;
-use crate::error::{Answer, Fault, FolioError};
-use crate::permissions::Access;
-use crate::routes::Routes;
+use crate::platform::app::{Call, json_answer, required_text};
+use crate::platform::collection::Writer;
+use crate::platform::error::{Answer, Fault, FolioError};
+use crate::platform::permissions::Access;
+use crate::platform::routes::Routes;
 
 /// Where the item of such a loan is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

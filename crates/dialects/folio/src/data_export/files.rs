@@ -6,13 +6,13 @@ use pinakes_store::{Kind, Txn, View, Weight};
 use serde_json::{Value, json};
 
 use super::{JOBS, invalid};
-use crate::app::{Call, json_answer, parse_uuid, required_text};
-use crate::dates;
-use crate::error::{Answer, FolioError};
-use crate::import::FILE_PART;
-use crate::json::text_at;
-use crate::permissions::Access;
-use crate::routes::Routes;
+use crate::data_import::FILE_PART;
+use crate::platform::app::{Call, json_answer, parse_uuid, required_text};
+use crate::platform::dates;
+use crate::platform::error::{Answer, FolioError};
+use crate::platform::json::text_at;
+use crate::platform::permissions::Access;
+use crate::platform::routes::Routes;
 
 /// What is known of an uploaded list; its text stands in `_content`.
 pub(crate) static FILE_DEFINITION: Kind =

@@ -2,8 +2,8 @@
 
 use pinakes_store::{Column, Index, Kind, Type};
 
-use crate::collection::{Collection, Kinds, Reference, Schema, Unique};
-use crate::cql::Names;
+use crate::platform::collection::{Collection, Kinds, Reference, Schema, Unique};
+use crate::platform::cql::Names;
 
 /// `/data-export/mapping-profiles`.
 pub(crate) static MAPPING_PROFILES: Collection = Collection {

@@ -12,16 +12,17 @@ use serde_json::{Value, json};
 use super::profiles::MAPPING_PROFILES;
 use super::transform::{self, Transformation};
 use super::{JOBS, LOGS};
-use crate::app::{Call, Folio};
-use crate::authorities::AUTHORITIES;
-use crate::collection::{self, Collection, parsed};
-use crate::dates;
-use crate::error::FolioError;
-use crate::import::{self, marc};
+use crate::authorities::authority::AUTHORITIES;
+use crate::data_import;
 use crate::inventory::holdings::HOLDINGS;
 use crate::inventory::instances::INSTANCES;
-use crate::json::text_at;
-use crate::source_storage;
+use crate::platform::app::{Call, Folio};
+use crate::platform::collection::{self, Collection, parsed};
+use crate::platform::dates;
+use crate::platform::error::FolioError;
+use crate::platform::json::text_at;
+use crate::source_records::marc;
+use crate::source_records::source_storage;
 
 /// Records that are read at once.
 const STEP: usize = 200;
@@ -189,7 +190,7 @@ fn export(app: &Folio, tenant: &Tenant, id: &str, plan: Plan) -> Result<Counts, 
     let mut file =
         File { app, tenant, job: id, kind, how, ids: ids.into_iter(), buffer: BytesMut::new(), counts };
     let file_id = app.new_uuid();
-    import::store_file(tenant, file_id.clone(), id, &mut file)
+    data_import::store_file(tenant, file_id.clone(), id, &mut file)
         .map_err(|error| FolioError::bad_request(error.to_string()))?;
     let (counts, output) = (file.counts, file.how.output);
     name_file(tenant, id, &file_id, output)?;

@@ -5,12 +5,12 @@ use pinakes_marc::{DataField, Record, Tag};
 use pinakes_store::{Expr, Query, View};
 use serde_json::Value;
 
-use crate::collection::Collection;
-use crate::error::FolioError;
 use crate::inventory::holdings::HOLDINGS;
 use crate::inventory::instances::INSTANCES;
 use crate::inventory::items::ITEMS;
-use crate::json::text_at;
+use crate::platform::collection::Collection;
+use crate::platform::error::FolioError;
+use crate::platform::json::text_at;
 use crate::{places, vocabularies};
 
 /// Most transformations of a profile that are applied.

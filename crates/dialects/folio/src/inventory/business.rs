@@ -12,14 +12,16 @@ use super::holdings::HOLDINGS;
 use super::instances::INSTANCES;
 use super::items::ITEMS;
 use super::relations::{BOUND_WITH_PARTS, INSTANCE_RELATIONSHIPS, PRECEDING_SUCCEEDING_TITLES};
-use crate::app::{Call, json_answer};
-use crate::collection::{self, Collection, Lock, Missing, Page, Writer, delete, insert, page_of, put};
-use crate::error::{Answer, Fault, FolioError};
-use crate::json::{self, text_at};
-use crate::permissions::Access;
 use crate::places::LOCATIONS;
-use crate::routes::Routes;
-use crate::source_storage;
+use crate::platform::app::{Call, json_answer};
+use crate::platform::collection::{
+    self, Collection, Lock, Missing, Page, Writer, delete, insert, page_of, put,
+};
+use crate::platform::error::{Answer, Fault, FolioError};
+use crate::platform::json::{self, text_at};
+use crate::platform::permissions::Access;
+use crate::platform::routes::Routes;
+use crate::source_records::source_storage;
 use crate::vocabularies::{LOAN_TYPES, MATERIAL_TYPES};
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");

@@ -9,10 +9,12 @@ use super::hrids::Numbered;
 use super::instances::{INSTANCES, number};
 use super::items::{self, ITEMS};
 use super::joins;
-use crate::collection::{self, Collection, Hooks, Kinds, Lock, Locking, Missing, Reference, Schema, Writer};
-use crate::cql::Names;
-use crate::error::FolioError;
 use crate::places::LOCATIONS;
+use crate::platform::collection::{
+    self, Collection, Hooks, Kinds, Lock, Locking, Missing, Reference, Schema, Writer,
+};
+use crate::platform::cql::Names;
+use crate::platform::error::FolioError;
 use crate::vocabularies as types;
 
 /// Properties of holdings.

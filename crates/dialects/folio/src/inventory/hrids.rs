@@ -6,11 +6,11 @@
 use pinakes_store::{Kind, Txn, View, Weight};
 use serde_json::{Map, Value, json};
 
-use crate::app::{Call, json_answer};
-use crate::collection::Writer;
-use crate::error::{Answer, Fault, FolioError};
-use crate::permissions::Access;
-use crate::routes::Routes;
+use crate::platform::app::{Call, json_answer};
+use crate::platform::collection::Writer;
+use crate::platform::error::{Answer, Fault, FolioError};
+use crate::platform::permissions::Access;
+use crate::platform::routes::Routes;
 
 /// Settings and next numbers of a tenant, one record.
 pub(crate) static HRID_SETTINGS: Kind = Kind { id_path: Some("id"), ..Kind::named("folio_hrid_settings") };

@@ -5,11 +5,11 @@ use serde_json::{Map, Value, json};
 
 use super::hrids::{self, Numbered};
 use super::joins;
-use crate::collection::{Collection, Hooks, Kinds, Locking, Reference, Schema, Writer};
-use crate::cql::Names;
-use crate::dates;
-use crate::error::FolioError;
-use crate::json::text_at;
+use crate::platform::collection::{Collection, Hooks, Kinds, Locking, Reference, Schema, Writer};
+use crate::platform::cql::Names;
+use crate::platform::dates;
+use crate::platform::error::FolioError;
+use crate::platform::json::text_at;
 use crate::vocabularies as types;
 
 /// Properties of an instance.

@@ -4,11 +4,11 @@ use http::StatusCode;
 use pinakes_store::{Expr, TextQuery, Value};
 use serde_json::json;
 
-use crate::app::{Call, json_answer};
-use crate::cql::{Clause, Relation};
-use crate::error::{Answer, FolioError};
-use crate::permissions::Access;
-use crate::routes::Routes;
+use crate::platform::app::{Call, json_answer};
+use crate::platform::cql::{Clause, Relation};
+use crate::platform::error::{Answer, FolioError};
+use crate::platform::permissions::Access;
+use crate::platform::routes::Routes;
 
 /// Adds the routes of `/isbn`.
 pub(super) fn routes(routes: Routes) -> Routes {

@@ -7,11 +7,11 @@ use super::holdings::HOLDINGS;
 use super::hrids::Numbered;
 use super::instances::number;
 use super::{joins, shelving};
-use crate::collection::{Collection, Hooks, Kinds, Locking, Reference, Schema, Unique, Writer};
-use crate::cql::Names;
-use crate::dates;
-use crate::error::{Fault, FolioError};
 use crate::places::LOCATIONS;
+use crate::platform::collection::{Collection, Hooks, Kinds, Locking, Reference, Schema, Unique, Writer};
+use crate::platform::cql::Names;
+use crate::platform::dates;
+use crate::platform::error::{Fault, FolioError};
 use crate::vocabularies as types;
 
 /// The statuses that an item may have (section 14.3 of the contract).

@@ -12,10 +12,10 @@ use super::holdings::HOLDINGS;
 use super::instances::INSTANCES;
 use super::isbn;
 use super::items::ITEMS;
-use crate::collection::{Collection, condition_of};
-use crate::cql::{Clause, Node};
-use crate::error::FolioError;
-use crate::json::text_at;
+use crate::platform::collection::{Collection, condition_of};
+use crate::platform::cql::{Clause, Node};
+use crate::platform::error::FolioError;
+use crate::platform::json::text_at;
 
 /// Most records that a condition on a neighbouring kind may find.
 const JOINED_RECORDS: usize = 50_000;

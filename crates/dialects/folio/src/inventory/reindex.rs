@@ -7,13 +7,13 @@ use pinakes_store::{Column, Expr, Kind, Query, Txn, Type, View, Weight};
 use serde_json::{Value, json};
 
 use super::instances::INSTANCES;
-use crate::app::{Call, json_answer};
-use crate::authorities::AUTHORITIES;
-use crate::collection::Collection;
-use crate::dates;
-use crate::error::{Answer, FolioError};
-use crate::permissions::Access;
-use crate::routes::Routes;
+use crate::authorities::authority::AUTHORITIES;
+use crate::platform::app::{Call, json_answer};
+use crate::platform::collection::Collection;
+use crate::platform::dates;
+use crate::platform::error::{Answer, FolioError};
+use crate::platform::permissions::Access;
+use crate::platform::routes::Routes;
 
 /// Jobs, of any sort.
 pub(crate) static JOB: Kind = Kind {

@@ -6,8 +6,8 @@ use pinakes_store::{Column, Index, Kind, Type};
 use super::holdings::HOLDINGS;
 use super::instances::INSTANCES;
 use super::items::ITEMS;
-use crate::collection::{Collection, Hooks, Kinds, Reference, Schema};
-use crate::error::{Fault, FolioError};
+use crate::platform::collection::{Collection, Hooks, Kinds, Reference, Schema};
+use crate::platform::error::{Fault, FolioError};
 use crate::vocabularies::INSTANCE_RELATIONSHIP_TYPES;
 
 /// `/preceding-succeeding-titles`.

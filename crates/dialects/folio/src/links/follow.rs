@@ -8,12 +8,13 @@ use serde_json::{Value, json};
 use super::rules::{self, Rule};
 use super::suggestions::heading;
 use super::{LINKS, links, store, unlink_instance};
-use crate::authorities::{AUTHORITIES, SOURCE_FILES};
-use crate::collection::Writer;
-use crate::error::FolioError;
-use crate::import::{self, marc};
-use crate::json::text_at;
-use crate::source_storage;
+use crate::authorities::authority::{AUTHORITIES, SOURCE_FILES};
+use crate::data_import;
+use crate::platform::collection::Writer;
+use crate::platform::error::FolioError;
+use crate::platform::json::text_at;
+use crate::source_records::marc;
+use crate::source_records::source_storage;
 
 /// Makes the links of an instance those of its fields with `$9`. `told` are the link details that came with them.
 pub(crate) fn take_over(
@@ -127,7 +128,7 @@ pub(crate) fn follow_authority(
         source_storage::set(&mut source, "parsedRecord", marc::part(&own_id, marc::to_value(&record)));
         source_storage::touch(&mut source, writer.now_ms);
         source_storage::rewrite(txn, &source)?;
-        import::follow(txn, writer, &source, &record)?;
+        data_import::follow(txn, writer, &source, &record)?;
         if !is_linked {
             unlink_instance(txn, writer, &found.id, id)?;
         }

@@ -7,15 +7,16 @@ use pinakes_store::{
 use serde_json::{Value, json};
 
 use super::{LINKS, rules};
-use crate::app::{Call, json_answer};
-use crate::authorities::{AUTHORITIES, SOURCE_FILES, headings};
-use crate::collection::Writer;
-use crate::dates;
-use crate::error::{Answer, FolioError};
+use crate::authorities::authority::{AUTHORITIES, SOURCE_FILES};
+use crate::authorities::headings;
 use crate::inventory::instances::INSTANCES;
-use crate::json::text_at;
-use crate::permissions::Access;
-use crate::routes::Routes;
+use crate::platform::app::{Call, json_answer};
+use crate::platform::collection::Writer;
+use crate::platform::dates;
+use crate::platform::error::{Answer, FolioError};
+use crate::platform::json::text_at;
+use crate::platform::permissions::Access;
+use crate::platform::routes::Routes;
 
 /// Changes of headings, in the order of their time.
 pub(crate) static HEADING_CHANGE: Kind = Kind {

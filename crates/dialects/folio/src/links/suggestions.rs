@@ -6,15 +6,15 @@ use pinakes_store::{Expr, Query, Value as Condition, View, Weight, fold};
 use serde_json::{Map, Value, json};
 
 use super::rules::{self, Rule};
-use crate::app::{Call, QueryText, json_answer};
-use crate::authorities::{AUTHORITIES, SOURCE_FILES};
-use crate::error::{Answer, Fault, FolioError};
-use crate::import::marc;
-use crate::json::text_at;
-use crate::limits::SUGGESTED_RECORDS;
-use crate::permissions::Access;
-use crate::routes::Routes;
-use crate::source_storage;
+use crate::authorities::authority::{AUTHORITIES, SOURCE_FILES};
+use crate::platform::app::{Call, QueryText, json_answer};
+use crate::platform::error::{Answer, Fault, FolioError};
+use crate::platform::json::text_at;
+use crate::platform::limits::SUGGESTED_RECORDS;
+use crate::platform::permissions::Access;
+use crate::platform::routes::Routes;
+use crate::source_records::marc;
+use crate::source_records::source_storage;
 
 /// No authority has what `$0` says.
 const NONE_FOUND: &str = "101";

@@ -5,14 +5,14 @@ use pinakes_marc::{DataField, Record, Tag, xml};
 use pinakes_store::{Expr, Query, View};
 use serde_json::Value;
 
-use crate::collection::Collection;
-use crate::error::FolioError;
-use crate::import::marc;
 use crate::inventory::holdings::HOLDINGS;
 use crate::inventory::items::ITEMS;
-use crate::json::text_at;
 use crate::places::{CAMPUSES, INSTITUTIONS, LIBRARIES, LOCATIONS};
-use crate::source_storage;
+use crate::platform::collection::Collection;
+use crate::platform::error::FolioError;
+use crate::platform::json::text_at;
+use crate::source_records::marc;
+use crate::source_records::source_storage;
 use crate::vocabularies::{CALL_NUMBER_TYPES, LOAN_TYPES, MATERIAL_TYPES};
 
 /// What a `record` element of MARCXML says of itself.

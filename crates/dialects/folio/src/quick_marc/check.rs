@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 
 use super::unprocessable;
 use super::wire::subfields;
-use crate::app::Call;
-use crate::error::{FolioError, Shape};
-use crate::json::{self, text_at};
-use crate::specifications::{self, Tailored, are_errors};
+use crate::platform::app::Call;
+use crate::platform::error::{FolioError, Shape};
+use crate::platform::json::{self, text_at};
+use crate::source_records::specifications::{self, Tailored, are_errors};
 
 /// Tags that a record of holdings has once, and must have.
 const OF_HOLDINGS: [&str; 3] = ["004", "008", "852"];

@@ -7,15 +7,16 @@ use pinakes_store::{Expr, Txn, Value as StoreValue};
 use serde_json::{Map, Value, json};
 
 use super::{check, created, refused, shown, unprocessable, wire};
-use crate::app::{Call, parse_uuid};
-use crate::collection::{self, Writer};
-use crate::dates;
-use crate::error::{Answer, FolioError};
-use crate::import::{self, marc};
+use crate::data_import;
 use crate::inventory::instances::INSTANCES;
-use crate::json::text_at;
 use crate::links;
-use crate::source_storage;
+use crate::platform::app::{Call, parse_uuid};
+use crate::platform::collection::{self, Writer};
+use crate::platform::dates;
+use crate::platform::error::{Answer, FolioError};
+use crate::platform::json::text_at;
+use crate::source_records::marc;
+use crate::source_records::source_storage;
 
 /// The day of a time as 008 has it: `260131`.
 fn today(now_ms: i64) -> String {
@@ -102,7 +103,7 @@ fn store_new(
         marc::normalise_oclc(&mut record);
     }
     let (record_type, name) = wire::of_format(format).unwrap_or(("MARC_BIB", "instance"));
-    let (collection, mut described) = import::described(txn, record_type, &record)?;
+    let (collection, mut described) = data_import::described(txn, record_type, &record)?;
     described.shift_remove("hrid");
     // A control number that is given becomes the human-readable id.
     if let Some(number) =
@@ -219,7 +220,7 @@ fn store_changed(
     }
     source_storage::mark_old(txn, id)?;
     source_storage::insert(txn, &new)?;
-    import::follow(txn, writer, &new, &record)?;
+    data_import::follow(txn, writer, &new, &record)?;
     let of = |name: &str| text_at(&new, &format!("externalIdsHolder.{name}")).map(str::to_owned);
     if let Some(instance) = of("instanceId") {
         links::take_over(txn, writer, &instance, &record, told)?;

@@ -8,10 +8,10 @@ use pinakes_store::View;
 use serde_json::{Map, Value, json};
 
 use super::{fixed, refused, unprocessable};
-use crate::error::FolioError;
-use crate::import::marc;
-use crate::json::text_at;
 use crate::links;
+use crate::platform::error::FolioError;
+use crate::platform::json::text_at;
+use crate::source_records::marc;
 
 /// Formats of the editor with the record types of source storage.
 const FORMATS: [(&str, &str, &str); 3] = [

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::{QUEUE, TIMERS, delay_ms};
 use crate::chores::{self, Chore};
 use crate::circulation::records::text;
-use crate::limits::{LEASE_MS, TIMER_ACTIVE_S, TIMER_IDLE_S, TIMER_LOOK_MS};
+use crate::platform::limits::{LEASE_MS, TIMER_ACTIVE_S, TIMER_IDLE_S, TIMER_LOOK_MS};
 
 /// The timers of a server. Cheap to clone.
 #[derive(Clone)]

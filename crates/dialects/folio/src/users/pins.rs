@@ -6,12 +6,12 @@ use pinakes_http::answer;
 use pinakes_store::{Kind, StoreError, Txn, Weight};
 use serde_json::json;
 
-use super::USERS;
-use crate::app::{Call, parse_uuid, required_text};
-use crate::collection::not_a_uuid;
-use crate::error::{Answer, Fault, FolioError};
-use crate::permissions::Access;
-use crate::routes::Routes;
+use crate::platform::app::{Call, parse_uuid, required_text};
+use crate::platform::collection::not_a_uuid;
+use crate::platform::error::{Answer, Fault, FolioError};
+use crate::platform::permissions::Access;
+use crate::platform::routes::Routes;
+use crate::users::user::USERS;
 
 /// `{id, hash}`, by the user's id.
 pub(crate) static PIN: Kind = Kind { id_path: Some("id"), ..Kind::named("folio_patron_pin") };

@@ -6,11 +6,11 @@ use pinakes_http::answer;
 use pinakes_store::{Column, Expr, Index, Kind, Query, Record, Txn, Type, Value as StoreValue, View, Weight};
 use serde_json::{Value, json};
 
-use crate::app::{Call, json_answer};
-use crate::collection::{self, Collection, Kinds, Schema, Writer};
-use crate::error::{Answer, FolioError};
-use crate::permissions::Access;
-use crate::routes::Routes;
+use crate::platform::app::{Call, json_answer};
+use crate::platform::collection::{self, Collection, Kinds, Schema, Writer};
+use crate::platform::error::{Answer, FolioError};
+use crate::platform::permissions::Access;
+use crate::platform::routes::Routes;
 
 /// What a list may be narrowed by.
 const PARAMETERS: [&str; 8] = [

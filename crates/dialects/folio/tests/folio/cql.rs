@@ -1,6 +1,6 @@
 //! CQL: golden texts, and the store's conditions against a plain evaluation of the same tree.
 
-use pinakes_folio::cql::{Bounds, Clause, Names, Node, Relation, Term, meaning, parse};
+use pinakes_folio::platform::cql::{Bounds, Clause, Names, Node, Relation, Term, meaning, parse};
 use pinakes_store::{Column, Kind, Type, fold, matches};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -30,8 +30,10 @@ static NAMES: Names = Names {
 
 fn fits(query: &str, body: &Value) -> Result<bool, String> {
     let cql = parse(query, BOUNDS).map_err(|error| error.to_string())?;
-    let expr = meaning(&cql.condition, &KIND, &NAMES, &mut |_| Ok::<_, pinakes_folio::cql::CqlError>(None))
-        .map_err(|error| error.to_string())?;
+    let expr = meaning(&cql.condition, &KIND, &NAMES, &mut |_| {
+        Ok::<_, pinakes_folio::platform::cql::CqlError>(None)
+    })
+    .map_err(|error| error.to_string())?;
     Ok(matches(&expr, body))
 }
 
@@ -214,7 +216,7 @@ proptest! {
         title in proptest::option::of("[abcä ]{0,8}"),
     ) {
         let body = json!({"name": name, "title": title});
-        let expr = meaning(&node, &KIND, &Names::PLAIN, &mut |_| Ok::<_, pinakes_folio::cql::CqlError>(None));
+        let expr = meaning(&node, &KIND, &Names::PLAIN, &mut |_| Ok::<_, pinakes_folio::platform::cql::CqlError>(None));
         prop_assert_eq!(expr.map(|it| matches(&it, &body)), Ok(plain(&node, &body)));
     }
 

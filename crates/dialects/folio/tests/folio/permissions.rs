@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use http::StatusCode;
-use pinakes_folio::permissions::Access;
+use pinakes_folio::platform::permissions::Access;
 use pinakes_folio::routes;
 
 use crate::engine::Engine;

@@ -8,7 +8,7 @@ use std::time::Instant;
 use anyhow::Context as _;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use pinakes_accounts::{Clock, Entropy};
-use pinakes_folio::import::{FileImport, ImportProgress, import_file};
+use pinakes_folio::data_import::{FileImport, ImportProgress, import_file};
 
 use super::Source;
 use crate::place::{Missing, TenantPlace};

@@ -6,18 +6,18 @@ use pinakes_store::Txn;
 use serde_json::{Map, Value, json};
 
 use super::{LOANS, is_open};
-use crate::app::Call;
 use crate::circulation::book::Book;
+use crate::circulation::fees::actual_cost::Loss;
+use crate::circulation::fees::lost::{self, Found};
 use crate::circulation::moment;
 use crate::circulation::neighbours::ITEMS;
+use crate::circulation::notices::{self, LoanEvent};
 use crate::circulation::records::{Records, object};
-use crate::collection::Writer;
-use crate::error::{Answer, Fault, FolioError};
-use crate::fees::actual_cost::Loss;
-use crate::fees::lost::{self, Found};
-use crate::notices::{self, LoanEvent};
-use crate::permissions::Access;
-use crate::routes::Routes;
+use crate::platform::app::Call;
+use crate::platform::collection::Writer;
+use crate::platform::error::{Answer, Fault, FolioError};
+use crate::platform::permissions::Access;
+use crate::platform::routes::Routes;
 
 /// The routes of actions.
 pub(crate) fn routes(routes: Routes) -> Routes {

@@ -7,13 +7,13 @@ use pinakes_store::{StoreError, View, Weight};
 use serde_json::{Map, Value, json};
 
 use super::{HISTORY, LOANS, actions, renew, view};
-use crate::app::{Call, json_answer, required_text};
 use crate::circulation::neighbours::{ITEMS, USERS};
 use crate::circulation::records::{Records, object};
-use crate::collection::{self, Lock, Missing, Page, Writer, answer_list, page_of};
-use crate::error::{Answer, Fault, FolioError};
-use crate::permissions::Access;
-use crate::routes::Routes;
+use crate::platform::app::{Call, json_answer, required_text};
+use crate::platform::collection::{self, Lock, Missing, Page, Writer, answer_list, page_of};
+use crate::platform::error::{Answer, Fault, FolioError};
+use crate::platform::permissions::Access;
+use crate::platform::routes::Routes;
 
 /// The routes of loans.
 pub(crate) fn routes(routes: Routes) -> Routes {
@@ -106,7 +106,7 @@ async fn create(mut call: Call) -> Answer {
 
 fn require(
     view: &mut View<'_>,
-    collection: &'static crate::collection::Collection,
+    collection: &'static crate::platform::collection::Collection,
     body: &Map<String, Value>,
     field: &str,
     what: &str,

@@ -5,26 +5,26 @@ use pinakes_store::{Record, Txn};
 use serde_json::{Map, Value};
 
 use super::{open_loan_of, view};
-use crate::app::{Call, json_answer};
 use crate::circulation::book::Book;
 use crate::circulation::check_out::inactive;
 use crate::circulation::due_date::Standing;
+use crate::circulation::fees::lost::{self, Found};
+use crate::circulation::fees::overdue;
 use crate::circulation::loan_policy::LoanPolicy;
 use crate::circulation::moment;
 use crate::circulation::neighbours::{ITEMS, USERS};
+use crate::circulation::notices::{self, LoanEvent};
 use crate::circulation::overrides::{Block, Overrides};
+use crate::circulation::patron_blocks;
 use crate::circulation::records::{Records, by_barcode, object, text};
 use crate::circulation::requests::queue::{Queue, Request};
 use crate::circulation::rules::PolicyKind;
 use crate::circulation::terms::{self, Circumstances};
-use crate::collection::{Collection, Writer};
-use crate::error::{Answer, Fault, FolioError};
-use crate::fees::lost::{self, Found};
-use crate::fees::overdue;
-use crate::notices::{self, LoanEvent};
-use crate::patron_blocks;
-use crate::permissions::Access;
-use crate::routes::Routes;
+use crate::platform::app::{Call, json_answer};
+use crate::platform::collection::{Collection, Writer};
+use crate::platform::error::{Answer, Fault, FolioError};
+use crate::platform::permissions::Access;
+use crate::platform::routes::Routes;
 
 /// The routes of renewals.
 pub(crate) fn routes(routes: Routes) -> Routes {

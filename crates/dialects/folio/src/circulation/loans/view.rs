@@ -7,11 +7,11 @@ use pinakes_store::{Expr, Query, StoreError, View};
 use serde_json::{Map, Value, json};
 
 use crate::circulation::book::Book;
+use crate::circulation::fees::ACCOUNTS;
 use crate::circulation::neighbours::{GROUPS, ITEMS, SERVICE_POINTS, USERS};
 use crate::circulation::policies::{LOAN_POLICIES, LOST_ITEM_POLICIES, OVERDUE_POLICIES};
 use crate::circulation::records::{Records, copy, object, text};
-use crate::collection::Collection;
-use crate::fees::ACCOUNTS;
+use crate::platform::collection::Collection;
 
 /// Loans as desks see them, in their order.
 pub(crate) fn extended_all(

@@ -7,11 +7,11 @@ use super::queue::{Queue, Request, store};
 use super::{REQUESTS, is_open, view};
 use crate::circulation::book::Book;
 use crate::circulation::neighbours::{ITEMS, SERVICE_POINTS};
+use crate::circulation::notices::{self, RequestEvent};
 use crate::circulation::policies::CANCELLATION_REASONS;
 use crate::circulation::records::{Records, object, text};
-use crate::collection::{self, Writer};
-use crate::error::{Fault, FolioError};
-use crate::notices::{self, RequestEvent};
+use crate::platform::collection::{self, Writer};
+use crate::platform::error::{Fault, FolioError};
 
 fn refused(fault: Fault) -> FolioError {
     FolioError::unprocessable(fault)

@@ -8,21 +8,21 @@ use serde_json::{Map, Value};
 
 use super::queue::{Queue, Request};
 use super::{REQUESTS, are_titles_requested, view};
-use crate::app::parse_uuid;
 use crate::circulation::book::Book;
 use crate::circulation::check_out::inactive;
 use crate::circulation::loans;
 use crate::circulation::moment;
 use crate::circulation::neighbours::{HOLDINGS, INSTANCES, ITEMS, SERVICE_POINTS, USERS};
+use crate::circulation::notices::{self, LoanEvent, RequestEvent};
 use crate::circulation::overrides::{Block, Overrides};
+use crate::circulation::patron_blocks;
 use crate::circulation::policies::{REQUEST_POLICIES, setting};
 use crate::circulation::records::{Records, object, text};
 use crate::circulation::rules::PolicyKind;
 use crate::circulation::terms::{self, Circumstances};
-use crate::collection::{self, Writer};
-use crate::error::{Fault, FolioError};
-use crate::notices::{self, LoanEvent, RequestEvent};
-use crate::patron_blocks;
+use crate::platform::app::parse_uuid;
+use crate::platform::collection::{self, Writer};
+use crate::platform::error::{Fault, FolioError};
 
 /// Item statuses with the types of requests that they allow.
 const ALLOWED: [(&str, &[&str]); 9] = [

@@ -8,15 +8,15 @@ use serde_json::{Map, Value, json};
 
 use super::queue::{Queue, Request};
 use super::{REQUESTS, change, create, view};
-use crate::app::{Call, json_answer, required_text};
 use crate::circulation::book::Book;
 use crate::circulation::neighbours::{ITEMS, SERVICE_POINTS, USERS};
 use crate::circulation::overrides::Overrides;
 use crate::circulation::records::{Records, text};
-use crate::collection::{self, Page, Writer, page_of};
-use crate::error::{Answer, Fault, FolioError};
-use crate::permissions::Access;
-use crate::routes::Routes;
+use crate::platform::app::{Call, json_answer, required_text};
+use crate::platform::collection::{self, Page, Writer, page_of};
+use crate::platform::error::{Answer, Fault, FolioError};
+use crate::platform::permissions::Access;
+use crate::platform::routes::Routes;
 
 /// The routes of requests.
 pub(crate) fn routes(routes: Routes) -> Routes {

@@ -3,9 +3,9 @@
 use pinakes_store::{Expr, View};
 
 use crate::circulation::neighbours::{INSTANCES, ITEMS, USERS};
-use crate::cql::Clause;
-use crate::error::FolioError;
 use crate::inventory::joins::{below, ids, within};
+use crate::platform::cql::Clause;
+use crate::platform::error::FolioError;
 
 /// Names of a person's fields that are shown beside a request, and where users have them.
 const OF_PERSONS: [(&str, &str); 4] = [

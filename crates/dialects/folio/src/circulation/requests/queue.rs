@@ -7,8 +7,8 @@ use super::{AWAITING_PICKUP, NOT_FILLED, REQUESTS, are_titles_requested, is_open
 use crate::circulation::book::Book;
 use crate::circulation::moment;
 use crate::circulation::records::{object, text};
-use crate::collection::{self, Lock, Missing, Writer};
-use crate::error::FolioError;
+use crate::platform::collection::{self, Lock, Missing, Writer};
+use crate::platform::error::FolioError;
 
 /// An open request.
 #[derive(Debug, Clone)]

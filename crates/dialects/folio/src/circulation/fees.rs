@@ -1,0 +1,213 @@
+//! Fees and fines: what patrons owe, why, and what was done about it (mod-feesfines).
+//!
+//! An *account* is one fee; each thing done about it is an *action*. Staff pay, waive, transfer, refund and cancel over
+//! the routes of [`actions`]; circulation charges by the policies of the loan ([`overdue`], [`lost`]), in the
+//! transaction that takes the item back or declares it lost.
+
+pub(crate) mod accounts;
+mod actions;
+pub(crate) mod actual_cost;
+pub(crate) mod lost;
+mod money;
+pub(crate) mod overdue;
+mod reports;
+
+use pinakes_store::{Arity, Column, Index, Kind, Type};
+
+use crate::circulation::notices;
+use crate::platform::collection::{Collection, Hooks, Kinds, Metadata, Schema};
+use crate::platform::cql::Names;
+use crate::platform::routes::Routes;
+
+/// Adds the routes beyond the collections.
+pub(crate) fn routes(routes: Routes) -> Routes {
+    routes.with(actions::routes).with(actual_cost::routes).with(reports::routes)
+}
+
+/// `/accounts`: fees and fines.
+pub(crate) static ACCOUNTS: Collection = Collection {
+    kind: Kind {
+        id_path: Some("id"),
+        columns: &[
+            Column::one("userId", Type::Text),
+            Column::one("loanId", Type::Text),
+            Column::one("itemId", Type::Text),
+            Column::at("status", "status.name", Type::Text),
+            Column::one("feeFineId", Type::Text),
+            Column::one("feeFineType", Type::Folded),
+            Column::one("ownerId", Type::Text),
+        ],
+        indexes: &[Index::on(&["userId"]), Index::on(&["loanId"]), Index::on(&["itemId"])],
+        ..Kind::named("folio_account")
+    },
+    schema: Schema {
+        required: &["amount", "remaining", "userId", "feeFineId", "ownerId"],
+        types: &[
+            ("amount", Kinds::Number),
+            ("remaining", Kinds::Number),
+            ("userId", Kinds::Uuid),
+            ("feeFineId", Kinds::Uuid),
+            ("ownerId", Kinds::Uuid),
+        ],
+        lists: &["contributors"],
+        ..Schema::OPEN
+    },
+    names: Names {
+        whole: &["feeFineType"],
+        fields: &[
+            "amount",
+            "remaining",
+            "paymentStatus.name",
+            "feeFineOwner",
+            "title",
+            "barcode",
+            "callNumber",
+            "location",
+            "materialType",
+            "materialTypeId",
+            "dueDate",
+            "returnedDate",
+            "loanPolicyId",
+            "overdueFinePolicyId",
+            "lostItemFeePolicyId",
+            "holdingsRecordId",
+            "instanceId",
+            "contributors",
+            "itemStatus.name",
+            "dateCreated",
+        ],
+        ..Names::PLAIN
+    },
+    hooks: Hooks { stored: lost::account_stored, ..Hooks::NONE },
+    ..plain("/accounts", "accounts", "accounts", "folio_account", "accounts")
+};
+
+/// `/feefineactions`: what was done about an account.
+pub(crate) static FEE_FINE_ACTIONS: Collection = Collection {
+    kind: Kind {
+        id_path: Some("id"),
+        columns: &[
+            Column::one("accountId", Type::Text),
+            Column::one("userId", Type::Text),
+            Column::one("typeAction", Type::Folded),
+            Column::one("dateAction", Type::Instant),
+        ],
+        indexes: &[Index::on(&["accountId"]), Index::on(&["userId"]), Index::on(&["dateAction"])],
+        ..Kind::named("folio_fee_fine_action")
+    },
+    schema: Schema {
+        required: &["accountId", "userId"],
+        types: &[("accountId", Kinds::Uuid), ("userId", Kinds::Uuid)],
+        ..Schema::OPEN
+    },
+    metadata: Metadata::Off,
+    has_result_info: false,
+    names: Names {
+        fields: &[
+            "comments",
+            "notify",
+            "amountAction",
+            "balance",
+            "transactionInformation",
+            "createdAt",
+            "source",
+            "paymentMethod",
+            "originalCreatedAt",
+        ],
+        ..Names::PLAIN
+    },
+    hooks: Hooks { stored: notices::fee_action, ..Hooks::NONE },
+    gone: Some("FeefineactionObject does not exist"),
+    ..plain("/feefineactions", "feefineactions", "feefineactions", "folio_fee_fine_action", "feefineactions")
+};
+
+/// `/feefines`: the kinds of fees.
+pub(crate) static FEE_FINES: Collection = Collection {
+    kind: Kind {
+        id_path: Some("id"),
+        columns: &[Column::one("feeFineType", Type::Folded), Column::one("ownerId", Type::Text)],
+        indexes: &[Index::unique(&["feeFineType", "ownerId"])],
+        ..Kind::named("folio_fee_fine")
+    },
+    schema: Schema {
+        required: &["feeFineType"],
+        types: &[("ownerId", Kinds::Uuid), ("feeFineType", Kinds::Text)],
+        ..Schema::OPEN
+    },
+    names: Names { whole: &["feeFineType"], ..Names::PLAIN },
+    reference_data: include_str!("../../reference/fee-fine-types.json"),
+    taken: Some("Unable to process request"),
+    gone: Some("FeefineObject does not exist"),
+    ..plain("/feefines", "feefines", "feefines", "folio_fee_fine", "feefines")
+};
+
+/// `/owners`: to whom fees are due. Two may have the same name.
+pub(crate) static OWNERS: Collection = Collection {
+    kind: Kind {
+        id_path: Some("id"),
+        columns: &[
+            Column::one("owner", Type::Folded),
+            Column {
+                name: "servicePoints",
+                path: "servicePointOwner.value",
+                ty: Type::Text,
+                arity: Arity::Many,
+            },
+        ],
+        indexes: &[Index::on(&["owner"])],
+        ..Kind::named("folio_owner")
+    },
+    schema: Schema { required: &["owner"], ..Schema::OPEN },
+    ..plain("/owners", "owners", "owners", "folio_owner", "owners")
+};
+
+/// `/payments`: the ways to pay.
+pub(crate) static PAYMENTS: Collection = Collection {
+    schema: Schema { required: &["nameMethod"], ..Schema::OPEN },
+    ..plain("/payments", "payments", "payments", "folio_payment", "payments")
+};
+
+/// `/waives`: the reasons to let a fee go.
+pub(crate) static WAIVES: Collection = Collection {
+    schema: Schema { required: &["nameReason"], ..Schema::OPEN },
+    ..plain("/waives", "waivers", "waives", "folio_waive", "waives")
+};
+
+/// `/transfers`: the accounts that fees are transferred to.
+pub(crate) static TRANSFERS: Collection = Collection {
+    schema: Schema { required: &["accountName"], ..Schema::OPEN },
+    ..plain("/transfers", "transfers", "transfers", "folio_transfer", "transfers")
+};
+
+/// `/transfer-criterias`: when fees are transferred.
+pub(crate) static TRANSFER_CRITERIA: Collection = Collection {
+    schema: Schema { required: &["criteria"], ..Schema::OPEN },
+    ..plain(
+        "/transfer-criterias",
+        "transferCriterias",
+        "transfer_criteria",
+        "folio_transfer_criteria",
+        "transfer-criterias",
+    )
+};
+
+/// `/refunds`: the reasons to give money back.
+pub(crate) static REFUNDS: Collection = Collection {
+    schema: Schema { required: &["nameReason"], ..Schema::OPEN },
+    ..plain("/refunds", "refunds", "refunds", "folio_refund", "refunds")
+};
+
+/// `/comments`: whether actions need a comment.
+pub(crate) static COMMENTS: Collection =
+    Collection { ..plain("/comments", "comments", "comments", "folio_fee_comment", "comments") };
+
+/// A collection by its names.
+pub(crate) const fn plain(
+    path: &'static str,
+    list: &'static str,
+    table: &'static str,
+    kind: &'static str,
+    permission: &'static str,
+) -> Collection {
+    Collection { table, permission, ..Collection::named(path, list, kind) }
+}

@@ -1,0 +1,257 @@
+//! What else a tenant keeps as plain records: settings, tags, custom fields (sections 11 and 13 of the
+//! contract).
+
+use http::StatusCode;
+use pinakes_http::answer;
+use pinakes_store::{Column, Expr, Index, Kind, Record, Txn, Type, Value as StoreValue, View, Weight};
+use serde_json::{Value, json};
+
+use crate::platform::app::{Call, json_answer, parse_uuid, required_text};
+use crate::platform::collection::{
+    self, Collection, Kinds, Lock, Manner, Missing, Page, Schema, Unique, Writer,
+};
+use crate::platform::cql::Names;
+use crate::platform::error::{Answer, Fault, FolioError};
+use crate::platform::json::text_at;
+use crate::platform::permissions::Access;
+use crate::platform::routes::Routes;
+
+/// `/configurations/entries`.
+pub static CONFIGURATIONS: Collection = Collection {
+    permission: "configuration.entries",
+    kind: Kind {
+        id_path: Some("id"),
+        columns: &[
+            Column::one("module", Type::Folded),
+            Column::one("configName", Type::Folded),
+            Column::one("code", Type::Folded),
+        ],
+        indexes: &[Index::on(&["module", "configName"])],
+        ..Kind::named("folio_configuration")
+    },
+    schema: Schema {
+        required: &["module", "configName"],
+        types: &[("module", Kinds::Text), ("configName", Kinds::Text), ("enabled", Kinds::Boolean)],
+        defaults: &[("enabled", "true")],
+        ..Schema::OPEN
+    },
+    names: Names { whole: &["module", "configName", "code"], ..Names::PLAIN },
+    ..Collection::named("/configurations/entries", "configs", "config_data")
+};
+
+/// `/tags`.
+pub static TAGS: Collection = Collection {
+    permission: "tags",
+    kind: Kind {
+        id_path: Some("id"),
+        columns: &[Column::one("label", Type::Folded)],
+        indexes: &[Index::unique(&["label"])],
+        ..Kind::named("folio_tag")
+    },
+    schema: Schema { required: &["label"], types: &[("label", Kinds::Text)], ..Schema::OPEN },
+    unique: &[Unique { column: "label", message: "Tag with this label already exists" }],
+    reference_data: include_str!("../../reference/tags.json"),
+    names: Names { whole: &["label"], fields: &["description"], ..Names::PLAIN },
+    missing: Some(("Tag", "TagNotFoundException")),
+    manner: Manner::Spring,
+    ..Collection::named("/tags", "tags", "tags")
+};
+
+/// `/custom-fields`.
+pub static CUSTOM_FIELDS: Collection = Collection {
+    permission: "user-settings.custom-fields",
+    schema: Schema { required: &["name", "type"], ..Schema::OPEN },
+    ..Collection::named("/custom-fields", "customFields", "folio_custom_field")
+};
+
+/// `/organizations-storage/organizations`.
+pub static ORGANIZATIONS: Collection = Collection {
+    permission: "organizations-storage.organizations",
+    table: "organizations",
+    kind: Kind {
+        id_path: Some("id"),
+        columns: &[Column::one("name", Type::Folded), Column::one("code", Type::Folded)],
+        indexes: &[Index::unique(&["code"])],
+        ..Kind::named("folio_organization")
+    },
+    schema: Schema { required: &["name", "code", "status"], ..Schema::OPEN },
+    unique: &[Unique { column: "code", message: "" }],
+    names: Names { whole: &["code"], ..Names::PLAIN },
+    ..Collection::named("/organizations-storage/organizations", "organizations", "folio_organization")
+};
+
+/// `/templates`: texts of notices.
+pub static TEMPLATES: Collection = Collection {
+    permission: "templates",
+    schema: Schema { required: &["outputFormats", "templateResolver"], ..Schema::OPEN },
+    ..Collection::named("/templates", "templates", "folio_template")
+};
+
+/// `/orders/composite-orders`: kept as they are given.
+pub static COMPOSITE_ORDERS: Collection = Collection {
+    permission: "orders.composite-orders",
+    kind: Kind {
+        id_path: Some("id"),
+        columns: &[
+            Column::one("poNumber", Type::Folded),
+            Column::one("vendor", Type::Text),
+            Column::one("workflowStatus", Type::Folded),
+        ],
+        indexes: &[Index::unique(&["poNumber"])],
+        ..Kind::named("folio_order")
+    },
+    schema: Schema { required: &["orderType", "vendor"], ..Schema::OPEN },
+    unique: &[Unique { column: "poNumber", message: "PO Number already exists" }],
+    names: Names { whole: &["poNumber"], ..Names::PLAIN },
+    ..Collection::named("/orders/composite-orders", "purchaseOrders", "folio_order")
+};
+
+/// `/copycat/profiles`: where single records would be taken from.
+pub static COPYCAT_PROFILES: Collection = Collection {
+    permission: "copycat.profiles",
+    schema: Schema { required: &["name"], types: &[("name", Kinds::Text)], ..Schema::OPEN },
+    ..Collection::named("/copycat/profiles", "profiles", "folio_copycat_profile")
+};
+
+/// Language, currency and time zone of a tenant, one record.
+pub(crate) static LOCALE: Kind = Kind { id_path: Some("id"), ..Kind::named("folio_locale") };
+/// Id of that record.
+const LOCALE_ID: &str = "locale";
+
+/// Adds the routes beyond the collections.
+pub(crate) fn routes(routes: Routes) -> Routes {
+    let organization = "/organizations/organizations/{id}";
+    routes
+        .get(
+            "/organizations/organizations",
+            Access::to("organizations.organizations.collection.get"),
+            |call| async move {
+                let page = Page::of(&call)?;
+                collection::answer_list(&call, &ORGANIZATIONS, page).await
+            },
+        )
+        .post("/organizations/organizations", Access::to("organizations.organizations.item.post"), |call| {
+            collection::create(call, &ORGANIZATIONS)
+        })
+        .get(organization, Access::to("organizations.organizations.item.get"), |call| {
+            collection::by_id(call, &ORGANIZATIONS)
+        })
+        .put(organization, Access::to("organizations.organizations.item.put"), |call| {
+            collection::replace(call, &ORGANIZATIONS)
+        })
+        .delete(organization, Access::to("organizations.organizations.item.delete"), |call| {
+            collection::remove(call, &ORGANIZATIONS)
+        })
+        .get("/custom-fields/{id}/stats", Access::to("user-settings.custom-fields.item.stats.get"), |call| {
+            field_uses(call, false)
+        })
+        .get(
+            "/custom-fields/{id}/options/{option}/stats",
+            Access::to("user-settings.custom-fields.item.option.stats.get"),
+            |call| field_uses(call, true),
+        )
+        .put("/custom-fields", Access::to("user-settings.custom-fields.collection.put"), replace_fields)
+        .get("/locale", Access::to("locale.item.get"), locale)
+        .put("/locale", Access::to("locale.item.put"), change_locale)
+}
+
+/// How many users have a value of a custom field, or one of its options.
+async fn field_uses(call: Call, of_option: bool) -> Answer {
+    let (id, option) = (call.uuid_param("id")?, call.param("option").to_owned());
+    let read = move |view: &mut View<'_>| -> Result<Value, FolioError> {
+        let Some(field) = view.get(&CUSTOM_FIELDS.kind, &id)? else {
+            return Err(CUSTOM_FIELDS.not_found(&id));
+        };
+        let field = field.json()?;
+        let path = format!("customFields.{}", text_at(&field, "refId").unwrap_or(&id));
+        let filter = match of_option {
+            true => Expr::Is(path.as_str().into(), StoreValue::Folded(option.clone())),
+            false => Expr::Exists(path.as_str().into()),
+        };
+        let count = view.count(&crate::users::user::USERS.kind, &filter)?;
+        let entity = text_at(&field, "entityType").unwrap_or("user");
+        Ok(match of_option {
+            true => json!({"customFieldId": id, "optionId": option, "entityType": entity, "count": count}),
+            false => json!({"fieldId": id, "entityType": entity, "count": count}),
+        })
+    };
+    Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
+}
+
+/// `{"entityType","customFields":[…]}`: the fields of a sort of record, in their order; those that are not there go.
+async fn replace_fields(mut call: Call) -> Answer {
+    let body = call.object().await?;
+    let entity = required_text(&body, "entityType")?.to_owned();
+    let Some(given) = body.get("customFields").and_then(Value::as_array).cloned() else {
+        return Err(FolioError::unprocessable(Fault::missing("customFields")));
+    };
+    let writer = Writer::of(&call);
+    let write = move |txn: &mut Txn<'_>| -> Result<(), FolioError> {
+        let writer = writer();
+        let mut kept = Vec::new();
+        for (order, field) in (1_u64..).zip(given.iter().filter_map(Value::as_object)) {
+            let mut field = field.clone();
+            field.insert("order".into(), order.into());
+            field.insert("entityType".into(), entity.as_str().into());
+            let id = field.get("id").and_then(Value::as_str).and_then(parse_uuid);
+            kept.push(match id {
+                Some(id) => {
+                    collection::put(txn, &writer, &CUSTOM_FIELDS, &id, field, Missing::Insert, Lock::Ignored)?
+                        .id
+                }
+                None => collection::insert(txn, &writer, &CUSTOM_FIELDS, field)?.id,
+            });
+        }
+        let of_entity = Expr::Is("entityType".into(), StoreValue::Folded(entity.clone()));
+        for record in txn.find(&CUSTOM_FIELDS.kind, &pinakes_store::Query::filter(of_entity))? {
+            if !kept.contains(&record.id) {
+                collection::delete(txn, &writer, &CUSTOM_FIELDS, &record.id)?;
+            }
+        }
+        Ok(())
+    };
+    call.db().write(write).await?;
+    Ok(answer::empty(StatusCode::NO_CONTENT))
+}
+
+/// The tenant's settings: `/locale`, else the configuration entry of older clients, else English in UTC.
+pub fn locale_of(view: &mut View<'_>) -> Result<Value, FolioError> {
+    if let Some(record) = view.get(&LOCALE, LOCALE_ID)? {
+        let mut body = record.json()?;
+        if let Value::Object(map) = &mut body {
+            map.shift_remove("id");
+        }
+        return Ok(body);
+    }
+    let is = |path: &str, text: &str| Expr::Is(path.into(), StoreValue::Folded(text.to_owned()));
+    let entry =
+        view.first(&CONFIGURATIONS.kind, is("module", "ORG").and(is("configName", "localeSettings")))?;
+    let entry = entry.as_ref().map(Record::json).transpose()?;
+    let kept = entry
+        .as_ref()
+        .and_then(|it| text_at(it, "value"))
+        .and_then(|it| serde_json::from_str::<Value>(it).ok());
+    let text = |name: &str, otherwise: &str| {
+        kept.as_ref().and_then(|it| text_at(it, name)).unwrap_or(otherwise).to_owned()
+    };
+    Ok(json!({
+        "locale": text("locale", "en-US"), "currency": text("currency", "USD"),
+        "timezone": text("timezone", "UTC"), "numberingSystem": text("numberingSystem", "latn"),
+    }))
+}
+
+async fn locale(call: Call) -> Answer {
+    Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, locale_of).await?))
+}
+
+async fn change_locale(mut call: Call) -> Answer {
+    let body = call.object().await?;
+    let write = move |txn: &mut Txn<'_>| -> Result<(), FolioError> {
+        let mut body = body.clone();
+        body.insert("id".to_owned(), LOCALE_ID.into());
+        txn.put(&LOCALE, LOCALE_ID, &Value::Object(body))?;
+        Ok(())
+    };
+    call.db().write(write).await?;
+    Ok(answer::empty(StatusCode::CREATED))
+}

@@ -1,0 +1,41 @@
+//! Imports of MARC records: jobs, the walk through a profile's tree, and the runner (sections 2 to 6 of the contract).
+//!
+//! `incoming.rs` reads a record, `tree.rs` a profile; `engine.rs` walks, `matching.rs` finds, `actions.rs` stores;
+//! `work.rs` and `runner.rs` take batches through this until a job is over. The routes are in `change_manager.rs`,
+//! `uploads.rs` and `metadata_provider.rs`.
+
+mod actions;
+pub(crate) mod change_manager;
+mod command;
+mod edited;
+mod engine;
+mod fields;
+mod files;
+mod incoming;
+mod job;
+mod journal;
+pub(crate) mod mapping;
+mod matching;
+pub(crate) mod metadata_provider;
+mod modify;
+mod pace;
+pub(crate) mod profiles;
+mod runner;
+mod setup;
+pub(crate) mod tree;
+pub(crate) mod uploads;
+mod work;
+
+use pinakes_store::Kind;
+
+pub use command::{FileImport, ImportProgress, RecordFault, import_file};
+pub(crate) use edited::{described, follow};
+pub(crate) use engine::Protection;
+pub(crate) use files::{FILE_PART, StoredFile, receive, store as store_file};
+pub(crate) use job::{CHUNK, JOB, Job, NewJob, STATUSES, children, forget_files};
+pub(crate) use journal::JOURNAL;
+pub use runner::Imports;
+pub(crate) use setup::reference;
+
+/// Kinds of this part.
+pub(crate) static KINDS: [&Kind; 4] = [&JOB, &CHUNK, &JOURNAL, &FILE_PART];

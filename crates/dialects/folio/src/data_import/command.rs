@@ -1,0 +1,217 @@
+//! An import from the command line: the same job, run by the program itself.
+
+use std::io::Read;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use pinakes_accounts::{Clock, Entropy};
+use pinakes_store::{Direction, Expr, Query, Tenant, Txn, View};
+use serde_json::{Value, json};
+
+use super::files;
+use super::job::{Job, NewJob};
+use super::journal::JOURNAL;
+use super::runner::Imports;
+use crate::data_import::change_manager::associate;
+use crate::data_import::profiles::{self, ProfileType};
+use crate::platform::collection::Writer;
+use crate::platform::error::FolioError;
+use crate::platform::settings::Settings;
+use crate::reference;
+
+/// How often the progress is looked at.
+const LOOK_MS: u64 = 200;
+
+/// What is imported, and how.
+pub struct FileImport<'a> {
+    /// The bytes.
+    pub input: &'a mut dyn Read,
+    /// What the log calls them.
+    pub file_name: String,
+    /// Id or name of the job profile.
+    pub profile: String,
+    /// The clock.
+    pub clock: Clock,
+    /// Makes ids.
+    pub entropy: Entropy,
+    /// The site's settings.
+    pub settings: Settings,
+}
+
+/// How far an import is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ImportProgress {
+    /// Records done.
+    pub n_done: u64,
+    /// Of them, records that failed.
+    pub n_failed: u64,
+    /// All records of the file; 0 while they are counted.
+    pub n_total: u64,
+}
+
+/// A record that was not imported.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecordFault {
+    /// Number in the file, from 1.
+    pub number: u64,
+    /// Why.
+    pub reason: String,
+}
+
+/// Imports a file into a tenant and gives how far it came and what failed, in the order of the file. `note` is called
+/// from time to time.
+///
+/// Errors: the profile is not there or does not fit; the file cannot be read; the store.
+pub fn import_file(
+    tenant: &Tenant,
+    import: FileImport<'_>,
+    note: &mut dyn FnMut(ImportProgress),
+) -> Result<(ImportProgress, Vec<RecordFault>), FolioError> {
+    let FileImport { input, file_name, profile, clock, entropy, settings } = import;
+    let now_ms = clock.now_ms();
+    let known = settings.clone();
+    if !tenant.read_blocking(move |view| reference::is_loaded(view, &known))? {
+        let known = settings.clone();
+        tenant.write_blocking(move |txn: &mut Txn<'_>| reference::load(txn, &known, now_ms))?;
+    }
+    let named = profile.clone();
+    let found = tenant.read_blocking(move |view| profiles::find(view, ProfileType::Job, &named))?;
+    let found = found.and_then(|it| it.get("id").and_then(Value::as_str).map(str::to_owned));
+    let profile_id = found.ok_or_else(|| {
+        FolioError::not_found(format!(
+            "there is no job profile with the id or name '{profile}'; GET /data-import-profiles/jobProfiles lists them"
+        ))
+    })?;
+    let part_id = entropy.uuid_at(now_ms).to_string();
+    let part = files::store(tenant, part_id.clone(), &part_id, input)
+        .map_err(|error| FolioError::bad_request(error.to_string()))?;
+    let id = begin(tenant, &file_name, &profile_id, json!([[part.id, part.n_bytes]]), now_ms, &entropy)?;
+    run(tenant, &id, Imports::alone(clock, entropy, settings.into()), note)?;
+    outcome(tenant, &id)
+}
+
+/// Makes the job.
+fn begin(
+    tenant: &Tenant,
+    file_name: &str,
+    profile: &str,
+    parts: Value,
+    now_ms: i64,
+    entropy: &Entropy,
+) -> Result<String, FolioError> {
+    let id = entropy.uuid_at(now_ms).to_string();
+    let (at, name, profile, entropy) =
+        (id.clone(), file_name.to_owned(), profile.to_owned(), entropy.clone());
+    let refused = tenant.write_blocking(move |txn: &mut Txn<'_>| -> Result<Option<String>, FolioError> {
+        let writer = Writer::new(now_ms, None, entropy.clone());
+        let mut job = Job::create(
+            txn,
+            NewJob {
+                id: at.clone(),
+                parent: at.clone(),
+                subordination: "PARENT_SINGLE",
+                file_name: name.clone(),
+                user_id: String::new(),
+                run_by: json!({"firstName": "", "lastName": "command line"}),
+                profile: None,
+                now_ms,
+            },
+        )?;
+        let refused = associate(txn, &writer, &mut job, &profile, "MARC")?.err();
+        match &refused {
+            Some(message) => job.fail("PROFILE_SNAPSHOT_CREATING_ERROR", message, now_ms),
+            None => {
+                job.take_file(&parts, "file");
+            }
+        }
+        job.save(txn)?;
+        Ok(refused)
+    })?;
+    match refused {
+        None => Ok(id),
+        Some(message) => Err(FolioError::bad_request(message)),
+    }
+}
+
+/// Works until the job is over, on a thread beside the one that tells of it.
+fn run(
+    tenant: &Tenant,
+    id: &str,
+    imports: Imports,
+    note: &mut dyn FnMut(ImportProgress),
+) -> Result<(), FolioError> {
+    let (done, ended) = mpsc::channel::<()>();
+    std::thread::scope(|scope| {
+        let work = scope.spawn(move || {
+            let result = loop {
+                let result = imports.run(tenant);
+                let is_final = progress(tenant, id).map(|it| it.1);
+                match (result, is_final) {
+                    (Err(error), _) => break Err(FolioError::from(error)),
+                    (Ok(()), Err(error)) => break Err(error),
+                    (Ok(()), Ok(true)) => break Ok(()),
+                    // Another program holds the tenant's imports: it does the work.
+                    (Ok(()), Ok(false)) => std::thread::sleep(Duration::from_millis(LOOK_MS)),
+                }
+            };
+            // The other end waits until this one goes away.
+            drop(done);
+            result
+        });
+        while let Err(mpsc::RecvTimeoutError::Timeout) = ended.recv_timeout(Duration::from_millis(LOOK_MS)) {
+            if let Ok((now, _)) = progress(tenant, id) {
+                note(now);
+            }
+        }
+        work.join().unwrap_or_else(|_| Err(pinakes_store::StoreError::Panicked.into()))
+    })
+}
+
+/// How far a job is, and whether it is over.
+fn progress(tenant: &Tenant, id: &str) -> Result<(ImportProgress, bool), FolioError> {
+    let id = id.to_owned();
+    let job = tenant.read_blocking(move |view| Job::get(view, &id))?;
+    let job = job.ok_or_else(|| FolioError::not_found("the job is not there any more"))?;
+    let now = ImportProgress {
+        n_done: job.work_number("order"),
+        n_failed: job.work_number("failed"),
+        n_total: job.total(),
+    };
+    Ok((now, job.is_final()))
+}
+
+/// What came of a job that is over.
+fn outcome(tenant: &Tenant, id: &str) -> Result<(ImportProgress, Vec<RecordFault>), FolioError> {
+    let at = id.to_owned();
+    let (now, error, faults) = tenant.read_blocking(move |view: &mut View<'_>| -> Result<_, FolioError> {
+        let job =
+            Job::get(view, &at)?.ok_or_else(|| FolioError::not_found("the job is not there any more"))?;
+        let filter = Expr::And(vec![
+            Expr::Is("jobId".into(), at.as_str().into()),
+            Expr::Is("hasErrors".into(), true.into()),
+        ]);
+        let query = Query { limit: Some(u64::MAX >> 1), ..Query::filter(filter) }
+            .sorted("order", Direction::Ascending);
+        let mut faults = Vec::new();
+        for batch in view.find(&JOURNAL, &query)? {
+            let batch = batch.json()?;
+            for entry in batch.get("entries").and_then(Value::as_array).into_iter().flatten() {
+                if let Some(reason) = entry.get("e").and_then(Value::as_str) {
+                    let number = entry.get("o").and_then(Value::as_u64).unwrap_or(0) + 1;
+                    faults.push(RecordFault { number, reason: reason.to_owned() });
+                }
+            }
+        }
+        let now = ImportProgress {
+            n_done: job.work_number("order"),
+            n_failed: job.work_number("failed"),
+            n_total: job.total(),
+        };
+        let error = job.work("error").as_str().map(str::to_owned);
+        Ok((now, error, faults))
+    })?;
+    match error {
+        Some(message) => Err(FolioError::bad_request(message)),
+        None => Ok((now, faults)),
+    }
+}

@@ -1,0 +1,601 @@
+//! What happens to a record: the walk through the profile's tree (sections 5 and 6 of the contract).
+//!
+//! What depends on the record alone (reading, mapping an authority, serialising) is done before the transaction, in
+//! [`Setup::prepare`]; [`Engine::run`] does the rest inside it, record by record in order, so that a record sees what the ones
+//! before it have made.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use pinakes_accounts::Entropy;
+use pinakes_marc::{Record, RecordKind, Tag};
+use pinakes_store::{Document, StoreError, Txn};
+use serde_json::{Map, Value, json};
+
+use super::actions;
+use super::incoming::Incoming;
+use super::journal::{Entry, Row};
+use super::matching::{Cache, Hit, Hits};
+use super::tree::{Action, Content, Entity, Node, React, Tree, Verb};
+use crate::data_import::mapping::{self, Reference, Rules};
+use crate::modules;
+use crate::platform::collection::{Collection, Writer};
+use crate::platform::error::FolioError;
+use crate::platform::limits::BATCH_RECORDS;
+use crate::platform::{dates, json as text_form};
+use crate::source_records::marc;
+use crate::source_records::source_storage::SOURCE_RECORD;
+
+/// What an import needs to know of its tenant and job. Made once per job.
+#[derive(Debug)]
+pub(crate) struct Setup {
+    pub(crate) job_id: String,
+    pub(crate) user_id: Option<String>,
+    pub(crate) tree: Tree,
+    pub(crate) bib_rules: Arc<Rules>,
+    pub(crate) authority_rules: Arc<Rules>,
+    pub(crate) holdings_rules: Arc<Rules>,
+    pub(crate) reference: Reference,
+    /// (id, codes) of the authority source files.
+    pub(crate) source_files: Vec<(String, Vec<String>)>,
+    pub(crate) protections: Vec<Protection>,
+    /// Bibs may bring the id of their instance.
+    pub(crate) accepts_instance_id: bool,
+    pub(crate) entropy: Entropy,
+    /// Whether authorities are mapped in the extended mode.
+    pub(crate) is_extended: bool,
+    /// Records in a row that cannot be read after which a file is given up.
+    pub(crate) most_unreadable: u64,
+}
+
+/// A field that updates leave alone.
+#[derive(Debug, Clone)]
+pub(crate) struct Protection {
+    pub(crate) id: String,
+    pub(crate) tag: String,
+    pub(crate) indicators: [char; 2],
+    pub(crate) subfield: char,
+    /// `*` for any.
+    pub(crate) data: String,
+}
+
+/// A record, with all that could be done before the transaction.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    pub(crate) incoming: Incoming,
+    pub(crate) title: String,
+    /// Id of the source record that a create makes; also what the log calls the incoming record.
+    pub(crate) record_id: String,
+    /// Id of the instance, authority or holdings record that a create makes.
+    pub(crate) external_id: String,
+    /// The documents of "create authority".
+    pub(crate) authority: Option<ReadyAuthority>,
+}
+
+/// An authority and its source record, ready to be inserted.
+#[derive(Debug)]
+pub(crate) struct ReadyAuthority {
+    pub(crate) source: Document,
+    pub(crate) source_body: Value,
+    pub(crate) authority: Document,
+    pub(crate) hrid: String,
+}
+
+/// What came of a batch.
+#[derive(Debug, Default)]
+pub(crate) struct Outcome {
+    pub(crate) entries: Vec<Entry>,
+    pub(crate) n_failed: u64,
+    /// Records that were run, from the first on.
+    pub(crate) n_done: usize,
+}
+
+/// Why a batch has to be run again: what is known to fail now.
+#[derive(Debug)]
+pub(crate) struct FailedLate {
+    /// Position in the batch.
+    pub(crate) at: usize,
+    pub(crate) message: String,
+}
+
+/// Why a batch was not written.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum BatchError {
+    /// A record failed after a part of it was written: everything is undone, the record is marked.
+    #[error("record at {} failed late: {}", .0.at, .0.message)]
+    Late(FailedLate),
+    /// The job was changed by another meanwhile.
+    #[error("the job was taken over or stopped")]
+    Lost,
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A rule of another collection, outside any record.
+    #[error("{0}")]
+    Other(String),
+}
+
+impl From<FolioError> for BatchError {
+    fn from(error: FolioError) -> Self {
+        Self::Other(error.message())
+    }
+}
+
+impl Setup {
+    /// Whether the profile takes records of that kind.
+    pub(crate) fn takes(&self, kind: RecordKind) -> bool {
+        self.tree.has_action(|action| {
+            let wanted = match action.entity {
+                Entity::Authority | Entity::MarcAuthority => RecordKind::Authority,
+                Entity::MarcHoldings => RecordKind::Holdings,
+                Entity::Holdings => return matches!(kind, RecordKind::Holdings | RecordKind::Bibliographic),
+                _ => RecordKind::Bibliographic,
+            };
+            kind == wanted
+        })
+    }
+
+    /// Reads nothing of the store: whatever can be done for a record ahead of the transaction.
+    pub(crate) fn prepare(&self, incoming: Incoming, now_ms: i64) -> Prepared {
+        let new_id = || self.entropy.uuid_at(now_ms).to_string();
+        let (record_id, external_id) = (new_id(), new_id());
+        let title = incoming.record.as_ref().map_or_else(|_| "No content".to_owned(), marc::title);
+        let mut prepared = Prepared { incoming, title, record_id, external_id, authority: None };
+        let creates = |action: &Action| action.verb == Verb::Create && action.entity == Entity::Authority;
+        let modifies = |action: &Action| action.verb == Verb::Modify;
+        if self.tree.has_action(creates) && !self.tree.has_action(modifies) {
+            prepared.authority = self.ready_authority(&prepared, now_ms);
+        }
+        prepared
+    }
+
+    /// The documents of an authority that MODIFY actions have changed.
+    pub(crate) fn authority_of(&self, prepared: &Prepared, now_ms: i64) -> Option<ReadyAuthority> {
+        self.ready_authority(prepared, now_ms)
+    }
+
+    /// `None` when the record is no authority or cannot become one: the action finds out why.
+    fn ready_authority(&self, prepared: &Prepared, now_ms: i64) -> Option<ReadyAuthority> {
+        let record = prepared.incoming.record.as_ref().ok()?;
+        if record.leader.kind() != RecordKind::Authority
+            || marc::folio_id(record, 'i').is_some()
+            || marc::folio_id(record, 's').is_some()
+        {
+            return None;
+        }
+        let mut record = record.clone();
+        let hrid = record.control("001").unwrap_or_default().trim().to_owned();
+        if self.tree.matches_on(Entity::MarcAuthority) {
+            marc::keep_control_number(&mut record);
+        }
+        let id = &prepared.external_id;
+        let body = self.authority_body(&record, id, now_ms)?;
+        self.finish(&mut record, id, &prepared.record_id, now_ms);
+        let source_body = self.source_record(
+            prepared,
+            Made {
+                record: &record,
+                matched_id: &prepared.record_id,
+                generation: 0,
+                external: Some((Entity::MarcAuthority, id, &hrid)),
+                now_ms,
+            },
+        );
+        let bytes = text_form::bytes(&source_body);
+        let source =
+            Document::with_bytes(&SOURCE_RECORD, prepared.record_id.as_str(), &source_body, bytes).ok()?;
+        let bytes = text_form::bytes(&body);
+        let authorities = collection_of(Entity::Authority)?;
+        let authority = Document::with_bytes(&authorities.kind, id.as_str(), &body, bytes).ok()?;
+        Some(ReadyAuthority { source, source_body, authority, hrid })
+    }
+
+    /// A new authority as it is stored; `None` without anything that could be its natural id.
+    fn authority_body(&self, record: &Record, id: &str, now_ms: i64) -> Option<Value> {
+        let mapped = self.map_authority(record);
+        mapped.get("naturalId")?;
+        let mut body = Map::with_capacity(mapped.len() + 5);
+        body.insert("id".into(), id.into());
+        body.insert("_version".into(), 0.into());
+        body.extend(mapped);
+        for name in ["identifiers", "notes"] {
+            body.entry(name).or_insert_with(|| json!([]));
+        }
+        let mut metadata = Map::new();
+        let now = dates::micros(now_ms);
+        metadata.insert("createdDate".into(), now.as_str().into());
+        metadata.extend(self.user_id.as_ref().map(|it| ("createdByUserId".to_owned(), it.as_str().into())));
+        metadata.insert("updatedDate".into(), now.into());
+        metadata.extend(self.user_id.as_ref().map(|it| ("updatedByUserId".to_owned(), it.as_str().into())));
+        body.insert("metadata".into(), Value::Object(metadata));
+        Some(Value::Object(body))
+    }
+
+    /// The properties that the rules give an authority.
+    pub(crate) fn map_authority(&self, record: &Record) -> Map<String, Value> {
+        let mut mapped =
+            mapping::authority(&self.authority_rules, record, &self.reference, &self.source_files);
+        if self.is_extended {
+            mapping::add_related(&self.authority_rules, record, &self.reference, &mut mapped);
+        }
+        mapped
+    }
+
+    /// 005, 999 ff and the leader's lengths: the last things that are done to a record before it is stored.
+    pub(crate) fn finish(&self, record: &mut Record, external_id: &str, matched_id: &str, now_ms: i64) {
+        if !self.protections.iter().any(|it| it.tag == "005") {
+            record.set_control(Tag::new(b"005"), dates::marc_005(now_ms));
+        }
+        marc::set_folio_ids(record, external_id, matched_id);
+        marc::set_lengths(record);
+    }
+
+    /// The body of a source record.
+    pub(crate) fn source_record(&self, prepared: &Prepared, made: Made<'_>) -> Value {
+        let id = prepared.record_id.as_str();
+        let record = made.record;
+        let status = record.leader.status();
+        let mut body = self.source_head(prepared, made.matched_id, made.generation);
+        let record_type = marc::record_type(record.leader.kind()).unwrap_or("MARC_BIB");
+        body.insert("recordType".into(), record_type.into());
+        body.insert("rawRecord".into(), raw_part(id, &prepared.incoming));
+        body.insert("parsedRecord".into(), marc::part(id, marc::to_value(record)));
+        body.insert("deleted".into(), matches!(status, 'd' | 's' | 'x').into());
+        body.insert("order".into(), prepared.incoming.order.into());
+        if let Some((entity, external, hrid)) = made.external {
+            let (id_name, hrid_name) = match entity {
+                Entity::MarcAuthority => ("authorityId", "authorityHrid"),
+                Entity::MarcHoldings => ("holdingsId", "holdingsHrid"),
+                _ => ("instanceId", "instanceHrid"),
+            };
+            let mut holder = Map::with_capacity(2);
+            holder.insert(id_name.into(), external.into());
+            holder.insert(hrid_name.into(), hrid.into());
+            body.insert("externalIdsHolder".into(), Value::Object(holder));
+        }
+        self.source_tail(&mut body, made.now_ms);
+        body.insert("leaderRecordStatus".into(), status.to_string().into());
+        Value::Object(body)
+    }
+
+    /// The body of a source record of what could not be imported: its bytes and why.
+    pub(crate) fn error_record(&self, prepared: &Prepared, message: &str, now_ms: i64) -> Value {
+        let id = prepared.record_id.as_str();
+        let mut body = self.source_head(prepared, id, 0);
+        let kind = prepared.incoming.record.as_ref().ok().map(|it| it.leader.kind());
+        let record_type = kind.and_then(marc::record_type).unwrap_or("MARC_BIB");
+        body.insert("recordType".into(), record_type.into());
+        body.insert("rawRecord".into(), raw_part(id, &prepared.incoming));
+        let content = match &prepared.incoming.record {
+            Ok(record) => marc::to_value(record).to_string(),
+            Err(_) => prepared.incoming.raw_text(),
+        };
+        let description = json!({"message": message, "error": message}).to_string();
+        body.insert("errorRecord".into(), json!({"id": id, "description": description, "content": content}));
+        body.insert("deleted".into(), false.into());
+        body.insert("order".into(), prepared.incoming.order.into());
+        self.source_tail(&mut body, now_ms);
+        Value::Object(body)
+    }
+
+    fn source_head(&self, prepared: &Prepared, matched_id: &str, generation: u64) -> Map<String, Value> {
+        let mut body = Map::with_capacity(16);
+        body.insert("id".into(), prepared.record_id.as_str().into());
+        body.insert("snapshotId".into(), self.job_id.as_str().into());
+        body.insert("matchedId".into(), matched_id.into());
+        body.insert("generation".into(), generation.into());
+        body
+    }
+
+    fn source_tail(&self, body: &mut Map<String, Value>, now_ms: i64) {
+        body.insert("additionalInfo".into(), json!({"suppressDiscovery": false}));
+        body.insert("state".into(), "ACTUAL".into());
+        let mut metadata = Map::new();
+        let now = dates::rmb(now_ms);
+        metadata.insert("createdDate".into(), now.as_str().into());
+        metadata.extend(self.user_id.as_ref().map(|it| ("createdByUserId".to_owned(), it.as_str().into())));
+        metadata.insert("updatedDate".into(), now.into());
+        metadata.extend(self.user_id.as_ref().map(|it| ("updatedByUserId".to_owned(), it.as_str().into())));
+        body.insert("metadata".into(), Value::Object(metadata));
+    }
+}
+
+/// A record that is stored.
+pub(crate) struct Made<'a> {
+    pub(crate) record: &'a Record,
+    pub(crate) matched_id: &'a str,
+    pub(crate) generation: u64,
+    /// What it describes: (kind of source record, id, hrid).
+    pub(crate) external: Option<(Entity, &'a str, &'a str)>,
+    pub(crate) now_ms: i64,
+}
+
+/// `rawRecord`: the bytes as text; beside it in base64 when text cannot say them exactly.
+fn raw_part(id: &str, incoming: &Incoming) -> Value {
+    let mut part = marc::part(id, incoming.raw_text().into());
+    if !incoming.is_text_exact()
+        && let Value::Object(map) = &mut part
+    {
+        use base64::Engine as _;
+        let encoded = base64::engine::general_purpose::STANDARD.encode(&incoming.raw);
+        map.insert("contentBase64".into(), encoded.into());
+    }
+    part
+}
+
+/// The collection that an entity's records are in.
+pub(crate) fn collection_of(entity: Entity) -> Option<&'static Collection> {
+    match entity {
+        Entity::Instance => modules::by_list("instances"),
+        Entity::Holdings => modules::by_list("holdingsRecords"),
+        Entity::Item => modules::by_list("items"),
+        Entity::Authority => modules::by_list("authorities"),
+        _ => None,
+    }
+}
+
+/// A batch at work, within a transaction.
+pub(crate) struct Engine<'s, 't, 'v> {
+    pub(crate) setup: &'s Setup,
+    pub(crate) txn: &'t mut Txn<'v>,
+    pub(crate) writer: Writer,
+    pub(crate) now_ms: i64,
+    pub(crate) cache: Cache,
+}
+
+/// What is known of one record on its walk.
+pub(crate) struct Case<'p> {
+    pub(crate) prepared: &'p Prepared,
+    /// The record, as MODIFY actions have left it.
+    pub(crate) record: Record,
+    /// Whether it is still as it came.
+    pub(crate) is_unchanged: bool,
+    pub(crate) found: Found,
+    pub(crate) rows: Vec<Row>,
+    /// The source record that was stored for it.
+    pub(crate) source_id: Option<String>,
+    pub(crate) did_something: bool,
+    /// Something of it is in the transaction already.
+    pub(crate) has_written: bool,
+}
+
+/// What matches have found, narrowing from node to node.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    pub(crate) source: Option<Hit>,
+    pub(crate) instances: Vec<String>,
+    pub(crate) holdings: Vec<String>,
+    /// Of holdings that were created: those of each field that names a location, in the record's order.
+    pub(crate) holdings_by_field: Vec<String>,
+    pub(crate) items: Vec<String>,
+    pub(crate) authority: Option<String>,
+}
+
+impl<'s, 't, 'v> Engine<'s, 't, 'v> {
+    /// Runs a batch, or its beginning when others wait for the writer meanwhile. `failed` holds those known to fail, by
+    /// position.
+    pub(crate) fn run(
+        &mut self,
+        batch: &[Prepared],
+        failed: &HashMap<usize, String>,
+        is_waited_for: &dyn Fn() -> bool,
+    ) -> Result<Outcome, BatchError> {
+        let mut outcome = Outcome::default();
+        self.cache = Cache::fetch(self.txn, self.setup, batch)?;
+        for (at, prepared) in batch.iter().enumerate() {
+            let result = match (failed.get(&at), &prepared.incoming.record) {
+                (Some(message), _) | (None, Err(message)) => Err(message.clone()),
+                (None, Ok(_)) => self.record(at, prepared, &mut outcome)?,
+            };
+            if let Err(message) = result {
+                outcome.n_failed += 1;
+                let entry = self.failed(prepared, &message)?;
+                outcome.entries.push(entry);
+            }
+            outcome.n_done = at + 1;
+            if BATCH_RECORDS.0 <= outcome.n_done && is_waited_for() {
+                break;
+            }
+        }
+        Ok(outcome)
+    }
+
+    /// One record; the inner error is its own.
+    fn record(
+        &mut self,
+        at: usize,
+        prepared: &Prepared,
+        outcome: &mut Outcome,
+    ) -> Result<Result<(), String>, BatchError> {
+        let Ok(record) = &prepared.incoming.record else { return Ok(Ok(())) };
+        if !self.setup.takes(record.leader.kind()) {
+            return Ok(Err(unsupported(&self.setup.tree.name, record.leader.kind())));
+        }
+        let mut case = Case {
+            prepared,
+            record: record.clone(),
+            is_unchanged: true,
+            found: Found::default(),
+            rows: vec![Row::done(entity_of(record.leader.kind()), "PARSE")],
+            source_id: None,
+            did_something: false,
+            has_written: false,
+        };
+        match self.walk(&mut case) {
+            Ok(()) => {}
+            Err(StepError::Store(error)) => return Err(error.into()),
+            Err(StepError::Record(message)) if case.has_written => {
+                return Err(BatchError::Late(FailedLate { at, message }));
+            }
+            Err(StepError::Record(message)) => return Ok(Err(message)),
+        }
+        let warning = prepared.incoming.told_losses();
+        let raw = case.source_id.is_none().then(|| prepared.incoming.raw_text());
+        outcome.entries.push(Entry {
+            order: prepared.incoming.order,
+            incoming_id: prepared.record_id.clone(),
+            source_id: case.source_id.clone(),
+            record_type: entity_of(record.leader.kind()).name().to_owned(),
+            title: prepared.title.clone(),
+            error: String::new(),
+            warning,
+            raw,
+            rows: case.rows,
+        });
+        Ok(Ok(()))
+    }
+
+    /// Keeps a record that failed, with its reason.
+    fn failed(&mut self, prepared: &Prepared, message: &str) -> Result<Entry, BatchError> {
+        let place = &prepared.incoming.place;
+        let is_placed = message.starts_with("record ");
+        let message = &if is_placed { message.to_owned() } else { format!("{place}: {message}") };
+        let body = self.setup.error_record(prepared, message, self.now_ms);
+        let bytes = text_form::bytes(&body);
+        let document = Document::with_bytes(&SOURCE_RECORD, prepared.record_id.as_str(), &body, bytes)?;
+        self.txn.insert_document(&document)?;
+        let kind = prepared.incoming.record.as_ref().map_or(RecordKind::Unknown, |it| it.leader.kind());
+        let entity = entity_of(kind);
+        let action = if prepared.incoming.record.is_ok() { "CREATE" } else { "PARSE" };
+        Ok(Entry {
+            order: prepared.incoming.order,
+            incoming_id: prepared.record_id.clone(),
+            source_id: Some(prepared.record_id.clone()),
+            record_type: if kind == RecordKind::Unknown { String::new() } else { entity.name().to_owned() },
+            title: prepared.title.clone(),
+            error: message.to_owned(),
+            warning: String::new(),
+            raw: None,
+            rows: vec![Row { entity, id: None, hrid: None, action, error: Some(message.to_owned()) }],
+        })
+    }
+
+    /// The walk of section 5.
+    fn walk(&mut self, case: &mut Case<'_>) -> Result<(), StepError> {
+        let setup = self.setup;
+        let mut level: &'s [Node] = &setup.tree.roots;
+        let mut at = 0;
+        while let Some(node) = level.get(at) {
+            match &node.content {
+                Content::Action(action) => {
+                    actions::perform(self, case, action)?;
+                    case.did_something = true;
+                    at = match next_sibling(level, at) {
+                        Some(next) => next,
+                        None => break,
+                    };
+                }
+                Content::Match(spec) => {
+                    let outcome = self.matched(case, spec, node)?;
+                    let child = node.children.iter().position(|it| it.react == Some(outcome));
+                    if let Some(child) = child {
+                        level = &node.children;
+                        at = child;
+                    } else if let Some(next) = next_sibling(level, at) {
+                        at = next;
+                    } else {
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Evaluates a match and remembers what it found.
+    fn matched(
+        &mut self,
+        case: &mut Case<'_>,
+        spec: &super::tree::MatchSpec,
+        node: &Node,
+    ) -> Result<React, StepError> {
+        let hits = super::matching::find(self, case, spec)?;
+        let next_narrows = node
+            .children
+            .iter()
+            .find(|it| it.react == Some(React::Match))
+            .is_some_and(|it| matches!(it.content, Content::Match(_)));
+        let n_hits = hits.len();
+        if 1 < n_hits && !next_narrows {
+            return Err(StepError::Record("Found multiple records matching specified conditions".to_owned()));
+        }
+        if n_hits == 0 {
+            case.rows.push(Row::done(spec.existing_type, "NON_MATCH"));
+            return Ok(React::NonMatch);
+        }
+        case.rows.push(Row::done(spec.existing_type, "MATCH"));
+        match hits {
+            Hits::Sources(mut list) => {
+                let hit = list.swap_remove(0);
+                let external = hit.external_id().map(str::to_owned);
+                match spec.existing_type {
+                    Entity::MarcBib => case.found.instances = external.into_iter().collect(),
+                    Entity::MarcHoldings => case.found.holdings = external.into_iter().collect(),
+                    _ => case.found.authority = external,
+                }
+                case.found.source = Some(hit);
+            }
+            Hits::Records(ids) => match spec.existing_type {
+                Entity::Instance => case.found.instances = ids,
+                Entity::Holdings => case.found.holdings = ids,
+                Entity::Item => case.found.items = ids,
+                _ => case.found.authority = ids.into_iter().next(),
+            },
+        }
+        Ok(React::Match)
+    }
+}
+
+/// Why a step did not succeed.
+#[derive(Debug)]
+pub(crate) enum StepError {
+    /// The record fails, the others go on.
+    Record(String),
+    /// Nothing can go on.
+    Store(StoreError),
+}
+
+impl From<StoreError> for StepError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl From<FolioError> for StepError {
+    fn from(error: FolioError) -> Self {
+        Self::Record(error.message())
+    }
+}
+
+impl From<String> for StepError {
+    fn from(message: String) -> Self {
+        Self::Record(message)
+    }
+}
+
+/// The next node of the same reaction.
+fn next_sibling(level: &[Node], at: usize) -> Option<usize> {
+    let react = level.get(at)?.react;
+    (at + 1..level.len()).find(|it| level[*it].react == react)
+}
+
+/// The type of source record that a record is.
+pub(crate) const fn entity_of(kind: RecordKind) -> Entity {
+    match kind {
+        RecordKind::Authority => Entity::MarcAuthority,
+        RecordKind::Holdings => Entity::MarcHoldings,
+        _ => Entity::MarcBib,
+    }
+}
+
+/// What FOLIO says when a profile does not fit the records.
+pub(crate) fn unsupported(profile: &str, kind: RecordKind) -> String {
+    let record_type = marc::record_type(kind).unwrap_or("MARC_BIB");
+    format!("Chosen job profile '{profile}' does not support '{record_type}' record type")
+}
+
+/// Positions known to fail, gathered over the runs of one batch.
+pub(crate) type KnownFailures = HashMap<usize, String>;
+
+/// Ids that must not be taken for what is stored any more.
+pub(crate) type Stale = HashSet<String>;

@@ -1,0 +1,375 @@
+//! Finding stored records by a match profile: the values of a whole batch in one look-up per profile.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use pinakes_store::{Expr, Query, Txn, Type, Value as Condition, fold};
+use serde_json::Value;
+
+use super::engine::{Case, Engine, Prepared, Setup, Stale, StepError, collection_of};
+use super::tree::{Content, Criterion, Entity, ExistingValue, IncomingValue, MatchSpec, Qualifier};
+use crate::platform::limits::MATCH_HITS;
+use crate::source_records::marc::MarcPath;
+use crate::source_records::source_storage::SOURCE_RECORD;
+
+/// A stored source record.
+#[derive(Debug, Clone)]
+pub(crate) struct Hit(pub(crate) Arc<Value>);
+
+impl Hit {
+    fn text(&self, pointer: &str) -> Option<&str> {
+        self.0.pointer(pointer).and_then(Value::as_str)
+    }
+
+    /// Its id.
+    pub(crate) fn id(&self) -> &str {
+        self.text("/id").unwrap_or_default()
+    }
+
+    /// Id of the instance, holdings record or authority.
+    pub(crate) fn external_id(&self) -> Option<&str> {
+        ["instanceId", "holdingsId", "authorityId"]
+            .iter()
+            .find_map(|name| self.text(&format!("/externalIdsHolder/{name}")))
+    }
+}
+
+/// What a match found.
+#[derive(Debug)]
+pub(crate) enum Hits {
+    Sources(Vec<Hit>),
+    /// Ids of instances, holdings, items, authorities.
+    Records(Vec<String>),
+}
+
+impl Hits {
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Sources(list) => list.len(),
+            Self::Records(list) => list.len(),
+        }
+    }
+}
+
+/// What the profiles of a batch find, looked up together, and what the batch itself has stored since.
+#[derive(Debug, Default)]
+pub(crate) struct Cache {
+    /// By number of the match and value.
+    stored: Vec<HashMap<String, Vec<Hit>>>,
+    added: Vec<HashMap<String, Vec<Hit>>>,
+    stale: Stale,
+}
+
+impl Cache {
+    /// Looks up, for each match on MARC records, the values of all records of the batch.
+    pub(crate) fn fetch(txn: &mut Txn<'_>, setup: &Setup, batch: &[Prepared]) -> Result<Self, StepFailure> {
+        let mut specs = Vec::with_capacity(setup.tree.n_matches);
+        setup.tree.for_each(&mut |node| {
+            if let Content::Match(spec) = &node.content {
+                specs.push(spec);
+            }
+        });
+        specs.sort_by_key(|it| it.number);
+        let mut cache = Self::default();
+        for spec in specs {
+            let mut by_value: HashMap<String, Vec<Hit>> = HashMap::new();
+            if let ExistingValue::Marc(path) = &spec.existing {
+                let mut values: Vec<String> = batch
+                    .iter()
+                    .filter_map(|it| it.incoming.record.as_ref().ok())
+                    .flat_map(|record| incoming_values(spec, record))
+                    .collect();
+                values.sort_unstable();
+                values.dedup();
+                if !values.is_empty() {
+                    look_up(txn, spec, path, values, &mut by_value)?;
+                }
+            }
+            cache.stored.push(by_value);
+            cache.added.push(HashMap::new());
+        }
+        Ok(cache)
+    }
+
+    /// Notes a source record that this batch has stored, so that the records behind it find it.
+    pub(crate) fn add(&mut self, setup: &Setup, body: &Arc<Value>) {
+        let added = &mut self.added;
+        setup.tree.for_each(&mut |node| {
+            let Content::Match(spec) = &node.content else { return };
+            let ExistingValue::Marc(path) = &spec.existing else { return };
+            if spec.existing_type.record_type() != body.get("recordType").and_then(Value::as_str) {
+                return;
+            }
+            for value in existing_values(spec, path, body) {
+                let list = added[spec.number].entry(value).or_default();
+                list.push(Hit(Arc::clone(body)));
+            }
+        });
+    }
+
+    /// Notes that a source record is no longer what is current.
+    pub(crate) fn drop_record(&mut self, id: &str) {
+        self.stale.insert(id.to_owned());
+    }
+
+    fn of(&self, spec: &MatchSpec, value: &str) -> impl Iterator<Item = &Hit> {
+        let lists = [self.stored.get(spec.number), self.added.get(spec.number)];
+        let hits: Vec<&Hit> = match spec.criterion {
+            Criterion::Exact => {
+                lists.into_iter().flatten().filter_map(|it| it.get(value)).flatten().collect()
+            }
+            criterion => lists
+                .into_iter()
+                .flatten()
+                .flat_map(|it| it.iter())
+                .filter(|(existing, _)| criterion.holds(value, existing))
+                .flat_map(|(_, hits)| hits)
+                .collect(),
+        };
+        hits.into_iter().filter(|it| !self.stale.contains(it.id()))
+    }
+}
+
+/// What a look-up may fail with.
+type StepFailure = pinakes_store::StoreError;
+
+/// The hits of one match for one record.
+pub(crate) fn find(
+    engine: &mut Engine<'_, '_, '_>,
+    case: &Case<'_>,
+    spec: &MatchSpec,
+) -> Result<Hits, StepError> {
+    let values = incoming_values(spec, &case.record);
+    match &spec.existing {
+        ExistingValue::Marc(path) => {
+            if !case.is_unchanged {
+                // MODIFY has changed what is compared: the batch's look-up did not know these values.
+                let mut by_value = HashMap::new();
+                look_up(engine.txn, spec, path, values.clone(), &mut by_value)?;
+                engine.cache.stored[spec.number].extend(by_value);
+            }
+            let mut hits: Vec<Hit> = Vec::new();
+            for value in &values {
+                for hit in engine.cache.of(spec, value) {
+                    if !hits.iter().any(|it| it.id() == hit.id()) {
+                        hits.push(hit.clone());
+                    }
+                }
+            }
+            Ok(Hits::Sources(narrowed(case, spec, hits)))
+        }
+        ExistingValue::Field { path, identifier_type } => {
+            let ids = find_records(engine, case, spec, path, identifier_type.as_deref(), &values)?;
+            Ok(Hits::Records(ids))
+        }
+    }
+}
+
+/// A match below another looks only at what that one has found.
+fn narrowed(case: &Case<'_>, spec: &MatchSpec, hits: Vec<Hit>) -> Vec<Hit> {
+    let wanted = match spec.existing_type {
+        Entity::MarcBib => &case.found.instances,
+        Entity::MarcHoldings => &case.found.holdings,
+        _ => return hits,
+    };
+    if wanted.is_empty() {
+        return hits;
+    }
+    hits.into_iter()
+        .filter(|it| it.external_id().is_some_and(|id| wanted.iter().any(|it| it == id)))
+        .collect()
+}
+
+/// The values that the incoming record is compared by.
+fn incoming_values(spec: &MatchSpec, record: &pinakes_marc::Record) -> Vec<String> {
+    let values = match &spec.incoming {
+        IncomingValue::Marc(path) => path.values(record),
+        IncomingValue::Static(text) => vec![text.clone()],
+    };
+    qualified(spec.incoming_qualifier.as_ref(), values)
+}
+
+fn qualified(qualifier: Option<&Qualifier>, values: Vec<String>) -> Vec<String> {
+    let mut values: Vec<String> = match qualifier {
+        None => values,
+        Some(qualifier) => values.iter().filter_map(|it| qualifier.apply(it)).collect(),
+    };
+    values.retain(|it| !it.is_empty());
+    values
+}
+
+/// The values by which a stored source record is found.
+fn existing_values(spec: &MatchSpec, path: &MarcPath, body: &Value) -> Vec<String> {
+    let text = |pointer: &str| body.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+    let values: Vec<String> = match special(path) {
+        Some(Special::Matched) => text("/matchedId").into_iter().collect(),
+        Some(Special::External) => Hit(Arc::new(
+            body.get("externalIdsHolder")
+                .map_or(Value::Null, |it| serde_json::json!({"externalIdsHolder": it})),
+        ))
+        .external_id()
+        .map(str::to_owned)
+        .into_iter()
+        .collect(),
+        Some(Special::Hrid) => ["instanceHrid", "holdingsHrid", "authorityHrid"]
+            .iter()
+            .find_map(|name| text(&format!("/externalIdsHolder/{name}")))
+            .into_iter()
+            .collect(),
+        None => {
+            let content = body.pointer("/parsedRecord/content").unwrap_or(&Value::Null);
+            path.values_in(content).into_iter().map(str::to_owned).collect()
+        }
+    };
+    qualified(spec.existing_qualifier.as_ref(), values)
+}
+
+/// Places that are kept beside the record as ids.
+enum Special {
+    Matched,
+    External,
+    Hrid,
+}
+
+fn special(path: &MarcPath) -> Option<Special> {
+    if path.is("999", ['f', 'f'], Some('s')) {
+        Some(Special::Matched)
+    } else if path.is("999", ['f', 'f'], Some('i')) {
+        Some(Special::External)
+    } else if path.tag == "001" {
+        Some(Special::Hrid)
+    } else {
+        None
+    }
+}
+
+/// Stored, current source records of the type that have one of the values.
+fn look_up(
+    txn: &mut Txn<'_>,
+    spec: &MatchSpec,
+    path: &MarcPath,
+    values: Vec<String>,
+    by_value: &mut HashMap<String, Vec<Hit>>,
+) -> Result<(), StepFailure> {
+    let Some(record_type) = spec.existing_type.record_type() else { return Ok(()) };
+    let current =
+        [Expr::Is("recordType".into(), record_type.into()), Expr::Is("state".into(), "ACTUAL".into())];
+    let mut conditions = current.to_vec();
+    // Only equality can be looked up; what is compared otherwise is read through.
+    if spec.criterion == Criterion::Exact && spec.existing_qualifier.is_none() {
+        let values: Vec<Condition> = values.into_iter().map(Condition::from).collect();
+        let name = match (special(path), spec.existing_type) {
+            (Some(Special::Matched), _) => "matchedId".to_owned(),
+            (Some(Special::External), Entity::MarcAuthority) => "externalIdsHolder.authorityId".to_owned(),
+            (Some(Special::External), Entity::MarcHoldings) => "externalIdsHolder.holdingsId".to_owned(),
+            (Some(Special::External), _) => "externalIdsHolder.instanceId".to_owned(),
+            (Some(Special::Hrid), Entity::MarcAuthority) => "externalIdsHolder.authorityHrid".to_owned(),
+            (Some(Special::Hrid), Entity::MarcHoldings) => "externalIdsHolder.holdingsHrid".to_owned(),
+            (Some(Special::Hrid), _) => "externalIdsHolder.instanceHrid".to_owned(),
+            (None, _) => path.in_source_record(),
+        };
+        conditions.insert(0, Expr::In(name.as_str().into(), values));
+    }
+    let mut found = Vec::new();
+    txn.for_each(&SOURCE_RECORD, &Query::filter(Expr::And(conditions)), |record| {
+        match record.json() {
+            Ok(body) => found.push(body),
+            Err(error) => tracing::warn!(%error, id = record.id, "a source record cannot be read"),
+        }
+        ControlFlow::Continue(())
+    })?;
+    for body in found {
+        let body = Arc::new(body);
+        for value in existing_values(spec, path, &body) {
+            let list = by_value.entry(value).or_default();
+            if !list.iter().any(|it| it.id() == Hit(Arc::clone(&body)).id()) {
+                list.push(Hit(Arc::clone(&body)));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Instances, holdings, items or authorities that have one of the values.
+fn find_records(
+    engine: &mut Engine<'_, '_, '_>,
+    case: &Case<'_>,
+    spec: &MatchSpec,
+    path: &str,
+    identifier_type: Option<&str>,
+    values: &[String],
+) -> Result<Vec<String>, StepError> {
+    let Some(collection) = collection_of(spec.existing_type) else { return Ok(Vec::new()) };
+    if values.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut filter = Expr::All;
+    match spec.existing_type {
+        Entity::Holdings if !case.found.instances.is_empty() => {
+            filter = Expr::In("instanceId".into(), texts(&case.found.instances));
+        }
+        Entity::Item if !case.found.holdings.is_empty() => {
+            filter = Expr::In("holdingsRecordId".into(), texts(&case.found.holdings));
+        }
+        _ => {}
+    }
+    let is_exact = spec.criterion == Criterion::Exact && spec.existing_qualifier.is_none();
+    let column = collection.kind.column_of(&path.into());
+    if is_exact && column.is_some_and(|it| it.ty == Type::Folded) {
+        // Such a column finds what differs in case or accents as well; the exact condition beside it decides.
+        let folded = values.iter().map(|it| Condition::Folded(fold(it))).collect();
+        filter = filter.and(Expr::In(path.into(), folded));
+    }
+    let list_path = path.rsplit_once('.');
+    match (identifier_type, list_path, spec.criterion, &spec.existing_qualifier) {
+        (Some(ty), Some((list, last)), Criterion::Exact, None) => {
+            let both = Expr::And(vec![
+                Expr::In(last.into(), texts(values)),
+                Expr::Is("identifierTypeId".into(), ty.into()),
+            ]);
+            // The flat condition finds the few, the one on elements decides.
+            filter = filter.and(Expr::In(path.into(), texts(values)));
+            filter = filter.and(Expr::Element(list.into(), Box::new(both)));
+        }
+        (_, _, Criterion::Exact, None) => filter = filter.and(Expr::In(path.into(), texts(values))),
+        _ => {}
+    }
+    let mut ids = Vec::new();
+    engine.txn.for_each(&collection.kind, &Query::filter(filter), |record| {
+        let holds = is_exact
+            || record.json().is_ok_and(|body| {
+                let found = qualified(spec.existing_qualifier.as_ref(), values_at(&body, path));
+                found.iter().any(|it| values.iter().any(|value| spec.criterion.holds(value, it)))
+            });
+        if holds {
+            ids.push(record.id);
+        }
+        // Two are as many as many.
+        if ids.len() < MATCH_HITS { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })?;
+    Ok(ids)
+}
+
+fn texts(values: &[String]) -> Vec<Condition> {
+    values.iter().map(|it| Condition::from(it.as_str())).collect()
+}
+
+/// The strings at a dotted path, lists entered.
+fn values_at(body: &Value, path: &str) -> Vec<String> {
+    fn walk(value: &Value, steps: &[&str], found: &mut Vec<String>) {
+        match (value, steps) {
+            (Value::Array(list), _) => list.iter().for_each(|it| walk(it, steps, found)),
+            (Value::String(text), []) => found.push(text.clone()),
+            (_, [first, rest @ ..]) => {
+                if let Some(inner) = value.get(first) {
+                    walk(inner, rest, found);
+                }
+            }
+            _ => {}
+        }
+    }
+    let mut found = Vec::new();
+    walk(body, &path.split('.').collect::<Vec<_>>(), &mut found);
+    found
+}

@@ -1,0 +1,96 @@
+//! What a job needs to know of its tenant, read once when it begins.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use pinakes_store::{Expr, Query, StoreError, View};
+use serde_json::Value;
+
+use super::engine::Setup;
+use super::job::Job;
+use super::runner::Parts;
+use super::tree::Tree;
+use crate::data_import::mapping::{self, Reference, RuleSet, Rules, TABLES};
+use crate::data_import::profiles::{self, PROFILE_SNAPSHOT};
+use crate::modules;
+
+/// Why a job cannot begin.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SetupError {
+    /// Its profile cannot be run.
+    #[error("{0}")]
+    Profile(String),
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// The setup of a job whose profile is chosen.
+pub(crate) fn setup(view: &mut View<'_>, job: &Job, parts: &Parts) -> Result<Setup, SetupError> {
+    let snapshot = job.work("snapshot").as_str().unwrap_or_default();
+    let snapshot = view
+        .get(&PROFILE_SNAPSHOT, snapshot)?
+        .ok_or_else(|| SetupError::Profile("no job profile was chosen for this job".to_owned()))?
+        .json()?;
+    let tree = Tree::read(&snapshot).map_err(SetupError::Profile)?;
+    let of_tenant = crate::authorities::authority::setting(view, "mapping.extended")?;
+    let is_extended = parts.settings.authority_extended || of_tenant == serde_json::Value::Bool(true);
+    let authority_rules = rules(view, RuleSet::Authority)?;
+    Ok(Setup {
+        job_id: job.id().to_owned(),
+        user_id: Some(job.text("userId").to_owned()).filter(|it| !it.is_empty()),
+        tree,
+        bib_rules: Arc::new(rules(view, RuleSet::Bib)?),
+        authority_rules: Arc::new(match is_extended {
+            true => authority_rules.with_subdivisions(),
+            false => authority_rules,
+        }),
+        holdings_rules: Arc::new(rules(view, RuleSet::Holdings)?),
+        is_extended,
+        reference: reference(view)?,
+        source_files: source_files(view)?,
+        protections: profiles::protections(view)?,
+        accepts_instance_id: job.work("acceptInstanceId").as_bool().unwrap_or(false),
+        entropy: parts.entropy.clone(),
+        most_unreadable: parts.settings.import_unreadable_records.max(1),
+    })
+}
+
+pub(super) fn rules(view: &mut View<'_>, set: RuleSet) -> Result<Rules, SetupError> {
+    let text = mapping::routes::stored_rules(view, set)?;
+    Rules::parse(&text)
+        .map_err(|error| SetupError::Profile(format!("the mapping rules {}: {error}", set.name())))
+}
+
+/// The tenant's types, formats and locations.
+pub(crate) fn reference(view: &mut View<'_>) -> Result<Reference, StoreError> {
+    let mut reference = Reference::default();
+    for table in TABLES {
+        each(view, table, |entry| reference.add(table, entry))?;
+    }
+    Ok(reference)
+}
+
+/// (id, codes) of the authority source files.
+pub(super) fn source_files(view: &mut View<'_>) -> Result<Vec<(String, Vec<String>)>, StoreError> {
+    let mut files = Vec::new();
+    each(view, "authoritySourceFiles", |entry| {
+        let codes = entry.get("codes").and_then(Value::as_array).into_iter().flatten();
+        let codes: Vec<String> = codes.filter_map(Value::as_str).map(str::to_owned).collect();
+        if let Some(id) = entry.get("id").and_then(Value::as_str) {
+            files.push((id.to_owned(), codes));
+        }
+    })?;
+    Ok(files)
+}
+
+fn each(view: &mut View<'_>, list: &str, mut visit: impl FnMut(Value)) -> Result<(), StoreError> {
+    let Some(collection) = modules::by_list(list) else { return Ok(()) };
+    view.for_each(&collection.kind, &Query::filter(Expr::All), |record| {
+        match record.json() {
+            Ok(body) => visit(body),
+            Err(error) => tracing::warn!(%error, id = record.id, list, "an entry cannot be read"),
+        }
+        ControlFlow::Continue(())
+    })
+}

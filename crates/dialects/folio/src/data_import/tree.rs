@@ -1,0 +1,398 @@
+//! A job profile as it is run: the snapshot's nodes, read once per job.
+
+use serde_json::Value;
+
+use super::fields::FieldRule;
+use super::modify::Edit;
+use crate::source_records::marc::MarcPath;
+
+/// What a record in FOLIO is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Entity {
+    MarcBib,
+    MarcHoldings,
+    MarcAuthority,
+    Instance,
+    Holdings,
+    Item,
+    Authority,
+}
+
+impl Entity {
+    /// As profiles and the log name it.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::MarcBib => "MARC_BIBLIOGRAPHIC",
+            Self::MarcHoldings => "MARC_HOLDINGS",
+            Self::MarcAuthority => "MARC_AUTHORITY",
+            Self::Instance => "INSTANCE",
+            Self::Holdings => "HOLDINGS",
+            Self::Item => "ITEM",
+            Self::Authority => "AUTHORITY",
+        }
+    }
+
+    /// The one of that name.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        [
+            Self::MarcBib,
+            Self::MarcHoldings,
+            Self::MarcAuthority,
+            Self::Instance,
+            Self::Holdings,
+            Self::Item,
+            Self::Authority,
+        ]
+        .into_iter()
+        .find(|it| it.name() == name)
+    }
+
+    /// The `recordType` of its source records; `None` for what is no source record.
+    pub(crate) const fn record_type(self) -> Option<&'static str> {
+        match self {
+            Self::MarcBib => Some("MARC_BIB"),
+            Self::MarcHoldings => Some("MARC_HOLDING"),
+            Self::MarcAuthority => Some("MARC_AUTHORITY"),
+            _ => None,
+        }
+    }
+}
+
+/// What an action does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verb {
+    Create,
+    Update,
+    Modify,
+    Delete,
+}
+
+/// On which outcome of its parent a node is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum React {
+    Match,
+    NonMatch,
+}
+
+/// A node of the tree.
+#[derive(Debug)]
+pub(crate) struct Node {
+    pub(crate) react: Option<React>,
+    pub(crate) order: i64,
+    pub(crate) content: Content,
+    pub(crate) children: Vec<Node>,
+}
+
+/// What a node is.
+#[derive(Debug)]
+pub(crate) enum Content {
+    Match(MatchSpec),
+    Action(Action),
+}
+
+/// A match profile's first detail.
+#[derive(Debug)]
+pub(crate) struct MatchSpec {
+    /// Position among all matches of the tree.
+    pub(crate) number: usize,
+    pub(crate) incoming: IncomingValue,
+    pub(crate) incoming_qualifier: Option<Qualifier>,
+    pub(crate) existing: ExistingValue,
+    pub(crate) existing_qualifier: Option<Qualifier>,
+    pub(crate) existing_type: Entity,
+    pub(crate) criterion: Criterion,
+}
+
+/// Where the value of the incoming record comes from.
+#[derive(Debug)]
+pub(crate) enum IncomingValue {
+    Marc(MarcPath),
+    Static(String),
+}
+
+/// Where the values of stored records are.
+#[derive(Debug)]
+pub(crate) enum ExistingValue {
+    Marc(MarcPath),
+    /// Dotted path in the record, and the type that identifiers must have.
+    Field {
+        path: String,
+        identifier_type: Option<String>,
+    },
+}
+
+/// How the two are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Criterion {
+    Exact,
+    ExistingContains,
+    IncomingContains,
+    ExistingBegins,
+    IncomingBegins,
+    ExistingEnds,
+    IncomingEnds,
+}
+
+impl Criterion {
+    /// Whether an incoming and a stored value fit.
+    pub(crate) fn holds(self, incoming: &str, existing: &str) -> bool {
+        match self {
+            Self::Exact => incoming == existing,
+            Self::ExistingContains => existing.contains(incoming),
+            Self::IncomingContains => incoming.contains(existing),
+            Self::ExistingBegins => existing.starts_with(incoming),
+            Self::IncomingBegins => incoming.starts_with(existing),
+            Self::ExistingEnds => existing.ends_with(incoming),
+            Self::IncomingEnds => incoming.ends_with(existing),
+        }
+    }
+}
+
+/// Which values count, and which part of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Qualifier {
+    kind: String,
+    value: String,
+    part: String,
+}
+
+impl Qualifier {
+    pub(crate) fn read(value: &Value) -> Option<Self> {
+        let text = |name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let it =
+            Self { kind: text("qualifierType"), value: text("qualifierValue"), part: text("comparisonPart") };
+        (it.is_bound() || it.cuts()).then_some(it)
+    }
+
+    fn is_bound(&self) -> bool {
+        !self.kind.is_empty() && !self.value.is_empty()
+    }
+
+    fn cuts(&self) -> bool {
+        matches!(self.part.as_str(), "NUMERICS_ONLY" | "ALPHANUMERICS_ONLY")
+    }
+
+    /// The part of the value that is compared; `None` when the value does not count.
+    pub(crate) fn apply(&self, text: &str) -> Option<String> {
+        let fits = !self.is_bound()
+            || match self.kind.as_str() {
+                "BEGINS_WITH" => text.starts_with(&self.value),
+                "ENDS_WITH" => text.ends_with(&self.value),
+                _ => text.contains(&self.value),
+            };
+        let part = match self.part.as_str() {
+            "NUMERICS_ONLY" => text.chars().filter(char::is_ascii_digit).collect(),
+            "ALPHANUMERICS_ONLY" => text.chars().filter(|it| it.is_alphanumeric()).collect(),
+            _ => text.to_owned(),
+        };
+        fits.then_some(part)
+    }
+}
+
+/// An action with its mapping.
+#[derive(Debug)]
+pub(crate) struct Action {
+    pub(crate) verb: Verb,
+    pub(crate) entity: Entity,
+    pub(crate) removes_9: bool,
+    /// Fields of instances, holdings and items that the mapping sets.
+    pub(crate) fields: Vec<FieldRule>,
+    /// Edits of the MARC record.
+    pub(crate) edits: Vec<Edit>,
+    /// Fields that this mapping lets through although the tenant protects them.
+    pub(crate) overridden: Vec<String>,
+}
+
+/// A tree ready to be run.
+#[derive(Debug)]
+pub(crate) struct Tree {
+    pub(crate) name: String,
+    pub(crate) roots: Vec<Node>,
+    pub(crate) n_matches: usize,
+}
+
+impl Tree {
+    /// Of a job profile's snapshot. Errors: what in it is not understood, by the names of the profiles.
+    pub(crate) fn read(snapshot: &Value) -> Result<Self, String> {
+        let name = snapshot.pointer("/content/name").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let mut n_matches = 0;
+        let roots = children(snapshot, &mut n_matches)?;
+        if roots.is_empty() {
+            return Err(format!(
+                "The '{name}' job profile does not have any linked action or matching profiles"
+            ));
+        }
+        Ok(Self { name, roots, n_matches })
+    }
+
+    /// Calls `visit` with every node.
+    pub(crate) fn for_each<'t>(&'t self, visit: &mut impl FnMut(&'t Node)) {
+        fn walk<'t>(nodes: &'t [Node], visit: &mut impl FnMut(&'t Node)) {
+            for node in nodes {
+                visit(node);
+                walk(&node.children, visit);
+            }
+        }
+        walk(&self.roots, visit);
+    }
+
+    /// Whether any node is such an action.
+    pub(crate) fn has_action(&self, is_it: impl Fn(&Action) -> bool) -> bool {
+        let mut found = false;
+        self.for_each(&mut |node| {
+            found |= matches!(&node.content, Content::Action(action) if is_it(action));
+        });
+        found
+    }
+
+    /// Whether records are compared with stored MARC records of that type.
+    pub(crate) fn matches_on(&self, entity: Entity) -> bool {
+        let mut found = false;
+        self.for_each(&mut |node| {
+            found |= matches!(&node.content, Content::Match(spec) if spec.existing_type == entity);
+        });
+        found
+    }
+}
+
+fn children(node: &Value, n_matches: &mut usize) -> Result<Vec<Node>, String> {
+    let list = node.get("childSnapshotWrappers").and_then(Value::as_array).into_iter().flatten();
+    let mut nodes = Vec::new();
+    for child in list {
+        let content = child.get("content").unwrap_or(&Value::Null);
+        let content = match child.get("contentType").and_then(Value::as_str) {
+            Some("MATCH_PROFILE") => {
+                *n_matches += 1;
+                Content::Match(match_spec(content, *n_matches - 1)?)
+            }
+            Some("ACTION_PROFILE") => Content::Action(action(content, child)?),
+            _ => continue,
+        };
+        let children = match content {
+            Content::Match(_) => children(child, n_matches)?,
+            Content::Action(_) => Vec::new(),
+        };
+        let react = match child.get("reactTo").and_then(Value::as_str) {
+            Some("MATCH") => Some(React::Match),
+            Some("NON_MATCH") => Some(React::NonMatch),
+            _ => None,
+        };
+        let order = child.get("order").and_then(Value::as_i64).unwrap_or(0);
+        nodes.push(Node { react, order, content, children });
+    }
+    // The record is changed before anything is made of it.
+    nodes
+        .sort_by_key(|it| (it.order, !matches!(&it.content, Content::Action(it) if it.verb == Verb::Modify)));
+    let first_match =
+        nodes.iter().position(|it| matches!(it.content, Content::Match(_))).unwrap_or(nodes.len());
+    nodes[..first_match]
+        .sort_by_key(|it| !matches!(&it.content, Content::Action(it) if it.verb == Verb::Modify));
+    Ok(nodes)
+}
+
+fn match_spec(profile: &Value, number: usize) -> Result<MatchSpec, String> {
+    let name = profile.get("name").and_then(Value::as_str).unwrap_or_default();
+    let wrong = |what: &str| format!("the match profile '{name}' {what}");
+    let detail = profile.pointer("/matchDetails/0").ok_or_else(|| wrong("has no match details"))?;
+    let (incoming, existing) = (detail.get("incomingMatchExpression"), detail.get("existingMatchExpression"));
+    let (Some(incoming), Some(existing)) = (incoming, existing) else {
+        return Err(wrong("has no expressions to compare"));
+    };
+    let type_name = detail
+        .get("existingRecordType")
+        .or_else(|| profile.get("existingRecordType"))
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    let existing_type = Entity::named(type_name)
+        .ok_or_else(|| wrong(&format!("compares with {type_name}, which is not imported")))?;
+    let is_static = detail.get("incomingRecordType").and_then(Value::as_str) == Some("STATIC_VALUE")
+        || incoming.get("dataValueType").and_then(Value::as_str) == Some("STATIC_VALUE");
+    let incoming_value = match is_static {
+        true => IncomingValue::Static(static_value(incoming)),
+        false => IncomingValue::Marc(marc_path(incoming).ok_or_else(|| wrong("names no incoming field"))?),
+    };
+    let existing_value = match existing_type.record_type() {
+        Some(_) => ExistingValue::Marc(marc_path(existing).ok_or_else(|| wrong("names no existing field"))?),
+        None => field_path(existing).ok_or_else(|| wrong("names no existing field"))?,
+    };
+    let criterion = match detail.get("matchCriterion").and_then(Value::as_str).unwrap_or("EXACTLY_MATCHES") {
+        "EXACTLY_MATCHES" => Criterion::Exact,
+        "EXISTING_VALUE_CONTAINS_INCOMING_VALUE" => Criterion::ExistingContains,
+        "INCOMING_VALUE_CONTAINS_EXISTING_VALUE" => Criterion::IncomingContains,
+        "EXISTING_VALUE_BEGINS_WITH_INCOMING_VALUE" => Criterion::ExistingBegins,
+        "INCOMING_VALUE_BEGINS_WITH_EXISTING_VALUE" => Criterion::IncomingBegins,
+        "EXISTING_VALUE_ENDS_WITH_INCOMING_VALUE" => Criterion::ExistingEnds,
+        "INCOMING_VALUE_ENDS_WITH_EXISTING_VALUE" => Criterion::IncomingEnds,
+        other => return Err(wrong(&format!("has the unknown criterion {other}"))),
+    };
+    Ok(MatchSpec {
+        number,
+        incoming: incoming_value,
+        incoming_qualifier: incoming.get("qualifier").and_then(Qualifier::read),
+        existing: existing_value,
+        existing_qualifier: existing.get("qualifier").and_then(Qualifier::read),
+        existing_type,
+        criterion,
+    })
+}
+
+fn static_value(expression: &Value) -> String {
+    let details = expression.get("staticValueDetails").unwrap_or(&Value::Null);
+    let text = |name: &str| details.get(name).and_then(Value::as_str).filter(|it| !it.is_empty());
+    let number = || details.get("number").and_then(Value::as_number).map(ToString::to_string);
+    let found = text("text").or_else(|| text("number")).or_else(|| text("exactDate")).map(str::to_owned);
+    found.or_else(number).unwrap_or_default()
+}
+
+fn labelled<'v>(expression: &'v Value, label: &str) -> Option<&'v str> {
+    let fields = expression.get("fields").and_then(Value::as_array).into_iter().flatten();
+    let mut found = fields.filter(|it| it.get("label").and_then(Value::as_str) == Some(label));
+    found.next()?.get("value")?.as_str()
+}
+
+fn marc_path(expression: &Value) -> Option<MarcPath> {
+    let tag = labelled(expression, "field").filter(|it| it.len() == 3)?;
+    let text = |label: &str| labelled(expression, label).unwrap_or_default();
+    let subfield = if tag.starts_with("00") { "" } else { text("recordSubfield") };
+    Some(MarcPath::new(tag, text("indicator1"), text("indicator2"), subfield))
+}
+
+/// `instance.identifiers[].value` → `identifiers.value`.
+fn field_path(expression: &Value) -> Option<ExistingValue> {
+    let whole = labelled(expression, "field")?.replace("[]", "");
+    let (_, path) = whole.split_once('.')?;
+    let identifier_type = labelled(expression, "identifierTypeId").map(str::to_owned);
+    Some(ExistingValue::Field { path: path.to_owned(), identifier_type })
+}
+
+fn action(profile: &Value, node: &Value) -> Result<Action, String> {
+    let text = |name: &str| profile.get(name).and_then(Value::as_str).unwrap_or_default();
+    let wrong = |what: String| format!("the action profile '{}' {what}", text("name"));
+    let verb = match text("action") {
+        "CREATE" => Verb::Create,
+        "UPDATE" => Verb::Update,
+        "MODIFY" => Verb::Modify,
+        "DELETE" => Verb::Delete,
+        other => return Err(wrong(format!("has the unknown action {other}"))),
+    };
+    let record = text("folioRecord");
+    let entity =
+        Entity::named(record).ok_or_else(|| wrong(format!("is for {record}, which is not imported")))?;
+    let mapping = node
+        .get("childSnapshotWrappers")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .find(|it| it.get("contentType").and_then(Value::as_str) == Some("MAPPING_PROFILE"))
+        .and_then(|it| it.get("content"))
+        .unwrap_or(&Value::Null);
+    let list = |pointer: &str| mapping.pointer(pointer).and_then(Value::as_array).into_iter().flatten();
+    let fields = list("/mappingDetails/mappingFields").filter_map(FieldRule::read).collect();
+    let edits = list("/mappingDetails/marcMappingDetails").filter_map(Edit::read).collect();
+    let overridden = list("/marcFieldProtectionSettings")
+        .filter(|it| it.get("override").and_then(Value::as_bool) == Some(true))
+        .filter_map(|it| it.get("id")?.as_str().map(str::to_owned))
+        .collect();
+    let removes_9 = profile.get("remove9Subfields").and_then(Value::as_bool).unwrap_or(false);
+    Ok(Action { verb, entity, removes_9, fields, edits, overridden })
+}

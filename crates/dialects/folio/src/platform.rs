@@ -1,0 +1,23 @@
+//! What every module of FOLIO stands on: the gateway, permissions, collections of records, CQL.
+//!
+//! | file | what |
+//! |---|---|
+//! | `app.rs` | what a handler starts from: who asks, for which tenant, with what |
+//! | `routes.rs`, `permissions.rs` | routes with the permission that each needs; who holds which |
+//! | `collection/`, `cql/` | collections of records, the query language |
+//! | `error.rs`, `json.rs`, `coerce.rs`, `dates.rs` | refusals, the spacing of JSON, types of values, points in time |
+//! | `tenants.rs` | the gateway's own endpoints |
+//! | `settings.rs`, `limits.rs` | what a site sets, and bounds |
+
+pub mod app;
+mod coerce;
+pub mod collection;
+pub mod cql;
+pub mod dates;
+pub mod error;
+pub mod json;
+pub(crate) mod limits;
+pub mod permissions;
+pub mod routes;
+pub mod settings;
+pub(crate) mod tenants;

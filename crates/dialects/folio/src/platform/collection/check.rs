@@ -1,0 +1,216 @@
+//! What a record of a collection must look like, what it may refer to, and that nothing refers to one that goes.
+
+use http::StatusCode;
+use pinakes_store::{Expr, StoreError, Txn};
+use serde_json::{Map, Value, json};
+
+use super::write::Writer;
+use super::{Collection, Kinds};
+use crate::modules;
+use crate::platform::app::parse_uuid;
+use crate::platform::error::{Fault, FolioError};
+
+/// A text that is no UUID, as FOLIO's validators say it.
+pub(crate) fn not_a_uuid(property: &str, found: &str) -> FolioError {
+    let pattern =
+        "^[a-fA-F0-9]{8}-[a-fA-F0-9]{4}-[1-5][a-fA-F0-9]{3}-[89abAB][a-fA-F0-9]{3}-[a-fA-F0-9]{12}$";
+    FolioError::unprocessable(
+        Fault::new(format!("must match \"{pattern}\""))
+            .ty("1")
+            .code("jakarta.validation.constraints.Pattern.message")
+            .with(property, found),
+    )
+}
+
+/// Fills in what stands for properties that are not given.
+pub(super) fn complete(collection: &Collection, body: &mut Map<String, Value>) -> Result<(), FolioError> {
+    let is_absent = |body: &Map<String, Value>, name: &str| body.get(name).is_none_or(Value::is_null);
+    for name in collection.schema.lists {
+        if is_absent(body, name) {
+            body.insert((*name).to_owned(), json!([]));
+        }
+    }
+    for (name, value) in collection.schema.defaults {
+        if is_absent(body, name) {
+            let value = serde_json::from_str(value).map_err(|error| {
+                StoreError::Damaged(format!("default of {}.{name}: {error}", collection.table))
+            })?;
+            body.insert((*name).to_owned(), value);
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn check_schema(collection: &Collection, body: &Map<String, Value>) -> Result<(), FolioError> {
+    let schema = &collection.schema;
+    const ALWAYS: [&str; 3] = ["id", "metadata", "_version"];
+    if !schema.known.is_empty() {
+        let unknown =
+            body.keys().find(|it| !schema.known.contains(&it.as_str()) && !ALWAYS.contains(&it.as_str()));
+        if let Some(name) = unknown {
+            return Err(FolioError::unprocessable(
+                Fault::new(format!(
+                    "Unrecognized field \"{name}\" (of a record of {}), not marked as ignorable",
+                    collection.table
+                ))
+                .ty("1")
+                .code("-1"),
+            ));
+        }
+    }
+    let mut faults = Vec::new();
+    for path in schema.required {
+        if is_missing(body, path) {
+            faults.push(Fault::missing(path));
+        }
+    }
+    if !faults.is_empty() {
+        return Err(FolioError::faults(StatusCode::UNPROCESSABLE_ENTITY, faults));
+    }
+    for (path, kinds) in schema.types {
+        each_at(body, path, &mut |value| match kinds.is_fit(value) {
+            true => Ok(()),
+            false if *kinds == Kinds::Uuid && value.is_string() => {
+                Err(not_a_uuid(path, value.as_str().unwrap_or_default()))
+            }
+            false => Err(FolioError::bad_request(format!(
+                "Json content error: {path} is {}, expected {}",
+                shortened(value),
+                kinds.name()
+            ))),
+        })?;
+    }
+    Ok(())
+}
+
+fn shortened(value: &Value) -> String {
+    value.to_string().chars().take(80).collect()
+}
+
+/// Whether a required property is not there. Of `a.b`, only where there is an `a`.
+fn is_missing(body: &Map<String, Value>, path: &str) -> bool {
+    match path.split_once('.') {
+        None => body.get(path).is_none_or(Value::is_null),
+        Some((first, rest)) => match body.get(first) {
+            Some(Value::Object(inner)) => is_missing(inner, rest),
+            Some(Value::Array(list)) => {
+                list.iter().any(|it| it.as_object().is_some_and(|it| is_missing(it, rest)))
+            }
+            _ => false,
+        },
+    }
+}
+
+/// Calls `visit` with each value at a path that is there and not null; lists are entered on the way.
+fn each_at(
+    body: &Map<String, Value>,
+    path: &str,
+    visit: &mut impl FnMut(&Value) -> Result<(), FolioError>,
+) -> Result<(), FolioError> {
+    let (first, rest) = path.split_once('.').map_or((path, None), |(first, rest)| (first, Some(rest)));
+    let Some(value) = body.get(first).filter(|it| !it.is_null()) else { return Ok(()) };
+    let Some(rest) = rest else { return visit(value) };
+    match value {
+        Value::Object(inner) => each_at(inner, rest, visit),
+        Value::Array(list) => {
+            list.iter().filter_map(Value::as_object).try_for_each(|inner| each_at(inner, rest, visit))
+        }
+        _ => Ok(()),
+    }
+}
+
+impl Kinds {
+    fn is_fit(self, value: &Value) -> bool {
+        match self {
+            Self::Text => value.is_string(),
+            Self::Uuid => value.as_str().is_some_and(|it| parse_uuid(it).is_some()),
+            Self::Integer => value.is_i64() || value.is_u64(),
+            Self::Number => value.is_number(),
+            Self::Boolean => value.is_boolean(),
+            Self::List => value.is_array(),
+            Self::Object => value.is_object(),
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Text => "a string",
+            Self::Uuid => "a UUID",
+            Self::Integer => "a whole number",
+            Self::Number => "a number",
+            Self::Boolean => "true or false",
+            Self::List => "a list",
+            Self::Object => "an object",
+        }
+    }
+}
+
+pub(super) fn check_references(
+    txn: &mut Txn<'_>,
+    writer: &Writer,
+    collection: &'static Collection,
+    body: &Value,
+) -> Result<(), FolioError> {
+    let Value::Object(body) = body else { return Ok(()) };
+    for reference in collection.references {
+        let target = (reference.to)();
+        let mut ids: Vec<String> = Vec::new();
+        each_at(body, reference.path, &mut |value| {
+            match value {
+                Value::String(id) => ids.push(id.clone()),
+                Value::Array(list) => ids.extend(list.iter().filter_map(Value::as_str).map(str::to_owned)),
+                _ => {}
+            }
+            Ok(())
+        })?;
+        for id in ids {
+            let known = (target.kind.name, id.to_lowercase());
+            if writer.known.borrow().contains(&known) {
+                continue;
+            }
+            if !txn.has(&target.kind, &known.1)? {
+                let field = reference.path.replace('.', "").to_lowercase();
+                return Err(FolioError::bad_request(format!(
+                    "Cannot set {}.{field} = {id} because it does not exist in {}.id.",
+                    collection.table, target.table
+                )));
+            }
+            writer.known.borrow_mut().insert(known);
+        }
+    }
+    Ok(())
+}
+
+/// Refuses that a record goes while others refer to it.
+pub(super) fn refuse_used(
+    txn: &mut Txn<'_>,
+    collection: &'static Collection,
+    id: &str,
+) -> Result<(), FolioError> {
+    for other in modules::COLLECTIONS {
+        for reference in other.references {
+            if !std::ptr::eq((reference.to)(), collection) || !is_used(txn, other, reference.path, id)? {
+                continue;
+            }
+            return Err(FolioError::bad_request(format!(
+                "Cannot delete {}.id = {id} because id is still referenced from table {}.",
+                collection.table, other.table
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a record refers to `id`: by a column's index, by the counts of a facet, or by looking at each.
+fn is_used(
+    txn: &mut Txn<'_>,
+    collection: &'static Collection,
+    path: &str,
+    id: &str,
+) -> Result<bool, FolioError> {
+    if collection.kind.facet_named(path).is_some() {
+        let counts = txn.facets(&collection.kind, &Expr::All, &[path])?;
+        return Ok(counts.iter().flatten().any(|it| it.value == id));
+    }
+    Ok(txn.first(&collection.kind, Expr::Is(path.into(), id.into()))?.is_some())
+}

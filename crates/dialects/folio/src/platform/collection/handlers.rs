@@ -1,0 +1,357 @@
+//! A collection over HTTP: lists, single records, deleting by query.
+
+use std::ops::ControlFlow;
+
+use axum::response::Response;
+use http::header::LOCATION;
+use http::{HeaderValue, StatusCode};
+use pinakes_http::answer::{self, JoinedBodies};
+use pinakes_http::{Gone, Sink};
+use pinakes_store::{Expr, Order, Query, Record, StoreError, View, Weight};
+use serde_json::Value;
+use std::borrow::Cow;
+
+use super::manner::in_manner;
+use super::{Collection, Lock, Missing, Shown, Writer, delete, insert, put};
+use crate::platform::app::Call;
+use crate::platform::cql::{self, Bounds, Cql, Names, Node};
+use crate::platform::error::{Answer, FolioError};
+use crate::platform::json;
+use crate::platform::permissions::Access;
+use crate::platform::routes::Routes;
+use crate::platform::settings::Settings;
+
+/// `application/json` as FOLIO sends it.
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+/// Records of a list that are collected before they are sent; longer lists are streamed.
+const INLINE_RECORDS: u64 = 1_000;
+/// Records that are looked at again at once before they are removed.
+const REMOVED_RECORDS: usize = 500;
+/// Records of a list when no limit is given.
+const DEFAULT_LIMIT: u64 = 10;
+
+/// The routes of a collection.
+pub fn routes(routes: Routes, collection: &'static Collection) -> Routes {
+    routes_at(routes, collection, collection.path, collection.permission)
+}
+
+/// The same at another path, for a module that serves another one's records; `permission` begins its permissions.
+pub fn routes_at(
+    routes: Routes,
+    collection: &'static Collection,
+    path: &str,
+    permission: &'static str,
+) -> Routes {
+    let item = format!("{path}/{{id}}");
+    let to = |end: &str| Access::Permission(Cow::Owned(format!("{permission}.{end}")));
+    routes
+        .get(path, to("collection.get"), move |call| {
+            in_manner(call, collection, false, move |call| list(call, collection))
+        })
+        .post(path, to("item.post"), move |call| {
+            in_manner(call, collection, true, move |call| create(call, collection))
+        })
+        .delete(path, to("collection.delete"), move |call| {
+            in_manner(call, collection, false, move |call| remove_by_query(call, collection))
+        })
+        .get(&item, to("item.get"), move |call| {
+            in_manner(call, collection, false, move |call| by_id(call, collection))
+        })
+        .put(&item, to("item.put"), move |call| {
+            in_manner(call, collection, true, move |call| replace(call, collection))
+        })
+        .delete(&item, to("item.delete"), move |call| {
+            in_manner(call, collection, false, move |call| remove(call, collection))
+        })
+}
+
+async fn list(call: Call, collection: &'static Collection) -> Answer {
+    let mut page = Page::of(&call)?;
+    if let Some(rule) = collection.unless_asked
+        && !rule.parameters.iter().any(|it| call.query.is_true(it))
+    {
+        page.cql.leave_out(rule.hidden);
+    }
+    answer_list(&call, collection, page).await
+}
+
+/// What a list request asks for.
+#[derive(Debug, Clone)]
+pub struct Page {
+    /// The query.
+    pub cql: Cql,
+    /// Records to pass over.
+    pub offset: u64,
+    /// Records to give at most; 0 for the count alone.
+    pub limit: u64,
+}
+
+impl Page {
+    /// From `query`, `offset` and `limit`.
+    ///
+    /// Errors: 400 for what is not CQL, or no number.
+    pub fn of(call: &Call) -> Result<Self, FolioError> {
+        let cql = parsed(&call.app.settings, call.query.get("query").unwrap_or_default())?;
+        let (offset, limit) = (call.query.number("offset", 0)?, call.query.number("limit", DEFAULT_LIMIT)?);
+        Ok(Self { cql, offset, limit })
+    }
+}
+
+/// A query read within the site's bounds. Errors: 400 in plain text.
+pub fn parsed(settings: &Settings, text: &str) -> Result<Cql, FolioError> {
+    let Settings {
+        cql_bytes: length_bytes, cql_depth: depth, cql_clauses: clauses, cql_words: words, ..
+    } = *settings;
+    Ok(cql::parse(text, Bounds { length_bytes, depth, clauses, words })?)
+}
+
+impl From<cql::CqlError> for FolioError {
+    fn from(error: cql::CqlError) -> Self {
+        Self::bad_request(error.to_string())
+    }
+}
+
+/// The condition and the order of a query on a collection.
+pub fn expr_of(
+    view: &mut View<'_>,
+    collection: &'static Collection,
+    cql: &Cql,
+) -> Result<(Expr, Vec<Order>), FolioError> {
+    let expr = condition_of(view, collection, &collection.names, &cql.condition)?;
+    Ok((expr, cql::order(cql, &collection.names)))
+}
+
+/// What a condition on a collection means, with names of the caller's own.
+///
+/// Errors: 400 for a field that the records do not have; what else cannot be understood.
+pub fn condition_of(
+    view: &mut View<'_>,
+    collection: &'static Collection,
+    names: &Names,
+    condition: &Node,
+) -> Result<Expr, FolioError> {
+    let foreign = collection.hooks.foreign;
+    cql::meaning(condition, &collection.kind, names, &mut |clause| match foreign(view, clause)? {
+        Some(expr) => Ok(Some(expr)),
+        None => check_index(view, collection, names, &clause.index).map(|()| None),
+    })
+}
+
+/// Refuses the name of a field that the records of a collection do not have: a list that is empty because of a slip of
+/// the pen would be taken for an answer.
+///
+/// Known is what the collection declares; where that is not all, what a record has.
+fn check_index(
+    view: &mut View<'_>,
+    collection: &'static Collection,
+    names: &Names,
+    index: &str,
+) -> Result<(), FolioError> {
+    let unknown = || {
+        let message = format!("CQLParseException: {} have no field {index:?} to search in", collection.list);
+        FolioError::bad_request(message)
+    };
+    if index.eq_ignore_ascii_case("cql.serverChoice") || index.eq_ignore_ascii_case("keyword") {
+        return if names.anywhere.is_empty() { Err(unknown()) } else { Ok(()) };
+    }
+    if index.starts_with("cql.") || collection.declares(names, index) {
+        return Ok(());
+    }
+    let path = pinakes_store::Path::from(names.path(index));
+    if view.first(&collection.kind, Expr::Exists(path))?.is_some() {
+        return Ok(());
+    }
+    // Of no records at all nothing can be said, but where every property is declared.
+    let is_whole = !collection.schema.known.is_empty() || !names.fields.is_empty();
+    if is_whole || view.first(&collection.kind, Expr::All)?.is_some() { Err(unknown()) } else { Ok(()) }
+}
+
+/// The records of a page and how many there are in all.
+pub fn page_of(
+    view: &mut View<'_>,
+    collection: &'static Collection,
+    page: &Page,
+) -> Result<(Vec<Record>, u64), FolioError> {
+    let (filter, order) = expr_of(view, collection, &page.cql)?;
+    let query = Query { filter, order, skip: page.offset, limit: Some(page.limit), after: None };
+    let records = if page.limit == 0 { Vec::new() } else { view.find(&collection.kind, &query)? };
+    let total = total(view, collection, &query, records.len() as u64)?;
+    Ok((records, total))
+}
+
+/// How many records satisfy the query; counted only when the page does not tell.
+fn total(
+    view: &mut View<'_>,
+    collection: &'static Collection,
+    query: &Query,
+    n_found: u64,
+) -> Result<u64, StoreError> {
+    let limit = query.limit.unwrap_or(0);
+    if n_found < limit && (0 < n_found || query.skip == 0) {
+        return Ok(query.skip + n_found);
+    }
+    view.count(&collection.kind, &query.filter)
+}
+
+/// The answer to a list request.
+pub async fn answer_list(call: &Call, collection: &'static Collection, page: Page) -> Answer {
+    let head = format!("{{\"{}\" : [", collection.list);
+    if let Some(shown) = collection.hooks.shown {
+        let read = move |view: &mut View<'_>| -> Result<_, FolioError> {
+            let (records, total) = page_of(view, collection, &page)?;
+            Ok((completed(view, shown, &records)?, total))
+        };
+        let (bodies, total) = call.db().read(Weight::Scan, read).await?;
+        let bodies = bodies.iter().map(json::bytes).collect();
+        let body = JoinedBodies::new(head, bodies, tail(collection, total)).into_body();
+        return Ok(answer::with_body(StatusCode::OK, JSON, body));
+    }
+    if INLINE_RECORDS < page.limit {
+        return streamed(call, collection, page, head).await;
+    }
+    let read = move |view: &mut View<'_>| page_of(view, collection, &page);
+    let (records, total) = call.db().read(Weight::Scan, read).await?;
+    let bodies = records.into_iter().map(|it| it.body).collect();
+    Ok(answer::with_body(
+        StatusCode::OK,
+        JSON,
+        JoinedBodies::new(head, bodies, tail(collection, total)).into_body(),
+    ))
+}
+
+/// Records as they are shown.
+fn completed(view: &mut View<'_>, shown: Shown, records: &[Record]) -> Result<Vec<Value>, FolioError> {
+    let mut bodies = records.iter().map(Record::json).collect::<Result<Vec<_>, _>>()?;
+    shown(view, &mut bodies)?;
+    Ok(bodies)
+}
+
+fn tail(collection: &Collection, total: u64) -> String {
+    if !collection.has_result_info {
+        return format!("],\"totalRecords\" : {total}}}");
+    }
+    format!(
+        "],\"totalRecords\" : {total},\"resultInfo\" : {{\"totalRecords\" : {total},\"facets\" : [],\"diagnostics\" : []}}}}"
+    )
+}
+
+async fn streamed(call: &Call, collection: &'static Collection, page: Page, head: String) -> Answer {
+    let limits = call.app.context.limits();
+    let produce = move |view: &mut View<'_>, sink: &mut Sink| -> Result<(), FolioError> {
+        let (filter, order) = expr_of(view, collection, &page.cql)?;
+        let query = Query { filter, order, skip: page.offset, limit: Some(page.limit), after: None };
+        let mut n_found = 0;
+        let mut sent = sink.push(head.as_bytes());
+        view.for_each(&collection.kind, &query, |record| {
+            let comma: &[u8] = if n_found == 0 { b"" } else { b"," };
+            n_found += 1;
+            sent = sent.and_then(|()| sink.push(comma)).and_then(|()| sink.push(&record.body));
+            if sent.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        if sent == Err(Gone) {
+            return Ok(());
+        }
+        let total = total(view, collection, &query, n_found)?;
+        // Who left needs no end.
+        let _ = sink.push(tail(collection, total).as_bytes());
+        Ok(())
+    };
+    let body = call.db().stream(limits, produce).await?;
+    Ok(answer::with_body(StatusCode::OK, JSON, body))
+}
+
+/// `GET …/{id}`.
+pub async fn by_id(call: Call, collection: &'static Collection) -> Answer {
+    let id = call.uuid_param("id")?;
+    let wanted = id.clone();
+    if let Some(shown) = collection.hooks.shown {
+        let read = move |view: &mut View<'_>| -> Result<_, FolioError> {
+            let Some(record) = view.get(&collection.kind, &wanted)? else { return Ok(None) };
+            Ok(completed(view, shown, &[record])?.pop())
+        };
+        let found = call.db().read(Weight::Scan, read).await?;
+        return Ok(crate::platform::app::json_answer(
+            StatusCode::OK,
+            &found.ok_or_else(|| collection.not_found(&id))?,
+        ));
+    }
+    let found = call.db().read(Weight::Point, move |view| view.get(&collection.kind, &wanted)).await?;
+    let record = found.ok_or_else(|| collection.not_found(&id))?;
+    Ok(answer::bytes(StatusCode::OK, JSON, record.body))
+}
+
+/// `POST …`.
+pub async fn create(mut call: Call, collection: &'static Collection) -> Answer {
+    let body = call.object().await?;
+    let writer = Writer::of(&call);
+    let write = move |txn: &mut pinakes_store::Txn<'_>| -> Result<_, FolioError> {
+        let mut stored = insert(txn, &writer(), collection, body.clone())?;
+        if let Some(shown) = collection.hooks.shown {
+            shown(txn, std::slice::from_mut(&mut stored.body))?;
+            stored.bytes = json::bytes(&stored.body);
+        }
+        Ok(stored)
+    };
+    let stored = call.db().write(write).await?;
+    Ok(created(collection, &stored.id, stored.bytes))
+}
+
+/// 201 with the body and where it is.
+pub fn created(collection: &Collection, id: &str, body: bytes::Bytes) -> Response {
+    let location = format!("{}/{id}", collection.path);
+    answer::with_header(answer::bytes(StatusCode::CREATED, JSON, body), LOCATION, &location)
+}
+
+/// `PUT …/{id}`.
+pub async fn replace(mut call: Call, collection: &'static Collection) -> Answer {
+    let id = call.uuid_param("id")?;
+    let body = call.object().await?;
+    let writer = Writer::of(&call);
+    let write = move |txn: &mut pinakes_store::Txn<'_>| {
+        put(txn, &writer(), collection, &id, body.clone(), Missing::Refuse, Lock::Checked).map(drop)
+    };
+    call.db().write(write).await?;
+    Ok(answer::empty(StatusCode::NO_CONTENT))
+}
+
+/// `DELETE …/{id}`.
+pub async fn remove(call: Call, collection: &'static Collection) -> Answer {
+    let id = call.uuid_param("id")?;
+    let writer = Writer::of(&call);
+    call.db().write(move |txn| delete(txn, &writer(), collection, &id).map(drop)).await?;
+    Ok(answer::empty(StatusCode::NO_CONTENT))
+}
+
+/// `DELETE …?query=`: all that fit, or none if one of them must stay.
+pub async fn remove_by_query(call: Call, collection: &'static Collection) -> Answer {
+    let text = call.query.get("query").unwrap_or_default();
+    if text.trim().is_empty() {
+        return Err(FolioError::bad_request("expected CQL but query parameter is empty"));
+    }
+    let cql = parsed(&call.app.settings, text)?;
+    let writer = Writer::of(&call);
+    // What the query finds is looked for outside the transaction, which holds everybody who writes: it may take long.
+    let find = move |view: &mut View<'_>| -> Result<_, FolioError> {
+        let (filter, _) = expr_of(view, collection, &cql)?;
+        let mut ids = Vec::new();
+        view.for_each(&collection.kind, &Query::filter(filter.clone()), |record| {
+            ids.push(record.id);
+            ControlFlow::Continue(())
+        })?;
+        Ok((filter, ids))
+    };
+    let (filter, ids) = call.db().read(Weight::Scan, find).await?;
+    let write = move |txn: &mut pinakes_store::Txn<'_>| -> Result<(), FolioError> {
+        let writer = writer();
+        for some in ids.chunks(REMOVED_RECORDS) {
+            // Of what was found, what is there and fits still.
+            let fitting = filter.clone().and(Expr::Ids(some.to_vec()));
+            for record in txn.find(&collection.kind, &Query::filter(fitting))? {
+                delete(txn, &writer, collection, &record.id)?;
+            }
+        }
+        Ok(())
+    };
+    call.db().write(write).await?;
+    Ok(answer::empty(StatusCode::NO_CONTENT))
+}

@@ -1,0 +1,294 @@
+//! The rules of writing a record of a collection, within a transaction.
+
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+
+use bytes::Bytes;
+use http::StatusCode;
+use pinakes_accounts::Entropy;
+use pinakes_store::{Document, StoreError, Txn};
+use serde_json::{Map, Value};
+
+use super::check::{check_references, check_schema, complete, not_a_uuid, refuse_used};
+use super::{Collection, Locking, Metadata};
+use crate::inventory::hrids::{Numbered, Reserved};
+use crate::platform::app::{Call, parse_uuid};
+use crate::platform::error::{Fault, FolioError};
+use crate::platform::{coerce, dates, json};
+
+/// Who writes, and when. Made anew for each run of a transaction.
+#[derive(Debug)]
+pub struct Writer {
+    /// Milliseconds since 1970.
+    pub now_ms: i64,
+    /// UUID of the user; none for the server itself.
+    pub user: Option<String>,
+    /// Makes ids.
+    pub entropy: Entropy,
+    /// Records of other collections that this transaction has found to be there.
+    pub(super) known: RefCell<HashSet<(&'static str, String)>>,
+    /// Human-readable ids that this transaction has set aside.
+    reserved: RefCell<HashMap<Numbered, Reserved>>,
+}
+
+impl Writer {
+    /// Of its parts.
+    pub fn new(now_ms: i64, user: Option<String>, entropy: Entropy) -> Self {
+        Self { now_ms, user, entropy, known: RefCell::default(), reserved: RefCell::default() }
+    }
+
+    /// What a caller's transactions make their writer of.
+    pub fn of(call: &Call) -> impl Fn() -> Self + Clone + Send + Sync + 'static {
+        let (now_ms, user) = (call.app.now_ms(), call.asker.user_id());
+        let entropy = call.app.context.entropy().clone();
+        move || Self::new(now_ms, user.clone(), entropy.clone())
+    }
+
+    /// A new UUID, greater than those made before.
+    pub fn new_uuid(&self) -> String {
+        self.entropy.uuid_at(self.now_ms).to_string()
+    }
+
+    /// Sets human-readable ids aside; see [`crate::inventory::hrids::reserve`].
+    pub(crate) fn reserve(&self, numbered: Numbered, reserved: Reserved) {
+        self.reserved.borrow_mut().insert(numbered, reserved);
+    }
+
+    /// The next of those that were set aside.
+    pub(crate) fn next_reserved(&self, numbered: Numbered) -> Option<String> {
+        self.reserved.borrow_mut().get_mut(&numbered)?.take()
+    }
+
+    fn metadata(&self, form: Metadata, old: Option<&Value>) -> Option<Value> {
+        let now = match form {
+            Metadata::Off => return None,
+            Metadata::Rmb => dates::rmb(self.now_ms),
+            Metadata::Micros => dates::micros(self.now_ms),
+        };
+        let before = old.and_then(|it| it.get("metadata"));
+        let field = |name: &str| before.and_then(|it| it.get(name)).cloned();
+        let user = || self.user.clone().map(Value::from);
+        let created_by = if old.is_some() { field("createdByUserId") } else { user() };
+        let mut map = Map::new();
+        map.insert("createdDate".into(), field("createdDate").unwrap_or_else(|| now.as_str().into()));
+        map.extend(created_by.map(|it| ("createdByUserId".to_owned(), it)));
+        map.insert("updatedDate".into(), now.into());
+        map.extend(user().map(|it| ("updatedByUserId".to_owned(), it)));
+        Some(Value::Object(map))
+    }
+}
+
+/// A record that was written.
+#[derive(Debug, Clone)]
+pub struct Stored {
+    /// Its id.
+    pub id: String,
+    /// The body as it is stored.
+    pub bytes: Bytes,
+    /// The same, parsed.
+    pub body: Value,
+}
+
+/// What to do when the record to be replaced is not there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Missing {
+    /// 404.
+    Refuse,
+    /// Make it.
+    Insert,
+}
+
+/// Whether `_version` is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lock {
+    /// It must be the stored one.
+    Checked,
+    /// It does not matter.
+    Ignored,
+}
+
+/// Makes a record. An id is made when none is given.
+///
+/// Errors: 422 for what the schema does not allow or an id that is taken; 400 for a unique value that is taken or a
+/// reference to nothing; the collection's own rules.
+pub fn insert(
+    txn: &mut Txn<'_>,
+    writer: &Writer,
+    collection: &'static Collection,
+    mut body: Map<String, Value>,
+) -> Result<Stored, FolioError> {
+    coerce::declared(collection, &mut body);
+    let id = given_id(&body)?.unwrap_or_else(|| writer.new_uuid());
+    body.insert("id".into(), id.clone().into());
+    (collection.hooks.prepare)(txn, writer, &mut body, None)?;
+    let version = match collection.locking {
+        Locking::Off => None,
+        Locking::From(first) => Some(first),
+    };
+    let document = document(txn, writer, collection, body, version, None)?;
+    // Where an id that is taken is told of in its own words, it is told of before other values.
+    if collection.unique.iter().any(|it| it.column == "id") && txn.has(&collection.kind, &id)? {
+        let (kind, column) = (collection.kind.name, "id");
+        return Err(taken(collection, StoreError::Duplicate { kind, column, value: id }, &document.1));
+    }
+    txn.insert_document(&document.0).map_err(|error| taken(collection, error, &document.1))?;
+    let stored = Stored { id, bytes: document.0.body().clone(), body: document.1 };
+    (collection.hooks.stored)(txn, writer, &stored.body, None)?;
+    Ok(stored)
+}
+
+/// Replaces a record.
+///
+/// Errors: as [`insert`]; 404 when it is not there; 409 when `_version` is not the stored one.
+pub fn put(
+    txn: &mut Txn<'_>,
+    writer: &Writer,
+    collection: &'static Collection,
+    id: &str,
+    mut body: Map<String, Value>,
+    missing: Missing,
+    lock: Lock,
+) -> Result<Stored, FolioError> {
+    coerce::declared(collection, &mut body);
+    body.insert("id".into(), id.into());
+    let Some(old) = txn.get(&collection.kind, id)? else {
+        return match missing {
+            Missing::Refuse => Err(absent(collection, id)),
+            Missing::Insert => insert(txn, writer, collection, body),
+        };
+    };
+    let old = old.json()?;
+    let mut version = None;
+    if let Locking::From(first) = collection.locking {
+        let stored = old.get("_version").and_then(Value::as_u64).unwrap_or(first);
+        if lock == Lock::Checked && body.get("_version").and_then(Value::as_u64) != Some(stored) {
+            let found = body.get("_version").map_or_else(|| "<NULL>".to_owned(), Value::to_string);
+            return Err(conflict(id, stored, &found));
+        }
+        version = Some(stored + 1);
+    }
+    (collection.hooks.prepare)(txn, writer, &mut body, Some(&old))?;
+    let document = document(txn, writer, collection, body, version, Some(&old))?;
+    txn.update_document(&document.0).map_err(|error| taken(collection, error, &document.1))?;
+    let stored = Stored { id: id.to_owned(), bytes: document.0.body().clone(), body: document.1 };
+    (collection.hooks.stored)(txn, writer, &stored.body, Some(&old))?;
+    Ok(stored)
+}
+
+/// Deletes a record and gives what it was.
+///
+/// Errors: 404 when it is not there; 400 when others refer to it; the collection's own rules.
+pub fn delete(
+    txn: &mut Txn<'_>,
+    writer: &Writer,
+    collection: &'static Collection,
+    id: &str,
+) -> Result<Value, FolioError> {
+    let Some(old) = txn.get(&collection.kind, id)? else { return Err(absent(collection, id)) };
+    let old = old.json()?;
+    (collection.hooks.deleting)(txn, writer, &old)?;
+    refuse_used(txn, collection, id)?;
+    txn.delete(&collection.kind, id)?;
+    writer.known.borrow_mut().clear();
+    Ok(old)
+}
+
+fn absent(collection: &Collection, id: &str) -> FolioError {
+    if collection.missing.is_some() { collection.not_found(id) } else { FolioError::not_found("Not found") }
+}
+
+/// The record as it will be stored, checked.
+fn document(
+    txn: &mut Txn<'_>,
+    writer: &Writer,
+    collection: &'static Collection,
+    body: Map<String, Value>,
+    version: Option<u64>,
+    old: Option<&Value>,
+) -> Result<(Document, Value), FolioError> {
+    let (document, whole) = made(writer, collection, body, version, old)?;
+    check_references(txn, writer, collection, &whole)?;
+    Ok((document, whole))
+}
+
+/// A record as it will be stored, with all that needs no transaction: for bulk work, which makes many before it
+/// writes them. References are not looked at, the collection's own rules neither.
+///
+/// `body` has an `id`; `version` goes into `_version`; `old` is what it replaces.
+///
+/// Errors: what the schema does not allow.
+pub fn made(
+    writer: &Writer,
+    collection: &'static Collection,
+    mut body: Map<String, Value>,
+    version: Option<u64>,
+    old: Option<&Value>,
+) -> Result<(Document, Value), FolioError> {
+    complete(collection, &mut body)?;
+    check_schema(collection, &body)?;
+    let mut whole = Map::with_capacity(body.len() + 2);
+    let id = body.shift_remove("id").unwrap_or_default();
+    let id_text = id.as_str().unwrap_or_default().to_owned();
+    whole.insert("id".into(), id);
+    body.shift_remove("_version");
+    whole.extend(version.map(|it| ("_version".to_owned(), it.into())));
+    if collection.metadata != Metadata::Off {
+        body.shift_remove("metadata");
+    }
+    // What is null is as good as not given.
+    whole.extend(body.into_iter().filter(|(_, value)| !value.is_null()));
+    whole.extend(writer.metadata(collection.metadata, old).map(|it| ("metadata".to_owned(), it)));
+    let whole = Value::Object(whole);
+    let document = Document::with_bytes(&collection.kind, id_text, &whole, json::bytes(&whole))?;
+    Ok((document, whole))
+}
+
+/// The id that a body brings, in lower case.
+fn given_id(body: &Map<String, Value>) -> Result<Option<String>, FolioError> {
+    match body.get("id") {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => parse_uuid(text).map(Some).ok_or_else(|| not_a_uuid("id", text)),
+        Some(other) => Err(not_a_uuid("id", &other.to_string())),
+    }
+}
+
+fn conflict(id: &str, stored: u64, found: &str) -> FolioError {
+    FolioError::text(
+        StatusCode::CONFLICT,
+        format!(
+            "Cannot update record {id} because it has been changed (optimistic locking): \
+             Stored _version is {stored}, _version of request is {found} (23F09)"
+        ),
+    )
+}
+
+/// A value that another record has, as FOLIO says it.
+fn taken(collection: &Collection, error: StoreError, body: &Value) -> FolioError {
+    let StoreError::Duplicate { column, value, .. } = error else { return error.into() };
+    if let Some(text) = collection.taken {
+        return FolioError::bad_request(text);
+    }
+    let path = collection.kind.columns.iter().find(|it| it.name == column).map_or("", |it| it.path);
+    let given = json::text_at(body, path).filter(|it| pinakes_store::fold(it) == value);
+    let value = given.map_or(value.clone(), str::to_owned);
+    if column == "id" && collection.locking != Locking::Off {
+        let message = format!("id value already exists in table {}: {value}", collection.table);
+        return FolioError::unprocessable(Fault::new(message).ty("1").code("-1").with("id", value));
+    }
+    let message = collection.unique.iter().find(|it| it.column == column).map_or("", |it| it.message);
+    if message.is_empty() {
+        let constraint = if column == "id" {
+            format!("{}_pkey\": Key (id)", collection.table)
+        } else {
+            format!(
+                "{}_{column}_idx_unique\": Key (lower(f_unaccent(jsonb ->> '{column}'::text)))",
+                collection.table
+            )
+        };
+        return FolioError::bad_request(format!(
+            "duplicate key value violates unique constraint \"{constraint}=({value}) already exists."
+        ));
+    }
+    let message = message.replace("{value}", &value);
+    FolioError::unprocessable(Fault::new(message).ty("1").code("-1").with(column, value))
+}

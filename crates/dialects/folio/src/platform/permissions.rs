@@ -1,0 +1,275 @@
+//! Who may call what: the one place where permissions are checked.
+//!
+//! Every route names the FOLIO permission it needs: the one of `data/permissions.tsv` where FOLIO has the route, else that
+//! of the route's own line. A caller holds those given to the user one by one or as sets
+//! (`inventory.all`), and those of the roles that the user's groups stand for. What nobody was given is refused.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock};
+
+use http::{Method, StatusCode};
+use pinakes_accounts::{Caller, User};
+
+use crate::platform::error::FolioError;
+use crate::platform::settings::Settings;
+
+/// What a route asks of its caller.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Access {
+    /// Nothing, not even a token: logging in, the gateway's own version.
+    Anybody,
+    /// A valid token.
+    User,
+    /// A permission.
+    Permission(Cow<'static, str>),
+    /// A permission of a user of the default tenant, which keeps the others.
+    Supertenant(&'static str),
+}
+
+/// FOLIO's own table: what its modules ask for on each route, so that grants brought along mean the same here.
+static FOLIO: LazyLock<HashMap<(&str, String), &str>> = LazyLock::new(|| {
+    let rows = include_str!("../../data/permissions.tsv").lines().skip(1);
+    rows.filter_map(|row| {
+        let mut fields = row.split('\t');
+        Some(((fields.next()?, pattern(fields.next()?)), fields.next()?))
+    })
+    .collect()
+});
+
+/// A path with the names of what varies left out: they differ, and mean nothing.
+fn pattern(path: &str) -> String {
+    let parts = path.split('/').map(|it| if it.starts_with('{') { "{}" } else { it });
+    parts.collect::<Vec<_>>().join("/")
+}
+
+impl Access {
+    /// The same with the permission that FOLIO asks for on the route, where it has the route. Routes that are open here
+    /// stay open.
+    pub(crate) fn named_as_in_folio(self, method: &Method, path: &str) -> Self {
+        match (&self, FOLIO.get(&(method.as_str(), pattern(path)))) {
+            (Self::Permission(_), Some(name)) => Self::to(name),
+            _ => self,
+        }
+    }
+
+    /// To those who hold a permission.
+    pub fn to(permission: &'static str) -> Self {
+        Self::Permission(Cow::Borrowed(permission))
+    }
+
+    /// The same with a name that was put together.
+    pub fn owned(permission: String) -> Self {
+        Self::Permission(Cow::Owned(permission))
+    }
+}
+
+/// What the members of a role may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Role {
+    Admin,
+    Librarian,
+    Desk,
+    Reader,
+}
+
+/// Begins permissions over which person works at which service point.
+const WHO_WORKS_WHERE: &str = "inventory-storage.service-points-users.";
+/// First parts of permissions that only admins hold.
+const ADMINISTRATION: [&str; 29] = [
+    "users.",
+    "user-tenants.",
+    "users-keycloak.",
+    "locale.item.put",
+    "perms.",
+    "login.",
+    "okapi.",
+    "configuration.",
+    "mod-settings.",
+    "user-import.",
+    "usergroups.",
+    "proxiesfor.",
+    "departments.",
+    "addresstypes.",
+    "inventory-storage.hrid-settings.item.put",
+    "circulation.rules.",
+    "circulation.loans.collection.delete",
+    "circulation.requests.collection.delete",
+    WHO_WORKS_WHERE,
+    "circulation.settings.",
+    "circulation-storage.circulation-rules.",
+    "circulation-storage.loan-policies.",
+    "circulation-storage.request-policies.",
+    "circulation-storage.patron-notice-policies.",
+    "circulation-storage.fixed-due-date-schedules.",
+    "circulation-storage.staff-slips.",
+    "circulation-storage.cancellation-reasons.",
+    "circulation-storage.scheduled-request-expiration.",
+    "service-points-users.",
+];
+/// First parts of permissions over what is about nobody, which readers may read.
+const IMPERSONAL: [&str; 15] = [
+    "authority-heading-types.",
+    "authority-identifier-types.",
+    "browse.",
+    "instance-authority.",
+    "inventory-storage.",
+    "inventory.",
+    "instance-authority-links.",
+    "search.",
+    "oai-pmh.",
+    "source-storage.",
+    "tags.",
+    "usergroups.",
+    "departments.",
+    "addresstypes.",
+    "locale.",
+];
+/// First parts of permissions that lending and taking back need.
+const DESK: [&str; 5] = [
+    "circulation.",
+    "circulation-storage.",
+    "check-in-storage.",
+    "automated-patron-blocks.",
+    "patron-blocks.automated-patron-blocks.",
+];
+
+/// Ends of permissions that change nothing: queries too long for a URL are sent by POST.
+const READING: [&str; 6] = [
+    ".suggestions.post",
+    ".get",
+    ".retrieve.collection.post",
+    ".items-and-holdings.collection.post",
+    ".enrichedinstances.collection.post",
+    "instance-authority-links.authorities.bulk.post",
+];
+
+impl Role {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Admin => "pinakes.admin",
+            Self::Librarian => "pinakes.librarian",
+            Self::Desk => "pinakes.desk",
+            Self::Reader => "pinakes.reader",
+        }
+    }
+
+    fn grants(self, permission: &str) -> bool {
+        let begins = |list: &[&str]| list.iter().any(|it| permission.starts_with(it));
+        let reads = READING.iter().any(|it| permission.ends_with(it));
+        match self {
+            Self::Admin => true,
+            Self::Librarian => reads || !begins(&ADMINISTRATION),
+            Self::Desk => reads || begins(&DESK) && !begins(&ADMINISTRATION),
+            Self::Reader => reads && begins(&IMPERSONAL) && !permission.starts_with(WHO_WORKS_WHERE),
+        }
+    }
+}
+
+fn roles(settings: &Settings, caller: &Caller) -> impl Iterator<Item = Role> {
+    let held = [
+        (Role::Admin, caller.is_in_any(&settings.admin_groups)),
+        (Role::Librarian, caller.is_in_any(&settings.librarian_groups)),
+        (Role::Desk, caller.is_in_any(&settings.desk_groups)),
+        (Role::Reader, caller.is_in_any(&settings.reader_groups)),
+    ];
+    held.into_iter().filter(|(_, is)| *is).map(|(role, _)| role)
+}
+
+/// Whether the caller holds a permission.
+pub fn holds(settings: &Settings, caller: &Caller, permission: &str) -> bool {
+    let given =
+        caller.user.as_deref().is_some_and(|user| user.permissions.iter().any(|it| covers(it, permission)));
+    given || holds_by_role(settings, caller, permission)
+}
+
+/// The same by a role alone.
+pub(crate) fn holds_by_role(settings: &Settings, caller: &Caller, permission: &str) -> bool {
+    roles(settings, caller).any(|role| role.grants(permission))
+}
+
+/// `a.all` covers whatever begins with `a.`; anything else itself.
+fn covers(held: &str, wanted: &str) -> bool {
+    held == wanted
+        || held.strip_suffix("all").is_some_and(|base| base.ends_with('.') && wanted.starts_with(base))
+}
+
+/// Names of the permissions that a caller is told to hold; roles are named as sets.
+pub fn names(settings: &Settings, caller: &Caller) -> Vec<String> {
+    let mut names = caller.user.as_deref().map(|it| it.permissions.clone()).unwrap_or_default();
+    names.extend(roles(settings, caller).map(|it| it.name().to_owned()));
+    names
+}
+
+/// The same for a user who is about to log in.
+pub fn names_of(settings: &Settings, user: &User) -> Vec<String> {
+    let groups = user.groups.clone().into();
+    names(settings, &Caller { user: Some(Arc::new(user.clone())), groups, claims: None })
+}
+
+/// Lets the caller pass or says why not.
+///
+/// Errors: 403 `Access for user '{name}' ({id}) requires permission: {permission}`.
+pub(crate) fn check(
+    settings: &Settings,
+    caller: &Caller,
+    tenant: &str,
+    default_tenant: &str,
+    access: &Access,
+) -> Result<(), FolioError> {
+    let permission = match access {
+        Access::Anybody | Access::User => return Ok(()),
+        Access::Permission(permission) => permission.as_ref(),
+        Access::Supertenant(permission) if tenant == default_tenant => permission,
+        Access::Supertenant(_) => {
+            let message = format!("Access requires a user of the tenant {default_tenant}");
+            return Err(FolioError::text(StatusCode::FORBIDDEN, message));
+        }
+    };
+    if holds(settings, caller, permission) {
+        return Ok(());
+    }
+    let (name, id) = match caller.user.as_deref() {
+        Some(user) => (user.username.as_str(), user.uuid.to_string()),
+        None => ("", String::new()),
+    };
+    let message = format!("Access for user '{name}' ({id}) requires permission: {permission}");
+    Err(FolioError::text(StatusCode::FORBIDDEN, message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn roles_grant_what_they_are_for() {
+        for (permission, granted) in [
+            ("users.item.post", [true, false, false, false]),
+            ("users.collection.get", [true, true, true, false]),
+            ("inventory-storage.items.item.post", [true, true, false, false]),
+            ("inventory-storage.items.item.get", [true, true, true, true]),
+            ("circulation.check-out-by-barcode.post", [true, true, true, false]),
+            ("circulation.loans.collection.get", [true, true, true, false]),
+            ("inventory-storage.service-points-users.collection.get", [true, true, true, false]),
+            ("inventory-storage.instances.retrieve.collection.post", [true, true, true, true]),
+            ("configuration.entries.collection.get", [true, true, true, false]),
+            ("usergroups.collection.get", [true, true, true, true]),
+            ("something.new.item.get", [true, true, true, false]),
+            ("something.new.item.post", [true, true, false, false]),
+            ("circulation.rules.put", [true, false, false, false]),
+            ("okapi.proxy.tenants.post", [true, false, false, false]),
+        ] {
+            let roles = [Role::Admin, Role::Librarian, Role::Desk, Role::Reader];
+            assert_eq!(roles.map(|it| it.grants(permission)), granted, "{permission}");
+        }
+    }
+
+    #[test]
+    fn sets_cover_what_they_begin() {
+        assert!(covers("inventory.all", "inventory.items.item.get"));
+        assert!(covers("inventory.items.item.get", "inventory.items.item.get"));
+        assert!(!covers("inventory.all", "inventory-storage.items.item.get"));
+        assert!(!covers("all", "inventory.items.item.get"));
+        assert!(!covers("inventory", "inventory.items.item.get"));
+    }
+}

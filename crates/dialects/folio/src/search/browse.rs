@@ -1,0 +1,148 @@
+//! Browsing: what stands around a place in an alphabetical list of headings, names, subjects or call numbers
+//! (section 12 of the contract; mod-search).
+//!
+//! Like a search, a list is made of the records as they are, so it never lags; it costs a read through the tenant's records of
+//! that kind, in memory for as many entries as are shown.
+
+mod lists;
+mod window;
+
+use http::StatusCode;
+use pinakes_store::{Kind, Query, View, Weight, matches};
+use serde_json::{Value, json};
+use std::ops::ControlFlow;
+
+use self::lists::{LISTS, List};
+use self::window::{Place, Window};
+use crate::platform::app::{Call, json_answer};
+use crate::platform::collection::parsed;
+use crate::platform::cql::{self, Names, Node, Relation};
+use crate::platform::error::{Answer, FolioError};
+use crate::platform::limits::BROWSED_ENTRIES;
+use crate::platform::permissions::Access;
+use crate::platform::routes::Routes;
+
+/// Entries of an answer when no limit is given.
+const DEFAULT_LIMIT: u64 = 20;
+
+/// Stands for the entries of a list, which are no records.
+static ROW: Kind = Kind { id_path: Some("id"), ..Kind::named("folio_browse_row") };
+
+/// Adds the routes.
+pub(crate) fn routes(routes: Routes) -> Routes {
+    LISTS
+        .iter()
+        .fold(routes, |routes, list| {
+            routes.get(list.path, Access::to(list.permission), move |call| browse(call, list))
+        })
+        .with(lists::routes)
+}
+
+async fn browse(call: Call, list: &'static List) -> Answer {
+    let text = call.query.get("query").unwrap_or_default();
+    if text.trim().is_empty() {
+        return Err(FolioError::bad_request("query parameter 'query' is required"));
+    }
+    let limit = call.query.number("limit", DEFAULT_LIMIT)?;
+    let preceding = call.query.number("precedingRecordsCount", limit / 2)?.min(limit);
+    if limit == 0 || BROWSED_ENTRIES < limit {
+        return Err(FolioError::bad_request(format!(
+            "limit must be between 1 and {BROWSED_ENTRIES}, found {limit}"
+        )));
+    }
+    let marks = call.query.get("highlightMatch").is_none_or(|it| it == "true");
+    let mut anchor = Anchor::default();
+    let rest = anchor.taken_from(parsed(&call.app.settings, text)?.condition, list.anchors);
+    let Some(term) = anchor.term.clone() else {
+        let names = list.anchors.join(" or ");
+        return Err(FolioError::bad_request(format!(
+            "a browse needs a place to begin, like {names} >= \"term\" or {names} < \"term\"; found {text:?}"
+        )));
+    };
+    let of_size = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+    let (n_before, n_after) = match (anchor.is_below, anchor.is_above) {
+        (true, true) => (of_size(preceding), of_size(limit - preceding)),
+        (true, false) => (of_size(limit), 0),
+        _ => (0, of_size(limit)),
+    };
+    let option = call.param("option").to_owned();
+    let types = list.types(&option)?;
+    let fits = match rest {
+        Some(rest) => cql::meaning(&rest, &ROW, &Names { whole: list.whole, ..Names::PLAIN }, &mut |_| {
+            Ok::<_, FolioError>(None)
+        })?,
+        None => pinakes_store::Expr::All,
+    };
+    let is_around = anchor.is_below && anchor.is_above;
+    let includes = anchor.includes;
+    let read = move |view: &mut View<'_>| -> Result<Value, FolioError> {
+        let place = Place { key: (list.key)(&term), includes };
+        let mut window = Window::new(place, n_before, n_after);
+        let all = Query::filter(pinakes_store::Expr::All);
+        view.for_each_body(&(list.of)().kind, &all, |id, body| {
+            for row in (list.rows)(&body) {
+                let is_of_type = types.is_empty() || types.iter().any(|it| Some(*it) == row.ty.as_deref());
+                if is_of_type && matches(&fits, &row.shown) {
+                    window.add((list.key)(&row.text), row, id);
+                }
+            }
+            ControlFlow::Continue(())
+        })?;
+        let mut found = window.finish(list.anchors[0], (is_around && marks).then_some(term.as_str()));
+        for item in &mut found.items {
+            (list.complete)(view, item)?;
+        }
+        let mut body = json!({"totalRecords": found.n_entries});
+        for (name, value) in [("prev", found.previous), ("next", found.next)] {
+            if let Some(value) = value {
+                body[name] = value.into();
+            }
+        }
+        body["items"] = found.items.into_iter().map(|it| it.shown).collect();
+        Ok(body)
+    };
+    Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
+}
+
+/// Where a browse begins: `name >= "x"`, `name < "x"`, or both joined by OR for what stands around.
+#[derive(Debug, Default)]
+struct Anchor {
+    term: Option<String>,
+    is_below: bool,
+    is_above: bool,
+    /// Whether the place itself belongs to the answer.
+    includes: bool,
+}
+
+impl Anchor {
+    /// Takes the place out of a condition and gives what is left of it.
+    fn taken_from(&mut self, node: Node, names: &[&str]) -> Option<Node> {
+        match node {
+            Node::Clause(clause) if names.iter().any(|it| it.eq_ignore_ascii_case(&clause.index)) => {
+                let term = clause.term.literal().unwrap_or_else(|| clause.term.to_string());
+                match clause.relation {
+                    Relation::Less => self.is_below = true,
+                    Relation::LessOrEqual => (self.is_below, self.includes) = (true, true),
+                    Relation::Greater => self.is_above = true,
+                    Relation::GreaterOrEqual => (self.is_above, self.includes) = (true, true),
+                    _ => return Some(Node::Clause(clause)),
+                }
+                self.term = Some(term);
+                None
+            }
+            Node::And(a, b) => match (self.taken_from(*a, names), self.taken_from(*b, names)) {
+                (Some(a), Some(b)) => Some(Node::And(Box::new(a), Box::new(b))),
+                (a, b) => a.or(b),
+            },
+            Node::Or(a, b) => match (self.taken_from(*a, names), self.taken_from(*b, names)) {
+                (Some(a), Some(b)) => Some(Node::Or(Box::new(a), Box::new(b))),
+                (a, b) => a.or(b),
+            },
+            Node::Not(a, b) => match self.taken_from(*a, names) {
+                Some(a) => Some(Node::Not(Box::new(a), b)),
+                None => Some(Node::Negation(b)),
+            },
+            other => Some(other),
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! `POST /source-storage/records/matching`: ids of the records whose fields have given values.
+
+use std::ops::ControlFlow;
+
+use http::StatusCode;
+use pinakes_store::{Expr, Query, Value as Condition, View, Weight};
+use serde_json::{Map, Value, json};
+
+use super::{EXTERNAL_IDS, SOURCE_RECORD, access};
+use crate::data_import::tree::{Criterion, Qualifier};
+use crate::platform::app::{Call, json_answer};
+use crate::platform::error::{Answer, Fault, FolioError};
+use crate::platform::routes::Routes;
+use crate::source_records::marc::MarcPath;
+
+/// Identifiers that one answer holds when no limit is given.
+const DEFAULT_LIMIT: u64 = 1_000;
+
+pub(super) fn routes(routes: Routes) -> Routes {
+    routes.post(
+        "/source-storage/records/matching",
+        access("source-storage.records.matching.collection.post"),
+        search,
+    )
+}
+
+/// A search by values of fields.
+#[derive(Debug)]
+pub(super) struct Search {
+    record_type: String,
+    filters: Vec<Filter>,
+    is_any: bool,
+}
+
+#[derive(Debug)]
+struct Filter {
+    path: MarcPath,
+    values: Vec<String>,
+    criterion: Criterion,
+    qualifier: Option<Qualifier>,
+}
+
+impl Search {
+    fn of(body: &Map<String, Value>) -> Result<Self, FolioError> {
+        let text = |name: &str| body.get(name).and_then(Value::as_str);
+        let record_type = text("recordType").unwrap_or("MARC_BIB");
+        let list = body.get("filters").and_then(Value::as_array).into_iter().flatten();
+        let filters = list.map(filter).collect::<Result<Vec<_>, _>>()?;
+        if filters.is_empty() {
+            return Err(FolioError::unprocessable(Fault::missing("filters")));
+        }
+        let is_any = text("logicalOperator").is_some_and(|it| it.eq_ignore_ascii_case("or"));
+        Ok(Self { record_type: record_type.to_owned(), filters, is_any })
+    }
+
+    /// A search by `leaderSearchExpression` and `fieldsSearchExpression`: `001.value = '393893'`, joined by `and`, `or`.
+    pub(super) fn of_expression(body: &Map<String, Value>) -> Result<Self, FolioError> {
+        let text = body.get("fieldsSearchExpression").and_then(Value::as_str).unwrap_or_default();
+        let mut filters = Vec::new();
+        let is_any = text.contains(" or ");
+        for clause in text.split(" and ").flat_map(|it| it.split(" or ")) {
+            let clause = clause.trim().trim_matches(['(', ')']);
+            if clause.is_empty() {
+                continue;
+            }
+            let wrong = || {
+                FolioError::bad_request(format!(
+                    "fieldsSearchExpression: {clause:?} is not understood; expected e.g. 035.a = '(OCoLC)1' or 001.value ^= 'n'"
+                ))
+            };
+            let (left, right) = clause.split_once('=').ok_or_else(wrong)?;
+            let (left, criterion) = match left.trim_end().strip_suffix('^') {
+                Some(left) => (left, Criterion::ExistingBegins),
+                None => (left, Criterion::Exact),
+            };
+            let (tag, code) = left.trim().split_once('.').ok_or_else(wrong)?;
+            let subfield = if code == "value" { "" } else { code };
+            if tag.len() != 3 || 1 < subfield.chars().count() {
+                return Err(wrong());
+            }
+            filters.push(Filter {
+                path: MarcPath::new(tag, "*", "*", subfield),
+                values: vec![right.trim().trim_matches('\'').to_owned()],
+                criterion,
+                qualifier: None,
+            });
+        }
+        Ok(Self { record_type: "MARC_BIB".to_owned(), filters, is_any })
+    }
+
+    /// What the store can decide by itself; the rest is compared record by record.
+    fn expr(&self) -> Expr {
+        let mut all = vec![
+            Expr::Is("recordType".into(), self.record_type.as_str().into()),
+            Expr::Is("state".into(), "ACTUAL".into()),
+        ];
+        let exact: Vec<Expr> = self.filters.iter().filter_map(Filter::expr).collect();
+        if self.is_any && exact.len() == self.filters.len() && !exact.is_empty() {
+            all.push(Expr::Or(exact));
+        } else if !self.is_any {
+            all.extend(exact);
+        }
+        Expr::And(all)
+    }
+
+    /// Hands each record that fits to `visit`.
+    pub(super) fn for_each(
+        &self,
+        view: &mut View<'_>,
+        mut visit: impl FnMut(&Value) -> ControlFlow<()>,
+    ) -> Result<(), FolioError> {
+        view.for_each(&SOURCE_RECORD, &Query::filter(self.expr()), |record| {
+            let Ok(body) = record.json() else { return ControlFlow::Continue(()) };
+            let fits = match self.is_any {
+                true => self.filters.iter().any(|it| it.fits(&body)),
+                false => self.filters.iter().all(|it| it.fits(&body)),
+            };
+            if fits { visit(&body) } else { ControlFlow::Continue(()) }
+        })?;
+        Ok(())
+    }
+}
+
+impl Filter {
+    /// The column or path that holds the values, where equality is asked.
+    fn expr(&self) -> Option<Expr> {
+        if self.criterion != Criterion::Exact || self.qualifier.is_some() {
+            return None;
+        }
+        let values: Vec<Condition> = self.values.iter().map(|it| it.as_str().into()).collect();
+        if self.path.is("999", ['f', 'f'], Some('s')) {
+            return Some(Expr::In("matchedId".into(), values));
+        }
+        if self.path.is("999", ['f', 'f'], Some('i')) {
+            let of =
+                |name: &&str| Expr::In(format!("externalIdsHolder.{name}").as_str().into(), values.clone());
+            return Some(Expr::Or(EXTERNAL_IDS.iter().map(of).collect()));
+        }
+        Some(Expr::In(self.path.in_source_record().as_str().into(), values))
+    }
+
+    fn fits(&self, body: &Value) -> bool {
+        let content = body.pointer("/parsedRecord/content").unwrap_or(&Value::Null);
+        let found = self.path.values_in(content);
+        let found = found.into_iter().filter_map(|it| match &self.qualifier {
+            None => Some(it.to_owned()),
+            Some(qualifier) => qualifier.apply(it),
+        });
+        let mut found = found;
+        found.any(|it| self.values.iter().any(|value| self.criterion.holds(value, &it)))
+    }
+}
+
+fn filter(value: &Value) -> Result<Filter, FolioError> {
+    let text = |name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default();
+    let tag = text("field");
+    if tag.len() != 3 {
+        return Err(FolioError::bad_request(format!("filters: field {tag:?} is no tag of three characters")));
+    }
+    let values = value.get("values").and_then(Value::as_array).into_iter().flatten();
+    let values: Vec<String> = values.filter_map(Value::as_str).map(str::to_owned).collect();
+    let criterion = match text("matchType") {
+        "" | "EXACTLY_MATCHES" => Criterion::Exact,
+        "EXISTING_VALUE_CONTAINS_INCOMING_VALUE" => Criterion::ExistingContains,
+        "INCOMING_VALUE_CONTAINS_EXISTING_VALUE" => Criterion::IncomingContains,
+        "EXISTING_VALUE_BEGINS_WITH_INCOMING_VALUE" => Criterion::ExistingBegins,
+        "INCOMING_VALUE_BEGINS_WITH_EXISTING_VALUE" => Criterion::IncomingBegins,
+        "EXISTING_VALUE_ENDS_WITH_INCOMING_VALUE" => Criterion::ExistingEnds,
+        "INCOMING_VALUE_ENDS_WITH_EXISTING_VALUE" => Criterion::IncomingEnds,
+        other => return Err(FolioError::bad_request(format!("filters: matchType {other:?} is not known"))),
+    };
+    let path = MarcPath::new(tag, text("indicator1"), text("indicator2"), text("subfield"));
+    Ok(Filter { path, values, criterion, qualifier: value.get("qualifier").and_then(Qualifier::read) })
+}
+
+async fn search(mut call: Call) -> Answer {
+    let body = call.object().await?;
+    let search = Search::of(&body)?;
+    let number = |name: &str, default: u64| body.get(name).and_then(Value::as_u64).unwrap_or(default);
+    let (limit, offset) = (number("limit", DEFAULT_LIMIT), number("offset", 0));
+    let read = move |view: &mut View<'_>| -> Result<Value, FolioError> {
+        let (mut identifiers, mut total) = (Vec::new(), 0_u64);
+        search.for_each(view, |body| {
+            if offset <= total && (identifiers.len() as u64) < limit {
+                let external = EXTERNAL_IDS
+                    .iter()
+                    .find_map(|name| body.pointer(&format!("/externalIdsHolder/{name}")))
+                    .cloned()
+                    .unwrap_or_default();
+                let id = body.get("matchedId").cloned().unwrap_or_default();
+                identifiers.push(json!({"recordId": id, "externalId": external}));
+            }
+            total += 1;
+            ControlFlow::Continue(())
+        })?;
+        Ok(json!({"identifiers": identifiers, "totalRecords": total}))
+    };
+    Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
+}

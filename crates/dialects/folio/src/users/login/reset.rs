@@ -1,0 +1,103 @@
+//! A password that was forgotten: `/authn/password-reset-action` notes that somebody may set a new one until an instant,
+//! `/authn/reset-password` uses the note up. Of a user the latest note alone counts.
+
+use http::StatusCode;
+use pinakes_accounts::{Password, user};
+use pinakes_store::{Column, Expr, Index, Kind, Query, Txn, Type, View, Weight};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::platform::app::{Call, json_answer, parse_uuid, required_text};
+use crate::platform::dates;
+use crate::platform::error::{Answer, Fault, FolioError};
+use crate::platform::json::text_at;
+use crate::platform::permissions::Access;
+use crate::platform::routes::Routes;
+
+/// Notes: `{id, userId, expirationTime}`.
+pub(crate) static RESET_ACTION: Kind = Kind {
+    id_path: Some("id"),
+    columns: &[Column::one("userId", Type::Text)],
+    indexes: &[Index::on(&["userId"])],
+    ..Kind::named("folio_password_reset")
+};
+
+pub(super) fn routes(routes: Routes) -> Routes {
+    routes
+        .post("/authn/password-reset-action", Access::to("login.password-reset-action.post"), note)
+        .get("/authn/password-reset-action/{id}", Access::to("login.password-reset-action.get"), show)
+        .post("/authn/reset-password", Access::to("login.password-reset.post"), reset)
+}
+
+async fn note(mut call: Call) -> Answer {
+    let body = call.object().await?;
+    let bad = |name: &str, value: &str| {
+        FolioError::unprocessable(Fault::new(format!("{name} is {value:?}")).with(name, value))
+    };
+    let uuid = |name: &str| -> Result<String, FolioError> {
+        let text = required_text(&body, name)?;
+        parse_uuid(text).ok_or_else(|| bad(name, text))
+    };
+    let (id, user_id) = (uuid("id")?, uuid("userId")?);
+    let until = required_text(&body, "expirationTime")?.to_owned();
+    dates::parse_ms(&until).ok_or_else(|| bad("expirationTime", &until))?;
+    let write = move |txn: &mut Txn<'_>| -> Result<bool, FolioError> {
+        let account = user::by_uuid(txn, Uuid::parse_str(&user_id).unwrap_or_default())?;
+        for other in
+            txn.find(&RESET_ACTION, &Query::filter(Expr::Is("userId".into(), user_id.as_str().into())))?
+        {
+            txn.delete(&RESET_ACTION, &other.id)?;
+        }
+        let action = json!({"id": id, "userId": user_id, "expirationTime": until});
+        txn.put(&RESET_ACTION, &id, &action)?;
+        Ok(account.is_some_and(|it| it.password.is_some()))
+    };
+    let exists = call.db().write(write).await?;
+    Ok(json_answer(StatusCode::CREATED, &json!({"passwordExists": exists})))
+}
+
+fn missing(id: &str) -> FolioError {
+    FolioError::not_found(format!("Password reset action with id: {id} was not found in the db"))
+}
+
+async fn action(call: &Call, id: &str) -> Result<Value, FolioError> {
+    let wanted = id.to_owned();
+    let found =
+        call.db().read(Weight::Point, move |view: &mut View<'_>| view.get(&RESET_ACTION, &wanted)).await?;
+    Ok(found.ok_or_else(|| missing(id))?.json()?)
+}
+
+async fn show(call: Call) -> Answer {
+    let id = call.uuid_param("id")?;
+    Ok(json_answer(StatusCode::OK, &action(&call, &id).await?))
+}
+
+/// `{passwordResetActionId, newPassword}`.
+async fn reset(mut call: Call) -> Answer {
+    let body = call.object().await?;
+    let id = required_text(&body, "passwordResetActionId")?.to_owned();
+    let password = Password::new(required_text(&body, "newPassword")?)?;
+    let action = action(&call, &id).await?;
+    let is_over = text_at(&action, "expirationTime")
+        .and_then(dates::parse_ms)
+        .is_none_or(|until_ms| until_ms <= call.app.now_ms());
+    if is_over {
+        return Err(FolioError::unprocessable(
+            Fault::new("The link to set the password has expired").code("link.expired"),
+        ));
+    }
+    let uuid = text_at(&action, "userId").and_then(|it| Uuid::parse_str(it).ok()).unwrap_or_default();
+    // Whoever takes the note away sets the password: it is good once.
+    let taken = id.clone();
+    call.db()
+        .write(move |txn: &mut Txn<'_>| txn.delete(&RESET_ACTION, &taken))
+        .await?
+        .map(drop)
+        .ok_or_else(|| missing(&id))?;
+    let account = call.db().read(Weight::Point, move |view| user::by_uuid(view, uuid)).await?;
+    let account = account.ok_or_else(|| missing(&id))?;
+    let is_new = account.password.is_none();
+    let accounts = call.app.context.accounts();
+    accounts.set_password(call.db().tenant(), &account.id, password).await?;
+    Ok(json_answer(StatusCode::CREATED, &json!({"isNewPassword": is_new})))
+}

@@ -1,0 +1,11 @@
+//! Users: their records, logging in, permissions, loading them from elsewhere.
+
+pub(crate) mod login;
+pub(crate) mod perms;
+pub(crate) mod pins;
+pub(crate) mod profile_pictures;
+pub(crate) mod staging;
+pub mod user;
+pub(crate) mod user_import;
+pub(crate) mod user_settings;
+pub(crate) mod user_tenants;

@@ -1,0 +1,235 @@
+//! `/perms/permissions`: every permission that a route asks for, the sets that stand for them, and those of the site's
+//! own.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::LazyLock;
+
+use http::StatusCode;
+use pinakes_http::answer;
+use pinakes_store::{Expr, Kind, Query, Record, Txn, Value as StoreValue, View, Weight, matches};
+use serde_json::{Map, Value, json};
+
+use super::{PERMISSION, PERMISSION_USER, sets};
+use crate::platform::app::{Call, json_answer, parse_uuid, required_text};
+use crate::platform::collection::parsed;
+use crate::platform::cql::{self, Names};
+use crate::platform::dates;
+use crate::platform::error::{Answer, Fault, FolioError};
+use crate::platform::json::{id_of_name, text_at};
+use crate::platform::permissions::Access;
+use crate::platform::routes::Routes;
+use crate::routes;
+
+/// Stands for permissions that are no records.
+static BUILT_IN: Kind = Kind::named("folio_permission_built_in");
+const NAMES: Names =
+    Names { whole: &["permissionName"], anywhere: &["permissionName", "displayName"], ..Names::PLAIN };
+
+pub(super) fn routes(routes: Routes) -> Routes {
+    let item = "/perms/permissions/{id}";
+    routes
+        .get("/perms/permissions", Access::to("perms.permissions.get"), all)
+        .post("/perms/permissions", Access::to("perms.permissions.item.post"), create)
+        .get(item, Access::to("perms.permissions.get"), by_id)
+        .put(item, Access::to("perms.permissions.item.put"), replace)
+        .delete(item, Access::to("perms.permissions.item.delete"), remove)
+}
+
+/// Every permission that a route asks for, and a set `a.b.all` for each beginning of two or more of them.
+static PERMISSIONS: LazyLock<Vec<Value>> = LazyLock::new(|| {
+    let mut names: BTreeMap<String, Vec<String>> = routes::table()
+        .into_iter()
+        .filter_map(|route| match route.access {
+            Access::Permission(name) => Some((name.into_owned(), Vec::new())),
+            Access::Supertenant(name) => Some((name.to_owned(), Vec::new())),
+            Access::Anybody | Access::User => None,
+        })
+        .collect();
+    let mut sets: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for name in names.keys() {
+        for (at, _) in name.match_indices('.') {
+            sets.entry(format!("{}.all", &name[..at])).or_default().push(name.clone());
+        }
+    }
+    names.extend(sets);
+    let shown = |(name, below): (&String, &Vec<String>)| {
+        json!({
+            "id": id_of_name(name), "permissionName": name, "displayName": name, "subPermissions": below, "childOf": [],
+            "grantedTo": [], "mutable": false, "visible": true, "dummy": false, "deprecated": false,
+        })
+    };
+    names.iter().map(shown).collect()
+});
+
+/// To whom each of these permissions was given, by the ids of permission users.
+fn with_holders(view: &mut View<'_>, permissions: &mut [Value]) -> Result<(), FolioError> {
+    let name = |it: &Value| text_at(it, "permissionName").unwrap_or_default().to_owned();
+    let wanted = permissions.iter().map(|it| StoreValue::Text(name(it))).collect();
+    let mut holders: HashMap<String, Vec<Value>> = HashMap::new();
+    for record in view.find(&PERMISSION_USER, &Query::filter(Expr::In("permissions".into(), wanted)))? {
+        for held in super::listed_in(&record.json()?) {
+            holders.entry(held).or_default().push(record.id.clone().into());
+        }
+    }
+    for permission in permissions {
+        permission["grantedTo"] = holders.remove(&name(permission)).unwrap_or_default().into();
+    }
+    Ok(())
+}
+
+/// Permissions by name, in the order of the names; of one that is not known its name alone is told.
+pub(super) fn by_names(view: &mut View<'_>, names: &[String]) -> Result<Vec<Value>, FolioError> {
+    let wanted = names.iter().map(|it| StoreValue::Text(it.clone())).collect();
+    let own = view.find(&PERMISSION, &Query::filter(Expr::In("permissionName".into(), wanted)))?;
+    let own = own.iter().map(Record::json).collect::<Result<Vec<_>, _>>()?;
+    let named = |it: &&Value, name: &str| text_at(it, "permissionName") == Some(name);
+    let one = |name: &String| {
+        let found = own.iter().chain(PERMISSIONS.iter()).find(|it| named(it, name));
+        found.cloned().unwrap_or_else(|| json!({"permissionName": name}))
+    };
+    Ok(names.iter().map(one).collect())
+}
+
+/// A page by `start` and `length`, as this module calls them, or `offset` and `limit`.
+async fn all(call: Call) -> Answer {
+    let cql = parsed(&call.app.settings, call.query.get("query").unwrap_or_default())?;
+    let start = call.query.number("start", call.query.number("offset", 0)?)?;
+    let length = call.query.number("length", call.query.number("limit", 10)?)?;
+    let read = move |view: &mut View<'_>| -> Result<Value, FolioError> {
+        let none = &mut |_: &cql::Clause| Ok::<_, FolioError>(None);
+        let filter = cql::meaning(&cql.condition, &PERMISSION, &NAMES, none)?;
+        let own = view.find(&PERMISSION, &Query::filter(filter))?;
+        let mut fitting = own.iter().map(Record::json).collect::<Result<Vec<_>, _>>()?;
+        let filter = cql::meaning(&cql.condition, &BUILT_IN, &NAMES, none)?;
+        fitting.extend(PERMISSIONS.iter().filter(|it| matches(&filter, it)).cloned());
+        let total = fitting.len();
+        let bound = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+        let mut page: Vec<Value> = fitting.into_iter().skip(bound(start)).take(bound(length)).collect();
+        with_holders(view, &mut page)?;
+        Ok(json!({"permissions": page, "totalRecords": total}))
+    };
+    Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
+}
+
+fn missing(id: &str) -> FolioError {
+    FolioError::not_found(format!("Permission {id} not found"))
+}
+
+async fn by_id(call: Call) -> Answer {
+    let id = call.param("id").to_owned();
+    let read = move |view: &mut View<'_>| -> Result<Value, FolioError> {
+        let own = view.get(&PERMISSION, &id)?.map(|it| it.json()).transpose()?;
+        let built_in = || PERMISSIONS.iter().find(|it| text_at(it, "id") == Some(id.as_str())).cloned();
+        let mut found = [own.or_else(built_in).ok_or_else(|| missing(&id))?];
+        with_holders(view, &mut found)?;
+        let [found] = found;
+        Ok(found)
+    };
+    Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
+}
+
+/// A permission of a site's own as it is kept.
+fn made(call: &Call, id: &str, mut body: Map<String, Value>, old: Option<&Value>) -> Value {
+    let now = dates::rmb(call.app.now_ms());
+    let by = call.asker.user_id();
+    body.insert("id".into(), id.into());
+    body.remove("grantedTo");
+    for (name, otherwise) in [
+        ("subPermissions", json!([])),
+        ("childOf", json!([])),
+        ("mutable", json!(true)),
+        ("visible", json!(true)),
+        ("dummy", json!(false)),
+        ("deprecated", json!(false)),
+    ] {
+        if body.get(name).is_none_or(Value::is_null) {
+            body.insert(name.into(), otherwise);
+        }
+    }
+    let created = old.and_then(|it| it.get("metadata")).and_then(|it| it.get("createdDate")).cloned();
+    let mut metadata =
+        json!({"createdDate": created.unwrap_or_else(|| now.as_str().into()), "updatedDate": now});
+    if let Some(by) = by {
+        metadata["updatedByUserId"] = by.into();
+    }
+    body.insert("metadata".into(), metadata);
+    Value::Object(body)
+}
+
+async fn create(mut call: Call) -> Answer {
+    let mut body = call.object().await?;
+    let id = match body.get("id").and_then(Value::as_str) {
+        Some(id) => parse_uuid(id)
+            .ok_or_else(|| FolioError::unprocessable(Fault::new("id is no UUID").with("id", id)))?,
+        None => call.app.new_uuid(),
+    };
+    // A set without a name gets one that nobody else has.
+    let name = body.get("permissionName").and_then(Value::as_str).unwrap_or(&id).to_owned();
+    body.insert("permissionName".into(), name.as_str().into());
+    if PERMISSIONS.iter().any(|it| text_at(it, "permissionName") == Some(name.as_str())) {
+        return Err(taken(&name));
+    }
+    let (now_ms, whole) = (call.app.now_ms(), made(&call, &id, body, None));
+    let shown = whole.clone();
+    let write = move |txn: &mut Txn<'_>| -> Result<(), FolioError> {
+        txn.insert(&PERMISSION, &id, &whole).map_err(|error| match error {
+            pinakes_store::StoreError::Duplicate { .. } => taken(&name),
+            error => error.into(),
+        })?;
+        sets::follow(txn, now_ms)
+    };
+    call.db().write(write).await?;
+    call.app.context.accounts().changed();
+    Ok(json_answer(StatusCode::CREATED, &shown))
+}
+
+fn taken(name: &str) -> FolioError {
+    let fault = Fault::new(format!("Permission with name {name} already exists"));
+    FolioError::unprocessable(fault.with("permissionName", name))
+}
+
+async fn replace(mut call: Call) -> Answer {
+    let id = call.uuid_param("id")?;
+    let body = call.object().await?;
+    let name = required_text(&body, "permissionName")?.to_owned();
+    let wanted = id.clone();
+    let old =
+        call.db().read(Weight::Point, move |view: &mut View<'_>| view.get(&PERMISSION, &wanted)).await?;
+    let old = old.ok_or_else(|| missing(&id))?.json()?;
+    if text_at(&old, "permissionName") != Some(name.as_str()) {
+        let fault = Fault::new("the permission name property cannot change");
+        return Err(FolioError::unprocessable(fault.with("permissionName", name)));
+    }
+    let (now_ms, whole) = (call.app.now_ms(), made(&call, &id, body, Some(&old)));
+    let shown = whole.clone();
+    let write = move |txn: &mut Txn<'_>| -> Result<(), FolioError> {
+        txn.put(&PERMISSION, &id, &whole)?;
+        sets::follow(txn, now_ms)
+    };
+    call.db().write(write).await?;
+    call.app.context.accounts().changed();
+    Ok(json_answer(StatusCode::OK, &shown))
+}
+
+async fn remove(call: Call) -> Answer {
+    let id = call.uuid_param("id")?;
+    let now_ms = call.app.now_ms();
+    let write = move |txn: &mut Txn<'_>| -> Result<(), FolioError> {
+        let gone = txn.delete(&PERMISSION, &id)?.ok_or_else(|| missing(&id))?.json()?;
+        let name = text_at(&gone, "permissionName").unwrap_or_default().to_owned();
+        let of_name = |path: &str| Expr::Is(path.into(), name.as_str().into());
+        for (kind, field) in [(&PERMISSION, "subPermissions"), (&PERMISSION_USER, "permissions")] {
+            for record in txn.find(kind, &Query::filter(of_name(field)))? {
+                let mut body = record.json()?;
+                if let Some(list) = body.get_mut(field).and_then(Value::as_array_mut) {
+                    list.retain(|it| it.as_str() != Some(name.as_str()));
+                }
+                txn.put(kind, &record.id, &body)?;
+            }
+        }
+        sets::follow(txn, now_ms)
+    };
+    call.db().write(write).await?;
+    call.app.context.accounts().changed();
+    Ok(answer::empty(StatusCode::NO_CONTENT))
+}

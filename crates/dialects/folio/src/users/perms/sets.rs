@@ -1,0 +1,58 @@
+//! Permissions and sets of them that a site has made: `POST /perms/permissions`.
+
+use std::collections::BTreeSet;
+
+use pinakes_accounts::user;
+use pinakes_store::{Column, Expr, Index, Kind, Query, Record, Txn, Type, Value as StoreValue, View};
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::{PERMISSION_USER, listed_in};
+use crate::platform::error::FolioError;
+use crate::platform::json::text_at;
+
+/// Permissions of a site's own: `{id, permissionName, displayName, description, subPermissions, …}`.
+pub(crate) static PERMISSION: Kind = Kind {
+    id_path: Some("id"),
+    columns: &[Column::one("permissionName", Type::Text), Column::many("subPermissions", Type::Text)],
+    indexes: &[Index::unique(&["permissionName"])],
+    ..Kind::named("folio_permission")
+};
+
+/// Names that one list may come to: what is beyond is not followed.
+const NAMES: usize = 20_000;
+
+/// The names, and those in the sets that they stand for, however deep; each once.
+pub(super) fn expanded(view: &mut View<'_>, names: &[String]) -> Result<Vec<String>, FolioError> {
+    let mut seen: BTreeSet<String> = BTreeSet::new();
+    let mut all: Vec<String> = names.iter().filter(|it| seen.insert((*it).clone())).cloned().collect();
+    let mut at = 0;
+    while at < all.len() && all.len() < NAMES {
+        let wanted: Vec<StoreValue> = all[at..].iter().map(|it| StoreValue::Text(it.clone())).collect();
+        at = all.len();
+        let sets = view.find(&PERMISSION, &Query::filter(Expr::In("permissionName".into(), wanted)))?;
+        for set in sets.iter().map(Record::json) {
+            let below = set?;
+            let below = below.get("subPermissions").and_then(Value::as_array).into_iter().flatten();
+            all.extend(
+                below.filter_map(Value::as_str).filter(|it| seen.insert((*it).to_owned())).map(str::to_owned),
+            );
+        }
+    }
+    Ok(all)
+}
+
+/// A set has changed: what users were given comes to something else.
+pub(super) fn follow(txn: &mut Txn<'_>, now_ms: i64) -> Result<(), FolioError> {
+    let given = Expr::Exists("permissions".into());
+    for record in txn.find(&PERMISSION_USER, &Query::filter(given))? {
+        let body = record.json()?;
+        let uuid = text_at(&body, "userId").and_then(|it| Uuid::parse_str(it).ok()).unwrap_or_default();
+        let Some(account) = user::by_uuid(txn, uuid)? else { continue };
+        let whole = expanded(txn, &listed_in(&body))?;
+        if whole != account.permissions {
+            user::change(txn, &account.id, now_ms, |it| it.permissions = whole)?;
+        }
+    }
+    Ok(())
+}

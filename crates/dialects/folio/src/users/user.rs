@@ -1,0 +1,412 @@
+//! Users, their groups and what hangs on them (section 11 of the contract).
+//!
+//! A user is a record of `/users`. One who may log in has an account of the server besides, with the record's id as
+//! its UUID; name and `active` of the account follow the record.
+
+use std::sync::Arc;
+
+use http::StatusCode;
+use pinakes_accounts::{AccountsError, User, user};
+use pinakes_store::{Column, Expr, Index, Kind, Search, Txn, Type, View, Weight};
+use serde_json::{Map, Value, json};
+use uuid::Uuid;
+
+use super::{pins, staging, user_tenants};
+use crate::places;
+use crate::platform::app::{Call, json_answer};
+use crate::platform::collection::{Collection, Hooks, Kinds, Reference, Schema, Unique, Writer};
+use crate::platform::cql::{ANYWHERE, Names};
+use crate::platform::error::{Answer, Fault, FolioError};
+use crate::platform::json::text_at;
+use crate::platform::permissions::{self, Access};
+use crate::platform::routes::Routes;
+
+/// `/users`.
+pub static USERS: Collection = Collection {
+    permission: "users",
+    kind: Kind {
+        id_path: Some("id"),
+        columns: &[
+            Column::one("username", Type::Folded),
+            Column::one("barcode", Type::Folded),
+            Column::one("externalSystemId", Type::Folded),
+            Column::one("patronGroup", Type::Text),
+            Column::one("active", Type::Boolean),
+            Column::at("lastName", "personal.lastName", Type::Folded),
+            Column::at("firstName", "personal.firstName", Type::Folded),
+            Column::at("preferredFirstName", "personal.preferredFirstName", Type::Folded),
+            Column::at("middleName", "personal.middleName", Type::Folded),
+            Column::at("email", "personal.email", Type::Folded),
+            Column::one("type", Type::Folded),
+        ],
+        indexes: &[
+            Index::unique(&["username"]),
+            Index::unique(&["barcode"]),
+            Index::unique(&["externalSystemId"]),
+            Index::on(&["lastName"]),
+        ],
+        search: Search::Folded,
+        facets: &[pinakes_store::Facet::values("patronGroup"), pinakes_store::Facet::values("departments")],
+        ..Kind::named("folio_user")
+    },
+    schema: Schema {
+        required: &["personal.lastName"],
+        types: &[
+            ("username", Kinds::Text),
+            ("barcode", Kinds::Text),
+            ("externalSystemId", Kinds::Text),
+            ("active", Kinds::Boolean),
+            ("patronGroup", Kinds::Uuid),
+            ("personal", Kinds::Object),
+            ("departments", Kinds::List),
+            ("proxyFor", Kinds::List),
+        ],
+        lists: &["proxyFor", "departments"],
+        ..Schema::OPEN
+    },
+    unique: &[
+        Unique { column: "username", message: "User with this username already exists" },
+        Unique { column: "barcode", message: "This barcode has already been taken" },
+        Unique { column: "externalSystemId", message: "User with this externalSystemId already exists" },
+    ],
+    references: &[
+        Reference { path: "patronGroup", to: || &GROUPS },
+        Reference { path: "departments", to: || &DEPARTMENTS },
+    ],
+    names: Names {
+        aliases: &[("keywords", ANYWHERE)],
+        elements: &[("personal.addresses", "addressLine1")],
+        whole: &["username", "barcode", "externalSystemId"],
+        anywhere: &[
+            "username",
+            "barcode",
+            "externalSystemId",
+            "personal.lastName",
+            "personal.firstName",
+            "personal.preferredFirstName",
+            "personal.middleName",
+            "personal.email",
+        ],
+        fields: &[
+            "type",
+            "enrollmentDate",
+            "expirationDate",
+            "createdDate",
+            "updatedDate",
+            "preferredEmailCommunication",
+            "personal.phone",
+            "personal.mobilePhone",
+            "personal.dateOfBirth",
+            "personal.addresses.addressTypeId",
+            "personal.addresses.city",
+            "personal.addresses.region",
+            "personal.addresses.countryId",
+            "personal.addresses.postalCode",
+            "personal.preferredContactTypeId",
+            "personal.profilePictureLink",
+            "personal.pronouns",
+        ],
+    },
+    hooks: Hooks { prepare: check_name, stored: follow, deleting: remove_account, ..Hooks::NONE },
+    ..Collection::named("/users", "users", "users")
+};
+
+/// `/groups`.
+pub static GROUPS: Collection = Collection {
+    permission: "usergroups",
+    kind: Kind {
+        id_path: Some("id"),
+        columns: &[Column::one("group", Type::Folded)],
+        indexes: &[Index::unique(&["group"])],
+        ..Kind::named("folio_group")
+    },
+    schema: Schema { required: &["group"], types: &[("group", Kinds::Text)], ..Schema::OPEN },
+    unique: &[Unique { column: "group", message: "Group with this name already exists" }],
+    names: Names { whole: &["group"], ..Names::PLAIN },
+    reference_data: include_str!("../../reference/groups.json"),
+    ..Collection::named("/groups", "usergroups", "groups")
+};
+
+/// `/addresstypes`.
+pub static ADDRESS_TYPES: Collection = Collection {
+    permission: "addresstypes",
+    kind: Kind {
+        id_path: Some("id"),
+        columns: &[Column::one("addressType", Type::Folded)],
+        indexes: &[Index::unique(&["addressType"])],
+        ..Kind::named("folio_address_type")
+    },
+    schema: Schema { required: &["addressType"], ..Schema::OPEN },
+    unique: &[Unique { column: "addressType", message: "" }],
+    reference_data: include_str!("../../reference/address-types.json"),
+    ..Collection::named("/addresstypes", "addressTypes", "addresstype")
+};
+
+/// `/departments`.
+pub static DEPARTMENTS: Collection = Collection {
+    permission: "departments",
+    kind: Kind {
+        id_path: Some("id"),
+        columns: &[Column::one("name", Type::Folded), Column::one("code", Type::Folded)],
+        indexes: &[Index::unique(&["name"]), Index::unique(&["code"])],
+        ..Kind::named("folio_department")
+    },
+    schema: Schema { required: &["name", "code"], ..Schema::OPEN },
+    unique: &[
+        Unique { column: "name", message: "This department name already exists" },
+        Unique { column: "code", message: "This department code already exists" },
+    ],
+    ..Collection::named("/departments", "departments", "departments")
+};
+
+/// `/proxiesfor`: who may borrow for whom.
+pub static PROXIES_FOR: Collection = Collection {
+    permission: "proxiesfor",
+    kind: Kind {
+        id_path: Some("id"),
+        columns: &[Column::one("userId", Type::Text), Column::one("proxyUserId", Type::Text)],
+        indexes: &[Index::unique(&["userId", "proxyUserId"]), Index::on(&["proxyUserId"])],
+        ..Kind::named("folio_proxy_for")
+    },
+    schema: Schema { types: &[("userId", Kinds::Uuid), ("proxyUserId", Kinds::Uuid)], ..Schema::OPEN },
+    unique: &[Unique { column: "proxyUserId", message: "Proxy relationship already exists" }],
+    references: &[
+        Reference { path: "userId", to: || &USERS },
+        Reference { path: "proxyUserId", to: || &USERS },
+    ],
+    ..Collection::named("/proxiesfor", "proxiesFor", "proxyfor")
+};
+
+/// `/request-preference-storage/request-preference`: how somebody wants requested things delivered.
+pub static REQUEST_PREFERENCES: Collection = Collection {
+    permission: "request-preference-storage.request-preference",
+    kind: Kind {
+        id_path: Some("id"),
+        columns: &[Column::one("userId", Type::Text)],
+        indexes: &[Index::unique(&["userId"])],
+        ..Kind::named("folio_request_preference")
+    },
+    schema: Schema {
+        required: &["userId", "holdShelf", "delivery"],
+        types: &[("userId", Kinds::Uuid), ("holdShelf", Kinds::Boolean), ("delivery", Kinds::Boolean)],
+        ..Schema::OPEN
+    },
+    unique: &[Unique { column: "userId", message: "Request preference for specified user already exists" }],
+    ..Collection::named(
+        "/request-preference-storage/request-preference",
+        "requestPreferences",
+        "user_request_preference",
+    )
+};
+
+/// `/service-points-users`: at which service points somebody works.
+pub static SERVICE_POINTS_USERS: Collection = Collection {
+    permission: "inventory-storage.service-points-users",
+    kind: Kind {
+        id_path: Some("id"),
+        columns: &[
+            Column::one("userId", Type::Text),
+            Column::one("defaultServicePointId", Type::Text),
+            Column::many("servicePointsIds", Type::Text),
+        ],
+        indexes: &[Index::unique(&["userId"])],
+        ..Kind::named("folio_service_points_user")
+    },
+    schema: Schema {
+        required: &["userId"],
+        types: &[("userId", Kinds::Uuid), ("servicePointsIds", Kinds::List)],
+        lists: &["servicePointsIds", "servicePoints"],
+        ..Schema::OPEN
+    },
+    unique: &[Unique { column: "userId", message: "" }],
+    references: &[
+        Reference { path: "defaultServicePointId", to: || &places::SERVICE_POINTS },
+        Reference { path: "servicePointsIds", to: || &places::SERVICE_POINTS },
+    ],
+    ..Collection::named("/service-points-users", "servicePointsUsers", "service_point_user")
+};
+
+/// Adds the routes beyond the collections.
+pub(crate) fn routes(routes: Routes) -> Routes {
+    routes
+        .with(|routes| {
+            crate::platform::collection::routes_at(routes, &USERS, "/users-keycloak/users", "users-keycloak")
+        })
+        .with(pins::routes)
+        .with(staging::routes)
+        .with(user_tenants::routes)
+        .get("/users-keycloak/_self", Access::User, show_self)
+        .get("/bl-users/_self", Access::User, show_self)
+        .get("/bl-users/by-username/{name}", Access::to("users-bl.item.get"), by_username)
+        .get("/bl-users/by-id/{id}", Access::to("users-bl.item.get"), by_id)
+}
+
+async fn show_self(call: Call) -> Answer {
+    let Some(user) = call.asker.caller.user.clone() else { return Err(FolioError::not_found("")) };
+    let body = composite(&call, user).await?;
+    Ok(json_answer(StatusCode::OK, &body))
+}
+
+async fn by_username(call: Call) -> Answer {
+    let name = call.param("name").to_owned();
+    let wanted = name.clone();
+    let found = call
+        .db()
+        .read(Weight::Point, move |view| {
+            view.first(&USERS.kind, Expr::Is("username".into(), pinakes_store::Value::Folded(wanted.clone())))
+        })
+        .await?;
+    let record = found.ok_or_else(|| FolioError::not_found(format!("No user found by username {name}")))?;
+    of_record(&call, record.json()?).await
+}
+
+async fn by_id(call: Call) -> Answer {
+    let id = call.uuid_param("id")?;
+    let wanted = id.clone();
+    let found = call.db().read(Weight::Point, move |view| view.get(&USERS.kind, &wanted)).await?;
+    let record = found.ok_or_else(|| FolioError::not_found(format!("No user found by id {id}")))?;
+    of_record(&call, record.json()?).await
+}
+
+async fn of_record(call: &Call, record: Value) -> Answer {
+    let uuid = text_at(&record, "id").and_then(|it| Uuid::parse_str(it).ok()).unwrap_or_default();
+    let account = call.db().read(Weight::Point, move |view| user::by_uuid(view, uuid)).await?;
+    let names = account.map(|it| it.permissions).unwrap_or_default();
+    let body = joined(call, record, names).await?;
+    Ok(json_answer(StatusCode::OK, &body))
+}
+
+/// A user with group, permissions, service points and those whom the user may borrow for.
+pub(crate) async fn composite(call: &Call, account: Arc<User>) -> Result<Value, FolioError> {
+    let id = account.uuid.to_string();
+    let record = call.db().read(Weight::Point, move |view| view.get(&USERS.kind, &id)).await?;
+    let record = match record {
+        Some(record) => record.json()?,
+        None => Value::Object(record_of(&account)),
+    };
+    let caller = call.asker.caller.clone();
+    let names = match caller.user {
+        Some(_) => permissions::names(&call.app.settings, &caller),
+        // While logging in nobody is the caller yet.
+        None => permissions::names_of(&call.app.settings, &account),
+    };
+    joined(call, record, names).await
+}
+
+async fn joined(call: &Call, record: Value, permission_names: Vec<String>) -> Result<Value, FolioError> {
+    let id = text_at(&record, "id").unwrap_or_default().to_owned();
+    let group = text_at(&record, "patronGroup").map(str::to_owned);
+    let user = id.clone();
+    let read = move |view: &mut View<'_>| -> Result<_, FolioError> {
+        let group = match &group {
+            Some(id) => view.get(&GROUPS.kind, id)?.map(|it| it.json()).transpose()?,
+            None => None,
+        };
+        let of_user = |path: &str| Expr::Is(path.into(), user.as_str().into());
+        let points = view.first(&SERVICE_POINTS_USERS.kind, of_user("userId"))?;
+        let mut points = points.map(|it| it.json()).transpose()?;
+        if let Some(points) = &mut points {
+            let ids: Vec<String> = points["servicePointsIds"]
+                .as_array()
+                .map(|list| list.iter().filter_map(Value::as_str).map(str::to_owned).collect())
+                .unwrap_or_default();
+            let found = view.get_many(&places::SERVICE_POINTS.kind, &ids)?;
+            let found: Result<Vec<Value>, _> =
+                found.iter().flatten().map(pinakes_store::Record::json).collect();
+            points["servicePoints"] = Value::Array(found?);
+        }
+        let query = pinakes_store::Query::filter(of_user("proxyUserId"));
+        let proxies: Result<Vec<Value>, _> =
+            view.find(&PROXIES_FOR.kind, &query)?.iter().map(pinakes_store::Record::json).collect();
+        Ok((group, points, proxies?))
+    };
+    let (group, points, proxies) = call.db().read(Weight::Scan, read).await?;
+    let mut body = json!({
+        "user": record,
+        "permissions": {"id": id, "userId": id, "permissions": permission_names},
+        "proxiesFor": proxies,
+    });
+    if let Some(group) = group {
+        body["patronGroup"] = group;
+    }
+    body["servicePointsUser"] =
+        points.unwrap_or_else(|| json!({"userId": id, "servicePointsIds": [], "servicePoints": []}));
+    Ok(body)
+}
+
+/// The record of a user whose account was made otherwise.
+pub(crate) fn record_of(account: &User) -> Map<String, Value> {
+    let last_name = account.last_name.clone().or_else(|| account.display_name.clone());
+    let mut personal = json!({"lastName": last_name.unwrap_or_else(|| account.username.clone())});
+    if let Some(first_name) = &account.first_name {
+        personal["firstName"] = first_name.as_str().into();
+    }
+    if let Some(email) = &account.email {
+        personal["email"] = email.as_str().into();
+    }
+    let body = json!({
+        "id": account.uuid.to_string(), "username": account.username, "active": account.active, "type": "staff",
+        "personal": personal,
+    });
+    body.as_object().cloned().unwrap_or_default()
+}
+
+/// An account for a user's record; none without a username.
+pub(crate) fn account_of(record: &Value, uuid: Uuid, now_ms: i64) -> Option<User> {
+    let mut account = User::with_uuid(text_at(record, "username")?, uuid, now_ms);
+    bring_up_to_date(&mut account, record);
+    Some(account)
+}
+
+fn bring_up_to_date(account: &mut User, record: &Value) {
+    if let Some(name) = text_at(record, "username") {
+        name.clone_into(&mut account.username);
+    }
+    // A user without `active` is not asked about it before lending; the login stays as it is.
+    account.active = record.get("active").and_then(Value::as_bool).unwrap_or(account.active);
+    let text = |path: &str| text_at(record, path).map(str::to_owned);
+    account.last_name = text("personal.lastName").or(account.last_name.take());
+    account.first_name = text("personal.firstName").or(account.first_name.take());
+    account.email = text("personal.email").or(account.email.take());
+}
+
+/// Refuses a name that the account of somebody else has.
+fn check_name(
+    txn: &mut Txn<'_>,
+    _: &Writer,
+    body: &mut Map<String, Value>,
+    _: Option<&Value>,
+) -> Result<(), FolioError> {
+    let (name, id) = (body.get("username").and_then(Value::as_str), body.get("id").and_then(Value::as_str));
+    let Some(name) = name else { return Ok(()) };
+    match user::by_username(txn, name)? {
+        Some(account) if Some(account.uuid.to_string().as_str()) != id => Err(name_taken(name)),
+        _ => Ok(()),
+    }
+}
+
+fn name_taken(name: &str) -> FolioError {
+    let fault = Fault::new("User with this username already exists").ty("1").code("-1");
+    FolioError::unprocessable(fault.with("username", name))
+}
+
+/// The account follows the record.
+fn follow(txn: &mut Txn<'_>, writer: &Writer, body: &Value, _: Option<&Value>) -> Result<(), FolioError> {
+    let uuid = text_at(body, "id").and_then(|it| Uuid::parse_str(it).ok()).unwrap_or_default();
+    let Some(account) = user::by_uuid(txn, uuid)? else { return Ok(()) };
+    let changed = user::change(txn, &account.id, writer.now_ms, |account| bring_up_to_date(account, body));
+    match changed {
+        Ok(_) => Ok(()),
+        Err(AccountsError::UsernameTaken(name)) => Err(name_taken(&name)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn remove_account(txn: &mut Txn<'_>, _: &Writer, body: &Value) -> Result<(), FolioError> {
+    let uuid = text_at(body, "id").and_then(|it| Uuid::parse_str(it).ok()).unwrap_or_default();
+    if let Some(account) = user::by_uuid(txn, uuid)? {
+        user::remove(txn, &account.id)?;
+    }
+    txn.delete(&pins::PIN, &uuid.to_string())?;
+    Ok(())
+}

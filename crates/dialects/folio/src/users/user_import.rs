@@ -1,0 +1,209 @@
+//! `/user-import`: many users at once, as a university's own system hands them over (section 11 of the contract).
+//!
+//! Users are known by `externalSystemId`. Groups, address types and departments come by name, the way of contact by
+//! a word; a user who cannot be taken is reported and the rest goes on.
+
+use std::collections::{BTreeSet, HashMap};
+use std::ops::ControlFlow;
+
+use http::StatusCode;
+use pinakes_store::{Expr, Kind, Query, Txn, Value as StoreValue, View};
+use serde_json::{Map, Value, json};
+
+use crate::platform::app::{Call, json_answer};
+use crate::platform::collection::{Lock, Missing, Writer, insert, put};
+use crate::platform::error::{Answer, Fault, FolioError};
+use crate::platform::json::text_at;
+use crate::platform::permissions::Access;
+use crate::platform::routes::Routes;
+use crate::users::user::{ADDRESS_TYPES, DEPARTMENTS, GROUPS, USERS};
+
+/// Words for ways of contact and FOLIO's numbers for them.
+const CONTACTS: [(&str, &str); 5] =
+    [("mail", "001"), ("email", "002"), ("text", "003"), ("phone", "004"), ("mobile", "005")];
+
+/// Adds the route.
+pub(crate) fn routes(routes: Routes) -> Routes {
+    routes.post("/user-import", Access::to("user-import.post"), import)
+}
+
+/// What an import is told besides the users.
+#[derive(Debug, Clone, Copy)]
+struct Wishes {
+    /// Users of the same source who are not in the list are made inactive.
+    deactivates_missing: bool,
+    /// Properties that are not given stay as they are.
+    keeps_other_fields: bool,
+}
+
+async fn import(mut call: Call) -> Answer {
+    let body = call.object().await?;
+    let Some(Value::Array(users)) = body.get("users").cloned() else {
+        return Err(FolioError::unprocessable(Fault::missing("users")));
+    };
+    let most = call.app.settings.batch_records;
+    if most < users.len() {
+        let message = format!("at most {most} users are taken at once, {} were given", users.len());
+        return Err(FolioError::text(StatusCode::PAYLOAD_TOO_LARGE, message));
+    }
+    let flag = |name: &str| body.get(name).and_then(Value::as_bool).unwrap_or(false);
+    let wishes = Wishes {
+        deactivates_missing: flag("deactivateMissingUsers"),
+        keeps_other_fields: flag("updateOnlyPresentFields"),
+    };
+    let source = body.get("sourceType").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let (mut n_created, mut n_updated) = (0_u64, 0_u64);
+    let (mut failed, mut seen) = (Vec::new(), BTreeSet::new());
+    for user in &users {
+        let Value::Object(user) = user else { continue };
+        let id = user.get("externalSystemId").and_then(Value::as_str).unwrap_or_default();
+        let full = if source.is_empty() { id.to_owned() } else { format!("{source}_{id}") };
+        seen.insert(pinakes_store::fold(&full));
+        let (writer, given, wanted) = (Writer::of(&call), user.clone(), full.clone());
+        // One at a time: a user who is refused takes nobody along.
+        let written = call.db().write(move |txn| one(txn, &writer(), &given, &wanted, wishes)).await;
+        match written {
+            Ok(true) => n_created += 1,
+            Ok(false) => n_updated += 1,
+            Err(error) => failed.push(json!({
+                "externalSystemId": full, "username": user.get("username"), "errorMessage": error.message(),
+            })),
+        }
+    }
+    if wishes.deactivates_missing {
+        let writer = Writer::of(&call);
+        call.db().write(move |txn| deactivate(txn, &writer(), &source, &seen)).await?;
+    }
+    call.app.context.accounts().changed();
+    let message = match (failed.is_empty(), users.is_empty()) {
+        (_, true) => "No users to import.",
+        (true, _) => "Users were imported successfully.",
+        _ => "Users were imported with errors.",
+    };
+    Ok(json_answer(
+        StatusCode::OK,
+        &json!({
+            "message": message, "createdRecords": n_created, "updatedRecords": n_updated,
+            "failedRecords": failed.len(), "failedUsers": failed, "totalRecords": users.len(),
+        }),
+    ))
+}
+
+/// Makes or changes one user; tells whether it was made.
+fn one(
+    txn: &mut Txn<'_>,
+    writer: &Writer,
+    given: &Map<String, Value>,
+    external_id: &str,
+    wishes: Wishes,
+) -> Result<bool, FolioError> {
+    if external_id.is_empty() {
+        return Err(FolioError::unprocessable(Fault::missing("externalSystemId")));
+    }
+    let mut user = given.clone();
+    user.insert("externalSystemId".to_owned(), external_id.into());
+    resolve(txn, &mut user)?;
+    let same = Expr::Is("externalSystemId".into(), StoreValue::Folded(external_id.to_owned()));
+    let Some(record) = txn.first(&USERS.kind, same)? else {
+        insert(txn, writer, &USERS, user)?;
+        return Ok(true);
+    };
+    if wishes.keeps_other_fields
+        && let Value::Object(mut old) = record.json()?
+    {
+        let personal = user.shift_remove("personal");
+        if let (Some(Value::Object(personal)), Some(Value::Object(kept))) =
+            (personal, old.get_mut("personal"))
+        {
+            kept.extend(personal);
+        }
+        old.extend(user);
+        user = old;
+    }
+    put(txn, writer, &USERS, &record.id, user, Missing::Refuse, Lock::Ignored)?;
+    Ok(false)
+}
+
+/// Names that an import gives, replaced by the ids they stand for.
+fn resolve(txn: &mut Txn<'_>, user: &mut Map<String, Value>) -> Result<(), FolioError> {
+    let mut names = Names(HashMap::new());
+    if let Some(group) = user.get("patronGroup").and_then(Value::as_str).map(str::to_owned) {
+        let id = names.id(txn, &GROUPS.kind, "group", &group)?;
+        let id = id.ok_or_else(|| unknown("patron group", &group))?;
+        user.insert("patronGroup".to_owned(), id.into());
+    }
+    if let Some(Value::Array(departments)) = user.get_mut("departments") {
+        for department in departments {
+            let name = department.as_str().unwrap_or_default().to_owned();
+            let id = names.id(txn, &DEPARTMENTS.kind, "name", &name)?;
+            *department = id.ok_or_else(|| unknown("department", &name))?.into();
+        }
+    }
+    let Some(Value::Object(personal)) = user.get_mut("personal") else { return Ok(()) };
+    if let Some(word) = personal.get("preferredContactTypeId").and_then(Value::as_str) {
+        let number =
+            CONTACTS.iter().find(|(name, _)| name.eq_ignore_ascii_case(word)).map(|(_, number)| *number);
+        let number = number.unwrap_or("002");
+        personal.insert("preferredContactTypeId".to_owned(), number.into());
+    }
+    let Some(Value::Array(addresses)) = personal.get_mut("addresses") else { return Ok(()) };
+    for address in addresses {
+        let Some(name) = text_at(address, "addressTypeId").map(str::to_owned) else { continue };
+        let id = names.id(txn, &ADDRESS_TYPES.kind, "addressType", &name)?;
+        address["addressTypeId"] = id.ok_or_else(|| unknown("address type", &name))?.into();
+    }
+    Ok(())
+}
+
+fn unknown(what: &str, name: &str) -> FolioError {
+    FolioError::unprocessable(Fault::new(format!("there is no {what} named {name:?}")).with(what, name))
+}
+
+/// Ids by name, or by themselves, looked up once.
+struct Names(HashMap<(&'static str, String), Option<String>>);
+
+impl Names {
+    fn id(
+        &mut self,
+        view: &mut View<'_>,
+        kind: &'static Kind,
+        field: &str,
+        name: &str,
+    ) -> Result<Option<String>, FolioError> {
+        let key = (kind.name, name.to_owned());
+        if let Some(known) = self.0.get(&key) {
+            return Ok(known.clone());
+        }
+        let is_it = Expr::Or(vec![
+            Expr::Is(field.into(), StoreValue::Folded(name.to_owned())),
+            Expr::Ids(vec![name.to_lowercase()]),
+        ]);
+        let found = view.first(kind, is_it)?.map(|it| it.id);
+        self.0.insert(key, found.clone());
+        Ok(found)
+    }
+}
+
+/// Makes inactive whom a source no longer names.
+fn deactivate(
+    txn: &mut Txn<'_>,
+    writer: &Writer,
+    source: &str,
+    seen: &BTreeSet<String>,
+) -> Result<(), FolioError> {
+    let prefix = if source.is_empty() { String::new() } else { format!("{}_", pinakes_store::fold(source)) };
+    let mut missing = Vec::new();
+    txn.for_each(&USERS.kind, &Query::filter(Expr::Is("active".into(), true.into())), |record| {
+        missing.push(record);
+        ControlFlow::Continue(())
+    })?;
+    for record in missing {
+        let Value::Object(mut user) = record.json()? else { continue };
+        let id = user.get("externalSystemId").and_then(Value::as_str).map(pinakes_store::fold);
+        if id.is_some_and(|id| id.starts_with(&prefix) && !seen.contains(&id)) {
+            user.insert("active".to_owned(), false.into());
+            put(txn, writer, &USERS, &record.id, user, Missing::Refuse, Lock::Ignored)?;
+        }
+    }
+    Ok(())
+}
