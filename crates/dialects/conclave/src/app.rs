@@ -12,7 +12,7 @@ use sha2::{Digest as _, Sha256};
 use crate::basic::Remembered;
 use crate::edit::{Author, Found};
 use crate::error::{ConclaveError, Result};
-use crate::pages::Pages;
+use crate::pages::Templates;
 use crate::settings::Settings;
 use crate::text::Fields;
 
@@ -29,7 +29,7 @@ pub(crate) struct Conclave {
     /// The site's settings.
     pub(crate) settings: Arc<Settings>,
     /// Templates.
-    pub(crate) pages: Arc<Pages>,
+    pub(crate) pages: Arc<Templates>,
     /// Names and passwords that were right a moment ago.
     pub(crate) remembered: Remembered,
 }
@@ -97,6 +97,11 @@ impl Asker {
             && (groups.is_empty()
                 || self.caller.is_in_any(groups)
                 || self.caller.is_in_any(&self.settings.admin_groups))
+    }
+
+    /// Whether the caller may fill and empty maps.
+    pub(crate) fn is_administrator(&self) -> bool {
+        !self.caller.is_anonymous() && self.caller.is_in_any(&self.settings.admin_groups)
     }
 
     /// A browser sends a cookie along with whatever a foreign page makes it send: such a request must repeat the

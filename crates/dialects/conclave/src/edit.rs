@@ -164,6 +164,17 @@ impl<'t, 'v> Edit<'t, 'v> {
         Ok(self.sheet(id)?.before.as_ref().map_or(0, |it| it.version))
     }
 
+    /// The same for the topic that this is, or that owns the arc that this is.
+    pub(crate) fn version_of_parent(&mut self, parent: &str) -> Result<u64> {
+        match self.version(parent)? {
+            0 => match self.owner(parent)? {
+                Some(owner) => self.version(&owner),
+                None => Ok(0),
+            },
+            version => Ok(version),
+        }
+    }
+
     /// The topic, to be changed.
     ///
     /// Errors: 422, as members belong to topics that exist.
@@ -424,14 +435,14 @@ impl<'t, 'v> Edit<'t, 'v> {
                         continue;
                     }
                     topic.modified_ms = self.author.now_ms;
-                    let body = topic.body()?;
+                    let document = topic.document()?;
                     match before {
                         Some(before) => {
-                            self.txn.update(&TOPIC, &topic.key, &body)?;
+                            self.txn.update_document(&document)?;
                             keep_revision(self.txn, before, self.author, self.history)?;
                         }
                         None => {
-                            self.txn.insert(&TOPIC, &topic.key, &body)?;
+                            self.txn.insert_document(&document)?;
                         }
                     }
                     done.n_written += 1;

@@ -68,6 +68,15 @@ impl Source {
         }
     }
 
+    /// Of a media type.
+    pub fn of_media_type(name: &str) -> Option<Source> {
+        let essence = name.split(';').next().unwrap_or_default().trim();
+        match essence {
+            "application/x-ndjson" | "application/jsonl" => Some(Source::Ndjson),
+            _ => Format::of_media_type(essence).map(Source::of_format),
+        }
+    }
+
     /// Of the name of a file.
     pub fn of_file(name: &str) -> Option<Source> {
         let stem = [".gz", ".zst"].iter().find_map(|it| name.strip_suffix(it)).unwrap_or(name);
@@ -132,7 +141,6 @@ impl Streaming<'_> {
 
 /// A topic, ready to be written: made outside of transactions.
 pub struct Ready {
-    topic: Topic,
     document: Document,
     existing: Existing,
 }
@@ -140,8 +148,8 @@ pub struct Ready {
 impl Ready {
     /// Of a topic. Errors: it breaks a rule of the model.
     pub fn new(mut topic: Topic, existing: Existing) -> Result<Self> {
-        let document = Document::new(&TOPIC, topic.key.clone(), &topic.body()?)?;
-        Ok(Self { topic, document, existing })
+        let document = topic.document()?;
+        Ok(Self { document, existing })
     }
 }
 
@@ -192,12 +200,11 @@ pub fn put_all(txn: &mut Txn<'_>, topics: &[Ready]) -> Result<Loaded> {
                 txn.update_document(&ready.document)?;
             }
             Existing::Merge => {
-                let record = txn.get(&TOPIC, &ready.topic.key)?;
+                let record = txn.get(&TOPIC, ready.document.id())?;
                 let Some(record) = record else { continue };
                 let mut old = Topic::stored(&record.body)?;
-                merge_into(&mut old, ready.topic.clone());
-                let body = old.body()?;
-                txn.update(&TOPIC, &ready.topic.key, &body)?;
+                merge_into(&mut old, Topic::stored(ready.document.body())?);
+                txn.update_document(&old.document()?)?;
             }
         }
     }

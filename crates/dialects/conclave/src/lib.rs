@@ -58,7 +58,7 @@ pub fn rendered(behaviour: &str, text: &str, link_base: &str) -> Option<String> 
 /// # Errors
 /// A template of the site cannot be read, or is not a template.
 pub fn mount(context: Context, settings: Settings) -> std::result::Result<Mount, TemplateError> {
-    let pages = Arc::new(pages::Pages::read(&settings)?);
+    let pages = Arc::new(pages::Templates::read(&settings)?);
     let remembered = basic::Remembered::default();
     let app = app::Conclave { context, settings: Arc::new(settings), pages, remembered };
     let router = Router::new().merge(api::routes()).merge(pages::routes(&app)).with_state(app);

@@ -2,12 +2,14 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use pinakes_store::Document;
+use serde::ser::SerializeMap as _;
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::Value;
 
 use crate::error::{ConclaveError, Result};
 use crate::facts::Facts;
-use crate::kinds::{UNIT, draw_of};
+use crate::kinds::{TOPIC, UNIT, draw_of};
 use crate::subjects;
 
 /// The map of addresses that name none.
@@ -162,6 +164,76 @@ impl Arc {
     }
 }
 
+/// The body of a topic's record: the topic, then what follows from it and is found by.
+struct Stored<'t> {
+    topic: &'t Topic,
+    draw: i64,
+    points: Vec<String>,
+    arc_ids: Vec<String>,
+    si: Vec<String>,
+    sl: Vec<String>,
+    ii: Vec<String>,
+    subjects: Value,
+}
+
+impl Serialize for Stored<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        let it = self.topic;
+        let mut out = serializer.serialize_map(None)?;
+        for (name, text) in [("key", &it.key), ("map", &it.map), ("id", &it.id), ("label", &it.label)] {
+            out.serialize_entry(name, text)?;
+        }
+        out.serialize_entry("at", &it.modified_ms)?;
+        out.serialize_entry("metadata", &it.metadata)?;
+        out.serialize_entry("arcs", &it.arcs)?;
+        out.serialize_entry("occurrences", &it.occurrences)?;
+        for (name, list) in [
+            ("subject_identifiers", &it.subject_identifiers),
+            ("subject_locators", &it.subject_locators),
+            ("item_identifiers", &it.item_identifiers),
+        ] {
+            out.serialize_entry(name, list)?;
+        }
+        if let Some(facts) = &it.facts {
+            out.serialize_entry("facts", facts)?;
+        }
+        out.serialize_entry("draw", &self.draw)?;
+        for (name, list) in [
+            ("points", &self.points),
+            ("arc_ids", &self.arc_ids),
+            ("si", &self.si),
+            ("sl", &self.sl),
+            ("ii", &self.ii),
+        ] {
+            out.serialize_entry(name, list)?;
+        }
+        out.serialize_entry("subjects", &self.subjects)?;
+        out.end()
+    }
+}
+
+impl Stored<'_> {
+    /// As much of the body as the kind declares ([`TOPIC`]).
+    fn taken(self) -> Value {
+        let mut out = serde_json::Map::new();
+        for (name, text) in [("key", &self.topic.key), ("map", &self.topic.map), ("label", &self.topic.label)]
+        {
+            out.insert(name.to_owned(), text.as_str().into());
+        }
+        out.insert("draw".to_owned(), self.draw.into());
+        let lists = [
+            ("points", self.points),
+            ("arc_ids", self.arc_ids),
+            ("si", self.si),
+            ("sl", self.sl),
+            ("ii", self.ii),
+        ];
+        out.extend(lists.map(|(name, list)| (name.to_owned(), Value::from(list))));
+        out.insert("subjects".to_owned(), self.subjects);
+        Value::Object(out)
+    }
+}
+
 /// Beginning of the links at a topic, with as many of type, role and scope as are given.
 pub(crate) fn target(map: &str, reference: &str, parts: &[&str]) -> String {
     let mut out = format!("{map}/{reference}");
@@ -213,37 +285,33 @@ impl Topic {
         label_of(&self.metadata, scope).unwrap_or(&self.id)
     }
 
-    /// Puts the members in their stable order, finds the label, and gives the body to be stored.
+    /// Puts the members in their stable order, finds the label, and gives the record to be stored.
+    ///
+    /// The body is written once, straight from the members; what the kind takes out of it is handed over beside it.
     ///
     /// Errors: a name is too long or holds a control character; there are too many members.
-    pub fn body(&mut self) -> Result<Value> {
+    pub fn document(&mut self) -> Result<Document> {
         self.put_in_order();
         self.check()?;
-        let mut body =
-            serde_json::to_value(&*self).map_err(|error| ConclaveError::damaged(error.to_string()))?;
         let own = format!("{}~", self.id);
         let mut points: Vec<String> = self.arcs.iter().map(|it| it.target(&self.map)).collect();
         points.sort_unstable();
         points.dedup();
-        let arc_ids: Vec<String> = self
-            .arcs
-            .iter()
-            .filter(|it| !it.id.starts_with(&own))
-            .map(|it| format!("{}/{}", self.map, it.id))
-            .collect();
-        let within =
-            |list: &[String]| -> Vec<String> { list.iter().map(|it| identity(&self.map, it)).collect() };
-        let subjects = subjects::by_scheme(self);
-        if let Value::Object(body) = &mut body {
-            body.insert("draw".to_owned(), json!(draw_of(&self.key)));
-            body.insert("points".to_owned(), json!(points));
-            body.insert("arc_ids".to_owned(), json!(arc_ids));
-            body.insert("si".to_owned(), json!(within(&self.subject_identifiers)));
-            body.insert("sl".to_owned(), json!(within(&self.subject_locators)));
-            body.insert("ii".to_owned(), json!(within(&self.item_identifiers)));
-            body.insert("subjects".to_owned(), subjects);
-        }
-        Ok(body)
+        let others = self.arcs.iter().filter(|it| !it.id.starts_with(&own));
+        let within = |list: &[String]| list.iter().map(|it| identity(&self.map, it)).collect();
+        let stored = Stored {
+            topic: self,
+            draw: draw_of(&self.key),
+            points,
+            arc_ids: others.map(|it| format!("{}/{}", self.map, it.id)).collect(),
+            si: within(&self.subject_identifiers),
+            sl: within(&self.subject_locators),
+            ii: within(&self.item_identifiers),
+            subjects: subjects::by_scheme(self),
+        };
+        let bytes = serde_json::to_vec(&stored).map_err(|error| ConclaveError::damaged(error.to_string()))?;
+        let taken = stored.taken();
+        Ok(Document::with_bytes(&TOPIC, self.key.clone(), &taken, bytes)?)
     }
 
     /// Metadata by scope and name; arcs by type, role, label and id; occurrences by role, scope, behaviour, reference.
@@ -355,4 +423,38 @@ fn check_name(what: &str, name: &str) -> Result<()> {
         return Err(ConclaveError::bad_request(format!("{what} holds a control character: {name:?}")));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use pinakes_store::Document;
+
+    use super::*;
+
+    /// What is handed over beside the bytes is what the store would take out of them.
+    #[test]
+    fn the_store_takes_what_it_would_find_in_the_body() {
+        let mut topic = Topic::new("m", "Top/Arts");
+        topic.set(DEFAULT_SCOPE, LABEL, "Arts \"&\" é");
+        topic.subject_identifiers.push("https://doi.org/10.5072/x".to_owned());
+        topic.subject_locators.push("http://example.org/".to_owned());
+        topic.item_identifiers.push("urn:x#1".to_owned());
+        topic.facts = Some(Box::default());
+        for (id, reference) in [("Top/Arts~1", "Top/Music"), ("uuid", "Top/Film"), ("other", "Top/Film")] {
+            topic.arcs.push(Arc {
+                id: id.to_owned(),
+                ty: "category".to_owned(),
+                scope: DEFAULT_SCOPE.to_owned(),
+                reference: reference.to_owned(),
+                role: "narrow".to_owned(),
+                metadata: Vec::new(),
+            });
+        }
+        topic.occurrences.push(Occurrence::new("link", "url", "http://example.org/x"));
+        let document = topic.document().unwrap();
+        let whole: Value = serde_json::from_slice(document.body()).unwrap();
+        let expected = Document::new(&TOPIC, topic.key.clone(), &whole).unwrap();
+        assert_eq!(format!("{document:?}"), format!("{expected:?}"));
+        assert_eq!(Topic::stored(document.body()).unwrap(), topic);
+    }
 }

@@ -45,8 +45,26 @@ pub(crate) fn topic_href_raw(base: &str, id: &str) -> String {
     out
 }
 
+/// Letters, digits and `-`, `_`, `~`, in single slashes: what most ids are made of, and what needs no encoding.
+fn is_plain(id: &str) -> bool {
+    let mut before = b'/';
+    for it in id.bytes() {
+        let is_known =
+            it.is_ascii_alphanumeric() || matches!(it, b'-' | b'_' | b'~') || it == b'/' && before != b'/';
+        if !is_known {
+            return false;
+        }
+        before = it;
+    }
+    before != b'/'
+}
+
 /// Appends an id, encoded for a path.
 pub(crate) fn push_encoded(out: &mut String, id: &str) {
+    if is_plain(id) {
+        out.push_str(id);
+        return;
+    }
     let is_step = |part: &str| part == "." || part == "..";
     if id.contains("//") || id.starts_with('/') || id.ends_with('/') || id.split('/').any(is_step) {
         // Such an id travels whole, with its slashes and dots encoded.

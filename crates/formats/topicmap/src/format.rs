@@ -67,6 +67,20 @@ impl Format {
         }
     }
 
+    /// The format of a media type, parameters aside. Plain XML is taken for XTM and plain JSON for JTM.
+    pub fn of_media_type(name: &str) -> Option<Format> {
+        let name = name.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        Some(match name.as_str() {
+            "application/xtm+xml" | "application/x-tm+xtm" | "application/xml" | "text/xml" => Format::Xtm,
+            "application/x-tm+jtm" | "application/jtm" | "application/json" => Format::Jtm,
+            "application/x-tm+ltm" | "text/x-ltm" => Format::Ltm,
+            "application/x-tm+ctm" | "text/x-ctm" => Format::Ctm,
+            "application/x-tm+cxtm" => Format::Cxtm,
+            "application/rdf+xml" => Format::Skos,
+            _ => return None,
+        })
+    }
+
     /// Media type in which the format is sent (ISO/IEC 13250 names none; these are in use).
     pub fn media_type(self) -> &'static str {
         match self {

@@ -1,23 +1,29 @@
 //! Arcs: one, those of a topic, those at a topic.
 
+use std::ops::ControlFlow;
+
 use axum::Router;
 use axum::body::Body;
 use axum::routing::{get, post};
 use http::StatusCode;
 use pinakes_http::answer;
-use pinakes_store::Weight;
+use pinakes_store::{Direction, End, Expr, Query, Weight};
 use serde_json::{Value, json};
 
-use super::Answer;
 use super::members::{each, parent};
 use super::neighbours::{Which, page_of_arcs, pointing};
+use super::{Answer, Condition, cursor, cursor_parts};
 use crate::app::Conclave;
 use crate::call::{Editing, Reading};
 use crate::document;
 use crate::edit::{pointing_topics, update_labels};
 use crate::error::ConclaveError;
-use crate::model::{DEFAULT_SCOPE, Metadata};
+use crate::kinds::TOPIC;
+use crate::model::{DEFAULT_SCOPE, Metadata, Topic, key};
+use crate::text::after_prefix;
 
+/// Topics that a page of all arcs looks at.
+const SEEN_TOPICS: u64 = 1_000;
 /// Topics whose arcs are relabelled in one transaction.
 const RELABELLED_AT_ONCE: usize = 500;
 
@@ -28,11 +34,13 @@ pub(super) fn routes() -> Router<Conclave> {
         .route("/topics/v1/{map}/associations/labels", post(labels))
 }
 
-/// Of a topic (`parent`), or at a topic (`reference`).
+/// Of a topic (`parent`), at a topic (`reference`), or of the whole map.
 async fn arcs(call: Reading) -> Answer {
     let Some(id) = call.params.0.get("parent") else {
-        call.params.required("reference")?;
-        return pointing(call).await;
+        return match call.params.0.get("reference") {
+            Some(_) => pointing(call).await,
+            None => of_map(call).await,
+        };
     };
     let topic = parent(&call, id).await?;
     let limit = call.params.limit()? as usize;
@@ -41,18 +49,82 @@ async fn arcs(call: Reading) -> Answer {
     Ok(answer::json(StatusCode::OK, &json!({"items": items, "next": next})))
 }
 
+/// All arcs of a map in the order of their topics and ids. A page looks at some topics: one with fewer arcs than were asked
+/// for, or without any, is followed by others as long as it says where they begin.
+async fn of_map(call: Reading) -> Answer {
+    let (which, limit) = (Which::of(&call.params), call.params.limit()? as usize);
+    let is_ids = call.params.0.get("view") == Some("ids");
+    let after = match call.params.0.get("after") {
+        None => (String::new(), String::new()),
+        Some(text) => match cursor_parts(text)?.as_slice() {
+            [topic, arc] => (topic.clone(), arc.clone()),
+            _ => return Err(ConclaveError::bad_request("after is not what an earlier answer gave as next")),
+        },
+    };
+    let asker = call.asker.clone();
+    let (items, next) = call
+        .read(Weight::Scan, move |view, map| {
+            let own = key(map, "");
+            let low = End::Included(key(map, &after.0).into());
+            let range = Expr::Range("key".into(), low, End::Excluded(after_prefix(&own).into()));
+            let query = Query::filter(range).sorted("key", Direction::Ascending).window(0, SEEN_TOPICS + 1);
+            let (mut items, mut next): (Vec<Value>, Option<String>) = (Vec::new(), None);
+            let (mut n_seen, mut damaged) = (0, None);
+            view.for_each(&TOPIC, &query, |record| {
+                let mut topic = match Topic::stored(&record.body) {
+                    Ok(topic) => topic,
+                    Err(error) => {
+                        damaged = Some(error);
+                        return ControlFlow::Break(());
+                    }
+                };
+                topic.retain(|it| asker.sees(it));
+                if n_seen == SEEN_TOPICS {
+                    next = Some(cursor(&[&topic.id, ""]));
+                    return ControlFlow::Break(());
+                }
+                n_seen += 1;
+                let from = if topic.id == after.0 { after.1.as_str() } else { "" };
+                let left = limit - items.len();
+                let (arcs, more) = page_of_arcs(&topic, &which, from, left);
+                for it in arcs {
+                    items.push(if is_ids { json!(it.id) } else { document::arc(&topic.id, it) });
+                }
+                match (more, items.len() == limit) {
+                    (Some(last), _) => next = Some(cursor(&[&topic.id, &last])),
+                    // All of this topic is told, and the page is full.
+                    (None, true) => next = Some(cursor(&[&topic.id, &char::MAX.to_string()])),
+                    (None, false) => return ControlFlow::Continue(()),
+                }
+                ControlFlow::Break(())
+            })?;
+            damaged.map_or(Ok((items, next)), Err)
+        })
+        .await?;
+    Ok(answer::json(StatusCode::OK, &json!({"items": items, "next": next})))
+}
+
 async fn put_arcs(call: Editing, body: Body) -> Answer {
     let list = each(&call, body, |it| document::read_arc(it, None, &mut || call.app.new_uuid())).await?;
     let ids: Vec<String> = list.iter().map(|it| it.1.id.clone()).collect();
-    call.write(move |edit| list.iter().try_for_each(|(topic, it)| edit.put_arc(topic, it.clone()))).await?;
+    let condition = Condition::of(&call.headers);
+    call.write(move |edit| {
+        list.iter().try_for_each(|(topic, it)| {
+            condition.check_match(edit, topic)?;
+            edit.put_arc(topic, it.clone())
+        })
+    })
+    .await?;
     Ok(answer::json(StatusCode::CREATED, &json!({"ids": ids})))
 }
 
 async fn remove_arcs(call: Editing) -> Answer {
+    let condition = Condition::of(&call.headers);
     let of = |name: &str| call.params.0.get(name).map(str::to_owned);
     match (of("parent"), of("reference")) {
         (Some(id), None) => {
             call.write(move |edit| {
+                condition.check_match(edit, &id)?;
                 edit.topic(&id)?.arcs.clear();
                 Ok(())
             })
@@ -84,8 +156,10 @@ async fn put_arc(call: Editing, body: Body) -> Answer {
             "the body states the id {stated:?}, the address {id:?}"
         )));
     }
+    let condition = Condition::of(&call.headers);
     let (is_new, _) = call
         .write(move |edit| {
+            condition.check_match(edit, &topic)?;
             let is_new = edit.owner(&arc.id)?.is_none();
             edit.put_arc(&topic, arc.clone())?;
             Ok(is_new)
@@ -96,7 +170,12 @@ async fn put_arc(call: Editing, body: Body) -> Answer {
 
 async fn remove_arc(call: Editing) -> Answer {
     let id = call.params.required("id")?.to_owned();
-    call.write(move |edit| edit.remove_arc(&id)).await?;
+    let condition = Condition::of(&call.headers);
+    call.write(move |edit| {
+        condition.check_match(edit, &id)?;
+        edit.remove_arc(&id)
+    })
+    .await?;
     Ok(answer::empty(StatusCode::NO_CONTENT))
 }
 

@@ -2,15 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
+use std::ops::ControlFlow;
 
 use axum::Router;
 use axum::body::Body;
 use axum::response::Response;
 use axum::routing::{get, post};
 use bytes::Bytes;
-use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, StatusCode};
-use pinakes_http::{answer, body};
+use pinakes_http::{Gone, Sink, answer, body};
 use pinakes_store::{Direction, End, Expr, Query, Txn, View, Weight};
 use pinakes_topicmap::{Format, Limits, Options, TopicMap, read, write};
 use serde_json::{Value, json};
@@ -52,6 +53,34 @@ fn not_known(name: &str) -> ConclaveError {
 
 fn format_named(name: &str) -> Result<Format> {
     Format::named(name).ok_or_else(|| not_known(name))
+}
+
+/// What a parameter names, or without it the type of the body.
+fn source_of(call: &Reading, parameter: &str) -> Result<Source> {
+    if let Some(name) = call.params.0.get(parameter) {
+        return Source::named(name).ok_or_else(|| not_known(name));
+    }
+    let content_type = call.headers.get(CONTENT_TYPE).and_then(|it| it.to_str().ok());
+    content_type.and_then(Source::of_media_type).ok_or_else(|| {
+        ConclaveError::bad_request(format!(
+            "the parameter {parameter} is missing, and Content-Type names no format; known are {}",
+            Source::names().join(", ")
+        ))
+    })
+}
+
+/// The format to write: the parameter `to`, or the first that `Accept` names.
+fn target_of(call: &Reading) -> Result<Format> {
+    if let Some(name) = call.params.0.get("to") {
+        return format_named(name);
+    }
+    let accept = call.headers.get(ACCEPT).and_then(|it| it.to_str().ok()).unwrap_or_default();
+    let named = accept.split(',').find_map(Format::of_media_type);
+    named.ok_or_else(|| {
+        ConclaveError::bad_request(
+            "the parameter to is missing, and Accept names no format; write xtm, jtm or cxtm",
+        )
+    })
 }
 
 /// A body, unpacked if it is gzip.
@@ -203,8 +232,7 @@ fn prepared(wanted: &Wanted, bundle: &Bundle) -> Result<(Prepared, Value)> {
 
 /// All is read and checked before anything is written, in one transaction.
 async fn import(call: Administering, body: Body) -> Answer {
-    let name = call.params.required("format")?;
-    let source = Source::named(name).ok_or_else(|| not_known(name))?;
+    let source = source_of(&call, "format")?;
     let existing = match call.params.0.get("mode") {
         None | Some("merge") => Existing::Merge,
         Some("replace") => Existing::Replace,
@@ -274,18 +302,48 @@ fn whole_map(view: &mut View<'_>, map: &str) -> Result<Vec<Topic>> {
             "the map has {n_topics} topics; by HTTP at most {EXPORTED_MAX} are sent, more by `pinakes export topics`"
         )));
     }
-    let own = key(map, "");
-    let high = End::Excluded(after_prefix(&own).into());
-    let range = Expr::Range("key".into(), End::Included(own.into()), high);
     let (mut out, mut bad) = (Vec::new(), None);
-    view.for_each(&TOPIC, &Query::filter(range).sorted("key", Direction::Ascending), |record| {
+    view.for_each(&TOPIC, &Query::filter(range_of(map)).sorted("key", Direction::Ascending), |record| {
         match Topic::stored(&record.body) {
             Ok(topic) => out.push(topic),
             Err(error) => bad = Some(error),
         }
-        std::ops::ControlFlow::Continue(())
+        ControlFlow::Continue(())
     })?;
     bad.map_or(Ok(out), Err)
+}
+
+/// All topics of a map, one a line, sent while they are read: of any number.
+async fn lines(call: &Reading) -> Answer {
+    let (map, asker) = (call.map.clone(), call.asker.clone());
+    let produce = move |view: &mut View<'_>, sink: &mut Sink| {
+        let mut damaged = None;
+        let query = Query::filter(range_of(&map)).sorted("key", Direction::Ascending);
+        view.for_each(&TOPIC, &query, |record| match Topic::stored(&record.body) {
+            Ok(mut topic) => {
+                topic.retain(|it| asker.sees(it));
+                topic.label = topic.label_in(crate::model::DEFAULT_SCOPE).to_owned();
+                match sink.push(document::line(&topic).as_bytes()) {
+                    Ok(()) => ControlFlow::Continue(()),
+                    Err(Gone) => ControlFlow::Break(()),
+                }
+            }
+            Err(error) => {
+                damaged = Some(error);
+                ControlFlow::Break(())
+            }
+        })?;
+        damaged.map_or(Ok(()), Err)
+    };
+    let body = call.asker.db.stream(call.app.context.limits(), produce).await?;
+    Ok(answer::with_body(StatusCode::OK, answer::NDJSON, body))
+}
+
+/// Every key of a map.
+fn range_of(map: &str) -> Expr {
+    let own = key(map, "");
+    let high = End::Excluded(after_prefix(&own).into());
+    Expr::Range("key".into(), End::Included(own.into()), high)
 }
 
 async fn export(call: Reading) -> Answer {
@@ -293,6 +351,9 @@ async fn export(call: Reading) -> Answer {
     // Lines of JSON are topics as they are; other formats are of a topic map.
     let format = if name == "ndjson" { None } else { Some(format_named(&name)?) };
     let ids: BTreeSet<String> = call.params.0.all("id").map(str::to_owned).take(1000).collect();
+    if format.is_none() && ids.is_empty() {
+        return lines(&call).await;
+    }
     let with_neighbours = call.params.0.get("depth") == Some("1");
     let asker = call.asker.clone();
     let topics = call.read(Weight::Scan, move |view, map| {
@@ -329,8 +390,15 @@ async fn export(call: Reading) -> Answer {
 
 /// Stateless: from one format to another.
 async fn convert(call: Reading, body: Body) -> Answer {
-    let (from, to) =
-        (format_named(call.params.required("from")?)?, format_named(call.params.required("to")?)?);
+    let from = match source_of(&call, "from")? {
+        Source::Map(format) => format,
+        Source::DmozStructure => Format::DmozStructure,
+        Source::DmozContent => Format::DmozContent,
+        Source::Curlie | Source::Ndjson => {
+            return Err(ConclaveError::bad_request("topic documents and tables are imported, not converted"));
+        }
+    };
+    let to = target_of(&call)?;
     let base = call.params.0.get("base").unwrap_or("urn:conclave:convert").to_owned();
     let is_strict = call.params.0.get("strict") != Some("0");
     // Whoever may convert without an account gets the ordinary bound.

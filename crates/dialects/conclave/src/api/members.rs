@@ -8,7 +8,7 @@ use pinakes_http::answer;
 use pinakes_store::Weight;
 use serde_json::{Value, json};
 
-use super::Answer;
+use super::{Answer, Condition};
 use crate::app::{Conclave, Params};
 use crate::call::{Editing, Reading};
 use crate::document;
@@ -77,9 +77,14 @@ pub(super) async fn each<T>(
 
 async fn put_metadata(call: Editing, body: Body) -> Answer {
     let list = each(&call, body, |it| document::read_metadata(it, call.params.0.get("for"))).await?;
-    let n_set = list.len();
-    call.write(move |edit| list.iter().try_for_each(|(parent, it)| edit.put_metadata(parent, it.clone())))
-        .await?;
+    let (n_set, condition) = (list.len(), Condition::of(&call.headers));
+    call.write(move |edit| {
+        list.iter().try_for_each(|(parent, it)| {
+            condition.check_match(edit, parent)?;
+            edit.put_metadata(parent, it.clone())
+        })
+    })
+    .await?;
     Ok(answer::json(StatusCode::OK, &json!({"set": n_set})))
 }
 
@@ -87,7 +92,12 @@ async fn remove_metadata(call: Editing) -> Answer {
     let id = call.params.required("for")?.to_owned();
     let part = |name: &str| call.params.0.get(name).map(str::to_owned);
     let (scope, name) = (part("scope"), part("name"));
-    call.write(move |edit| edit.remove_metadata(&id, (scope.as_deref(), name.as_deref()))).await?;
+    let condition = Condition::of(&call.headers);
+    call.write(move |edit| {
+        condition.check_match(edit, &id)?;
+        edit.remove_metadata(&id, (scope.as_deref(), name.as_deref()))
+    })
+    .await?;
     Ok(answer::empty(StatusCode::NO_CONTENT))
 }
 
@@ -130,9 +140,12 @@ async fn occurrences(call: Reading) -> Answer {
 
 async fn put_occurrences(call: Editing, body: Body) -> Answer {
     let list = each(&call, body, |it| document::read_occurrence(it, call.params.0.get("for"))).await?;
-    let n_set = list.len();
+    let (n_set, condition) = (list.len(), Condition::of(&call.headers));
     call.write(move |edit| {
-        list.iter().try_for_each(|(topic, it, has_data)| edit.put_occurrence(topic, it.clone(), *has_data))
+        list.iter().try_for_each(|(topic, it, has_data)| {
+            condition.check_match(edit, topic)?;
+            edit.put_occurrence(topic, it.clone(), *has_data)
+        })
     })
     .await?;
     Ok(answer::json(StatusCode::OK, &json!({"set": n_set})))
@@ -140,8 +153,12 @@ async fn put_occurrences(call: Editing, body: Body) -> Answer {
 
 async fn remove_occurrences(call: Editing) -> Answer {
     let id = call.params.required("for")?.to_owned();
-    let params = call.params.clone();
-    call.write(move |edit| edit.remove_occurrences(&id, |it| is_meant(&params, it))).await?;
+    let (params, condition) = (call.params.clone(), Condition::of(&call.headers));
+    call.write(move |edit| {
+        condition.check_match(edit, &id)?;
+        edit.remove_occurrences(&id, |it| is_meant(&params, it))
+    })
+    .await?;
     Ok(answer::empty(StatusCode::NO_CONTENT))
 }
 
@@ -159,7 +176,12 @@ async fn data(call: Reading) -> Answer {
 async fn put_data(call: Editing, body: Body) -> Answer {
     let (id, mut it) = (call.params.required("for")?.to_owned(), key_of(&call.params)?);
     it.set_bytes(call.received(body).await?.to_vec());
-    call.write(move |edit| edit.put_occurrence(&id, it.clone(), true)).await?;
+    let condition = Condition::of(&call.headers);
+    call.write(move |edit| {
+        condition.check_match(edit, &id)?;
+        edit.put_occurrence(&id, it.clone(), true)
+    })
+    .await?;
     Ok(answer::empty(StatusCode::NO_CONTENT))
 }
 
@@ -174,6 +196,11 @@ async fn rename(call: Editing, body: Body) -> Answer {
     to.extend(changes);
     let (topic, from, _) = document::read_occurrence(&Value::Object(key), None)?;
     let (_, to, _) = document::read_occurrence(&Value::Object(to), Some(&topic))?;
-    call.write(move |edit| edit.rename_occurrence(&topic, &from, to.clone())).await?;
+    let condition = Condition::of(&call.headers);
+    call.write(move |edit| {
+        condition.check_match(edit, &topic)?;
+        edit.rename_occurrence(&topic, &from, to.clone())
+    })
+    .await?;
     Ok(answer::empty(StatusCode::NO_CONTENT))
 }

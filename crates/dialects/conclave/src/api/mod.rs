@@ -16,7 +16,7 @@ use http::HeaderMap;
 use http::header::{ETAG, IF_MATCH, IF_NONE_MATCH};
 
 use crate::app::Conclave;
-use crate::edit::Found;
+use crate::edit::{Edit, Found};
 use crate::error::{ConclaveError, Result};
 use crate::text::hash;
 
@@ -40,20 +40,24 @@ pub(crate) fn routes() -> Router<Conclave> {
 
 /// The tag of a topic's document: its revision, and what else decides the bytes.
 pub(crate) fn tag(found: &Found, form: &[String]) -> String {
-    format!("\"{}\"", mark(found, form))
+    let form: Vec<&str> = form.iter().map(String::as_str).collect();
+    format!("\"{}\"", mark((found.version, found.sequence), &form))
 }
 
-/// The same without quotes. What decides the bytes is hashed: it may hold anything.
-pub(crate) fn mark(found: &Found, form: &[String]) -> String {
+/// The same without quotes, of version and sequence. What decides the bytes is hashed: it may hold anything.
+pub(crate) fn mark((version, sequence): (u64, u64), form: &[&str]) -> String {
     let form = hash(form.join("\u{1F}").as_bytes());
-    format!("{:x}-{:x}-{form:x}", found.version, found.sequence)
+    format!("{version:x}-{sequence:x}-{form:x}")
 }
 
 /// Whether the client has a document of this tag already.
 pub(crate) fn is_known(headers: &HeaderMap, tag: &str) -> bool {
     let lists = headers.get_all(IF_NONE_MATCH).iter().filter_map(|it| it.to_str().ok());
-    let weak = |it: &str| it.trim().trim_start_matches("W/").to_owned();
-    lists.flat_map(|it| it.split(',')).any(|it| it.trim() == "*" || weak(it) == weak(tag))
+    let tag = tag.trim_start_matches("W/");
+    lists
+        .flat_map(|it| it.split(','))
+        .map(str::trim)
+        .any(|it| it == "*" || it.trim_start_matches("W/") == tag)
 }
 
 /// 304 with the tag.
@@ -85,6 +89,19 @@ impl Condition {
                 "the topic exists, and If-None-Match: * asks that it does not",
             ));
         }
+        self.is_met(version)
+    }
+
+    /// What `If-Match` asks of a write to a member: the revision is that of its topic.
+    pub(crate) fn check_match(&self, edit: &mut Edit<'_, '_>, parent: &str) -> Result<()> {
+        if self.if_match.is_none() {
+            return Ok(());
+        }
+        let version = edit.version_of_parent(parent)?;
+        self.is_met(version)
+    }
+
+    fn is_met(&self, version: u64) -> Result<()> {
         let Some(wanted) = &self.if_match else { return Ok(()) };
         let is_met = match wanted.as_str() {
             "*" => version != 0,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use axum::Router;
+use axum::response::Response;
 use axum::routing::get;
 use http::StatusCode;
 use pinakes_http::answer;
@@ -17,12 +18,14 @@ use crate::edit::range;
 use crate::error::{ConclaveError, Result};
 use crate::kinds::{POINTS, TOPIC, UNIT};
 use crate::markup::Resolver;
-use crate::model::{Arc, Topic, key, target};
+use crate::model::{Arc, DEFAULT_SCOPE, Topic, key, target};
 
 /// Ranges of links that one page may look into.
 const SEEKS_MAX: usize = 1_000;
 /// Links that a count looks at.
 const COUNTED_MAX: usize = 1_000_000;
+/// Topics that are looked at together when the newest are looked for.
+const NEWEST_STEP: usize = 1_000;
 
 pub(super) fn routes() -> Router<Conclave> {
     Router::new()
@@ -188,125 +191,241 @@ impl Shown {
     }
 }
 
-pub(super) async fn pointing(call: Reading) -> Answer {
-    let id = call.params.0.get("id").or(call.params.0.get("reference"));
-    let id = id.ok_or_else(|| ConclaveError::bad_request("the parameter id is missing"))?.to_owned();
-    let (which, limit) = (Which::of(&call.params), call.params.limit()? as usize);
-    let shown = Shown::of(&call.params)?;
-    match call.params.0.get("order") {
-        None | Some("id") => {}
-        Some("timestamp") => return leaves(&call, &id, which).await,
-        Some(other) => {
-            return Err(ConclaveError::bad_request(format!("order is {other:?}; expected id or timestamp")));
-        }
-    }
-    let after = call.params.0.get("after").map(str::to_owned);
-    let (is_resolved, wants_count) = (call.params.0.is_set("resolve"), call.params.0.is_set("count"));
-    let (reader, wanted) = (call.clone(), id.clone());
-    let (items, next, total) = call
-        .read(Weight::Scan, move |view, map| {
-            let page = pointing_page(view, (map, &wanted), &which, after.as_deref(), limit)?;
-            let total = wants_count.then(|| count(view, (map, &wanted), &which, &reader)).transpose()?;
-            let mut items = Vec::with_capacity(page.links.len());
-            let keys: Vec<String> = page.links.iter().map(|it| key(map, &it.owner)).collect();
-            let records = if shown == Shown::Ids { Vec::new() } else { view.get_many(&TOPIC, &keys)? };
-            let base = reader.link_base();
-            let resolver = Resolver::new(&base);
-            for (at, link) in page.links.iter().enumerate().filter(|it| reader.asker.sees(&it.1.scope)) {
-                if shown == Shown::Ids {
-                    items.push(json!({
-                        "topic": link.owner, "type": link.ty, "role": link.role, "scope": link.scope,
-                    }));
-                    continue;
-                }
-                let Some(record) = records.get(at).and_then(Option::as_ref) else { continue };
-                let mut topic = Topic::stored(&record.body)?;
-                topic.retain(|it| reader.asker.sees(it));
-                let is_it = |it: &&Arc| {
-                    it.reference == wanted
-                        && (&it.ty, &it.role, &it.scope) == (&link.ty, &link.role, &link.scope)
-                };
-                let owner = match shown {
-                    Shown::Topics => {
-                        let whole = topic.clone().within(which.scope.as_deref());
-                        document::topic(&whole, is_resolved.then_some(&resolver))
-                    }
-                    _ => json!({"id": topic.id, "label": topic.label}),
-                };
-                for arc in topic.arcs.iter().filter(is_it) {
-                    items.push(json!({"association": document::arc(&topic.id, arc), "topic": owner}));
-                }
-            }
-            Ok((items, page.next, total))
-        })
-        .await?;
-    let mut body = json!({"id": id, "items": items, "next": next});
-    if let Some(total) = total {
-        body["total"] = json!(total);
-    }
-    Ok(answer::json(StatusCode::OK, &body))
+/// In which order neighbours come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Order {
+    /// By ids, in pages.
+    Id,
+    /// By the metadata `timestamp` of the topics, the newest first: what blogs and comments ask for. One page.
+    Timestamp,
 }
 
-/// Pointing topics by their metadata `timestamp`, newest first: what blogs and comments ask for.
-async fn leaves(call: &Reading, id: &str, which: Which) -> Answer {
-    let (id, limit) = (id.to_owned(), call.params.limit()? as usize);
-    let is_resolved = call.params.0.is_set("resolve");
-    let reader = call.clone();
-    let items = call
-        .read(Weight::Scan, move |view, map| {
-            let mut found: Vec<(String, Topic)> = Vec::new();
-            let mut after = None;
-            loop {
-                let page = pointing_page(view, (map, &id), &which, after.as_deref(), 1_000)?;
-                let seen = page.links.iter().filter(|it| reader.asker.sees(&it.scope));
-                let keys: Vec<String> = seen.map(|it| key(map, &it.owner)).collect();
-                for record in view.get_many(&TOPIC, &keys)?.into_iter().flatten() {
-                    let mut topic = Topic::stored(&record.body)?;
-                    topic.retain(|it| reader.asker.sees(it));
-                    let stamp = topic.metadata.iter().find(|it| it.name == "timestamp");
-                    found.push((stamp.map_or(String::new(), |it| it.value.clone()), topic));
-                }
-                // Of those seen so far only the newest can be in the answer.
-                found.sort_by(|it, other| other.0.cmp(&it.0).then_with(|| it.1.id.cmp(&other.1.id)));
-                found.dedup_by(|it, kept| it.1.id == kept.1.id);
-                found.truncate(limit);
-                match page.next {
-                    Some(next) => after = Some(next),
-                    None => break,
-                }
+impl Order {
+    fn of(params: &Params) -> Result<Order> {
+        match params.0.get("order").unwrap_or("id") {
+            "id" => Ok(Order::Id),
+            "timestamp" => Ok(Order::Timestamp),
+            other => Err(ConclaveError::bad_request(format!("order is {other:?}; expected id or timestamp"))),
+        }
+    }
+}
+
+/// What a list of neighbours was asked for.
+#[derive(Clone)]
+struct Wanted {
+    id: String,
+    which: Which,
+    limit: usize,
+    shown: Shown,
+    order: Order,
+    is_resolved: bool,
+    is_counted: bool,
+    after: Option<String>,
+}
+
+impl Wanted {
+    fn of(params: &Params) -> Result<Wanted> {
+        let id = params.0.get("id").or(params.0.get("reference"));
+        let id = id.ok_or_else(|| ConclaveError::bad_request("the parameter id is missing"))?.to_owned();
+        let order = Order::of(params)?;
+        let shown = match (order, params.0.get("view")) {
+            // Who asks for the newest wants to read them.
+            (Order::Timestamp, None) => Shown::Topics,
+            _ => Shown::of(params)?,
+        };
+        Ok(Wanted {
+            id,
+            which: Which::of(params),
+            limit: params.limit()? as usize,
+            shown,
+            order,
+            is_resolved: params.0.is_set("resolve"),
+            is_counted: params.0.is_set("count"),
+            after: params.0.get("after").map(str::to_owned),
+        })
+    }
+
+    /// An arc and the topic at its other end, of which the reader is shown what they may see. Without a topic the label
+    /// is the one that the arc has.
+    fn item(&self, parent: &str, arc: &Arc, other: Option<&Topic>, resolver: &Resolver<'_>) -> Value {
+        let topic = match (self.shown, other) {
+            (Shown::Topics, Some(other)) => {
+                let whole = other.clone().within(self.which.scope.as_deref());
+                document::topic(&whole, self.is_resolved.then_some(resolver))
             }
-            let base = reader.link_base();
-            let resolver = Resolver::new(&base);
-            let show = |it: &Topic| document::topic(it, is_resolved.then_some(&resolver));
-            Ok(found.iter().map(|it| show(&it.1)).collect::<Vec<Value>>())
+            (_, Some(other)) => json!({"id": other.id, "label": other.label}),
+            (_, None) => json!({"id": arc.reference, "label": arc.label(DEFAULT_SCOPE)}),
+        };
+        json!({"association": document::arc(parent, arc), "topic": topic})
+    }
+
+    fn answer(&self, items: Vec<Value>, next: Option<String>, total: Option<usize>) -> Response {
+        let mut body = json!({"id": self.id});
+        if let Some(total) = total {
+            body["total"] = json!(total);
+        }
+        body["items"] = Value::Array(items);
+        body["next"] = json!(next);
+        answer::json(StatusCode::OK, &body)
+    }
+}
+
+/// An item with what it is ordered by: the time and the topic.
+type Dated = (String, String, Value);
+
+/// Keeps the newest of those seen so far.
+fn keep_newest(found: &mut Vec<Dated>, limit: usize) {
+    found.sort_by(|it, other| other.0.cmp(&it.0).then_with(|| it.1.cmp(&other.1)));
+    found.truncate(limit);
+}
+
+fn timestamp(topic: &Topic) -> String {
+    topic.metadata.iter().find(|it| it.name == "timestamp").map_or(String::new(), |it| it.value.clone())
+}
+
+pub(super) async fn pointing(call: Reading) -> Answer {
+    let wanted = Wanted::of(&call.params)?;
+    let (reader, asked) = (call.clone(), wanted.clone());
+    let (items, next, total) = call
+        .read(Weight::Scan, move |view, map| {
+            let total =
+                asked.is_counted.then(|| count(view, (map, &asked.id), &asked.which, &reader)).transpose()?;
+            let (items, next) = match asked.order {
+                Order::Id => {
+                    let page = pointing_page(
+                        view,
+                        (map, &asked.id),
+                        &asked.which,
+                        asked.after.as_deref(),
+                        asked.limit,
+                    )?;
+                    let items = pointing_items(view, &reader, &asked, &page.links)?;
+                    (items.into_iter().map(|it| it.2).collect(), page.next)
+                }
+                Order::Timestamp => (newest_pointing(view, &reader, &asked)?, None),
+            };
+            Ok((items, next, total))
         })
         .await?;
-    Ok(answer::json(StatusCode::OK, &json!({"items": items, "next": null})))
+    Ok(wanted.answer(items, next, total))
+}
+
+/// The items of some links.
+fn pointing_items(
+    view: &mut View<'_>,
+    reader: &Reading,
+    wanted: &Wanted,
+    links: &[Link],
+) -> Result<Vec<Dated>> {
+    let seen: Vec<&Link> = links.iter().filter(|it| reader.asker.sees(&it.scope)).collect();
+    if (wanted.shown, wanted.order) == (Shown::Ids, Order::Id) {
+        let item = |it: &&Link| {
+            let value = json!({"topic": it.owner, "type": it.ty, "role": it.role, "scope": it.scope});
+            (String::new(), it.owner.clone(), value)
+        };
+        return Ok(seen.iter().map(item).collect());
+    }
+    let keys: Vec<String> = seen.iter().map(|it| key(&reader.map, &it.owner)).collect();
+    let records = view.get_many(&TOPIC, &keys)?;
+    let base = reader.link_base();
+    let resolver = Resolver::new(&base);
+    let mut items = Vec::with_capacity(seen.len());
+    for (link, record) in seen.into_iter().zip(records) {
+        let Some(record) = record else { continue };
+        let mut topic = Topic::stored(&record.body)?;
+        topic.retain(|it| reader.asker.sees(it));
+        let is_it = |it: &&Arc| {
+            it.reference == wanted.id && (&it.ty, &it.role, &it.scope) == (&link.ty, &link.role, &link.scope)
+        };
+        let stamp = timestamp(&topic);
+        for arc in topic.arcs.iter().filter(is_it) {
+            let item = match wanted.shown {
+                Shown::Ids => {
+                    json!({"topic": link.owner, "type": link.ty, "role": link.role, "scope": link.scope})
+                }
+                _ => wanted.item(&topic.id, arc, Some(&topic), &resolver),
+            };
+            items.push((stamp.clone(), topic.id.clone(), item));
+        }
+    }
+    Ok(items)
+}
+
+/// The newest of all that point at a topic; of one with several arcs, the first.
+fn newest_pointing(view: &mut View<'_>, reader: &Reading, wanted: &Wanted) -> Result<Vec<Value>> {
+    let mut found: Vec<Dated> = Vec::new();
+    let mut after = None;
+    loop {
+        let page =
+            pointing_page(view, (&reader.map, &wanted.id), &wanted.which, after.as_deref(), NEWEST_STEP)?;
+        for it in pointing_items(view, reader, wanted, &page.links)? {
+            if !found.iter().any(|known| known.1 == it.1) {
+                found.push(it);
+            }
+        }
+        // Of those seen so far only the newest can be in the answer.
+        keep_newest(&mut found, wanted.limit);
+        match page.next {
+            Some(next) => after = Some(next),
+            None => return Ok(found.into_iter().map(|it| it.2).collect()),
+        }
+    }
 }
 
 async fn related(call: Reading) -> Answer {
-    let topic = call.topic(call.params.required("id")?).await?;
-    let limit = call.params.limit()? as usize;
-    let (arcs, next) = page_of_arcs(&topic, &Which::of(&call.params), call.params.0.text("after"), limit);
-    let with_topics = Shown::of(&call.params)? == Shown::Topics;
-    let mut items: Vec<Value> =
-        arcs.iter().map(|it| json!({"association": document::arc(&topic.id, it)})).collect();
-    if with_topics {
-        let keys: Vec<String> = arcs.iter().map(|it| key(&call.map, &it.reference)).collect();
-        let records = call.read(Weight::Scan, move |view, _| Ok(view.get_many(&TOPIC, &keys)?)).await?;
-        for (item, record) in items.iter_mut().zip(records) {
-            let Some(record) = record else { continue };
-            let mut other = Topic::stored(&record.body)?;
-            other.retain(|it| call.asker.sees(it));
-            item["topic"] = document::topic(&other, None);
+    let wanted = Wanted::of(&call.params)?;
+    let topic = call.topic(&wanted.id).await?;
+    let is_meant = |it: &&Arc| wanted.which.takes(&it.ty, &it.role, &it.scope);
+    let total = wanted.is_counted.then(|| topic.arcs.iter().filter(is_meant).count());
+    let (arcs, next) = match wanted.order {
+        Order::Id => {
+            page_of_arcs(&topic, &wanted.which, wanted.after.as_deref().unwrap_or_default(), wanted.limit)
         }
+        Order::Timestamp => (topic.arcs.iter().filter(is_meant).collect(), None),
+    };
+    if (wanted.shown, wanted.order) == (Shown::Ids, Order::Id) {
+        let item =
+            |it: &&Arc| json!({"topic": it.reference, "type": it.ty, "role": it.role, "scope": it.scope});
+        let items = arcs.iter().map(item).collect();
+        return Ok(wanted.answer(items, next, total));
     }
-    Ok(answer::json(StatusCode::OK, &json!({"items": items, "next": next})))
+    let (parent, arcs): (String, Vec<Arc>) = (topic.id.clone(), arcs.into_iter().cloned().collect());
+    let (reader, asked) = (call.clone(), wanted.clone());
+    let items = call
+        .read(Weight::Scan, move |view, map| {
+            let base = reader.link_base();
+            let resolver = Resolver::new(&base);
+            let mut found: Vec<Dated> = Vec::new();
+            for step in arcs.chunks(NEWEST_STEP) {
+                let keys: Vec<String> = step.iter().map(|it| key(map, &it.reference)).collect();
+                for (arc, record) in step.iter().zip(view.get_many(&TOPIC, &keys)?) {
+                    let other = record.map(|it| Topic::stored(&it.body)).transpose()?.map(|mut it| {
+                        it.retain(|scope| reader.asker.sees(scope));
+                        it
+                    });
+                    let stamp = other.as_ref().map_or(String::new(), timestamp);
+                    let item = match asked.shown {
+                        Shown::Ids => {
+                            json!({"topic": arc.reference, "type": arc.ty, "role": arc.role, "scope": arc.scope})
+                        }
+                        _ => asked.item(&parent, arc, other.as_ref(), &resolver),
+                    };
+                    found.push((stamp, arc.reference.clone(), item));
+                }
+                if asked.order == Order::Timestamp {
+                    keep_newest(&mut found, asked.limit);
+                }
+            }
+            Ok(found.into_iter().map(|it| it.2).collect::<Vec<Value>>())
+        })
+        .await?;
+    Ok(wanted.answer(items, next, total))
 }
 
 /// Arcs of a topic by type and role.
 async fn navigation(call: Reading) -> Answer {
     let topic = call.topic(call.params.required("id")?).await?;
+    let topic = topic.within(call.params.0.get("scope"));
     Ok(answer::json(StatusCode::OK, &navigation_view(&topic)))
 }
 

@@ -101,7 +101,7 @@ pub(crate) fn check(mapped: &Mapped) -> Result<()> {
     let none = HashMap::new();
     let projection = Projection::new(&mapped.map, &mapped.name, &mapped.base, &none, &mut |_| Ok(false))?;
     check_size(&mapped.map)?;
-    projection.topics().into_values().try_for_each(|mut it| it.body().map(drop))
+    projection.topics().into_values().try_for_each(|mut it| it.document().map(drop))
 }
 
 /// Each of the `n` players of an association gets an arc to each other one, and knows them all.

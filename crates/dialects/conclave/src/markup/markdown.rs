@@ -1,27 +1,120 @@
-//! Markdown with tables, fenced code, footnotes and definition lists. Links that begin with `#` lead to topics. HTML within
+//! Markdown with tables, fenced code, footnotes, definition lists and abbreviations. Links that begin with `#` lead to topics. HTML within
 //! it stays where it is harmless.
+
+use std::borrow::Cow;
 
 use pulldown_cmark::{CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
 
 use super::{harmless, safe_link};
-use crate::text::topic_href_raw;
+use crate::text::{escape, topic_href_raw};
 
-pub(super) fn html(text: &str, link_base: &str) -> String {
+pub(super) fn html(text: &str, link_base: &str, is_within_page: bool) -> String {
+    let (abbreviations, text) = without_abbreviations(text);
+    let text = &*text;
     let options = Options::ENABLE_TABLES
         | Options::ENABLE_FOOTNOTES
         | Options::ENABLE_STRIKETHROUGH
         | Options::ENABLE_DEFINITION_LIST;
     let mut events: Vec<Event<'_>> =
-        Parser::new_ext(text, options).map(|event| mended(event, link_base)).collect();
+        Parser::new_ext(text, options).map(|event| mended(event, link_base, is_within_page)).collect();
     name_headings(&mut events);
     let has_html = events.iter().any(|it| matches!(it, Event::Html(_) | Event::InlineHtml(_)));
+    if !abbreviations.is_empty() {
+        events = explained(events, &abbreviations);
+    }
     let mut out = String::with_capacity(text.len() + text.len() / 2);
     html::push_html(&mut out, events.into_iter());
     if has_html { harmless::html(&out) } else { out }
 }
 
-/// Links lead where they may, and headings leave the first place to that of the page.
-fn mended<'t>(event: Event<'t>, link_base: &str) -> Event<'t> {
+/// Most abbreviations of one text, and the longest of them, in bytes.
+const ABBREVIATIONS_MAX: usize = 200;
+const ABBREVIATION_LEN_MAX_BYTES: usize = 60;
+
+/// A short form and what it stands for.
+type Abbreviation<'t> = (&'t str, &'t str);
+
+/// `*[HTML]: Hypertext Markup Language`, on a line of its own.
+fn abbreviation(line: &str) -> Option<Abbreviation<'_>> {
+    let (short, long) = line.strip_prefix("*[")?.split_once("]:")?;
+    let is_short = (1..=ABBREVIATION_LEN_MAX_BYTES).contains(&short.len()) && !short.contains('[');
+    is_short.then(|| (short, long.trim()))
+}
+
+/// The abbreviations that a text defines outside of fenced code, and the text without those lines.
+fn without_abbreviations(text: &str) -> (Vec<Abbreviation<'_>>, Cow<'_, str>) {
+    if !text.contains("*[") {
+        return (Vec::new(), Cow::Borrowed(text));
+    }
+    let (mut found, mut rest) = (Vec::new(), String::with_capacity(text.len()));
+    let mut fence: Option<&str> = None;
+    for line in text.split_inclusive('\n') {
+        let bare = line.trim();
+        let mark = ["```", "~~~"].into_iter().find(|it| bare.starts_with(it));
+        match (fence, mark) {
+            (None, Some(mark)) => fence = Some(mark),
+            (Some(open), Some(mark)) if open == mark => fence = None,
+            _ => {}
+        }
+        match abbreviation(line.trim_end()).filter(|_| fence.is_none() && found.len() < ABBREVIATIONS_MAX) {
+            Some(it) => found.push(it),
+            None => rest.push_str(line),
+        }
+    }
+    (found, Cow::Owned(rest))
+}
+
+/// The same events, where each abbreviation that stands in a text as a word is an `<abbr>`.
+fn explained<'t>(events: Vec<Event<'t>>, abbreviations: &[Abbreviation<'_>]) -> Vec<Event<'t>> {
+    let mut out = Vec::with_capacity(events.len());
+    let mut is_code = false;
+    for event in events {
+        match event {
+            Event::Text(text) if !is_code => explain(&text, abbreviations, &mut out),
+            event => {
+                match &event {
+                    Event::Start(Tag::CodeBlock(_)) => is_code = true,
+                    Event::End(TagEnd::CodeBlock) => is_code = false,
+                    _ => {}
+                }
+                out.push(event);
+            }
+        }
+    }
+    out
+}
+
+fn explain(text: &str, abbreviations: &[Abbreviation<'_>], out: &mut Vec<Event<'_>>) {
+    let mut from = 0;
+    let is_letter = |it: Option<char>| it.is_some_and(|it| it.is_alphanumeric() || it == '_');
+    let mut at = 0;
+    while let Some(next) = text[at..].chars().next() {
+        // Words begin behind what is no letter.
+        if !is_letter(text[..at].chars().next_back()) {
+            let rest = &text[at..];
+            let fits = |it: &&Abbreviation<'_>| {
+                rest.strip_prefix(it.0).is_some_and(|behind| !is_letter(behind.chars().next()))
+            };
+            if let Some((short, long)) = abbreviations.iter().find(fits) {
+                if from < at {
+                    out.push(Event::Text(text[from..at].to_owned().into()));
+                }
+                let html = format!("<abbr title=\"{}\">{}</abbr>", escape(long), escape(short));
+                out.push(Event::InlineHtml(html.into()));
+                at += short.len();
+                from = at;
+                continue;
+            }
+        }
+        at += next.len_utf8();
+    }
+    if from < text.len() {
+        out.push(Event::Text(text[from..].to_owned().into()));
+    }
+}
+
+/// Links lead where they may, and on a page headings leave the first place to its own.
+fn mended<'t>(event: Event<'t>, link_base: &str, is_within_page: bool) -> Event<'t> {
     match event {
         Event::Start(Tag::Link { link_type, dest_url, title, id }) => {
             let dest_url = destination(dest_url, link_base);
@@ -32,11 +125,12 @@ fn mended<'t>(event: Event<'t>, link_base: &str) -> Event<'t> {
             Event::Start(Tag::Image { link_type, dest_url, title, id })
         }
         Event::Start(Tag::Heading { level, .. }) => {
-            // The page has its own first heading.
-            let level = if level == HeadingLevel::H1 { HeadingLevel::H2 } else { level };
+            let level = if is_within_page && level == HeadingLevel::H1 { HeadingLevel::H2 } else { level };
             Event::Start(Tag::Heading { level, id: None, classes: Vec::new(), attrs: Vec::new() })
         }
-        Event::End(TagEnd::Heading(HeadingLevel::H1)) => Event::End(TagEnd::Heading(HeadingLevel::H2)),
+        Event::End(TagEnd::Heading(HeadingLevel::H1)) if is_within_page => {
+            Event::End(TagEnd::Heading(HeadingLevel::H2))
+        }
         event => event,
     }
 }

@@ -4,6 +4,7 @@
 //! where [`safe_link`] allows.
 
 mod harmless;
+mod made;
 mod markdown;
 mod wiki;
 
@@ -21,6 +22,8 @@ pub(crate) struct Resolver<'r> {
     link_base: &'r str,
     /// Topics that occurrences name, by id: their labels are shown, and their texts where one is included.
     known: Option<&'r BTreeMap<String, Topic>>,
+    /// Whether the HTML stands on a page of ours, which has a first heading of its own: those of texts begin below it.
+    is_within_page: bool,
 }
 
 /// Behaviour of an occurrence that is another topic.
@@ -31,19 +34,24 @@ const INCLUDE: &str = "include";
 impl<'r> Resolver<'r> {
     /// For links that begin with `link_base`.
     pub(crate) fn new(link_base: &'r str) -> Self {
-        Self { link_base, known: None }
+        Self { link_base, known: None, is_within_page: false }
     }
 
-    /// The same, where other topics may be shown.
+    /// The same for a page, where other topics may be shown.
     pub(crate) fn with_topics(link_base: &'r str, known: &'r BTreeMap<String, Topic>) -> Self {
-        Self { link_base, known: Some(known) }
+        Self { link_base, known: Some(known), is_within_page: true }
+    }
+
+    /// The same for a page.
+    pub(crate) fn of_page(link_base: &'r str) -> Self {
+        Self { link_base, known: None, is_within_page: true }
     }
 
     /// A topic in the place of an occurrence: its link, or its text. Topics within that text are links.
     fn other(&self, it: &Occurrence) -> String {
         let other = self.known.and_then(|known| known.get(&it.reference));
         if let Some(other) = other.filter(|_| it.role == INCLUDE) {
-            let inner = Resolver::new(self.link_base);
+            let inner = Resolver { known: None, ..*self };
             let wiki = other.occurrences.iter().filter(|it| it.role == "wiki" && it.behaviour != TOPIC);
             return wiki.filter_map(|it| inner.html(it)).collect();
         }
@@ -72,12 +80,19 @@ impl<'r> Resolver<'r> {
     pub(crate) fn render(&self, behaviour: &str, text: &str) -> Option<String> {
         match behaviour {
             _ if text.len() > TEXT_LEN_MAX_BYTES => Some(format!("<pre>{}</pre>", escape(text))),
-            "markdown" => Some(markdown::html(text, self.link_base)),
-            "wiki" => Some(wiki::html(text, self.link_base)),
-            "html" => Some(harmless::html(text)),
+            "markdown" => Some(self.made(behaviour, text, markdown::html)),
+            "wiki" => Some(self.made(behaviour, text, wiki::html)),
+            "html" => Some(self.made(behaviour, text, |text, _, _| harmless::html(text))),
             "text" => Some(format!("<pre>{}</pre>", escape(text))),
             _ => None,
         }
+    }
+
+    fn made(&self, behaviour: &str, text: &str, make: fn(&str, &str, bool) -> String) -> String {
+        let place = if self.is_within_page { "page" } else { "" };
+        made::or_make([behaviour, self.link_base, place], text, || {
+            make(text, self.link_base, self.is_within_page)
+        })
     }
 
     fn link(&self, href: &str, label: &str) -> String {
@@ -155,6 +170,30 @@ mod tests {
                     );
                 }
             }
+        }
+    }
+
+    #[test]
+    fn abbreviations_are_explained_where_they_are_words() {
+        let resolver = Resolver::new("/t/default/");
+        let text = "*[HTML]: Hyper \"Text\"\n\nHTML and XHTML, `HTML`.\n\n    HTML\n";
+        assert_eq!(
+            resolver.render("markdown", text).unwrap_or_default(),
+            "<p><abbr title=\"Hyper &quot;Text&quot;\">HTML</abbr> and XHTML, <code>HTML</code>.</p>\n\
+             <pre><code>HTML\n</code></pre>\n"
+        );
+        // In code a definition is a line like any other.
+        let fenced = resolver.render("markdown", "```\n*[A]: b\n```\n").unwrap_or_default();
+        assert_eq!(fenced, "<pre><code>*[A]: b\n</code></pre>\n");
+    }
+
+    /// A page has its own first heading; clients of the API get what was written.
+    #[test]
+    fn headings_are_below_that_of_a_page() {
+        for (behaviour, text, id) in [("markdown", "# One", " id=\"one\""), ("wiki", "=====One=====", "")] {
+            let html = |resolver: Resolver<'_>| resolver.render(behaviour, text).unwrap_or_default();
+            assert_eq!(html(Resolver::new("/t/m/")), format!("<h1{id}>One</h1>\n"));
+            assert_eq!(html(Resolver::of_page("/t/m/")), format!("<h2{id}>One</h2>\n"));
         }
     }
 

@@ -3,18 +3,20 @@
 use super::safe_link;
 use crate::text::{escape, topic_href};
 
-pub(super) fn html(text: &str, link_base: &str) -> String {
+pub(super) fn html(text: &str, link_base: &str, is_within_page: bool) -> String {
     let mut out = String::new();
+    let top = if is_within_page { 2 } else { 1 };
     for block in text.replace("\r\n", "\n").split("\n\n").filter(|it| !it.trim().is_empty()) {
-        block_html(block.trim_matches('\n'), link_base, &mut out);
+        block_html(block.trim_matches('\n'), link_base, top, &mut out);
     }
     out
 }
 
-fn block_html(block: &str, link_base: &str, out: &mut String) {
+/// `top` is the level of the highest heading.
+fn block_html(block: &str, link_base: &str, top: u8, out: &mut String) {
     let lines: Vec<&str> = block.lines().collect();
     if let [line] = lines.as_slice() {
-        for (marks, level) in [("=====", 2), ("====", 2), ("===", 3), ("==", 4)] {
+        for (marks, level) in [("=====", top), ("====", 2), ("===", 3), ("==", 4)] {
             let inner = line.trim().strip_prefix(marks).and_then(|it| it.strip_suffix(marks));
             if let Some(inner) = inner.filter(|it| !it.is_empty() && !it.starts_with('=')) {
                 out.push_str(&format!("<h{level}>{}</h{level}>\n", inline(inner, link_base)));

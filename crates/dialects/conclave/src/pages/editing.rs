@@ -75,7 +75,7 @@ pub(super) async fn save(call: Reading, body: Body) -> Result<Response> {
     let form = Form::read(&fields);
     let version: u64 = fields.text("version").parse().unwrap_or(0);
     if fields.text("action") == "preview" {
-        let preview = Resolver::new(&call.link_base()).render(&form.behaviour, &form.text);
+        let preview = Resolver::of_page(&call.link_base()).render(&form.behaviour, &form.text);
         let found = call.found(&id).await?.map(|it| call.asker.filtered(it).topic);
         return form_page(&call, &id, (found.as_ref(), version), &form, Around { preview, error: None });
     }

@@ -4,23 +4,22 @@
 //! names the form of the answer. `topic/view` is served here; pages for editing are those below `/conclave/`; forms are
 //! taken here as the original takes them.
 
-use axum::body::Body;
-use axum::extract::Path;
+use axum::extract::{Path, Request, State};
 use axum::response::Response;
+use http::StatusCode;
 use http::header::LOCATION;
-use http::{HeaderValue, StatusCode};
 use pinakes_http::answer;
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 use super::editing::to_topic;
+use super::records::{self, About, Notation};
+use super::session;
 use super::view::{Form, show};
-use crate::api::navigation_view;
-use crate::call::{Editing, Reading};
-use crate::document;
+use crate::app::Conclave;
+use crate::call::Reading;
 use crate::edit::Edit;
 use crate::error::{ConclaveError, Result};
-use crate::markup::Resolver;
-use crate::model::{Arc, DEFAULT_SCOPE, LABEL, Metadata, Occurrence, SELF, Topic, set};
+use crate::model::{Arc, DEFAULT_MAP, DEFAULT_SCOPE, LABEL, Metadata, Occurrence, SELF, Topic, set};
 use crate::text::{Fields, topic_href_raw};
 
 /// What an address asks for.
@@ -41,6 +40,18 @@ impl Address {
         Ok(Address { concern, action, view: segments.get(file + 1).map(|it| (*it).to_owned()) })
     }
 
+    /// Which view state the tail of the address asks for; none for a page. Errors: 404 for a view that is not known.
+    fn notation(&self) -> Result<Option<Notation>> {
+        match self.view.as_deref().unwrap_or("html") {
+            "html" | "xsl" | "st" | "rzr" => Ok(None),
+            "xml" | "xslt" => Ok(Some(Notation::Xml)),
+            "json" => Ok(Some(Notation::Json)),
+            other => Err(ConclaveError::not_found(format!(
+                "the view {other:?} is not known; known are html, json, xml"
+            ))),
+        }
+    }
+
     fn unknown(&self) -> ConclaveError {
         ConclaveError::not_found(format!("there is no page {}/{}", self.concern, self.action))
     }
@@ -48,8 +59,14 @@ impl Address {
 
 pub(super) async fn get(Path(path): Path<String>, call: Reading) -> Result<Response> {
     let address = Address::of(&path)?;
+    if let Some(notation) = address.notation()? {
+        return state(&address, &call, notation).await;
+    }
     match (address.concern.as_str(), address.action.as_str()) {
-        ("topic", "view") => view(&address, call).await,
+        ("topic", "view") => {
+            let id = call.params.required("id")?.to_owned();
+            show(call, &id, Some(Form::Html)).await
+        }
         ("topic", "create") => {
             let id = call.params.0.get("id").map_or(String::new(), |it| topic_href_raw("?id=", it));
             Ok(elsewhere(&format!("/conclave/{}/create{id}", call.map)))
@@ -67,69 +84,51 @@ fn elsewhere(address: &str) -> Response {
     answer::with_header(answer::empty(StatusCode::SEE_OTHER), LOCATION, address.trim_end_matches('#'))
 }
 
-async fn view(address: &Address, call: Reading) -> Result<Response> {
-    let id = call.params.required("id")?.to_owned();
-    match address.view.as_deref().unwrap_or("html") {
-        "html" | "xsl" | "st" | "rzr" => show(call, &id, Some(Form::Html)).await,
-        "xml" | "xslt" => records_xml(&call, &id).await,
-        "json" => records_json(&call, &id).await,
-        other => Err(ConclaveError::not_found(format!(
-            "the view {other:?} is not known; known are html, json, xml"
-        ))),
-    }
-}
-
-async fn records_xml(call: &Reading, id: &str) -> Result<Response> {
-    let topic = call.topic(id).await?;
-    let xml = document::topic_xml(&topic, Some(&Resolver::new(&call.link_base())));
-    let body = match call.params.0.get("model-item") {
-        Some("topic") => xml,
-        _ => {
-            let (declaration, rest) = xml.split_once('\n').unwrap_or(("", &xml));
-            format!("{declaration}\n<records><item name=\"topic\">{}</item></records>\n", rest.trim())
-        }
+/// The view state of a page.
+async fn state(address: &Address, call: &Reading, notation: Notation) -> Result<Response> {
+    let pair = (address.concern.as_str(), address.action.as_str());
+    let (makes_topic, makes_arc) = (pair == ("topic", "create"), pair == ("association", "create"));
+    let topic = match pair {
+        ("topic", "create") => None,
+        ("topic", "view" | "edit")
+        | ("association", "edit" | "create")
+        | ("metadata" | "occurrence", "edit") => Some(call.params.required("id")?),
+        _ => return Err(address.unknown()),
     };
-    Ok(answer::bytes(StatusCode::OK, HeaderValue::from_static("text/xml; charset=utf-8"), body))
+    let about = About { topic, arc: call.params.0.get("assoc"), makes_topic, makes_arc };
+    records::answer(call, notation, about).await
 }
 
-async fn records_json(call: &Reading, id: &str) -> Result<Response> {
-    let topic = call.found(id).await?.map(|it| call.asker.filtered(it).topic);
-    let status = if topic.is_some() { StatusCode::OK } else { StatusCode::NOT_FOUND };
-    let shown = call.params.0.pairs().filter(|it| !it.0.starts_with('_'));
-    let flags: Vec<&str> = shown.clone().filter(|it| it.1.is_empty()).map(|it| it.0).collect();
-    let params: Map<String, Value> =
-        shown.filter(|it| !it.1.is_empty()).map(|it| (it.0.to_owned(), json!(it.1))).collect();
-    let errors: Vec<String> = match &topic {
-        Some(_) => Vec::new(),
-        None => vec![format!("there is no topic {id:?}")],
-    };
-    let name = call.asker.caller.username().unwrap_or("anon");
-    let mut records = json!({
-        "messages": [], "errors": errors, "flags": flags, "params": params, "user": {"id": name, "name": name},
-    });
-    if let Some(topic) = &topic {
-        records["topic"] = document::topic(topic, Some(&Resolver::new(&call.link_base())));
-        records["navigation-view"] = navigation_view(topic);
+/// A form of the original, as one change. Name and password in it (`_uname`, `_upwd`) sign somebody in instead.
+pub(super) async fn post(
+    Path(path): Path<String>,
+    State(app): State<Conclave>,
+    request: Request,
+) -> Result<Response> {
+    let (mut parts, body) = request.into_parts();
+    let own = parts.uri.path_and_query().map_or("/", |it| it.as_str()).to_owned();
+    let call = Reading::unchecked(&mut parts, &app, DEFAULT_MAP.to_owned()).await?;
+    let (call, fields) = call.form(body).await?;
+    if let (Some(name), Some(password)) = (fields.get("_uname"), fields.get("_upwd")) {
+        return session::enter(&call, (name, password), &own).await;
     }
-    Ok(match call.params.0.get("model-item") {
-        Some(item) => answer::json(status, &records[item]),
-        None => answer::json(status, &records),
-    })
-}
-
-/// A form of the original, as one change.
-pub(super) async fn post(Path(path): Path<String>, call: Reading, body: Body) -> Result<Response> {
+    call.asker.may_read()?;
     let address = Address::of(&path)?;
-    let (call, fields) = Editing::posted(call, body).await?;
+    let notation = address.notation()?;
+    let call = call.editing()?;
     // Parameters of the address count as fields, as in the original.
     let all = fields.followed_by(&call.params.0);
     let is_inline = address.action.starts_with("inline-update");
     let new_id = call.app.new_uuid();
     let (id, _) = call.write(move |edit| change(edit, &address, &all, &new_id)).await?;
-    match (is_inline, id) {
-        (false, Some(id)) => Ok(to_topic(&call, &id)),
-        (false, None) => Ok(elsewhere(&format!("/conclave/{}", call.map))),
-        (true, _) => Ok(answer::json(StatusCode::OK, &json!({"success": true}))),
+    match (is_inline, id, notation) {
+        (true, _, _) => Ok(answer::json(StatusCode::OK, &json!({"success": true}))),
+        (false, Some(id), Some(notation)) => {
+            let about = About { topic: Some(&id), arc: None, makes_topic: false, makes_arc: false };
+            records::answer(&call, notation, about).await
+        }
+        (false, Some(id), None) => Ok(to_topic(&call, &id)),
+        (false, None, _) => Ok(elsewhere(&format!("/conclave/{}", call.map))),
     }
 }
 

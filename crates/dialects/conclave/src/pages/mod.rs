@@ -6,10 +6,13 @@
 mod editing;
 mod form;
 mod history;
+mod leaf;
 mod legacy;
 mod looking;
 mod parts;
+mod records;
 mod session;
+mod shown;
 mod view;
 
 use axum::Router;
@@ -22,7 +25,9 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri};
 use minijinja::{AutoEscape, Environment, Error, ErrorKind, Value, context, escape_formatter};
 use pinakes_http::{Stage, answer, stages};
 use std::path::PathBuf;
+use std::sync::{Arc, PoisonError, RwLock};
 
+use self::leaf::Frame;
 use crate::api::{is_known, not_modified};
 use crate::app::Conclave;
 use crate::call::Reading;
@@ -78,6 +83,30 @@ pub(crate) struct Pages {
     environment: Environment<'static>,
     /// Changes with the templates: part of every page's tag.
     revision: u64,
+    /// Whether the page of a topic is the built-in one.
+    has_own_leaf: bool,
+}
+
+/// The templates as they are now; an administrator has them read anew with the flag `nocache`.
+pub(crate) struct Templates(RwLock<Arc<Pages>>);
+
+impl Templates {
+    /// The built-in templates, with those of the site in their places.
+    pub(crate) fn read(settings: &Settings) -> std::result::Result<Templates, TemplateError> {
+        Ok(Templates(RwLock::new(Arc::new(Pages::read(settings)?))))
+    }
+
+    /// Those of now.
+    pub(crate) fn now(&self) -> Arc<Pages> {
+        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Reads them anew. Errors: 422 with the file and what is wrong with it; those of before stay.
+    fn read_anew(&self, settings: &Settings) -> Result<()> {
+        let read = Pages::read(settings).map_err(|error| ConclaveError::rule(error.to_string()))?;
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(read);
+        Ok(())
+    }
 }
 
 impl Pages {
@@ -94,9 +123,12 @@ impl Pages {
         // Everything that pages are made of beside topics.
         let of_site = format!("{}{:?}", settings.site_name, settings.records);
         let mut all = format!("{STYLE}{SCRIPT}{}{of_site}", env!("CARGO_PKG_VERSION"));
+        let mut has_own_leaf = true;
         for (name, built_in) in TEMPLATES {
             let path = settings.templates.join(name);
-            let text = match settings.templates.as_os_str().is_empty() || !path.is_file() {
+            let is_built_in = settings.templates.as_os_str().is_empty() || !path.is_file();
+            has_own_leaf &= is_built_in || !matches!(name, "layout.html" | "topic.html");
+            let text = match is_built_in {
                 true => built_in.to_owned(),
                 false => std::fs::read_to_string(&path)
                     .map_err(|source| TemplateError::Read { path: path.clone(), source })?,
@@ -106,7 +138,15 @@ impl Pages {
             added.map_err(|error| TemplateError::Syntax { name, reason: error.to_string() })?;
         }
         let revision = hash(all.as_bytes());
-        Ok(Pages { environment, revision })
+        Ok(Pages { environment, revision, has_own_leaf })
+    }
+
+    /// What every template has: `site`, `map`, `user`, `is_editor`, `csrf`, and `page` with the rest.
+    fn framed(&self, frame: &Frame<'_>, page: Value) -> Value {
+        context! {
+            site => frame.site, map => frame.map, user => frame.user, is_editor => frame.is_editor,
+            csrf => &frame.csrf, page => page,
+        }
     }
 
     fn render(&self, name: &str, values: Value) -> Result<String> {
@@ -118,13 +158,18 @@ impl Pages {
 }
 
 impl Reading {
-    /// A page. What every template has: `site`, `map`, `user`, `is_editor`, `csrf`, and `page` with the rest.
+    /// A page; [`Pages::framed`] says what its template has.
     fn page(&self, status: StatusCode, name: &str, page: Value) -> Result<Response> {
-        let values = context! {
-            site => &self.app.settings.site_name, map => &self.map, user => self.asker.caller.username(),
-            is_editor => self.asker.is_editor(), csrf => self.asker.csrf(), page => page,
-        };
-        finished(status, self.app.pages.render(name, values)?)
+        let pages = self.app.pages.now();
+        finished(status, pages.render(name, pages.framed(&Frame::of(self), page))?)
+    }
+
+    /// Does what the flag `nocache` asks for.
+    fn renew_templates(&self) -> Result<()> {
+        if self.params.0.is_set("nocache") && self.asker.is_administrator() {
+            self.app.pages.read_anew(&self.app.settings)?;
+        }
+        Ok(())
     }
 }
 
@@ -136,17 +181,25 @@ fn finished(status: StatusCode, html: String) -> Result<Response> {
     Ok(response)
 }
 
+/// Whether a refusal is told as a page.
+fn wants_page(headers: &HeaderMap, path: &str) -> bool {
+    let accept = headers.get(ACCEPT).and_then(|it| it.to_str().ok()).unwrap_or("*/*");
+    let is_for_programs = view::form_of(path).is_some() || path.ends_with("/json") || path.ends_with("/xml");
+    accept.contains("text/html") || accept.starts_with("*/*") && !is_for_programs
+}
+
 /// Says a refusal as a page to those who read pages.
 async fn told_as_page(State(app): State<Conclave>, request: Request, next: Next) -> Response {
-    let accept = request.headers().get(ACCEPT).and_then(|it| it.to_str().ok()).unwrap_or("*/*");
-    let path = request.uri().path();
-    let is_for_programs = view::form_of(path).is_some() || path.ends_with("/json") || path.ends_with("/xml");
-    let wants_page = accept.contains("text/html") || accept.starts_with("*/*") && !is_for_programs;
+    let wants_page = wants_page(request.headers(), request.uri().path());
     let uri = request.uri().clone();
     let response = next.run(request).await;
-    let Some(told) = response.extensions().get::<Told>().filter(|_| wants_page) else { return response };
-    // What cannot be rendered is told as it is.
-    error_page(&app, told, &uri).unwrap_or(response)
+    if wants_page { told(&app, response, &uri) } else { response }
+}
+
+/// A refusal as a page; other answers, and what cannot be rendered, as they are.
+fn told(app: &Conclave, response: Response, uri: &Uri) -> Response {
+    let Some(told) = response.extensions().get::<Told>() else { return response };
+    error_page(app, told, uri).unwrap_or(response)
 }
 
 fn error_page(app: &Conclave, told: &Told, uri: &Uri) -> Result<Response> {
@@ -156,7 +209,7 @@ fn error_page(app: &Conclave, told: &Told, uri: &Uri) -> Result<Response> {
         next => crate::text::topic_href_raw("", next),
     };
     let values = context! { site => &app.settings.site_name, map => DEFAULT_MAP, page => page };
-    finished(told.status, app.pages.render("error.html", values)?)
+    finished(told.status, app.pages.now().render("error.html", values)?)
 }
 
 fn harden(response: &mut Response) {
@@ -168,7 +221,6 @@ fn harden(response: &mut Response) {
 
 pub(crate) fn routes(app: &Conclave) -> Router<Conclave> {
     Router::new()
-        .route("/t/{map}/{*id}", get(view::view))
         .route("/conclave", get(looking::home))
         .route("/conclave/", get(looking::home))
         .route("/conclave/assets/site.css", get(style))
@@ -186,6 +238,8 @@ pub(crate) fn routes(app: &Conclave) -> Router<Conclave> {
         .route("/conclave/{map}/restore", post(history::restore))
         .route("/conclave.cms/{*path}", get(legacy::get).post(legacy::post))
         .layer(from_fn_with_state(app.clone(), told_as_page))
+        // It tells of refusals itself: most requests are for topics, and none of them goes through the layer.
+        .route("/t/{map}/{*id}", get(view::view))
 }
 
 async fn style(headers: HeaderMap) -> Response {

@@ -2,8 +2,11 @@
 
 use std::fmt::Write as _;
 
+use std::sync::LazyLock;
+
+use super::shown::{Leading, Shown};
 use crate::markup::Resolver;
-use crate::model::{Arc, DEFAULT_SCOPE, Topic};
+use crate::model::DEFAULT_SCOPE;
 use crate::text::{push_encoded, push_escaped};
 
 /// Relations of one type and role that a page lists; the rest is a link to the list.
@@ -16,26 +19,35 @@ pub(super) fn words(name: &str) -> String {
     name.replace(['-', '_'], " ")
 }
 
+/// The same, appended as HTML.
+fn push_words(out: &mut String, name: &str) {
+    for (at, part) in name.split(['-', '_']).enumerate() {
+        if at > 0 {
+            out.push(' ');
+        }
+        push_escaped(out, part);
+    }
+}
+
 /// Nested lists: type, role, links.
-pub(super) fn relations(topic: &Topic, scope: &str) -> String {
-    let mut out = String::with_capacity(topic.arcs.len().min(LISTED_MAX) * 96 + 64);
+pub(super) fn relations(out: &mut String, topic: &Shown<'_>, scope: &str) {
     let mut arcs = topic.arcs.as_slice();
     // Arcs lie by type, role and label.
     while let Some(first) = arcs.first() {
         let n_of_type = arcs.iter().take_while(|it| it.ty == first.ty).count();
         let (mut of_type, rest) = arcs.split_at(n_of_type);
         out.push_str("<section class=\"relation\"><h3>");
-        push_escaped(&mut out, &words(&first.ty));
+        push_words(out, &first.ty);
         out.push_str("</h3>");
         while let Some(first) = of_type.first() {
             let n_of_role = of_type.iter().take_while(|it| it.role == first.role).count();
             let (of_role, others) = of_type.split_at(n_of_role);
             out.push_str("<h4>");
-            push_escaped(&mut out, &words(&first.role));
+            push_words(out, &first.role);
             out.push_str("</h4><ul>");
             for arc in of_role.iter().take(LISTED_MAX) {
                 out.push_str("<li>");
-                link(&mut out, &topic.map, arc, scope);
+                link(out, &topic.map, arc, scope);
                 out.push_str("</li>");
             }
             if of_role.len() > LISTED_MAX {
@@ -47,10 +59,9 @@ pub(super) fn relations(topic: &Topic, scope: &str) -> String {
         out.push_str("</section>");
         arcs = rest;
     }
-    out
 }
 
-fn link(out: &mut String, map: &str, arc: &Arc, scope: &str) {
+fn link(out: &mut String, map: &str, arc: &Leading<'_>, scope: &str) {
     out.push_str("<a href=\"/t/");
     out.push_str(map);
     out.push('/');
@@ -61,14 +72,13 @@ fn link(out: &mut String, map: &str, arc: &Arc, scope: &str) {
 }
 
 /// The texts of a topic: its wiki occurrences.
-pub(super) fn texts(topic: &Topic, resolver: &Resolver<'_>) -> String {
+pub(super) fn texts(out: &mut String, topic: &Shown<'_>, resolver: &Resolver<'_>) {
     let wiki = topic.occurrences.iter().filter(|it| it.role == "wiki" || it.role == "include");
-    wiki.filter_map(|it| resolver.html(it)).collect()
+    out.extend(wiki.filter_map(|it| resolver.html(it)));
 }
 
 /// The other occurrences, under their roles.
-pub(super) fn resources(topic: &Topic, resolver: &Resolver<'_>) -> String {
-    let mut out = String::new();
+pub(super) fn resources(out: &mut String, topic: &Shown<'_>, resolver: &Resolver<'_>) {
     let mut role: Option<&str> = None;
     let others = topic.occurrences.iter().filter(|it| it.role != "wiki" && it.role != "include");
     for it in others.take(LISTED_MAX) {
@@ -78,7 +88,7 @@ pub(super) fn resources(topic: &Topic, resolver: &Resolver<'_>) -> String {
                 out.push_str("</ul></section>");
             }
             out.push_str("<section class=\"resources\"><h3>");
-            push_escaped(&mut out, &words(&it.role));
+            push_words(out, &it.role);
             out.push_str("</h3><ul>");
             role = Some(&it.role);
         }
@@ -89,7 +99,6 @@ pub(super) fn resources(topic: &Topic, resolver: &Resolver<'_>) -> String {
     if role.is_some() {
         out.push_str("</ul></section>");
     }
-    out
 }
 
 /// A resource; its data may say more about an address: title and description.
@@ -125,17 +134,20 @@ fn bare(address: &str) -> &str {
 }
 
 /// Arcs on the small map: the first of each type and role, then the second ones, and so on.
-fn on_the_map(topic: &Topic) -> Vec<&Arc> {
-    let groups: Vec<&[Arc]> = topic
+fn on_the_map<'t, 'b>(topic: &'t Shown<'b>) -> Vec<&'t Leading<'b>> {
+    let groups: Vec<&[Leading<'b>]> = topic
         .arcs
         .chunk_by(|it, next| it.ty == next.ty && it.role == next.role)
         .take(NEIGHBOURS_MAX)
         .collect();
-    let mut shown: Vec<&Arc> = Vec::new();
+    let mut shown: Vec<&Leading<'b>> = Vec::with_capacity(NEIGHBOURS_MAX);
     for rank in 0..NEIGHBOURS_MAX {
         for arc in groups.iter().filter_map(|it| it.get(rank)) {
+            if shown.len() == NEIGHBOURS_MAX {
+                break;
+            }
             let is_new = arc.reference != topic.id && !shown.iter().any(|it| it.reference == arc.reference);
-            if is_new && shown.len() < NEIGHBOURS_MAX {
+            if is_new {
                 shown.push(arc);
             }
         }
@@ -145,64 +157,71 @@ fn on_the_map(topic: &Topic) -> Vec<&Arc> {
     shown
 }
 
-/// A small map: the topic in the middle, some neighbours around it.
-pub(super) fn neighbours(topic: &Topic, scope: &str) -> String {
-    let shown = on_the_map(topic);
-    if shown.is_empty() {
-        return String::new();
-    }
-    let mut out = String::with_capacity(400 + shown.len() * 320);
-    out.push_str("<svg class=\"neighbours\" viewBox=\"0 0 480 320\" role=\"img\" aria-label=\"Neighbours\">");
-    let n_shown = shown.len();
-    let place = |at: usize| {
-        let (sin, cos) = (std::f64::consts::TAU * (at as f64 + 0.5) / n_shown as f64).sin_cos();
-        (240.0 + 110.0 * cos, 160.0 + 125.0 * sin)
-    };
-    for at in 0..n_shown {
-        let (x, y) = place(at);
-        let _ = write!(out, "<line x1=\"240\" y1=\"160\" x2=\"{x:.0}\" y2=\"{y:.0}\"/>");
-    }
-    for (at, arc) in shown.iter().enumerate() {
-        let (x, y) = place(at);
-        out.push_str("<a href=\"/t/");
-        out.push_str(&topic.map);
-        out.push('/');
-        push_encoded(&mut out, &arc.reference);
-        // Labels stand outside of the circle, so that none lies over a line.
-        let (anchor, beside) = if x < 240.0 { ("end", x - 13.0) } else { ("start", x + 13.0) };
-        let _ = write!(
-            out,
+/// Where a neighbour stands on the small map, as HTML: its line, and its circle with the beginning of its label.
+struct Place {
+    line: String,
+    circle: String,
+}
+
+/// The places around a topic, by the number of neighbours.
+static PLACES: LazyLock<Vec<Vec<Place>>> =
+    LazyLock::new(|| (0..=NEIGHBOURS_MAX).map(|n| (0..n).map(|at| place(at, n)).collect()).collect());
+
+fn place(at: usize, n_shown: usize) -> Place {
+    let (sin, cos) = (std::f64::consts::TAU * (at as f64 + 0.5) / n_shown as f64).sin_cos();
+    let (x, y) = (240.0 + 110.0 * cos, 160.0 + 125.0 * sin);
+    // Labels stand outside of the circle, so that none lies over a line.
+    let (anchor, beside) = if x < 240.0 { ("end", x - 13.0) } else { ("start", x + 13.0) };
+    Place {
+        line: format!("<line x1=\"240\" y1=\"160\" x2=\"{x:.0}\" y2=\"{y:.0}\"/>"),
+        circle: format!(
             "\"><circle cx=\"{x:.0}\" cy=\"{y:.0}\" r=\"7\"/><text x=\"{beside:.0}\" y=\"{:.0}\" \
              text-anchor=\"{anchor}\">",
             y + 4.0
-        );
-        push_escaped(&mut out, &shortened(arc.label(scope)));
+        ),
+    }
+}
+
+/// A small map: the topic in the middle, some neighbours around it.
+pub(super) fn neighbours(out: &mut String, topic: &Shown<'_>, scope: &str) {
+    let shown = on_the_map(topic);
+    let places = PLACES.get(shown.len()).filter(|it| !it.is_empty());
+    let Some(places) = places else { return };
+    out.push_str("<svg class=\"neighbours\" viewBox=\"0 0 480 320\" role=\"img\" aria-label=\"Neighbours\">");
+    places.iter().for_each(|it| out.push_str(&it.line));
+    for (place, arc) in places.iter().zip(&shown) {
+        out.push_str("<a href=\"/t/");
+        out.push_str(&topic.map);
+        out.push('/');
+        push_encoded(out, &arc.reference);
+        out.push_str(&place.circle);
+        push_shortened(out, arc.label(scope));
         out.push_str("</text></a>");
     }
     out.push_str("<circle class=\"self\" cx=\"240\" cy=\"160\" r=\"11\"/></svg>");
-    out
 }
 
-fn shortened(label: &str) -> String {
+/// The beginning of a label, as HTML.
+fn push_shortened(out: &mut String, label: &str) {
     match label.char_indices().nth(16) {
-        None => label.to_owned(),
-        Some((at, _)) => format!("{}…", label[..at].trim_end()),
+        None => push_escaped(out, label),
+        Some((at, _)) => {
+            push_escaped(out, label[..at].trim_end());
+            out.push('…');
+        }
     }
 }
 
 /// What is said of a topic beside its label and description.
-pub(super) fn facts(topic: &Topic, scope: &str) -> String {
-    let mut out = String::new();
-    let shown = |it: &&crate::model::Metadata| it.scope == scope || it.scope == DEFAULT_SCOPE;
-    for it in topic.metadata.iter().filter(shown) {
-        if matches!(it.name.as_str(), "label" | "description") || it.value.is_empty() {
+pub(super) fn facts(out: &mut String, topic: &Shown<'_>, scope: &str) {
+    for it in topic.metadata.iter().filter(|it| it.scope == scope || it.scope == DEFAULT_SCOPE) {
+        if matches!(&*it.name, "label" | "description") || it.value.is_empty() {
             continue;
         }
         out.push_str("<dt>");
-        push_escaped(&mut out, &words(&it.name));
+        push_words(out, &it.name);
         out.push_str("</dt><dd>");
-        push_escaped(&mut out, &it.value);
+        push_escaped(out, &it.value);
         out.push_str("</dd>");
     }
-    out
 }

@@ -62,23 +62,30 @@ pub(super) async fn sign_in(State(app): State<Conclave>, request: Request) -> Re
     is_from_here(&parts.headers)?;
     let call = open(&mut parts, &app).await?;
     let (call, fields) = call.form(body).await?;
-    let (accounts, tenant) = (app.context.accounts(), call.asker.db.tenant());
     // Conclave's own forms have names of their own for these.
     let field = |name: &str, old: &str| fields.get(name).or(fields.get(old)).unwrap_or_default().to_owned();
-    let login = match Password::new(field("password", "_upwd")) {
-        Ok(password) => accounts.log_in(tenant, &field("username", "_uname"), password).await?,
+    let (name, password) = (field("username", "_uname"), field("password", "_upwd"));
+    enter(&call, (&name, &password), &next_page(&fields)).await
+}
+
+/// Signs somebody in, and leads on to a page of this site.
+pub(super) async fn enter(call: &Reading, (name, password): (&str, &str), next: &str) -> Result<Response> {
+    is_from_here(&call.headers)?;
+    let (accounts, tenant) = (call.app.context.accounts(), call.asker.db.tenant());
+    let login = match Password::new(password) {
+        Ok(password) => accounts.log_in(tenant, name, password).await?,
         Err(_) => Login::Refused,
     };
     let Login::Welcome(user) = login else {
         let page = context! {
-            title => "Sign in", next => next_page(&fields), error => "Name and password do not belong together.",
+            title => "Sign in", next => next, error => "Name and password do not belong together.",
             tab => "sign-in",
         };
         return call.page(StatusCode::UNAUTHORIZED, "signin.html", page);
     };
-    let life_s = app.settings.session_s;
+    let life_s = call.app.settings.session_s;
     let token = accounts.sign_for(tenant.name(), claims(&user), life_s);
-    Ok(with_cookie(&next_page(&fields), &cookie(&call.headers, &token, life_s)))
+    Ok(with_cookie(next, &cookie(&call.headers, &token, life_s)))
 }
 
 pub(super) async fn sign_out(State(app): State<Conclave>, request: Request) -> Result<Response> {

@@ -1,22 +1,29 @@
 //! A topic's page, and the topic in other formats under the same address.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use axum::extract::Path;
-use axum::response::Response;
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse as _, Response};
 use http::header::{ACCEPT, CACHE_CONTROL, ETAG, LAST_MODIFIED, VARY};
+use http::request::Parts;
 use http::{HeaderMap, HeaderValue, StatusCode};
-use minijinja::{Value, context};
+use minijinja::context;
+use percent_encoding::percent_decode_str;
 use pinakes_http::{Stage, answer, stages};
-use pinakes_store::{View, Weight};
+use pinakes_store::{Record, View, Weight};
 use pinakes_topicmap::Format;
+use serde::Deserialize;
 
-use super::parts;
+use super::leaf::{AboutIt, Frame, Leaf};
+use super::shown::Shown;
+use super::{Pages, parts};
 use crate::api::{is_known, mark, not_modified, written};
+use crate::app::{Conclave, map_name};
 use crate::call::Reading;
 use crate::document;
-use crate::edit::{Found, find};
+use crate::edit::Found;
 use crate::error::{ConclaveError, Result};
 use crate::facts::OfMap;
 use crate::kinds::TOPIC;
@@ -38,6 +45,20 @@ pub(super) enum Form {
     Jtm,
     Xtm,
     Markdown,
+}
+
+impl Form {
+    /// As it stands in tags.
+    fn name(self) -> &'static str {
+        match self {
+            Form::Html => "html",
+            Form::Json => "json",
+            Form::Xml => "xml",
+            Form::Jtm => "jtm",
+            Form::Xtm => "xtm",
+            Form::Markdown => "md",
+        }
+    }
 }
 
 const SUFFIXES: [(&str, Form); 6] = [
@@ -69,6 +90,7 @@ pub(super) fn preferred(headers: &HeaderMap) -> Form {
         ("application/x-tm+xtm", Form::Xtm),
         ("application/xml", Form::Xml),
         ("text/xml", Form::Xml),
+        ("text/markdown", Form::Markdown),
     ];
     let mut best = (0.0, Form::Html);
     for part in accept.split(',') {
@@ -87,13 +109,13 @@ pub(super) fn preferred(headers: &HeaderMap) -> Form {
 type Joined = (String, String);
 
 /// The topic under this id, or under the id without a suffix that names a form.
-fn look(view: &mut View<'_>, map: &str, id: &str) -> Result<(Option<Found>, Option<Form>)> {
-    if let Some(found) = find(view, map, id)? {
+fn look(view: &mut View<'_>, map: &str, id: &str) -> Result<(Option<Record>, Option<Form>)> {
+    if let Some(found) = view.get(&TOPIC, &key(map, id))? {
         return Ok((Some(found), None));
     }
     for (suffix, form) in SUFFIXES {
         if let Some(stem) = id.strip_suffix(suffix).filter(|it| !it.is_empty()) {
-            return Ok((find(view, map, stem)?, Some(form)));
+            return Ok((view.get(&TOPIC, &key(map, stem))?, Some(form)));
         }
     }
     Ok((None, None))
@@ -129,7 +151,7 @@ fn included(view: &mut View<'_>, map: &str, topic: &Topic) -> Result<Vec<Found>>
 
 /// What a page is made of: one read.
 struct Read {
-    found: Option<Found>,
+    found: Option<Record>,
     form: Option<Form>,
     records: Vec<Joined>,
     included: Vec<Found>,
@@ -140,23 +162,49 @@ impl Read {
         let (found, form) = look(view, map, id)?;
         let (mut records, mut others) = (Vec::new(), Vec::new());
         if let Some(found) = &found {
-            records = joined(view, &found.topic, kinds)?;
-            if found.topic.occurrences.iter().any(|it| it.behaviour == markup::TOPIC) {
-                others = included(view, map, &found.topic)?;
+            // Within a text quotes are escaped: these words stand in the body where they are its own, and nowhere else.
+            let holds = |it: &str| memchr::memmem::find(&found.body, it.as_bytes()).is_some();
+            let has_subjects = !kinds.is_empty() && !holds("\"subjects\":{}");
+            let has_topics = holds("\"behaviour\":\"topic\"");
+            if has_subjects || has_topics {
+                let topic = Topic::stored(&found.body)?;
+                records = joined(view, &topic, kinds)?;
+                others = included(view, map, &topic)?;
             }
         }
         Ok(Read { found, form, records, included: others })
     }
 }
 
-/// `/t/{map}/{id}`: the rest of the path is the id.
-pub(super) async fn view(Path((_, id)): Path<(String, String)>, call: Reading) -> Result<Response> {
+/// `/t/{map}/{id}`: the rest of the path is the id. A refusal is told as a page to those who read pages.
+pub(super) async fn view(State(app): State<Conclave>, request: Request) -> Response {
+    let (mut parts, _) = request.into_parts();
+    let wants_page = super::wants_page(&parts.headers, parts.uri.path());
+    match viewed(&app, &mut parts).await {
+        Ok(response) => response,
+        Err(error) if wants_page => super::told(&app, error.into_response(), &parts.uri),
+        Err(error) => error.into_response(),
+    }
+}
+
+fn decoded(part: &str) -> Result<Cow<'_, str>> {
+    let text = percent_decode_str(part).decode_utf8();
+    text.map_err(|_| ConclaveError::bad_request("the path is no UTF-8 once it is decoded"))
+}
+
+async fn viewed(app: &Conclave, parts: &mut Parts) -> Result<Response> {
+    let path = parts.uri.path().strip_prefix("/t/").and_then(|it| it.split_once('/'));
+    let (map, id) = path.ok_or_else(|| ConclaveError::bad_request("expected /t/, a map, / and an id"))?;
+    let (map, id) = (map_name(&decoded(map)?)?.to_owned(), decoded(id)?.into_owned());
+    let call = Reading::unchecked(parts, app, map).await?;
+    call.asker.may_read()?;
     show(call, &id, None).await
 }
 
 /// A topic in the form asked for, which an address may fix; else its suffix or `Accept` decides.
 pub(super) async fn show(call: Reading, id: &str, fixed: Option<Form>) -> Result<Response> {
     let started = Instant::now();
+    call.renew_templates()?;
     let kinds: Vec<String> = call.app.settings.records.keys().cloned().collect();
     let wanted = id.to_owned();
     let read = call.read(Weight::Point, move |view, map| Read::of(view, map, &wanted, &kinds)).await?;
@@ -167,20 +215,15 @@ pub(super) async fn show(call: Reading, id: &str, fixed: Option<Form>) -> Result
             _ => Err(ConclaveError::no_topic(id)),
         };
     };
-    let scope = call.params.0.get("scope").unwrap_or(DEFAULT_SCOPE).to_owned();
-    // Everything that decides the bytes; the page says who is signed in, and carries the token of the session.
-    let mut of_form = vec![format!("{form:?}"), call.asker.sight(), scope.clone()];
-    if form == Form::Html {
-        of_form.push(format!("{:x}", call.app.pages.revision));
-        of_form.push(call.asker.caller.username().unwrap_or_default().to_owned());
-        of_form.push(call.asker.csrf().unwrap_or_default());
-        of_form.push(format!("{}", call.asker.is_editor()));
-        of_form.extend(read.records.iter().map(|it| format!("{}/{}", it.0, it.1)));
-        of_form.extend(read.included.iter().map(|it| format!("{}-{}", it.version, it.sequence)));
-    }
-    let tag = format!("W/\"{}\"", mark(&found, &of_form));
-    let modified_ms = found.topic.modified_ms;
-    let mut response = match is_known(&call.headers, &tag) {
+    let scope = call.params.0.get("scope").unwrap_or(DEFAULT_SCOPE);
+    let pages = call.app.pages.now();
+    let revision = (found.version, found.sequence);
+    let mark = match form {
+        Form::Html => mark_of_page(&call, &pages, revision, scope, (&read.records, &read.included)),
+        form => mark(revision, &[form.name(), &call.asker.sight(), scope]),
+    };
+    let tag = format!("W/\"{mark}\"");
+    let (mut response, modified_ms) = match is_known(&call.headers, &tag) {
         true => {
             // A 304 updates what a cache keeps of the page: without its own fields the shell's would take their place, and
             // the page would be shown without its style.
@@ -188,18 +231,16 @@ pub(super) async fn show(call: Reading, id: &str, fixed: Option<Form>) -> Result
             if form == Form::Html {
                 super::harden(&mut response);
             }
-            response
+            (response, Stamp::of(&found.body)?.modified_ms)
+        }
+        false if form == Form::Html => {
+            html(&call, &pages, &found.body, scope, (read.records, read.included), started)?
         }
         false => {
-            let topic = call.asker.filtered(found).topic;
-            match form {
-                Form::Html => {
-                    let others = read.included.into_iter().map(|it| call.asker.filtered(it).topic);
-                    let others = others.map(|it| (it.id.clone(), it)).collect();
-                    html(&call, &topic, &scope, (&read.records, &others), started)?
-                }
-                form => plain(&call, form, topic.within(call.params.0.get("scope"))).await?,
-            }
+            let topic = Topic::stored(&found.body)?;
+            let topic = call.asker.filtered(Found { topic, version: revision.0, sequence: revision.1 }).topic;
+            let modified_ms = topic.modified_ms;
+            (plain(&call, form, topic.within(call.params.0.get("scope"))).await?, modified_ms)
         }
     };
     let headers = response.headers_mut();
@@ -216,6 +257,39 @@ pub(super) async fn show(call: Reading, id: &str, fixed: Option<Form>) -> Result
         headers.insert(LAST_MODIFIED, value);
     }
     Ok(response)
+}
+
+/// Of a topic's body, when it was last changed.
+#[derive(Deserialize)]
+struct Stamp {
+    #[serde(rename = "at", default)]
+    modified_ms: i64,
+}
+
+impl Stamp {
+    fn of(body: &[u8]) -> Result<Stamp> {
+        serde_json::from_slice(body).map_err(|error| ConclaveError::damaged(error.to_string()))
+    }
+}
+
+/// Everything that decides the bytes of a page: it says who is signed in, and carries the token of the session.
+fn mark_of_page(
+    call: &Reading,
+    pages: &Pages,
+    revision: (u64, u64),
+    scope: &str,
+    (records, included): (&[Joined], &[Found]),
+) -> String {
+    let (sight, templates) = (call.asker.sight(), format!("{:x}", pages.revision));
+    let csrf = call.asker.csrf().unwrap_or_default();
+    let editor = if call.asker.is_editor() { "true" } else { "false" };
+    let user = call.asker.caller.username().unwrap_or_default();
+    let mut of_form = vec![Form::Html.name(), &sight, scope, &templates, user, &csrf, editor];
+    let records = records.iter().map(|it| format!("{}/{}", it.0, it.1));
+    let included = included.iter().map(|it| format!("{}-{}", it.version, it.sequence));
+    let others: Vec<String> = records.chain(included).collect();
+    of_form.extend(others.iter().map(String::as_str));
+    mark(revision, &of_form)
 }
 
 /// A topic in a form for programs.
@@ -242,53 +316,62 @@ async fn plain(call: &Reading, form: Form, topic: Topic) -> Result<Response> {
     }
 }
 
+const DAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
+const MONTHS: [&str; 12] =
+    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
 /// A time as HTTP writes it (RFC 9110, section 5.6.7).
 fn http_date(ms: i64) -> Option<HeaderValue> {
     let at = time::OffsetDateTime::from_unix_timestamp(ms.div_euclid(1000)).ok().filter(|_| ms > 0)?;
     let (date, time) = (at.date(), at.time());
-    let (day, month) = (date.weekday().to_string(), date.month().to_string());
+    let day = DAYS[usize::from(date.weekday().number_days_from_monday())];
+    let month = MONTHS[usize::from(u8::from(date.month())) - 1];
     let (hour, minute, second) = time.as_hms();
-    let text = format!(
-        "{}, {:02} {} {} {hour:02}:{minute:02}:{second:02} GMT",
-        &day[..3],
-        date.day(),
-        &month[..3],
-        date.year()
-    );
-    HeaderValue::from_str(&text).ok()
+    let text =
+        format!("{day}, {:02} {month} {} {hour:02}:{minute:02}:{second:02} GMT", date.day(), date.year());
+    HeaderValue::try_from(text).ok()
 }
 
+/// The page of a topic, and when the topic was last changed.
 fn html(
     call: &Reading,
-    topic: &Topic,
+    pages: &Pages,
+    body: &[u8],
     scope: &str,
-    (records, others): (&[Joined], &BTreeMap<String, Topic>),
+    (records, included): (Vec<Joined>, Vec<Found>),
     started: Instant,
-) -> Result<Response> {
-    let page = stages::timed(Stage::Render, || {
-        let records: Vec<Value> = records
-            .iter()
-            .filter_map(|(kind, id)| {
-                let address = call.app.settings.records.get(kind)?;
-                let href = address.replace("{id}", &topic_href_raw("", id));
-                Some(context! { kind => parts::words(kind), id => id, href => href })
-            })
-            .collect();
-        let timer = call.params.0.is_set("timer").then(|| started.elapsed().as_millis());
-        let safe = Value::from_safe_string;
-        let own = topic.get(scope, "description").or_else(|| topic.get(DEFAULT_SCOPE, "description"));
-        let base = call.link_base();
-        let resolver = Resolver::with_topics(&base, others);
-        context! {
-            title => topic.label_in(scope), id => &topic.id, href => topic_href_raw("", &topic.id),
-            description => own, n_arcs => topic.arcs.len(),
-            relations => safe(parts::relations(topic, scope)), body => safe(parts::texts(topic, &resolver)),
-            resources => safe(parts::resources(topic, &resolver)),
-            neighbours => safe(parts::neighbours(topic, scope)), facts => safe(parts::facts(topic, scope)),
-            records => records, timer => timer, tab => "view",
+) -> Result<(Response, i64)> {
+    let made = stages::timed(Stage::Render, || {
+        let mut topic = Shown::of(body)?;
+        if !call.asker.sees_all() {
+            topic.retain(|it| call.asker.sees(it));
         }
+        let others = included.into_iter().map(|it| call.asker.filtered(it).topic);
+        let others: BTreeMap<String, Topic> = others.map(|it| (it.id.clone(), it)).collect();
+        let base = call.link_base();
+        let resolver = Resolver::with_topics(&base, &others);
+        let about = |(kind, id): Joined| {
+            let address = call.app.settings.records.get(&kind)?;
+            let href = address.replace("{id}", &topic_href_raw("", &id));
+            Some(AboutIt { kind: parts::words(&kind), id, href })
+        };
+        let leaf = Leaf {
+            topic: &topic,
+            scope,
+            resolver: &resolver,
+            records: records.into_iter().filter_map(about).collect(),
+            timer_ms: call.params.0.is_set("timer").then(|| started.elapsed().as_millis()),
+        };
+        let frame = Frame::of(call);
+        let page = match pages.has_own_leaf {
+            true => Ok(leaf.write(&frame)),
+            false => Err(pages.framed(&frame, leaf.values())),
+        };
+        Ok::<_, ConclaveError>((page, topic.modified_ms))
     });
-    call.page(StatusCode::OK, "topic.html", page)
+    let (page, modified_ms) = made?;
+    let page = page.or_else(|values| pages.render("topic.html", values))?;
+    Ok((super::finished(StatusCode::OK, page)?, modified_ms))
 }
 
 /// The page of a topic that is not there: with a link to make it.
