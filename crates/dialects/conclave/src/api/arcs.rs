@@ -11,15 +11,15 @@ use pinakes_store::{Direction, End, Expr, Query, Weight};
 use serde_json::{Value, json};
 
 use super::members::{each, parent};
-use super::neighbours::{Which, page_of_arcs, pointing};
+use super::neighbours::{Link, Which, page_of_arcs, pointing_page};
 use super::{Answer, Condition, cursor, cursor_parts};
 use crate::app::Conclave;
 use crate::call::{Editing, Reading};
 use crate::document;
 use crate::edit::{pointing_topics, update_labels};
-use crate::error::ConclaveError;
+use crate::error::{ConclaveError, Result};
 use crate::kinds::TOPIC;
-use crate::model::{DEFAULT_SCOPE, Metadata, Topic, key};
+use crate::model::{Arc, DEFAULT_SCOPE, Metadata, Topic, key};
 use crate::text::after_prefix;
 
 /// Topics that a page of all arcs looks at.
@@ -38,22 +38,63 @@ pub(super) fn routes() -> Router<Conclave> {
 async fn arcs(call: Reading) -> Answer {
     let Some(id) = call.params.0.get("parent") else {
         return match call.params.0.get("reference") {
-            Some(_) => pointing(call).await,
+            Some(id) => {
+                let id = id.to_owned();
+                at_topic(&call, id).await
+            }
             None => of_map(call).await,
         };
     };
     let topic = parent(&call, id).await?;
     let limit = call.params.limit()? as usize;
     let (arcs, next) = page_of_arcs(&topic, &Which::of(&call.params), call.params.0.text("after"), limit);
-    let items: Vec<Value> = arcs.into_iter().map(|it| document::arc(&topic.id, it)).collect();
+    let is_ids = is_ids(&call)?;
+    let items: Vec<Value> = arcs.into_iter().map(|it| told(&topic.id, it, is_ids)).collect();
     Ok(answer::json(StatusCode::OK, &json!({"items": items, "next": next})))
+}
+
+/// Arcs at a topic, as those of a topic are told.
+async fn at_topic(call: &Reading, id: String) -> Answer {
+    let (which, limit) = (Which::of(&call.params), call.params.limit()? as usize);
+    let (after, is_ids) = (call.params.0.get("after").map(str::to_owned), is_ids(call)?);
+    let asker = call.asker.clone();
+    let (items, next) = call
+        .read(Weight::Scan, move |view, map| {
+            let page = pointing_page(view, (map, &id), &which, after.as_deref(), limit)?;
+            let seen: Vec<&Link> = page.links.iter().filter(|it| asker.sees(&it.scope)).collect();
+            let keys: Vec<String> = seen.iter().map(|it| key(map, &it.owner)).collect();
+            let mut items: Vec<Value> = Vec::with_capacity(seen.len());
+            for (link, record) in seen.into_iter().zip(view.get_many(&TOPIC, &keys)?) {
+                let Some(record) = record else { continue };
+                let mut topic = Topic::stored(&record.body)?;
+                topic.retain(|it| asker.sees(it));
+                let meant = topic.arcs.iter().filter(|it| link.is_of(it) && it.reference == id);
+                items.extend(meant.map(|it| told(&topic.id, it, is_ids)));
+            }
+            Ok((items, page.next))
+        })
+        .await?;
+    Ok(answer::json(StatusCode::OK, &json!({"items": items, "next": next})))
+}
+
+/// Whether ids alone are asked for.
+fn is_ids(call: &Reading) -> Result<bool> {
+    match call.params.0.get("view") {
+        None => Ok(false),
+        Some("ids") => Ok(true),
+        Some(other) => Err(ConclaveError::bad_request(format!("view is {other:?}; expected ids or nothing"))),
+    }
+}
+
+fn told(parent: &str, arc: &Arc, is_ids: bool) -> Value {
+    if is_ids { json!(arc.id) } else { document::arc(parent, arc) }
 }
 
 /// All arcs of a map in the order of their topics and ids. A page looks at some topics: one with fewer arcs than were asked
 /// for, or without any, is followed by others as long as it says where they begin.
 async fn of_map(call: Reading) -> Answer {
     let (which, limit) = (Which::of(&call.params), call.params.limit()? as usize);
-    let is_ids = call.params.0.get("view") == Some("ids");
+    let is_ids = is_ids(&call)?;
     let after = match call.params.0.get("after") {
         None => (String::new(), String::new()),
         Some(text) => match cursor_parts(text)?.as_slice() {
@@ -87,9 +128,7 @@ async fn of_map(call: Reading) -> Answer {
                 let from = if topic.id == after.0 { after.1.as_str() } else { "" };
                 let left = limit - items.len();
                 let (arcs, more) = page_of_arcs(&topic, &which, from, left);
-                for it in arcs {
-                    items.push(if is_ids { json!(it.id) } else { document::arc(&topic.id, it) });
-                }
+                items.extend(arcs.into_iter().map(|it| told(&topic.id, it, is_ids)));
                 match (more, items.len() == limit) {
                     (Some(last), _) => next = Some(cursor(&[&topic.id, &last])),
                     // All of this topic is told, and the page is full.
@@ -105,7 +144,8 @@ async fn of_map(call: Reading) -> Answer {
 }
 
 async fn put_arcs(call: Editing, body: Body) -> Answer {
-    let list = each(&call, body, |it| document::read_arc(it, None, &mut || call.app.new_uuid())).await?;
+    let read = |it: &Value| document::read_arc(it, None, &mut || call.app.new_uuid());
+    let list = each(&call, body, &[], read).await?;
     let ids: Vec<String> = list.iter().map(|it| it.1.id.clone()).collect();
     let condition = Condition::of(&call.headers);
     call.write(move |edit| {

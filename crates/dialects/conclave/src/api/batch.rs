@@ -45,6 +45,11 @@ impl Operation {
             Some(Value::String(op)) => op,
             _ => return Err(ConclaveError::bad_request("op is missing")),
         };
+        // What an operation is about may stand in a member of that name.
+        let inner = op.split_once('-').and_then(|(_, what)| object.get_mut(what)).filter(|it| it.is_object());
+        if let Some(inner) = inner {
+            value = inner.take();
+        }
         let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
         let required =
             |name: &str| text(name).ok_or_else(|| ConclaveError::bad_request(format!("{name} is missing")));

@@ -63,20 +63,33 @@ async fn metadata(call: Reading) -> Answer {
     Ok(answer::json(StatusCode::OK, &items.collect::<Vec<Value>>()))
 }
 
-/// What a body holds: one member or a list of them, each read by `read`.
+/// What a body holds: one member or a list of them, each read by `read`. Of the parts of its key that `names` lists a member
+/// may leave out those that the parameters state.
 pub(super) async fn each<T>(
     call: &Reading,
     body: Body,
-    read: impl FnMut(&Value) -> Result<T>,
+    names: &[&str],
+    mut read: impl FnMut(&Value) -> Result<T>,
 ) -> Result<Vec<T>> {
+    let stated: Vec<(&str, &str)> =
+        names.iter().filter_map(|name| Some((*name, call.params.0.get(name)?))).collect();
+    let completed = |mut it: Value| {
+        if let Value::Object(member) = &mut it {
+            for (name, value) in &stated {
+                member.entry(*name).or_insert_with(|| json!(value));
+            }
+        }
+        read(&it)
+    };
     match call.json(body).await? {
-        Value::Array(list) => list.iter().map(read).collect(),
-        one => std::iter::once(&one).map(read).collect(),
+        Value::Array(list) => list.into_iter().map(completed).collect(),
+        one => std::iter::once(one).map(completed).collect(),
     }
 }
 
 async fn put_metadata(call: Editing, body: Body) -> Answer {
-    let list = each(&call, body, |it| document::read_metadata(it, call.params.0.get("for"))).await?;
+    let read = |it: &Value| document::read_metadata(it, call.params.0.get("for"));
+    let list = each(&call, body, &["scope", "name"], read).await?;
     let (n_set, condition) = (list.len(), Condition::of(&call.headers));
     call.write(move |edit| {
         list.iter().try_for_each(|(parent, it)| {
@@ -139,7 +152,8 @@ async fn occurrences(call: Reading) -> Answer {
 }
 
 async fn put_occurrences(call: Editing, body: Body) -> Answer {
-    let list = each(&call, body, |it| document::read_occurrence(it, call.params.0.get("for"))).await?;
+    let read = |it: &Value| document::read_occurrence(it, call.params.0.get("for"));
+    let list = each(&call, body, &["scope", "role", "behaviour", "reference"], read).await?;
     let (n_set, condition) = (list.len(), Condition::of(&call.headers));
     call.write(move |edit| {
         list.iter().try_for_each(|(topic, it, has_data)| {

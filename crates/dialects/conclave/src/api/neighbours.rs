@@ -108,6 +108,13 @@ pub(crate) struct Link {
     pub(crate) owner: String,
 }
 
+impl Link {
+    /// Whether an arc of its owner is what makes it, as far as type, role and scope tell.
+    pub(super) fn is_of(&self, arc: &Arc) -> bool {
+        (&arc.ty, &arc.role, &arc.scope) == (&self.ty, &self.role, &self.scope)
+    }
+}
+
 /// Links at a topic, by type, role, scope and owner. Those of one type, of one type and role, or of all are one range
 /// of the index; of one role alone they are a range for each type that there is.
 pub(crate) fn pointing_page(
@@ -283,7 +290,7 @@ fn timestamp(topic: &Topic) -> String {
     topic.metadata.iter().find(|it| it.name == "timestamp").map_or(String::new(), |it| it.value.clone())
 }
 
-pub(super) async fn pointing(call: Reading) -> Answer {
+async fn pointing(call: Reading) -> Answer {
     let wanted = Wanted::of(&call.params)?;
     let (reader, asked) = (call.clone(), wanted.clone());
     let (items, next, total) = call
@@ -334,9 +341,7 @@ fn pointing_items(
         let Some(record) = record else { continue };
         let mut topic = Topic::stored(&record.body)?;
         topic.retain(|it| reader.asker.sees(it));
-        let is_it = |it: &&Arc| {
-            it.reference == wanted.id && (&it.ty, &it.role, &it.scope) == (&link.ty, &link.role, &link.scope)
-        };
+        let is_it = |it: &&Arc| it.reference == wanted.id && link.is_of(it);
         let stamp = timestamp(&topic);
         for arc in topic.arcs.iter().filter(is_it) {
             let item = match wanted.shown {

@@ -17,6 +17,7 @@ use crate::error::ConclaveError;
 use crate::kinds::{DRAW_END, TOPIC};
 use crate::markup::Resolver;
 use crate::model::key;
+use crate::pages::cached;
 use crate::text::{after_prefix, topic_href_raw};
 
 use super::finding::{item, listed};
@@ -45,13 +46,15 @@ async fn read(call: Reading) -> Answer {
     form.extend(scope.map(|it| format!("s{it}")));
     form.extend(is_resolved.then(|| format!("r{base}")));
     let tag = tag(&found, &form);
+    let modified_ms = found.topic.modified_ms;
     if is_known(&call.headers, &tag) {
-        return Ok(not_modified(&tag));
+        return Ok(cached(&call, not_modified(&tag), modified_ms));
     }
     let topic = call.asker.filtered(found).topic.within(scope);
     let resolver = Resolver::new(&base);
     let body = document::topic(&topic, is_resolved.then_some(&resolver));
-    Ok(answer::with_header(answer::json(StatusCode::OK, &body), ETAG, &tag))
+    let response = answer::with_header(answer::json(StatusCode::OK, &body), ETAG, &tag);
+    Ok(cached(&call, response, modified_ms))
 }
 
 async fn put(call: Editing, body: Body) -> Answer {

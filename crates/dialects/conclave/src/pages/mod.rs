@@ -36,6 +36,8 @@ use crate::model::DEFAULT_MAP;
 use crate::settings::Settings;
 use crate::text::{escape, hash};
 
+pub(crate) use self::view::cached;
+
 /// `text/html; charset=utf-8`.
 pub(crate) const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
 /// Scripts and styles are this site's own files; nothing may frame a page.

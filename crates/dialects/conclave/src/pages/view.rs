@@ -243,6 +243,14 @@ pub(super) async fn show(call: Reading, id: &str, fixed: Option<Form>) -> Result
             (plain(&call, form, topic.within(call.params.0.get("scope"))).await?, modified_ms)
         }
     };
+    if let Ok(value) = HeaderValue::from_str(&tag) {
+        response.headers_mut().insert(ETAG, value);
+    }
+    Ok(cached(&call, response, modified_ms))
+}
+
+/// The same answer with what caches go by.
+pub(crate) fn cached(call: &Reading, mut response: Response, modified_ms: i64) -> Response {
     let headers = response.headers_mut();
     let cache = match (call.asker.caller.is_anonymous(), call.app.settings.max_age_s) {
         (true, seconds) if seconds > 0 => HeaderValue::from_str(&format!("public, max-age={seconds}")).ok(),
@@ -250,13 +258,10 @@ pub(super) async fn show(call: Reading, id: &str, fixed: Option<Form>) -> Result
     };
     headers.insert(CACHE_CONTROL, cache.unwrap_or(HeaderValue::from_static("no-cache")));
     headers.insert(VARY, HeaderValue::from_static("Accept, Cookie"));
-    if let Ok(value) = HeaderValue::from_str(&tag) {
-        headers.insert(ETAG, value);
-    }
     if let Some(value) = http_date(modified_ms) {
         headers.insert(LAST_MODIFIED, value);
     }
-    Ok(response)
+    response
 }
 
 /// Of a topic's body, when it was last changed.
