@@ -13,6 +13,10 @@ use crate::{ctm, cxtm, dmoz, jtm, ltm, skos, xtm};
 pub enum Format {
     /// XTM: 1.0, 2.0 and 2.1 are read, 2.1 is written.
     Xtm,
+    /// XTM 2.0 is written; read as [`Format::Xtm`] is.
+    Xtm2,
+    /// XTM 1.0 is written, without what it has no place for; read as [`Format::Xtm`] is.
+    Xtm1,
     /// JTM: 1.0 and 1.1 are read, 1.1 is written.
     Jtm,
     /// LTM 1.3; read.
@@ -31,8 +35,10 @@ pub enum Format {
 
 impl Format {
     /// Every format, with its name.
-    pub const ALL: [(&'static str, Format); 8] = [
+    pub const ALL: [(&'static str, Format); 10] = [
         ("xtm", Format::Xtm),
+        ("xtm2", Format::Xtm2),
+        ("xtm1", Format::Xtm1),
         ("jtm", Format::Jtm),
         ("ltm", Format::Ltm),
         ("ctm", Format::Ctm),
@@ -42,10 +48,12 @@ impl Format {
         ("dmoz-content", Format::DmozContent),
     ];
 
-    /// The format of this name. Names of versions mean the format: they are told apart when reading.
+    /// The format of this name. Versions are told apart when reading, whatever the name says.
     pub fn named(name: &str) -> Option<Format> {
         let name = match name {
-            "xtm1" | "xtm10" | "xtm2" | "xtm20" | "xtm21" => "xtm",
+            "xtm10" => "xtm1",
+            "xtm20" => "xtm2",
+            "xtm21" => "xtm",
             "jtm1" | "jtm10" | "jtm11" => "jtm",
             name => name,
         };
@@ -84,7 +92,7 @@ impl Format {
     /// Media type in which the format is sent (ISO/IEC 13250 names none; these are in use).
     pub fn media_type(self) -> &'static str {
         match self {
-            Format::Xtm => "application/xtm+xml",
+            Format::Xtm | Format::Xtm2 | Format::Xtm1 => "application/xtm+xml",
             Format::Jtm => "application/x-tm+jtm",
             Format::Ltm => "application/x-tm+ltm",
             Format::Ctm => "application/x-tm+ctm",
@@ -101,7 +109,7 @@ impl Format {
         session: &mut Session<'_>,
     ) -> Result<(), Error> {
         match self {
-            Format::Xtm => xtm::read(bytes, base, themes, session),
+            Format::Xtm | Format::Xtm2 | Format::Xtm1 => xtm::read(bytes, base, themes, session),
             Format::Jtm => jtm::read(bytes, base, session),
             Format::Ltm => ltm::read(bytes, base, session),
             Format::Ctm => ctm::read(bytes, base, session),
@@ -130,15 +138,17 @@ pub fn read(format: Format, bytes: &[u8], options: Options<'_>) -> Result<Readin
     Ok(Reading { map, warnings })
 }
 
-/// Writes a map. `base` names what lies beside it, in CXTM only.
+/// Writes a map. `base` names what lies beside it: for CXTM, and for XTM 1.0 and 2.0, whose topics have ids in the document.
 pub fn write(format: Format, map: &TopicMap, base: &str, out: &mut dyn Write) -> io::Result<()> {
     match format {
-        Format::Xtm => xtm::write(map, out),
+        Format::Xtm => xtm::write(xtm::Version::TwoOne, map, base, out),
+        Format::Xtm2 => xtm::write(xtm::Version::Two, map, base, out),
+        Format::Xtm1 => xtm::write_one(map, base, out),
         Format::Jtm => jtm::write(map, out),
         Format::Cxtm => cxtm::write(map, base, out),
         _ => Err(io::Error::new(
             io::ErrorKind::Unsupported,
-            "this format is read, not written; write xtm, jtm or cxtm",
+            "this format is read, not written; write xtm, xtm2, xtm1, jtm or cxtm",
         )),
     }
 }

@@ -1,5 +1,5 @@
 //! Topic maps (ISO/IEC 13250): XTM, JTM, LTM, CTM, SKOS and the dumps of the Open Directory into one model, and out
-//! as XTM 2.1, JTM 1.1 and the canonical form CXTM.
+//! as XTM 2.1, 2.0 and 1.0, JTM 1.1 and the canonical form CXTM.
 //!
 //! Bytes in, a [`TopicMap`] out, and back. No files, no net, no threads: a document that another one names is asked
 //! of a [`Loader`] that the caller gives, or refused.

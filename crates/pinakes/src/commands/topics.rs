@@ -25,7 +25,7 @@ enum Command {
 /// Writes a topic map in another format to standard output.
 ///
 /// Reads XTM 1.0, 2.0 and 2.1, JTM 1.0 and 1.1, LTM, CTM, SKOS in RDF/XML and the dumps of the Open Directory; writes
-/// XTM 2.1, JTM 1.1 and CXTM. Documents that one merges or includes are read from its own folder and from nowhere else.
+/// XTM 2.1, 2.0 and 1.0, JTM 1.1 and CXTM. Documents that one merges or includes are read from its own folder and from nowhere else.
 /// An invalid document is refused with its line and reason, and the exit code is 1.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
@@ -37,7 +37,7 @@ struct ConvertArgs {
     /// Format of the file [default: told by its name]
     #[arg(long, value_name = "FORMAT", value_parser = format)]
     from: Option<Format>,
-    /// Format to write: xtm, jtm or cxtm
+    /// Format to write: xtm (2.1), xtm2, xtm1, jtm or cxtm
     #[arg(long, value_name = "FORMAT", value_parser = format)]
     to: Format,
     /// IRI that relative references are resolved against [default: that of the file]

@@ -78,7 +78,7 @@ fn target_of(call: &Reading) -> Result<Format> {
     let named = accept.split(',').find_map(Format::of_media_type);
     named.ok_or_else(|| {
         ConclaveError::bad_request(
-            "the parameter to is missing, and Accept names no format; write xtm, jtm or cxtm",
+            "the parameter to is missing, and Accept names no format; write xtm, xtm2, xtm1, jtm or cxtm",
         )
     })
 }

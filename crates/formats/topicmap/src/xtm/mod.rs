@@ -1,10 +1,13 @@
 //! XTM: 1.0 (its own specification), 2.0 and 2.1 (ISO/IEC 13250-3). The version is told by the root.
 
+mod ids;
 mod one;
 mod two;
 mod write;
+mod write_one;
 
-pub(crate) use write::write;
+pub(crate) use write::{Version, write};
+pub(crate) use write_one::write as write_one;
 
 use crate::error::{Error, Place};
 use crate::model::TopicId;

@@ -353,7 +353,7 @@ impl Reader<'_, '_> {
 }
 
 /// Whether a text is an `NCName` (Namespaces in XML 1.0, production 4).
-fn is_nc_name(text: &str) -> bool {
+pub(super) fn is_nc_name(text: &str) -> bool {
     let is_start = |it: char| it == '_' || it.is_alphabetic();
     let is_part = |it: char| {
         is_start(it)

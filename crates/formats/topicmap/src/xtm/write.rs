@@ -1,23 +1,38 @@
-//! Writes XTM 2.1.
+//! Writes XTM 2.0 and 2.1. In 2.0 every topic has an id, and all references are to ids.
 
 use std::io::{self, Write};
 
+use super::NAMESPACE_2;
+use super::ids::Ids;
 use crate::builder::IdentityKind;
 use crate::iri::{self, datatype, model};
 use crate::model::{Item, Name, Occurrence, TopicId, TopicMap};
 use crate::references;
 use crate::xml::{Children, escape, escape_attribute};
 
+/// Which XTM 2 is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Version {
+    /// 2.0: topics that have no id in the document get one.
+    Two,
+    /// 2.1.
+    TwoOne,
+}
+
 struct Writer<'m, 'o> {
     map: &'m TopicMap,
     topic_name: Option<TopicId>,
+    /// Of 2.0.
+    ids: Option<Ids>,
     out: &'o mut dyn Write,
 }
 
-/// Writes a map. Reading it gives the same map again. XML cannot hold most control characters: they become U+FFFD.
-pub(crate) fn write(map: &TopicMap, out: &mut dyn Write) -> io::Result<()> {
-    let mut writer = Writer { map, topic_name: map.by_subject_identifier(model::TOPIC_NAME), out };
-    writer.map()
+/// Writes a map. Reading it gives the same map again, but for the ids that 2.0 asks for. XML cannot hold most control
+/// characters: they become U+FFFD. `base` is the IRI that the document is going to be read with.
+pub(crate) fn write(version: Version, map: &TopicMap, base: &str, out: &mut dyn Write) -> io::Result<()> {
+    let ids = (version == Version::Two).then(|| Ids::new(map, base));
+    let topic_name = map.by_subject_identifier(model::TOPIC_NAME);
+    Writer { map, topic_name, ids, out }.map()
 }
 
 impl Writer<'_, '_> {
@@ -25,19 +40,17 @@ impl Writer<'_, '_> {
         let map = self.map;
         let (types, associations) = references::instances(map);
         self.raw("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n")?;
-        self.raw("<topicMap xmlns=\"http://www.topicmaps.org/xtm/\" version=\"2.1\">\n")?;
-        self.item(&map.item)?;
+        let version = if self.ids.is_some() { "2.0" } else { "2.1" };
+        self.open(&format!("topicMap xmlns=\"{NAMESPACE_2}\" version=\"{version}\""), &map.item, "\n")?;
         for id in map.ids() {
             self.topic(id, types.get(&id).map_or(&[], Vec::as_slice))?;
         }
         for it in associations {
-            self.raw("<association>")?;
-            self.item(&it.item)?;
+            self.open("association", &it.item, "")?;
             self.holding("type", &[it.kind])?;
             self.holding("scope", &it.scope)?;
             for role in &it.roles {
-                self.raw("<role>")?;
-                self.item(&role.item)?;
+                self.open("role", &role.item, "")?;
                 self.holding("type", &[role.kind])?;
                 self.reference(role.player)?;
                 self.raw("</role>")?;
@@ -49,7 +62,11 @@ impl Writer<'_, '_> {
 
     fn topic(&mut self, id: TopicId, types: &[TopicId]) -> io::Result<()> {
         let it = self.map.topic(id);
-        self.raw("<topic>")?;
+        let start = match &self.ids {
+            Some(ids) => format!("<topic id=\"{}\">", ids.of(id)),
+            None => "<topic>".to_owned(),
+        };
+        self.raw(&start)?;
         for (element, list) in [
             ("itemIdentity", &it.item_identifiers),
             ("subjectIdentifier", &it.subject_identifiers),
@@ -70,18 +87,16 @@ impl Writer<'_, '_> {
     }
 
     fn name(&mut self, it: &Name) -> io::Result<()> {
-        self.raw("<name>")?;
-        self.item(&it.item)?;
+        self.open("name", &it.item, "")?;
         if Some(it.kind) != self.topic_name {
             self.holding("type", &[it.kind])?;
         }
         self.holding("scope", &it.scope)?;
         self.raw("<value>")?;
-        self.text(&it.value)?;
+        text(&it.value, self.out)?;
         self.raw("</value>")?;
         for variant in &it.variants {
-            self.raw("<variant>")?;
-            self.item(&variant.item)?;
+            self.open("variant", &variant.item, "")?;
             let own: Vec<TopicId> =
                 variant.scope.iter().copied().filter(|theme| !it.scope.contains(theme)).collect();
             self.holding("scope", &own)?;
@@ -92,8 +107,7 @@ impl Writer<'_, '_> {
     }
 
     fn occurrence(&mut self, it: &Occurrence) -> io::Result<()> {
-        self.raw("<occurrence>")?;
-        self.item(&it.item)?;
+        self.open("occurrence", &it.item, "")?;
         self.holding("type", &[it.kind])?;
         self.holding("scope", &it.scope)?;
         self.value(&it.value, &it.datatype)?;
@@ -114,13 +128,19 @@ impl Writer<'_, '_> {
         if datatype == datatype::ANY_TYPE && is_well_formed(value) {
             self.raw(value)?;
         } else {
-            self.text(value)?;
+            text(value, self.out)?;
         }
         self.raw("</resourceData>")
     }
 
-    fn item(&mut self, it: &Item) -> io::Result<()> {
-        if let Some(reifier) = it.reifier {
+    /// The start of an element, with what every part has.
+    fn open(&mut self, start: &str, it: &Item, end: &str) -> io::Result<()> {
+        let attribute = match (&self.ids, it.reifier) {
+            (Some(ids), Some(reifier)) => format!(" reifier=\"#{}\"", ids.of(reifier)),
+            _ => String::new(),
+        };
+        self.raw(&format!("<{start}{attribute}>{end}"))?;
+        if let (None, Some(reifier)) = (&self.ids, it.reifier) {
             self.holding("reifier", &[reifier])?;
         }
         for iri in &it.item_identifiers {
@@ -142,6 +162,10 @@ impl Writer<'_, '_> {
     }
 
     fn reference(&mut self, topic: TopicId) -> io::Result<()> {
+        if let Some(ids) = &self.ids {
+            let reference = format!("<topicRef href=\"#{}\"/>", ids.of(topic));
+            return self.raw(&reference);
+        }
         let (kind, iri) = references::of(self.map, topic)
             .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "a topic has no identity"))?;
         let element = match kind {
@@ -158,20 +182,21 @@ impl Writer<'_, '_> {
         self.raw(&format!("<{element} href=\"{attribute}\"/>"))
     }
 
-    fn text(&mut self, text: &str) -> io::Result<()> {
-        let mut out = String::with_capacity(text.len());
-        escape(text, &mut out);
-        let is_control =
-            |it: char| it < ' ' && !matches!(it, '\t' | '\n' | '\r') || matches!(it, '\u{FFFE}' | '\u{FFFF}');
-        if out.contains(is_control) {
-            out = out.replace(is_control, "\u{FFFD}");
-        }
-        self.raw(&out)
-    }
-
     fn raw(&mut self, text: &str) -> io::Result<()> {
         self.out.write_all(text.as_bytes())
     }
+}
+
+/// Text between elements.
+pub(super) fn text(text: &str, out: &mut dyn Write) -> io::Result<()> {
+    let mut escaped = String::with_capacity(text.len());
+    escape(text, &mut escaped);
+    let is_control =
+        |it: char| it < ' ' && !matches!(it, '\t' | '\n' | '\r') || matches!(it, '\u{FFFE}' | '\u{FFFF}');
+    if escaped.contains(is_control) {
+        escaped = escaped.replace(is_control, "\u{FFFD}");
+    }
+    out.write_all(escaped.as_bytes())
 }
 
 fn is_well_formed(content: &str) -> bool {

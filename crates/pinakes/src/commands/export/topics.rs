@@ -14,9 +14,10 @@ use super::Output;
 use crate::place::{Missing, TenantPlace};
 use crate::terminal::{counted, warn};
 
-/// Writes a map of topics as XTM, JTM, CXTM or NDJSON, from one consistent state, also while it is served.
+/// Writes a map of topics as XTM 2.1, 2.0 or 1.0, JTM, CXTM or NDJSON, from one consistent state, also while it is served.
 ///
-/// `pinakes import topics` takes XTM, JTM and NDJSON back: topics with all they own come back as they were. NDJSON, one topic
+/// `pinakes import topics` takes XTM 2.1, JTM and NDJSON back: topics with all they own come back as they were. XTM 2.0 gives
+/// each topic an id more; XTM 1.0 lacks types of names, datatypes, and what is said of roles. NDJSON, one topic
 /// document a line, is written as it is read; the others hold the whole map in memory.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
@@ -30,7 +31,7 @@ pub(super) struct TopicsArgs {
     /// Map to write
     #[arg(long, value_name = "NAME", default_value = "default")]
     map: String,
-    /// Format: xtm, jtm, cxtm or ndjson
+    /// Format: xtm (2.1), xtm2, xtm1, jtm, cxtm or ndjson
     #[arg(long, value_name = "FORMAT", value_enum, default_value = "xtm")]
     to: Written,
     /// File to write, compressed if its name ends in .gz or .zst [default: standard output]
@@ -42,6 +43,8 @@ pub(super) struct TopicsArgs {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Written {
     Xtm,
+    Xtm2,
+    Xtm1,
     Jtm,
     Cxtm,
     Ndjson,
@@ -51,6 +54,8 @@ pub(super) fn run(args: &TopicsArgs) -> anyhow::Result<ExitCode> {
     let (_house, tenant) = args.place.open(Missing::Refuse)?;
     let format = match args.to {
         Written::Xtm => Some(Format::Xtm),
+        Written::Xtm2 => Some(Format::Xtm2),
+        Written::Xtm1 => Some(Format::Xtm1),
         Written::Jtm => Some(Format::Jtm),
         Written::Cxtm => Some(Format::Cxtm),
         Written::Ndjson => None,
