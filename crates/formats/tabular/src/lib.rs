@@ -1,8 +1,8 @@
 //! Tabular files of statistics programs: what variables they have, and their rows as plain tab-separated text.
 //!
 //! Readers for comma- and tab-separated values, Stata's `.dta` (formats 104 to 119), SPSS's `.sav`, `.zsav` and `.por`, and
-//! Excel's `.xlsx`. A reader goes through its file once, hands every cell to a `Sink`, and holds no more of the file than a row, the labels
-//! and the long strings that Stata keeps apart. The sink writes the tab-separated form, the summary statistics and the
+//! Excel's `.xlsx`; R's `.RData`, which alone is held as a whole. A reader goes through its file once, hands every cell to a `Sink`,
+//! and holds no more of the file than a row, the labels and the long strings that Stata keeps apart. The sink writes the tab-separated form, the summary statistics and the
 //! UNF (universal numeric fingerprint) of every variable, as archives of data keep them.
 //!
 //! ```
@@ -18,13 +18,15 @@
 //! ```
 //!
 //! Sources: Stata's help files `dta_113` to `dta_119`; the PSPP project's descriptions of SPSS system and portable files;
-//! ISO/IEC 29500 (`SpreadsheetML`); the UNF specification, version 6.
+//! ISO/IEC 29500 (`SpreadsheetML`); "R Internals"; the UNF specification, version 6.
 
 mod dates;
 mod delimited;
 mod error;
 mod input;
 mod number;
+mod rdata;
+mod rdata_tree;
 mod sink;
 mod spss;
 mod spss_portable;
@@ -58,6 +60,8 @@ pub enum Format {
     SpssPortable,
     /// Excel workbook (`.xlsx`): its first sheet, with a row of names.
     Xlsx,
+    /// Workspace of R (`.RData`): its first data frame.
+    RData,
 }
 
 /// What bounds a read. What lies beyond is refused with [`TabularError::TooLarge`].
@@ -73,6 +77,8 @@ pub struct Limits {
     pub long_string_bytes: u64,
     /// Most bytes of a part of an Excel workbook, unpacked (4 GiB).
     pub part_bytes: u64,
+    /// Most bytes of a workspace of R, which is held as a whole, unpacked (512 MiB).
+    pub frame_bytes: u64,
     /// Numbers that are held for medians and modes, of all variables together (16 million): beyond them a variable has
     /// neither.
     pub held_numbers: usize,
@@ -86,6 +92,7 @@ impl Default for Limits {
             text_bytes: 16 << 20,
             long_string_bytes: 256 << 20,
             part_bytes: 4 << 30,
+            frame_bytes: 512 << 20,
             held_numbers: 16_000_000,
         }
     }
@@ -177,6 +184,7 @@ pub fn read(format: Format, source: impl Read + Seek, tab: impl Write, limits: &
         Format::Spss => spss::read(source, &mut sink)?,
         Format::SpssPortable => spss_portable::read(source, &mut sink)?,
         Format::Xlsx => xlsx::read(source, &mut sink)?,
+        Format::RData => rdata::read(source, &mut sink)?,
     }
     sink.finish()
 }
@@ -202,6 +210,9 @@ pub fn sniff(head: &[u8]) -> Option<Format> {
     }
     if spss_portable::is_portable(head) {
         return Some(Format::SpssPortable);
+    }
+    if rdata::is_workspace(head) {
+        return Some(Format::RData);
     }
     stata::is_old(head).then_some(Format::Stata)
 }

@@ -10,6 +10,8 @@ pub(crate) const TAB: &str = "text/tab-separated-values";
 
 /// What stands for "not known".
 pub(crate) const UNKNOWN: &str = "application/octet-stream";
+/// A workspace of R.
+const R_WORKSPACE: &str = "application/x-rlang-transport";
 
 /// (whole name, media type), of files that have no extension.
 const BY_NAME: &[(&str, &str)] = &[
@@ -78,7 +80,8 @@ const BY_EXTENSION: &[(&str, &str)] = &[
     ("r", "type/x-r-syntax"),
     ("rar", "application/rar"),
     ("rb", "text/x-ruby-script"),
-    ("rdata", "application/x-rlang-transport"),
+    ("rda", R_WORKSPACE),
+    ("rdata", R_WORKSPACE),
     ("rmd", "text/x-r-notebook"),
     ("rst", "text/x-rst"),
     ("rtf", "application/rtf"),
@@ -258,6 +261,7 @@ pub(crate) fn tabular(media_type: &str) -> Option<Format> {
         "application/x-spss-sav" => Format::Spss,
         "application/x-spss-por" => Format::SpssPortable,
         "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet" => Format::Xlsx,
+        R_WORKSPACE => Format::RData,
         _ => return None,
     })
 }
@@ -271,6 +275,7 @@ pub(crate) fn tabular_setting(media_type: &str) -> &'static str {
         Some(Format::Spss) => "sav",
         Some(Format::SpssPortable) => "por",
         Some(Format::Xlsx) => "xlsx",
+        Some(Format::RData) => "Rdata",
         None => "default",
     }
 }
@@ -283,8 +288,9 @@ pub(crate) fn detect(claimed: Option<&str>, name: &str, head: &[u8]) -> String {
     });
     if let Some(found) = by_content(head) {
         let is_better = claimed.is_none() || tabular(found).is_some() || found == "application/zip";
-        // Office documents and others are zip files by their bytes and something else by their names.
-        let named = by_name(name).filter(|_| found == "application/zip");
+        // Office documents and others are zip files by their bytes and something else by their names; R packs its workspaces.
+        let named = by_name(name)
+            .filter(|it| found == "application/zip" || (found == "application/gzip" && *it == R_WORKSPACE));
         if is_better {
             return named.unwrap_or(found).to_owned();
         }

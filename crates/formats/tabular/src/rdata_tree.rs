@@ -1,0 +1,410 @@
+//! What R saves (`save`, XDR form of its serialization, versions 2 and 3) as a tree of values: as much of it as tables need.
+//!
+//! Source: "R Internals", section 1.8, and R's `serialize.c` for the numbers of types. Functions, environments and calls are gone
+//! through and forgotten.
+
+use std::io::Read;
+use std::rc::Rc;
+
+use crate::input::{Input, Order};
+use crate::sink::at_most;
+use crate::{Result, TabularError};
+
+/// How deeply values may lie in each other.
+const DEPTH: u32 = 64;
+/// Most names and environments that are referred to.
+const REFERENCES: usize = 1_000_000;
+/// `NA` of whole numbers and of logical values.
+pub(crate) const NA: i32 = i32::MIN;
+
+/// A value with what is said of it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Value {
+    pub(crate) data: Data,
+    pub(crate) attributes: Vec<(Rc<str>, Value)>,
+}
+
+/// A value.
+#[derive(Debug, Clone, Default)]
+pub(crate) enum Data {
+    /// `NULL`, and all that tables do not need.
+    #[default]
+    Nothing,
+    Logicals(Vec<i32>),
+    Integers(Vec<i32>),
+    Reals(Vec<f64>),
+    Texts(Vec<Option<Rc<str>>>),
+    List(Vec<Value>),
+    /// A list of names and values.
+    Pairs(Vec<(Rc<str>, Value)>),
+    Symbol(Rc<str>),
+    /// Within texts: one of them.
+    Characters(Option<Rc<str>>),
+}
+
+impl Value {
+    /// An attribute.
+    pub(crate) fn attribute(&self, name: &str) -> Option<&Self> {
+        self.attributes.iter().find(|it| &*it.0 == name).map(|it| &it.1)
+    }
+
+    /// The texts of a vector of them; none for `NA`.
+    pub(crate) fn texts(&self) -> &[Option<Rc<str>>] {
+        match &self.data {
+            Data::Texts(list) => list,
+            _ => &[],
+        }
+    }
+
+    /// Whether it is of a class.
+    pub(crate) fn is_of(&self, class: &str) -> bool {
+        let classes = self.attribute("class").map(Self::texts).unwrap_or_default();
+        classes.iter().any(|it| it.as_deref() == Some(class))
+    }
+}
+
+/// Reads values one after the other.
+pub(crate) struct Reader<R> {
+    input: Input<R>,
+    references: Vec<Rc<str>>,
+    /// Bytes that may still be held.
+    left: u64,
+    most: u64,
+}
+
+/// Flags before a value.
+struct Flags {
+    ty: u32,
+    has_attributes: bool,
+    has_tag: bool,
+    reference: u32,
+}
+
+impl<R: Read> Reader<R> {
+    /// Reads what `save` wrote, after the magic number: its pairs of names and values.
+    ///
+    /// Errors: it is damaged, cut off, or holds more than `most` bytes of values.
+    pub(crate) fn workspace(source: R, most: u64) -> Result<Vec<(Rc<str>, Value)>> {
+        let mut input = Input::new(source);
+        input.order = Order::Big;
+        let mut reader = Self { input, references: Vec::new(), left: most, most };
+        let form: [u8; 2] = reader.input.array("the form of the serialization")?;
+        if &form != b"X\n" {
+            return Err(TabularError::Unsupported(
+                "this workspace of R is not saved in the XDR form; save it with save(ascii = FALSE)"
+                    .to_owned(),
+            ));
+        }
+        let version = reader.input.i32("the version of the serialization")?;
+        reader.input.array::<8>("the versions of R")?;
+        match version {
+            2 => {}
+            3 => {
+                let n = reader.length("the name of the encoding")?;
+                reader.bytes(n, "the name of the encoding")?;
+            }
+            other => {
+                return Err(TabularError::Unsupported(format!(
+                    "version {other} of R's serialization; expected 2 or 3"
+                )));
+            }
+        }
+        match reader.value(0)?.data {
+            Data::Pairs(pairs) => Ok(pairs),
+            _ => Err(reader.damaged("no list of objects; expected what save() writes")),
+        }
+    }
+
+    fn damaged(&self, what: impl Into<String>) -> TabularError {
+        TabularError::Damaged { offset: self.input.offset(), what: what.into() }
+    }
+
+    fn hold(&mut self, n_bytes: u64) -> Result<()> {
+        let held = (self.most - self.left).saturating_add(n_bytes);
+        at_most("bytes of a workspace of R", held, self.most)?;
+        self.left = self.most - held;
+        Ok(())
+    }
+
+    fn length(&mut self, what: &'static str) -> Result<u64> {
+        match self.input.i32(what)? {
+            // Vectors of more than 2^31 elements have their length in two parts; none fits the bound.
+            -1 => Err(TabularError::TooLarge { what, found: 1 << 31, most: (1 << 31) - 1 }),
+            n => u64::try_from(n).map_err(|_| self.damaged(format!("a length of {n} of {what}"))),
+        }
+    }
+
+    fn bytes(&mut self, n: u64, what: &'static str) -> Result<Vec<u8>> {
+        self.hold(n)?;
+        let mut bytes = vec![0; usize::try_from(n).unwrap_or(usize::MAX)];
+        self.input.fill(&mut bytes, what)?;
+        Ok(bytes)
+    }
+
+    fn flags(&mut self) -> Result<Flags> {
+        let flags = self.input.u32("a value")?;
+        Ok(Flags {
+            ty: flags & 0xff,
+            has_attributes: flags & (1 << 9) != 0,
+            has_tag: flags & (1 << 10) != 0,
+            reference: flags >> 8,
+        })
+    }
+
+    fn value(&mut self, depth: u32) -> Result<Value> {
+        let flags = self.flags()?;
+        self.value_of(&flags, depth)
+    }
+
+    fn value_of(&mut self, flags: &Flags, depth: u32) -> Result<Value> {
+        if DEPTH <= depth {
+            return Err(self.damaged(format!("values lie more than {DEPTH} deep in each other")));
+        }
+        let mut data = match flags.ty {
+            // R's own environments, `NULL`, and marks for what is missing.
+            241 | 242 | 247..=254 if !matches!(flags.ty, 247..=249) => return Ok(Value::default()),
+            247..=249 => {
+                self.names(depth)?;
+                self.refer("".into())?;
+                return Ok(Value::default());
+            }
+            255 => return self.referred(flags.reference),
+            1 => {
+                let name = self.value(depth + 1)?;
+                let name = match name.data {
+                    Data::Characters(Some(text)) => text,
+                    _ => "NA".into(),
+                };
+                self.refer(name.clone())?;
+                return Ok(Data::Symbol(name).into());
+            }
+            2 | 3 | 5 | 6 | 17 | 239 | 240 => return self.pairs(flags, depth),
+            4 => return self.environment(depth),
+            7 | 8 => {
+                let n = self.length("the name of a function")?;
+                self.bytes(n, "the name of a function")?;
+                return Ok(Value::default());
+            }
+            9 => return self.characters(),
+            10 => Data::Logicals(self.integers()?),
+            13 => Data::Integers(self.integers()?),
+            14 => Data::Reals(self.reals()?),
+            15 => {
+                let n = self.length("complex numbers")?;
+                self.bytes(n.saturating_mul(16), "complex numbers")?;
+                Data::Nothing
+            }
+            16 => self.texts(depth)?,
+            19 | 20 => self.list(depth)?,
+            24 => {
+                let n = self.length("raw bytes")?;
+                self.bytes(n, "raw bytes")?;
+                Data::Nothing
+            }
+            25 => Data::Nothing,
+            238 => return self.alternative(depth),
+            other => {
+                return Err(TabularError::Unsupported(format!(
+                    "the workspace of R holds a value of type {other}, which is not read"
+                )));
+            }
+        };
+        let mut attributes = Vec::new();
+        if flags.has_attributes
+            && let Data::Pairs(pairs) = self.value(depth + 1)?.data
+        {
+            attributes = pairs;
+        }
+        if let Data::List(list) = &mut data {
+            list.shrink_to_fit();
+        }
+        Ok(Value { data, attributes })
+    }
+
+    fn refer(&mut self, name: Rc<str>) -> Result<()> {
+        at_most("names in a workspace of R", self.references.len() as u64 + 1, REFERENCES as u64)?;
+        self.references.push(name);
+        Ok(())
+    }
+
+    fn referred(&mut self, packed: u32) -> Result<Value> {
+        let number = if packed == 0 { self.input.u32("a reference")? } else { packed };
+        let at = usize::try_from(number).ok().and_then(|it| it.checked_sub(1));
+        let name = at.and_then(|at| self.references.get(at)).cloned();
+        name.map(|it| Data::Symbol(it).into())
+            .ok_or_else(|| self.damaged(format!("a reference to number {number}, which was not named")))
+    }
+
+    fn names(&mut self, depth: u32) -> Result<()> {
+        self.input.i32("a name")?;
+        let n = self.length("the parts of a name")?;
+        for _ in 0..n {
+            self.value(depth + 1)?;
+        }
+        Ok(())
+    }
+
+    fn environment(&mut self, depth: u32) -> Result<Value> {
+        self.input.i32("an environment")?;
+        self.refer("".into())?;
+        for _ in 0..4 {
+            self.value(depth + 1)?;
+        }
+        Ok(Value::default())
+    }
+
+    /// A list of pairs, cell by cell.
+    fn pairs(&mut self, first: &Flags, depth: u32) -> Result<Value> {
+        let mut pairs = Vec::new();
+        let mut attributes = Vec::new();
+        let (mut has_attributes, mut has_tag) = (first.has_attributes, first.has_tag);
+        if matches!(first.ty, 239 | 240) {
+            has_attributes = true;
+        }
+        loop {
+            self.hold(64)?;
+            if has_attributes && let Data::Pairs(list) = self.value(depth + 1)?.data {
+                attributes = list;
+            }
+            let name = match has_tag {
+                true => self.value(depth + 1)?.data,
+                false => Data::Nothing,
+            };
+            let name = if let Data::Symbol(name) = name { name } else { "".into() };
+            pairs.push((name, self.value(depth + 1)?));
+            let next = self.flags()?;
+            if !matches!(next.ty, 2 | 239) {
+                self.value_of(&next, depth + 1)?;
+                break;
+            }
+            (has_attributes, has_tag) = (next.has_attributes || next.ty == 239, next.has_tag);
+        }
+        Ok(Value { data: Data::Pairs(pairs), attributes })
+    }
+
+    fn characters(&mut self) -> Result<Value> {
+        let n = self.input.i32("a text")?;
+        if n == -1 {
+            return Ok(Data::Characters(None).into());
+        }
+        let n = u64::try_from(n).map_err(|_| self.damaged(format!("a text of {n} bytes")))?;
+        let bytes = self.bytes(n, "a text")?;
+        let text = match String::from_utf8(bytes) {
+            Ok(text) => text,
+            Err(error) => encoding_rs::WINDOWS_1252.decode(error.as_bytes()).0.into_owned(),
+        };
+        Ok(Data::Characters(Some(text.into())).into())
+    }
+
+    fn integers(&mut self) -> Result<Vec<i32>> {
+        let n = self.length("whole numbers")?;
+        let bytes = self.bytes(n.saturating_mul(4), "whole numbers")?;
+        Ok(bytes.as_chunks::<4>().0.iter().map(|it| i32::from_be_bytes(*it)).collect())
+    }
+
+    fn reals(&mut self) -> Result<Vec<f64>> {
+        let n = self.length("numbers")?;
+        let bytes = self.bytes(n.saturating_mul(8), "numbers")?;
+        Ok(bytes.as_chunks::<8>().0.iter().map(|it| f64::from_be_bytes(*it)).collect())
+    }
+
+    fn texts(&mut self, depth: u32) -> Result<Data> {
+        let n = self.length("texts")?;
+        let mut list = Vec::new();
+        for _ in 0..n {
+            self.hold(16)?;
+            list.push(match self.value(depth + 1)?.data {
+                Data::Characters(text) => text,
+                _ => return Err(self.damaged("a value among texts that is none")),
+            });
+        }
+        Ok(Data::Texts(list))
+    }
+
+    fn list(&mut self, depth: u32) -> Result<Data> {
+        let n = self.length("a list")?;
+        let mut list = Vec::new();
+        for _ in 0..n {
+            self.hold(64)?;
+            list.push(self.value(depth + 1)?);
+        }
+        Ok(Data::List(list))
+    }
+
+    /// A vector that R keeps in another form than as its elements: what it is called, its state, its attributes.
+    fn alternative(&mut self, depth: u32) -> Result<Value> {
+        let info = self.value(depth + 1)?;
+        let state = self.value(depth + 1)?;
+        let attributes = match self.value(depth + 1)?.data {
+            Data::Pairs(pairs) => pairs,
+            _ => Vec::new(),
+        };
+        let name = match &info.data {
+            Data::Pairs(pairs) => match pairs.first().map(|it| &it.1.data) {
+                Some(Data::Symbol(name)) => name.clone(),
+                _ => "".into(),
+            },
+            _ => "".into(),
+        };
+        let data = match (&*name, state.data) {
+            ("compact_intseq" | "compact_realseq", Data::Reals(state)) => self.sequence(&name, &state)?,
+            (wrapper, Data::List(mut list)) if wrapper.starts_with("wrap_") && !list.is_empty() => {
+                list.swap_remove(0).data
+            }
+            (wrapper, Data::Pairs(mut list)) if wrapper.starts_with("wrap_") && !list.is_empty() => {
+                list.swap_remove(0).1.data
+            }
+            ("deferred_string", Data::Pairs(mut list)) if !list.is_empty() => {
+                deferred(list.swap_remove(0).1.data)
+            }
+            (other, _) => {
+                return Err(TabularError::Unsupported(format!(
+                    "the workspace of R holds a vector of the form {other:?}, which is not read"
+                )));
+            }
+        };
+        Ok(Value { data, attributes })
+    }
+
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bounded just before")]
+    fn sequence(&mut self, name: &str, state: &[f64]) -> Result<Data> {
+        let [n, first, step] = state else {
+            return Err(self.damaged(format!("a sequence of {} numbers; expected three", state.len())));
+        };
+        if !(0.0..=4e9).contains(n) {
+            return Err(self.damaged(format!("a sequence of {n} elements")));
+        }
+        self.hold((*n as u64).saturating_mul(8))?;
+        let element = |at: u64| first + step * at as f64;
+        let all = (0..*n as u64).map(element);
+        Ok(match name {
+            "compact_intseq" => Data::Integers(all.map(|it| it as i32).collect()),
+            _ => Data::Reals(all.collect()),
+        })
+    }
+}
+
+/// Numbers that R had yet to write as texts.
+fn deferred(numbers: Data) -> Data {
+    let text = |it: f64| {
+        let mut text = String::new();
+        crate::number::push(it, &mut text);
+        Some(Rc::from(text))
+    };
+    match numbers {
+        Data::Integers(list) => {
+            let one = |it: i32| if it == NA { None } else { text(f64::from(it)) };
+            Data::Texts(list.into_iter().map(one).collect())
+        }
+        Data::Reals(list) => {
+            Data::Texts(list.into_iter().map(|it| if it.is_nan() { None } else { text(it) }).collect())
+        }
+        other => other,
+    }
+}
+
+impl From<Data> for Value {
+    fn from(data: Data) -> Self {
+        Self { data, attributes: Vec::new() }
+    }
+}
