@@ -1,6 +1,7 @@
 //! Running the installation: `/api/admin`. Who may call it is decided in [`gate`], before any of its handlers is reached.
 
 pub(crate) mod accounts;
+mod checks;
 mod index;
 mod integrity;
 pub(crate) mod misc;
@@ -24,6 +25,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .with(misc::routes)
         .with(index::routes)
         .with(integrity::routes)
+        .with(checks::routes)
         .with(storage_sites::routes)
 }
 

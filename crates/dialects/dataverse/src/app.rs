@@ -89,6 +89,7 @@ impl Dataverse {
         }
         bootstrap::prepare(self, db).await?;
         crate::files::ingest::resume(self, db).await?;
+        crate::harvest::resume(self, db).await?;
         self.seen().insert(name.to_owned());
         Ok(())
     }

@@ -39,11 +39,11 @@ pub struct Preview {
 }
 
 impl Asker {
-    /// How role assignments name the caller: `@user`, `#42` for the private URL of dataset 42, or `:guest`.
+    /// How role assignments name the caller: `@user`, `!42` for the private URL of dataset 42, or `:guest`.
     pub fn identifier(&self) -> String {
         match (&self.user, self.preview) {
             (Some(user), _) => user.identifier(),
-            (None, Some(preview)) => format!("#{}", preview.dataset),
+            (None, Some(preview)) => format!("!{}", preview.dataset),
             (None, None) => GUEST.to_owned(),
         }
     }

@@ -188,7 +188,7 @@ pub(crate) fn assignee_name(view: &mut View<'_>, assignee: &str) -> Result<Optio
         ":guest" => Some("Guest".to_owned()),
         ":authenticated-users" => Some("Authenticated Users".to_owned()),
         ":AllUsers" => Some("Everyone (including guests)".to_owned()),
-        _ if assignee.starts_with('#') => Some("Private URL Enabled".to_owned()),
+        _ if assignee.starts_with('!') => Some("Preview URL Enabled".to_owned()),
         _ if assignee.starts_with('&') => groups::name_of(view, assignee)?,
         _ => match assignee.strip_prefix('@') {
             Some(name) => users::by_name(view, name)?.map(|it| it.display_name()),

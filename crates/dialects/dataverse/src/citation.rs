@@ -112,7 +112,7 @@ impl Format {
             "endnote" => Self::EndNote,
             "ris" => Self::Ris,
             "csl" | "csljson" => Self::Csl,
-            _ => return Err(ApiError::bad_request(format!("Invalid citation format: {name}"))),
+            _ => return Err(ApiError::bad_request("Invalid Format Requested.")),
         })
     }
 

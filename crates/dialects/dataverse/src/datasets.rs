@@ -46,6 +46,8 @@ pub(crate) static DATASET: Kind = Kind {
         Column::one("guestbook", Type::Integer),
         Column::one("publicationDate", Type::Text),
         Column::one("isLocked", Type::Boolean),
+        Column::one("harvestedBy", Type::Text),
+        Column::one("harvestId", Type::Text),
     ],
     indexes: &[
         Index::unique(&["pid"]),
@@ -53,6 +55,7 @@ pub(crate) static DATASET: Kind = Kind {
         Index::on(&["creator"]),
         Index::on(&["guestbook"]),
         Index::on(&["isLocked"]),
+        Index::on(&["harvestedBy", "harvestId"]),
     ],
     identifiers: &[Identifier { scheme: "doi", path: "doi" }],
     ..Kind::named("dataverse_dataset")
@@ -105,7 +108,7 @@ pub(crate) struct Dataset {
     pub locks: Vec<Lock>,
     /// `true` when there are locks, so that they are found; set by [`put`].
     #[serde(skip_serializing_if = "Option::is_none")]
-    is_locked: Option<bool>,
+    pub(crate) is_locked: Option<bool>,
     /// The draft, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub draft: Option<Draft>,
@@ -123,6 +126,15 @@ pub(crate) struct Dataset {
     /// Whether it has a private URL, and which kind.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preview_anonymized: Option<bool>,
+    /// The harvesting client by which it came; none for datasets that lie here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub harvested_by: Option<String>,
+    /// Where it came from, as facets name it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub harvest_source: Option<String>,
+    /// The provider's name for its record.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub harvest_id: Option<String>,
     /// Small settings by name: thumbnail file, curation status, storage driver.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub more: Map<String, Value>,
@@ -299,6 +311,14 @@ pub(crate) fn put(txn: &mut Txn<'_>, dataset: &Dataset) -> Result<(), ApiError> 
     stored::put(txn, &DATASET, &dataset.id.to_string(), &Dataset { is_locked, ..dataset.clone() })
 }
 
+/// Errors: 403 for a dataset that is described elsewhere, and changed there alone.
+fn refuse_harvested(dataset: &Dataset) -> Result<(), ApiError> {
+    match dataset.harvested_by {
+        Some(_) => Err(ApiError::forbidden("Harvested datasets cannot be edited.")),
+        None => Ok(()),
+    }
+}
+
 /// The draft of a dataset, begun as a copy of its newest version when there is none. The dataset is changed and not yet
 /// stored: the caller ends with [`put`], and with [`version::put`] when it changes the version. Takes one number.
 pub(crate) fn open_draft(
@@ -307,6 +327,7 @@ pub(crate) fn open_draft(
     dataset: &mut Dataset,
     ids: &mut Ids,
 ) -> Result<Version, ApiError> {
+    refuse_harvested(dataset)?;
     if let Some(draft) = &mut dataset.draft {
         draft.internal += 1;
         draft.last_update_time = now.to_owned();

@@ -542,5 +542,5 @@ async fn set_collections(mut call: Call) -> Answer {
 
 async fn clear_collections(call: Call) -> Answer {
     feature(&call, Vec::new()).await?;
-    envelope::message("All Featured Dataverses have been removed.")
+    envelope::message("Featured dataverses have been removed")
 }

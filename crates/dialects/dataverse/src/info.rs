@@ -45,7 +45,7 @@ async fn setting_value(call: &Call, name: &'static str) -> Result<Option<String>
 async fn api_terms(call: Call) -> Answer {
     let text = setting_value(&call, ":ApiTermsOfUse").await?;
     envelope::message(
-        text.unwrap_or_else(|| "There are no Terms of Use for this Dataverse installation.".into()),
+        text.unwrap_or_else(|| "There are no API Terms of Use for this Dataverse installation.".into()),
     )
 }
 

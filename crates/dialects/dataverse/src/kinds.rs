@@ -6,7 +6,7 @@ use pinakes_store::Kind;
 
 use crate::{
     admin, assignments, collections, dataset_types, datasets, files, groups, guestbooks, ids, licenses,
-    links, notifications, oai, permissions, registry, roles, search, site, site_settings, templates, tokens,
+    links, notifications, oai, permissions, registry, roles, search, site_settings, templates, tokens, usage,
     users,
 };
 
@@ -33,7 +33,8 @@ static KINDS: LazyLock<Vec<&'static Kind>> = LazyLock::new(|| {
         &templates::TEMPLATE,
         &crate::saved_searches::SAVED_SEARCH,
         &collections::logo::COLLECTION_LOGO,
-        &site::USAGE_REPORT,
+        &usage::USAGE_REPORT,
+        &usage::USAGE,
         &permissions::GRANT,
         &site_settings::SETTING,
         &licenses::LICENSE,
@@ -51,6 +52,7 @@ static KINDS: LazyLock<Vec<&'static Kind>> = LazyLock::new(|| {
         &files::kinds::LOGO,
         &crate::tools::TOOL,
         &search::DOCUMENT,
+        &crate::harvest::CLIENT,
         &oai::SET,
         &oai::MEMBER,
     ]

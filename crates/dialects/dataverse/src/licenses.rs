@@ -125,6 +125,9 @@ async fn create(mut call: Call) -> Answer {
     if body.contains_key("id") {
         return Err(ApiError::bad_request("Setting the ID of a license is not allowed."));
     }
+    if body.get("sortOrder").and_then(Value::as_i64).is_none() {
+        return Err(ApiError::bad_request("A license needs a sortOrder, a whole number."));
+    }
     let mut license: License = serde_json::from_value(Value::Object(body))
         .map_err(|error| ApiError::bad_request(format!("Error parsing Json: {error}")))?;
     license.is_default = false;

@@ -38,12 +38,6 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .get("/info/metrics/tree", tree)
         .get("/info/metrics/tree/toMonth", tree)
         .get("/info/metrics/tree/toMonth/{month}", tree)
-        .get("/info/metrics/makeDataCount/{metric}", make_data_count)
-        .get("/info/metrics/makeDataCount/{metric}/monthly", make_data_count)
-        .get("/info/metrics/makeDataCount/{metric}/toMonth", make_data_count)
-        .get("/info/metrics/makeDataCount/{metric}/toMonth/{month}", make_data_count)
-        .get("/metrics/makeDataCount/{metric}/monthly", make_data_count)
-        .get("/metrics/makeDataCount/{metric}", make_data_count)
         .with(downloads::routes)
 }
 
@@ -65,7 +59,10 @@ struct Asked {
     month: Option<String>,
     /// Days from this one on count, `2026-01-31`.
     since: Option<String>,
-    remote_only: bool,
+    /// Whether datasets that lie here count.
+    counts_local: bool,
+    /// Whether harvested datasets count.
+    counts_remote: bool,
 }
 
 impl Asked {
@@ -96,15 +93,15 @@ impl Asked {
             }
         };
         let parent = call.query.filled("parentAlias").map(str::to_owned);
-        Ok(Self { counted, parent, month, since, remote_only: location == Some("remote") })
+        let counts_local = location != Some("remote");
+        let counts_remote = matches!(location, Some("remote" | "all"));
+        Ok(Self { counted, parent, month, since, counts_local, counts_remote })
     }
 
     /// Whether something of that day counts.
     fn takes(&self, day: &str) -> bool {
         let month = day.get(..7).unwrap_or(day);
-        !self.remote_only
-            && self.month.as_deref().is_none_or(|it| month <= it)
-            && self.since.as_deref().is_none_or(|it| it <= day)
+        self.month.as_deref().is_none_or(|it| month <= it) && self.since.as_deref().is_none_or(|it| it <= day)
     }
 
     /// The days of all that is counted, each with how many, and the dataset.
@@ -128,6 +125,11 @@ impl Asked {
                     else {
                         continue;
                     };
+                    let is_asked =
+                        if it.harvested_by.is_some() { self.counts_remote } else { self.counts_local };
+                    if !is_asked {
+                        continue;
+                    }
                     let n = match self.counted {
                         Counted::Files => files::n_files(view, it.id, released.ordinal)?,
                         _ => 1,
@@ -355,39 +357,4 @@ fn branch(
         json["children"] = children.into();
     }
     Ok(json)
-}
-
-/// Metrics of Make Data Count that there are.
-const MAKE_DATA_COUNT: [&str; 9] = [
-    "viewsTotal",
-    "viewsTotalRegular",
-    "viewsTotalMachine",
-    "viewsUnique",
-    "downloadsTotal",
-    "downloadsTotalRegular",
-    "downloadsTotalMachine",
-    "downloadsUnique",
-    "citations",
-];
-
-/// A metric of usage reports. Errors: 400 for one that there is not, with those that there are.
-pub(crate) fn usage_metric(name: &str) -> Result<&str, ApiError> {
-    let is_known = MAKE_DATA_COUNT.contains(&name)
-        || matches!(name, "viewCount" | "uniqueViewCount" | "downloadCount" | "uniqueDownloadCount");
-    if is_known {
-        return Ok(name);
-    }
-    Err(ApiError::bad_request(format!(
-        "MetricType must be one of these values: {}.",
-        MAKE_DATA_COUNT.join(", ")
-    )))
-}
-
-/// No usage reports are taken in, so that every count is 0.
-async fn make_data_count(call: Call) -> Answer {
-    let metric = usage_metric(call.param("metric"))?;
-    if call.uri.path().ends_with("monthly") || call.uri.path().ends_with(metric) {
-        return envelope::ok(Vec::<Value>::new());
-    }
-    envelope::ok(json!({"count": 0}))
 }

@@ -93,10 +93,12 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .get("/notifications/unreadCount", count_unread)
         .put("/notifications/{id}/markAsRead", mark_read)
         .delete("/notifications/{id}", delete)
-        .put("/notifications/mutedEmails/{kind}", mute)
-        .put("/notifications/mutedNotifications/{kind}", mute)
-        .get("/notifications/mutedEmails", muted)
-        .get("/notifications/mutedNotifications", muted)
+        .get("/notifications/mutedEmails", no_muting)
+        .put("/notifications/mutedEmails/{kind}", no_muting)
+        .delete("/notifications/mutedEmails/{kind}", no_muting)
+        .get("/notifications/mutedNotifications", no_muting)
+        .put("/notifications/mutedNotifications/{kind}", no_muting)
+        .delete("/notifications/mutedNotifications/{kind}", no_muting)
 }
 
 impl Notification {
@@ -112,32 +114,44 @@ impl Notification {
             map.insert("userGuidesVersion".into(), GUIDES_VERSION.into());
             map.insert("userGuidesSectionPath".into(), "user/index.html".into());
         } else {
-            map.insert("subjectText".into(), subject(&self.notice).into());
-            map.insert("messageText".into(), format!("Hello,\n\n{}", subject(&self.notice)).into());
+            let title = self.more.get("datasetDisplayName").and_then(Value::as_str);
+            let subject = format!("{brand}: {}", subject(&self.notice, title));
+            let said = self.more.get("text").and_then(Value::as_str).unwrap_or(&subject);
+            map.insert("messageText".into(), format!("Hello, \n{said}").into());
+            map.insert("subjectText".into(), subject.into());
         }
-        map.extend(self.more.iter().map(|(k, v)| (k.clone(), v.clone())));
+        let shown = self.more.iter().filter(|it| it.0 != "text");
+        map.extend(shown.map(|(k, v)| (k.clone(), v.clone())));
         Value::Object(map)
     }
 }
 
-fn subject(notice: &str) -> String {
+/// What a notice is about, in a line; with the dataset's title where it is known.
+fn subject(notice: &str, title: Option<&str>) -> String {
+    let dataset = |what: &str| match title {
+        Some(title) => format!("Dataset \"{title}\" {what}"),
+        None => format!("A dataset {what}"),
+    };
     let text = match notice {
+        "DATASETCREATED" => return dataset("has been created"),
+        "SUBMITTEDDS" => return dataset("has been submitted for review"),
+        "RETURNEDDS" => return dataset("has been returned"),
+        "PUBLISHEDDS" => return dataset("has been published"),
+        "DATASETMOVED" => return dataset("has been moved"),
+        "DATASETMENTIONED" => return dataset("has been cited"),
         "CREATEACC" => "Your account has been created",
-        "CREATEDV" => "Your collection has been created",
-        "DATASETCREATED" => "A dataset has been created",
-        "SUBMITTEDDS" => "A dataset has been submitted for review",
-        "RETURNEDDS" => "Your dataset has been returned",
-        "PUBLISHEDDS" => "Your dataset has been published",
+        "CREATEDV" => "Your dataverse has been created",
         "INGESTCOMPLETED" => "Your tables have been read",
         "INGESTCOMPLETEDWITHERRORS" => "Some of your tables could not be read",
         "ASSIGNROLE" => "You have been assigned a role",
         "REVOKEROLE" => "Your role has been revoked",
         "REQUESTFILEACCESS" => "Access has been requested for a restricted file",
+        "REQUESTEDFILEACCESS" => "You have requested access to a restricted file",
         "GRANTFILEACCESS" => "You have been granted access to a restricted file",
-        "REJECTFILEACCESS" => "Your request for access to a restricted file was rejected",
+        "REJECTFILEACCESS" => "Your request for access to a restricted file has been rejected",
         other => other,
     };
-    format!("Root: {text}")
+    text.to_owned()
 }
 
 async fn list(call: Call) -> Answer {
@@ -200,16 +214,10 @@ async fn delete(call: Call) -> Answer {
     envelope::message(format!("Notification {} deleted.", call.param("id")))
 }
 
-/// No mail is sent, so that there is nothing to mute; which kinds a user does not want is not kept.
-async fn mute(call: Call) -> Answer {
+/// No mail is sent and every notice is kept: there is nothing to mute, as in the original unless it is switched on.
+async fn no_muting(call: Call) -> Answer {
     call.asker.user()?;
-    envelope::message(format!("Notification type {} muted.", call.param("kind")))
-}
-
-async fn muted(call: Call) -> Answer {
-    call.asker.user()?;
-    let name = if call.uri.path().contains("Emails") { "mutedEmails" } else { "mutedNotifications" };
-    envelope::ok(json!({ name: [] }))
+    Err(ApiError::not_found("Notification muting not enabled."))
 }
 
 /// Whoever may edit a dataset by a role on it.
@@ -235,4 +243,15 @@ pub(crate) fn curators(
 ) -> Result<Vec<i64>, ApiError> {
     let objects = [dataset.id, dataset.owner];
     crate::datasets::publish::holders_of(view, &objects, &[Permission::PublishDataset])
+}
+
+/// Whoever may let others download a file, by a role on it, its dataset or its collection.
+pub(crate) fn file_managers(
+    view: &mut View<'_>,
+    file: i64,
+    dataset: &crate::datasets::Dataset,
+) -> Result<Vec<i64>, ApiError> {
+    let objects = [file, dataset.id, dataset.owner];
+    let any = [Permission::ManageFilePermissions, Permission::ManageDatasetPermissions];
+    crate::datasets::publish::holders_of(view, &objects, &any)
 }

@@ -158,7 +158,20 @@ async fn add_set(mut call: Call) -> Answer {
 async fn change_set(mut call: Call) -> Answer {
     require_superuser(&call)?;
     let before = named(&call).await?;
-    let body = call.object().await?;
+    let mut body = call.object().await?;
+    let says = |name: &str| body.get(name).and_then(Value::as_str).is_some_and(|it| !it.trim().is_empty());
+    let (has_definition, has_description) = (says("definition"), says("description"));
+    if !has_definition && !has_description {
+        return Err(ApiError::bad_request(
+            "Invalid update! You must provide a definition and/or description to be updated.",
+        ));
+    }
+    if !has_definition {
+        body.insert("definition".to_owned(), before.definition.as_str().into());
+    }
+    if !has_description {
+        body.insert("description".to_owned(), before.description.as_str().into());
+    }
     let set = read_set(&body, Some(&before.name))?;
     let json = set_json(&set);
     call.db().write(move |txn: &mut Txn<'_>| stored::put(txn, &SET, &set.name, &set)).await?;
@@ -202,6 +215,9 @@ fn refresh(txn: &mut Txn<'_>, set: &Set, now: &str) -> Result<(), ApiError> {
     for id in index::public_datasets(txn, filter)? {
         let Some(dataset) = datasets::by_id(txn, id)? else { continue };
         let Some(released) = &dataset.released else { continue };
+        if dataset.harvested_by.is_some() {
+            continue;
+        }
         let version = version::of_dataset(txn, &dataset, released.version)?;
         found.insert(dataset.pid, version.release_time.unwrap_or_else(|| now.to_owned()));
     }
@@ -367,7 +383,7 @@ impl Request {
         xml.open("ListMetadataFormats", &[]);
         for (prefix, name) in FORMATS {
             let Some(format) = EXPORTERS.iter().find(|it| it.name == name) else { continue };
-            let [space, schema] = format.harvestable.unwrap_or_default();
+            let [space, schema, _] = format.schema.unwrap_or(["dataverse_json", "dataverse_json", ""]);
             xml.open("metadataFormat", &[]);
             xml.leaf("metadataPrefix", prefix).leaf("schema", schema).leaf("metadataNamespace", space);
             xml.close();

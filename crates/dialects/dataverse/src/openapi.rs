@@ -44,7 +44,7 @@ async fn show(call: Call) -> Answer {
         Some(it) if it.eq_ignore_ascii_case("yaml") => Some(Format::Yaml),
         Some(it) => {
             return Err(ApiError::bad_request(format!(
-                "Format {it} is not known here: there are JSON and YAML."
+                "Invalid format {it}, currently supported formats are YAML and JSON."
             )));
         }
     };
@@ -52,7 +52,7 @@ async fn show(call: Call) -> Answer {
         (Some(header), Some(parameter)) if header != parameter => {
             let asked = call.query.get("format").unwrap_or_default();
             return Err(ApiError::bad_request(format!(
-                "The header Accept asks for {accept}, the parameter format for {asked}."
+                "Unaligned parameters on Headers [{accept}] and Request [{asked}]"
             )));
         }
         (header, parameter) => parameter.or(header).unwrap_or(Format::Yaml),

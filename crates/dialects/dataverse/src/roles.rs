@@ -261,14 +261,16 @@ pub(crate) fn routes(routes: Routes) -> Routes {
 
 /// The role that a path names: by number, or `:alias` with the parameter `alias`.
 fn wanted(view: &mut View<'_>, id: &str, alias: Option<&str>) -> Result<Role, ApiError> {
-    let found = match (id, alias) {
-        (":alias", Some(alias)) => by_alias(view, alias)?,
-        _ => match id.parse() {
-            Ok(id) => by_id(view, id)?,
-            Err(_) => by_alias(view, id)?,
-        },
+    if id == ":alias" {
+        let alias = alias.unwrap_or_default();
+        let missing = || ApiError::not_found(format!("Dataverse Role with alias {alias} not found."));
+        return by_alias(view, alias)?.ok_or_else(missing);
+    }
+    let Ok(number) = id.parse() else {
+        let missing = || ApiError::bad_request(format!("Bad Dataverse Role ID number: {id}"));
+        return by_alias(view, id)?.ok_or_else(missing);
     };
-    found.ok_or_else(|| ApiError::not_found(format!("role with id {} not found", alias.unwrap_or(id))))
+    by_id(view, number)?.ok_or_else(|| ApiError::not_found(format!("Dataverse Role with ID {id} not found.")))
 }
 
 /// The collection of a role, for a caller who may manage roles there; superusers for general roles.
@@ -297,6 +299,11 @@ async fn show(call: Call) -> Answer {
     envelope::ok(call.db().read(Weight::Point, find).await?.json())
 }
 
+/// A role of the whole installation is not removed by who manages a collection.
+fn kept(role: &Role) -> ApiError {
+    ApiError::forbidden(format!("May not delete Built In Role {}.", role.name))
+}
+
 async fn delete(call: Call) -> Answer {
     let (asker, id) = (call.asker.clone(), call.param("id").to_owned());
     let alias = call.query.filled("alias").map(str::to_owned);
@@ -304,7 +311,7 @@ async fn delete(call: Call) -> Answer {
     let write = move |txn: &mut Txn<'_>| -> Result<String, ApiError> {
         let role = wanted(txn, &id, alias.as_deref())?;
         if role.owner_id.is_none() {
-            return Err(ApiError::forbidden("May not delete Built In Role"));
+            return Err(kept(&role));
         }
         check_manages(txn, &asker, &role)?;
         remove(txn, &role)?;
@@ -371,7 +378,7 @@ async fn delete_built_in(call: Call) -> Answer {
     let write = move |txn: &mut Txn<'_>| -> Result<String, ApiError> {
         let role = wanted(txn, &id, alias.as_deref())?;
         if BUILT_IN.iter().any(|it| it.id == role.id) {
-            return Err(ApiError::forbidden("May not delete Built In Role"));
+            return Err(kept(&role));
         }
         remove(txn, &role)?;
         Ok(role.name)

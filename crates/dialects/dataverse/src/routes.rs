@@ -29,6 +29,8 @@ const BASE_PATHS: &[&str] = &[
     "/dataset.xhtml",
     "/dataverse",
     "/openapi",
+    "/previewurl.xhtml",
+    "/privateurl.xhtml",
     "/sitemap",
     "/sitemap.xml",
     "/users/:me",
@@ -148,6 +150,7 @@ fn all() -> Routes {
         .with(crate::signposting::routes)
         .with(crate::sword::routes)
         .with(crate::oai::routes)
+        .with(crate::harvest::routes)
         .with(crate::vocabulary::routes)
         .with(crate::thumbnails::routes)
         .with(crate::tools::routes)
@@ -176,6 +179,12 @@ fn all() -> Routes {
         .with(crate::openapi::routes)
         .with(crate::sitemap::routes)
         .with(site::routes)
+        .with(crate::usage::routes)
+        .with(crate::pids::routes)
+        .with(crate::reviews::routes)
+        .with(crate::transfers::routes)
+        .with(crate::inbox::routes)
+        .with(crate::batch::routes)
 }
 
 /// Every route's method and path.

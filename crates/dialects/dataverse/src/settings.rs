@@ -40,6 +40,8 @@ pub struct Settings {
     pub oai_identifiers: u32,
     /// Records in one answer of the OAI-PMH provider.
     pub oai_records: u32,
+    /// Addresses that may send linked data notifications to `/api/inbox`; `*` for every one.
+    pub inbox_allowed_hosts: Vec<String>,
 }
 
 /// Who may call `/api/admin` and `/api/builtin-users`.
@@ -74,6 +76,7 @@ impl Default for Settings {
             role_assignment_history: true,
             oai_identifiers: 100,
             oai_records: 10,
+            inbox_allowed_hosts: Vec::new(),
         }
     }
 }

@@ -7,7 +7,10 @@ use pinakes_store::{View, Weight};
 use serde_json::{Value, json};
 
 use crate::app::Call;
-use crate::datasets::show::native_json;
+use crate::citation::Cited;
+use crate::collections::named_by_record;
+use crate::datasets::create::title_of;
+use crate::datasets::show::{native_json, previewed, publisher};
 use crate::datasets::{self, Dataset, Version, version};
 use crate::envelope;
 use crate::error::{Answer, ApiError};
@@ -18,6 +21,8 @@ use crate::routes::Routes;
 pub(crate) fn routes(routes: Routes) -> Routes {
     routes
         .elsewhere(Method::GET, "/dataset.xhtml", page)
+        .elsewhere(Method::GET, "/previewurl.xhtml", preview_page)
+        .elsewhere(Method::GET, "/privateurl.xhtml", preview_page)
         .get("/datasets/{id}/versions/{version}/linkset", link_set)
 }
 
@@ -33,6 +38,8 @@ struct Links {
     authors: Vec<String>,
     set: String,
     title: String,
+    /// Title of the page: that of the version, and the collection's name.
+    page_title: String,
     citation: String,
 }
 
@@ -77,7 +84,8 @@ fn links(
         items: items.collect(),
         authors: authors.filter_map(|it| it.get("authorIdentifier").map(orcid)).collect(),
         set: format!("{site_url}/api/datasets/:persistentId/versions/{number}/linkset?persistentId={pid}"),
-        title: crate::datasets::create::title_of(version),
+        page_title: format!("{} - {}", title_of(version), named_by_record(view, dataset.owner)?.name),
+        title: title_of(version),
         citation: text(shown, "citation").to_owned(),
     })
 }
@@ -109,12 +117,44 @@ async fn page(call: Call) -> Answer {
     xml.raw("<!DOCTYPE html>")
         .open("html", &[("lang", "en")])
         .open("head", &[])
-        .leaf("title", &links.title)
+        .leaf("title", &links.page_title)
         .close();
     xml.open("body", &[]).leaf("h1", &links.title).leaf("p", &links.citation);
-    let html = HeaderValue::from_static("text/html;charset=UTF-8");
-    let response = answer::bytes(StatusCode::OK, html, xml.finish());
+    let response = answer::bytes(StatusCode::OK, HTML, xml.finish());
     Ok(answer::with_header(response, LINK, &head.join(", ")))
+}
+
+const HTML: HeaderValue = HeaderValue::from_static("text/html;charset=UTF-8");
+
+fn plain_page(status: StatusCode, title: &str, paragraph: &str) -> axum::response::Response {
+    let mut xml = Xml::fragment();
+    xml.raw("<!DOCTYPE html>")
+        .open("html", &[("lang", "en")])
+        .open("head", &[])
+        .leaf("title", title)
+        .close()
+        .open("body", &[])
+        .leaf("h1", title)
+        .leaf("p", paragraph);
+    answer::bytes(status, HTML, xml.finish())
+}
+
+/// `/previewurl.xhtml?token=`: what the link of a private URL opens. Of an anonymous one the title alone is shown.
+async fn preview_page(call: Call) -> Answer {
+    let token = call.query.get("token").unwrap_or_default().to_owned();
+    let read = |view: &mut View<'_>, dataset: &Dataset, version: &Version, anonymized: bool| {
+        let mut cited = Cited::of(dataset, version, &publisher(view)?);
+        if anonymized {
+            cited.withhold_authors();
+        }
+        let owner = named_by_record(view, dataset.owner)?;
+        Ok((format!("{} - {}", title_of(version), owner.name), cited.text()))
+    };
+    let Ok((title, citation)) = previewed(&call, &token, read).await else {
+        let text = "The page you are looking for was not found.";
+        return Ok(plain_page(StatusCode::NOT_FOUND, "404 Not Found", text));
+    };
+    Ok(plain_page(StatusCode::OK, &title, &citation))
 }
 
 async fn link_set(call: Call) -> Answer {

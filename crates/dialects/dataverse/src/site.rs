@@ -1,18 +1,15 @@
-//! Small services of the site: feedback, workflows, usage reports.
+//! Small services of the site: feedback, workflows.
 
 use std::net::IpAddr;
 
-use pinakes_store::{Kind, Txn, View, Weight};
+use pinakes_store::{Txn, View, Weight};
 use serde_json::{Map, Value, json};
 
 use crate::app::Call;
 use crate::blocks::validate::is_email;
 use crate::error::{Answer, ApiError};
 use crate::routes::Routes;
-use crate::{collections, datasets, envelope, metrics, site_settings, stored};
-
-/// Usage reports by month: body `{"yearMonth", "state", "server", "stateChangeTimestamp"}`.
-pub(crate) static USAGE_REPORT: Kind = Kind::named("dataverse_usage_report");
+use crate::{collections, datasets, envelope, files, site_settings};
 
 /// Adds the routes.
 pub(crate) fn routes(routes: Routes) -> Routes {
@@ -21,16 +18,11 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .post("/admin/feedback", send_feedback)
         .get("/admin/workflows", no_workflows)
         .get("/admin/workflows/default", no_workflows)
+        .get("/admin/workflows/{id}", no_workflow)
+        .post("/workflows/{id}", no_invocation)
         .get("/admin/workflows/ip-whitelist", show_addresses)
         .put("/admin/workflows/ip-whitelist", set_addresses)
         .delete("/admin/workflows/ip-whitelist", delete_addresses)
-        .post("/admin/makeDataCount/sendToHub", sent)
-        .post("/admin/makeDataCount/{id}/addUsageMetricsFromSushiReport", sent)
-        .get("/admin/makeDataCount/{id}/processingState", show_report)
-        .post("/admin/makeDataCount/{id}/processingState", set_report)
-        .delete("/admin/makeDataCount/{id}/processingState", delete_report)
-        .get("/datasets/{id}/makeDataCount/{metric}", no_usage)
-        .get("/datasets/{id}/makeDataCount/{metric}/{month}", no_usage)
 }
 
 /// A text without tags.
@@ -55,14 +47,18 @@ async fn send_feedback(mut call: Call) -> Answer {
         .map_err(|error| ApiError::bad_request(format!("Invalid JSON; error message: {error}")))?;
     let text = |name: &str| body.get(name).and_then(Value::as_str).map(str::to_owned);
     let (Some(subject), Some(message)) = (text("subject"), text("body")) else {
-        return Err(ApiError::bad_request("Feedback needs a subject and a body."));
+        return Err(ApiError::bad_request("Body missing required fields."));
     };
-    let from = match (&call.asker.user, text("fromEmail")) {
-        (Some(user), None) => user.email.clone(),
-        (_, given) => given.unwrap_or_default(),
-    };
+    let message = plain(&message);
+    if message.is_empty() {
+        return Err(ApiError::bad_request("Body can not be empty."));
+    }
+    limit_length(&call, &message).await?;
+    let given = text("fromEmail").filter(|it| !it.trim().is_empty());
+    let own = call.asker.user.as_ref().map(|it| it.email.clone());
+    let from = given.or(own).ok_or_else(|| ApiError::bad_request("Missing fromEmail"))?;
     if !is_email(&from) {
-        return Err(ApiError::bad_request(format!("fromEmail {from:?} is not a valid email address.")));
+        return Err(ApiError::bad_request(format!("Invalid fromEmail: {from}")));
     }
     limit_feedback(&call, &from).await?;
     let (target, identifier) = (body.get("targetId").and_then(Value::as_i64), text("identifier"));
@@ -76,7 +72,7 @@ async fn send_feedback(mut call: Call) -> Answer {
         "toEmail": if to.is_empty() { support.clone() } else { to.join(",") },
         "ccEmail": support,
         "subject": plain(&subject),
-        "body": plain(&message),
+        "body": message,
     });
     envelope::ok(json!([sent]))
 }
@@ -87,7 +83,7 @@ fn contacts(
     target: Option<i64>,
     identifier: Option<&str>,
 ) -> Result<Vec<String>, ApiError> {
-    let missing = || ApiError::bad_request("Feedback target object not found.");
+    let missing = || ApiError::not_found("Feedback target object not found.");
     let of_dataset = |view: &mut View<'_>, dataset: &datasets::Dataset| -> Result<Vec<String>, ApiError> {
         let newest = dataset.draft.as_ref().map(|it| it.version);
         let Some(id) = newest.or(dataset.last.as_ref().map(|it| it.version)) else { return Ok(Vec::new()) };
@@ -103,8 +99,12 @@ fn contacts(
         if let Some(collection) = collections::by_id(view, id)? {
             return Ok(collection.contacts);
         }
-        let dataset = datasets::by_id(view, id)?.ok_or_else(missing)?;
-        return of_dataset(view, &dataset);
+        if let Some(dataset) = datasets::by_id(view, id)? {
+            return of_dataset(view, &dataset);
+        }
+        let file = files::Wanted::number(id).find(view).map_err(|_| missing())?;
+        let found = files::Found::of(view, file)?;
+        return of_dataset(view, &found.dataset);
     }
     let Some(identifier) = identifier else { return Ok(Vec::new()) };
     if let Ok(collection) = collections::find(view, identifier) {
@@ -112,6 +112,18 @@ fn contacts(
     }
     let dataset = datasets::by_pid(view, identifier)?.ok_or_else(missing)?;
     of_dataset(view, &dataset)
+}
+
+/// Errors: 400 for a message above the site's bound, `:ContactFeedbackMessageSizeLimit` (letters; 0 for none).
+async fn limit_length(call: &Call, message: &str) -> Result<(), ApiError> {
+    let name = ":ContactFeedbackMessageSizeLimit";
+    let set = call.db().read(Weight::Point, move |view| site_settings::get(view, name)).await?;
+    let most: usize = set.and_then(|it| it.trim().parse().ok()).unwrap_or(0);
+    let n_letters = message.chars().count();
+    if most != 0 && most < n_letters {
+        return Err(ApiError::bad_request(format!("Body exceeds feedback length: {n_letters} > {most}}}.")));
+    }
+    Ok(())
 }
 
 /// Feedback of guests and users is limited per hour where the site says so. Errors: 429.
@@ -134,14 +146,20 @@ async fn limit_feedback(call: &Call, from: &str) -> Result<(), ApiError> {
     if call.app.feedback.takes(&who, limit, call.app.now_ms()) {
         return Ok(());
     }
-    Err(ApiError::new(
-        http::StatusCode::TOO_MANY_REQUESTS,
-        format!("Too many requests: the limit of {limit} per hour for {action} was reached."),
-    ))
+    Err(ApiError::new(http::StatusCode::TOO_MANY_REQUESTS, "Too many requests to send feedback."))
 }
 
 async fn no_workflows(_: Call) -> Answer {
     envelope::ok(Vec::<Value>::new())
+}
+
+async fn no_workflow(call: Call) -> Answer {
+    Err(ApiError::not_found(format!("Can't find workflow with id {}", call.param("id"))))
+}
+
+/// No workflow is ever under way.
+async fn no_invocation(call: Call) -> Answer {
+    Err(ApiError::not_found(format!("Cannot find workflow invocation with id {}", call.param("id"))))
 }
 
 const ADDRESSES: &str = ":WorkflowsAdminIpWhitelist";
@@ -170,61 +188,4 @@ async fn delete_addresses(call: Call) -> Answer {
     let write = |txn: &mut Txn<'_>| Ok::<_, ApiError>(txn.delete(&site_settings::SETTING, ADDRESSES)?);
     call.db().write(write).await?;
     envelope::message("Restored whitelist to default")
-}
-
-/// Nothing is sent to, or taken from, Make Data Count.
-async fn sent(_: Call) -> Answer {
-    envelope::message("Data has been sent to Make Data Count")
-}
-
-async fn show_report(call: Call) -> Answer {
-    let id = call.param("id").to_owned();
-    let found =
-        call.db().read(Weight::Point, move |view| stored::get::<Value>(view, &USAGE_REPORT, &id)).await?;
-    let missing =
-        || ApiError::not_found(format!("Could not find an existing process state for {}", call.param("id")));
-    envelope::ok(found.ok_or_else(missing)?)
-}
-
-async fn set_report(call: Call) -> Answer {
-    let state = call.query.get("state").unwrap_or_default().to_uppercase();
-    if !["NEW", "DONE", "SKIP", "PROCESSING", "FAILED"].contains(&state.as_str()) {
-        return Err(ApiError::bad_request(format!(
-            "State {state} is not one of NEW, DONE, SKIP, PROCESSING, FAILED"
-        )));
-    }
-    let server = call.query.filled("server").map(str::to_owned);
-    let (id, now_ms) = (call.param("id").to_owned(), call.app.now_ms());
-    let write = move |txn: &mut Txn<'_>| -> Result<Value, ApiError> {
-        let before: Option<Value> = stored::get(txn, &USAGE_REPORT, &id)?;
-        let kept = before.and_then(|it| it["server"].as_str().map(str::to_owned)).or_else(|| server.clone());
-        let body = json!({
-            "yearMonth": id, "state": state, "server": kept,
-            "stateChangeTimestamp": crate::clock::precise(now_ms),
-        });
-        let body = Value::Object(envelope::object(body));
-        txn.put(&USAGE_REPORT, &id, &body)?;
-        Ok(body)
-    };
-    envelope::ok(call.db().write(write).await?)
-}
-
-async fn delete_report(call: Call) -> Answer {
-    let id = call.param("id").to_owned();
-    let gone =
-        call.db().write(move |txn: &mut Txn<'_>| Ok::<_, ApiError>(txn.delete(&USAGE_REPORT, &id)?)).await?;
-    match gone {
-        Some(_) => envelope::message(format!("Processing State deleted for {}", call.param("id"))),
-        None => Err(ApiError::not_found(format!("Processing State not found for {}", call.param("id")))),
-    }
-}
-
-/// Usage of one dataset: no reports are taken in, so that there is none.
-async fn no_usage(call: Call) -> Answer {
-    let wanted = datasets::Wanted::of(&call)?;
-    call.db().read(Weight::Point, move |view| wanted.find(view)).await?;
-    match metrics::usage_metric(call.param("metric"))? {
-        "citations" => envelope::ok(Vec::<Value>::new()),
-        metric => envelope::ok(json!({ metric: 0 })),
-    }
 }

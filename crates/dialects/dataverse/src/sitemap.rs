@@ -23,7 +23,8 @@ pub(crate) fn routes(routes: Routes) -> Routes {
 /// What is listed: published, and kept from nobody.
 fn listed(view: &mut View<'_>) -> Result<Expr, ApiError> {
     let kinds = ["datasets", "dataverses"].map(Into::into).to_vec();
-    Ok(visible(view, &Asker::default())?.and(Expr::In("type".into(), kinds)))
+    let local = crate::search::parse("isHarvested:false", 0).map_err(ApiError::internal)?.filter;
+    Ok(visible(view, &Asker::default())?.and(Expr::In("type".into(), kinds)).and(local))
 }
 
 fn xml(body: String) -> Answer {

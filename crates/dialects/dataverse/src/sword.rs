@@ -109,8 +109,14 @@ const ATOM: HeaderValue = HeaderValue::from_static("application/atom+xml; charse
 /// `sword:error`: what is no fault of the server is 400 here.
 fn refusal(error: &ApiError) -> Response {
     let status = match error.status {
-        StatusCode::INTERNAL_SERVER_ERROR | StatusCode::SERVICE_UNAVAILABLE => error.status,
+        StatusCode::INTERNAL_SERVER_ERROR
+        | StatusCode::SERVICE_UNAVAILABLE
+        | StatusCode::METHOD_NOT_ALLOWED => error.status,
         _ => StatusCode::BAD_REQUEST,
+    };
+    let href = match status {
+        StatusCode::METHOD_NOT_ALLOWED => "http://purl.org/net/sword/error/MethodNotAllowed",
+        _ => "http://purl.org/net/sword/error/ErrorBadRequest",
     };
     let mut xml = Xml::document();
     xml.open(
@@ -118,7 +124,7 @@ fn refusal(error: &ApiError) -> Response {
         &[
             ("xmlns:sword", "http://purl.org/net/sword/terms/"),
             ("xmlns:atom", "http://www.w3.org/2005/Atom"),
-            ("href", "http://purl.org/net/sword/error/ErrorBadRequest"),
+            ("href", href),
         ],
     );
     xml.leaf("atom:title", "ERROR")
@@ -424,7 +430,10 @@ async fn delete(call: Call) -> Answer {
         match (&dataset.draft, &dataset.last) {
             (Some(_), None) => datasets::remove::remove(txn, &app, &dataset),
             (Some(_), Some(_)) => datasets::remove::drop_draft(txn, &app, dataset),
-            _ => Err(ApiError::bad_request("Published datasets can not be deleted.")),
+            _ => Err(ApiError::new(
+                StatusCode::METHOD_NOT_ALLOWED,
+                "Deaccessioning a dataset is not supported here; see POST /api/datasets/{id}/versions/{v}/deaccession.",
+            )),
         }
     };
     call.db().write(write).await?;

@@ -198,7 +198,7 @@ async fn set_default(call: Call) -> Answer {
         collections::put(txn, &collection)
     };
     call.db().write(write).await?;
-    envelope::message("The template has been selected as the default template for this dataverse")
+    envelope::message("The default dataset template has been successfully set for this dataverse.")
 }
 
 async fn remove_default(call: Call) -> Answer {
@@ -210,7 +210,7 @@ async fn remove_default(call: Call) -> Answer {
         collections::put(txn, &collection)
     };
     call.db().write(write).await?;
-    envelope::message("The template has been removed as the default template for this dataverse")
+    envelope::message("The default dataset template has been successfully removed from this dataverse.")
 }
 
 /// Changes a template that the caller may edit.

@@ -17,6 +17,8 @@ pub(super) fn routes(routes: Routes) -> Routes {
         .get("/access/datafile/{id}/metadata", of_table)
         .get("/access/datafile/{id}/metadata/{format}", of_table)
         .get("/access/variable/{id}/metadata/ddi", no_variable)
+        .get("/meta/datafile/{id}", of_table)
+        .get("/meta/variable/{id}", no_variable)
 }
 
 async fn no_variable(_: Call) -> Answer {

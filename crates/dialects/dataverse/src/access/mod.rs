@@ -171,30 +171,31 @@ fn range_of(call: &Call, length: u64) -> Result<Option<(u64, u64)>, ApiError> {
         let text = format!("Error due to Range header: {why}");
         Err(ApiError::new(StatusCode::RANGE_NOT_SATISFIABLE, text))
     };
-    let Some(ranges) = text.strip_prefix("bytes=") else { return refuse("only bytes are supported.") };
+    const FORMAT: &str = "The format is bytes=<range-start>-<range-end> where start and end are optional.";
+    let Some(ranges) = text.strip_prefix("bytes=") else { return refuse(FORMAT) };
     if ranges.contains(',') {
         return refuse("Only one range is allowed.");
     }
-    let Some((start, end)) = ranges.trim().split_once('-') else { return refuse("the range has no '-'.") };
+    let Some((start, end)) = ranges.trim().split_once('-') else { return refuse(FORMAT) };
     let number = |text: &str| text.trim().parse::<u64>().ok();
     let (start, end) = match (start.trim(), end.trim()) {
-        ("", "") => return refuse("the range is empty."),
+        ("", "") => return refuse(FORMAT),
         ("", last) => match number(last) {
             Some(n) => (length.saturating_sub(n), length),
-            None => return refuse("the range is no number."),
+            None => return refuse(FORMAT),
         },
         (first, last) => {
             let end =
                 if last.is_empty() { Some(length) } else { number(last).map(|it| it.saturating_add(1)) };
             match (number(first), end) {
                 (Some(start), Some(end)) => (start, end.min(length)),
-                _ => return refuse("the range is no number."),
+                _ => return refuse(FORMAT),
             }
         }
     };
     match start < end && start < length {
         true => Ok(Some((start, end))),
-        false => refuse("The range is beyond the file."),
+        false => refuse("Start is larger than end."),
     }
 }
 

@@ -10,10 +10,11 @@ use crate::datasets::{self};
 use crate::error::{Answer, ApiError};
 use crate::files::kinds::{AccessRequest, REQUEST};
 use crate::files::{Found, Wanted};
+use crate::notifications::Notice;
 use crate::permissions::{self, Permission};
 use crate::routes::Routes;
 use crate::users::{self, User};
-use crate::{envelope, roles, stored};
+use crate::{envelope, notifications, roles, stored};
 
 pub(super) fn routes(routes: Routes) -> Routes {
     routes
@@ -45,7 +46,7 @@ async fn ask(call: Call) -> Answer {
     let user =
         user.ok_or_else(|| ApiError::bad_request("You must provide a key to request access to a file. "))?;
     let (asker, now, today) = (call.asker.clone(), call.app.now(), clock::date(call.app.now_ms()));
-    let ids = call.ids(1).await?;
+    let ids = call.ids(52).await?;
     let write = move |txn: &mut Txn<'_>| {
         let mut ids = ids;
         let refuse = |text: &str| Err(ApiError::bad_request(text));
@@ -77,10 +78,26 @@ async fn ask(call: Call) -> Answer {
             created: now.clone(),
         };
         stored::insert(txn, &REQUEST, &request.id.to_string(), &request)?;
+        let about = |kind| notice(kind, &found);
+        notifications::send(txn, ids.next()?, &now, user.id, about("REQUESTEDFILEACCESS"))?;
+        let managers = notifications::file_managers(txn, found.file.id, &found.dataset)?;
+        for manager in managers.into_iter().take(TOLD) {
+            notifications::send(txn, ids.next()?, &now, manager, about("REQUESTFILEACCESS"))?;
+        }
         Ok::<_, ApiError>(label_of(&found))
     };
     let label = call.db().write(write).await?;
     envelope::message(format!("Access to File {label} requested."))
+}
+
+/// Most of those who are told of one request.
+const TOLD: usize = 50;
+
+fn notice(kind: &'static str, found: &Found) -> Notice {
+    Notice::of(kind)
+        .with("datasetPersistentIdentifier", found.dataset.pid.as_str())
+        .with("dataFileId", found.file.id)
+        .with("dataFileDisplayName", label_of(found))
 }
 
 /// The file as role assignments name it.
@@ -118,7 +135,7 @@ fn managed(
 
 async fn grant(call: Call) -> Answer {
     let (wanted, asker, name) = (Wanted::of(&call)?, call.asker.clone(), call.param("user").to_owned());
-    let (ids, app) = (call.ids(1).await?, call.app.clone());
+    let (ids, app) = (call.ids(2).await?, call.app.clone());
     let write = move |txn: &mut Txn<'_>| {
         let mut ids = ids;
         let (found, user) = managed(txn, &asker, &wanted, &name)?;
@@ -131,6 +148,7 @@ async fn grant(call: Call) -> Answer {
             request.state = "granted".to_owned();
             stored::put(txn, &REQUEST, &request.id.to_string(), &request)?;
         }
+        notifications::send(txn, ids.next()?, &app.now(), user.id, notice("GRANTFILEACCESS", &found))?;
         Ok::<_, ApiError>(label_of(&found))
     };
     let label = call.db().write(write).await?;
@@ -139,7 +157,9 @@ async fn grant(call: Call) -> Answer {
 
 async fn reject(call: Call) -> Answer {
     let (wanted, asker, name) = (Wanted::of(&call)?, call.asker.clone(), call.param("user").to_owned());
+    let (ids, now) = (call.ids(1).await?, call.app.now());
     let write = move |txn: &mut Txn<'_>| {
+        let mut ids = ids;
         let (found, user) = managed(txn, &asker, &wanted, &name)?;
         let request = open_request(txn, found.file.id, user.id)?;
         let mut request = request.ok_or_else(|| {
@@ -150,6 +170,7 @@ async fn reject(call: Call) -> Answer {
         })?;
         request.state = "rejected".to_owned();
         stored::put(txn, &REQUEST, &request.id.to_string(), &request)?;
+        notifications::send(txn, ids.next()?, &now, user.id, notice("REJECTFILEACCESS", &found))?;
         Ok::<_, ApiError>(label_of(&found))
     };
     let label = call.db().write(write).await?;

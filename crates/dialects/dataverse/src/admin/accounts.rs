@@ -39,6 +39,8 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .post("/admin/validatePassword", validate_password)
         .get("/admin/authenticationProviders", providers)
         .post("/admin/authenticationProviders", add_provider)
+        .get("/admin/authenticationProviders/{id}", show_provider)
+        .get("/admin/authenticationProviders/{id}/enabled", is_provider_enabled)
         .get("/admin/authenticationProviderFactories", provider_factories)
 }
 
@@ -386,10 +388,33 @@ async fn validate_password(mut call: Call) -> Answer {
 }
 
 async fn providers(_: Call) -> Answer {
-    envelope::ok(json!([{
+    envelope::ok(json!([builtin_provider()]))
+}
+
+fn builtin_provider() -> Value {
+    json!({
         "id": "builtin", "factoryAlias": "BuiltinAuthenticationProvider", "title": "Dataverse Local",
         "subtitle": "", "factoryData": "", "enabled": true,
-    }]))
+    })
+}
+
+/// Errors: 404 for others than that of this server's own accounts.
+fn require_provider(call: &Call) -> Result<(), ApiError> {
+    let id = call.param("id");
+    match id {
+        "builtin" => Ok(()),
+        _ => Err(ApiError::not_found(format!("Can't find an authentication provider with id '{id}'"))),
+    }
+}
+
+async fn show_provider(call: Call) -> Answer {
+    require_provider(&call)?;
+    envelope::ok(builtin_provider())
+}
+
+async fn is_provider_enabled(call: Call) -> Answer {
+    require_provider(&call)?;
+    envelope::message("true")
 }
 
 async fn add_provider(mut call: Call) -> Answer {

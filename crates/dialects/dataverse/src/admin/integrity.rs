@@ -193,7 +193,11 @@ fn disk_fault(error: &dyn std::fmt::Display) -> ApiError {
 }
 
 /// The checksum of a file's bytes as they were deposited.
-async fn computed(call: &Call, file: &files::DataFile, algorithm: Algorithm) -> Result<String, ApiError> {
+pub(super) async fn computed(
+    call: &Call,
+    file: &files::DataFile,
+    algorithm: Algorithm,
+) -> Result<String, ApiError> {
     let deposited = file.original.as_ref().map(|it| it.blob.as_str()).or(file.blob.as_deref());
     let elsewhere = || ApiError::not_found("The file's bytes are not kept here.");
     let blob: Blob = deposited.ok_or_else(elsewhere)?.parse().map_err(store_fault)?;

@@ -89,7 +89,7 @@ async fn relocate(call: Call) -> Answer {
         let linked = links::of_collection_into(txn, collection.id, &target)?;
         if linked && !force {
             return Err(ApiError::forbidden(
-                "Dataverse is linked to target dataverse or one of its parents. Please use the parameter ?forceMove=true to complete the move.",
+                "Dataverse is linked to target dataverse or one of its parents. Please use the API and see \"Move a Dataverse Collection\" with the parameter ?forceMove=true to complete the move. This will remove anything from the dataverse that is not compatible with the target dataverse.",
             ));
         }
         if linked {
@@ -109,17 +109,20 @@ fn check_move(view: &mut View<'_>, collection: &Collection, target: &Collection)
         return Err(ApiError::forbidden("The root dataverse cannot be moved."));
     }
     if collection.id == target.id {
-        return Err(ApiError::forbidden("Cannot move a dataverse into itself."));
+        return Err(ApiError::forbidden("Cannot move a dataverse into itself"));
     }
     if collection.parent == Some(target.id) {
-        return Err(ApiError::forbidden(format!("Dataverse already in this dataverse ({}).", target.alias)));
+        return Err(ApiError::forbidden("Dataverse already in this dataverse"));
     }
     let above = collections::with_owners(view, target.clone())?;
     if above.iter().any(|it| it.id == collection.id) {
-        return Err(ApiError::forbidden("Cannot move a dataverse to its descendant."));
+        return Err(ApiError::forbidden("Can't move a dataverse to its descendant"));
     }
     if collection.is_released() && !target.is_released() {
-        return Err(ApiError::forbidden("Published dataverse may not be moved to unpublished dataverse."));
+        return Err(ApiError::forbidden(format!(
+            "Published dataverse may not be moved to unpublished dataverse. You may publish {} and re-try the move.",
+            target.name
+        )));
     }
     Ok(())
 }

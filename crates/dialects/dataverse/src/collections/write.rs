@@ -150,6 +150,16 @@ async fn create_root(_: Call) -> Answer {
 /// `POST /api/dataverses/{parent}` → 201.
 async fn create(mut call: Call) -> Answer {
     let body = call.object().await?;
+    let (collection, json) = make(&call, call.param("id"), body).await?;
+    envelope::created(&format!("{}/api/dataverses/{}", call.site_url(), collection.alias), json)
+}
+
+/// Makes the collection that a body describes, below `parent`; gives it as it is sent, too.
+pub(crate) async fn make(
+    call: &Call,
+    parent: &str,
+    body: Map<String, Value>,
+) -> Result<(Collection, Value), ApiError> {
     for field in ["alias", "name"] {
         if !body.contains_key(field) {
             return Err(ApiError::bad_request(format!(
@@ -157,20 +167,19 @@ async fn create(mut call: Call) -> Answer {
             )));
         }
     }
-    check_file_pids(&call, &body).await?;
+    check_file_pids(call, &body).await?;
     let given = Given { body };
     let registry = call.app.registry(call.db()).await?;
     let plan = structure::Plan::read(&registry, given.body.get("metadataBlocks"))?;
     let ids = call.ids(3).await?;
-    let (app, asker, actor) = (call.app.clone(), call.asker.clone(), assignments::actor(&call));
-    let parent = call.param("id").to_owned();
+    let (app, asker, actor) = (call.app.clone(), call.asker.clone(), assignments::actor(call));
+    let parent = parent.to_owned();
     let make = move |txn: &mut Txn<'_>| -> Result<(Collection, Value), ApiError> {
         let collection = insert(txn, &app, &registry, &asker, &actor, &parent, &given, &plan, ids)?;
         let json = show::json(txn, &collection, &Showing::default())?;
         Ok((collection, json))
     };
-    let (collection, json) = call.db().write(make).await?;
-    envelope::created(&format!("{}/api/dataverses/{}", call.site_url(), collection.alias), json)
+    call.db().write(make).await
 }
 
 /// Whether persistent identifiers of files may be decided per collection.
@@ -238,7 +247,7 @@ fn insert(
 }
 
 /// Roles that `:InheritParentRoleAssignments` names are taken over from the collection above: all with `*`.
-fn inherit_assignments(
+pub(crate) fn inherit_assignments(
     txn: &mut Txn<'_>,
     actor: &Actor,
     parent: &Collection,

@@ -7,14 +7,20 @@ use crate::app::Call;
 use crate::asker::Asker;
 use crate::datasets::version::{self, Withdrawn};
 use crate::datasets::{Version, Wanted};
-use crate::envelope;
 use crate::error::{Answer, ApiError};
 use crate::routes::Routes;
+use crate::{envelope, site_settings};
 
 /// Adds the routes.
 pub(crate) fn routes(routes: Routes) -> Routes {
     const PATH: &str = "/datasets/{id}/{version}/archivalStatus";
-    routes.get(PATH, show).put(PATH, set).delete(PATH, delete)
+    routes
+        .get(PATH, show)
+        .put(PATH, set)
+        .delete(PATH, delete)
+        .post("/admin/submitDatasetVersionToArchive/{id}/{version}", submit)
+        .get("/admin/submitDatasetVersionToArchive/{id}/{version}", submit)
+        .post("/admin/archiveAllUnarchivedDatasetVersions", submit_all)
 }
 
 /// How far archiving may be.
@@ -62,4 +68,34 @@ async fn set(mut call: Call) -> Answer {
 async fn delete(call: Call) -> Answer {
     write(&call, Map::new()).await?;
     envelope::message("Status deleted")
+}
+
+/// The setting that names the program which takes versions to an archive; none comes with this server.
+const ARCHIVER: &str = ":ArchiverClassName";
+
+/// Errors: 400 for a version that is not there or was archived; 500, as there is no archiver.
+async fn submit(call: Call) -> Answer {
+    let (asker, wanted, text) = (call.asker.clone(), Wanted::of(&call)?, call.param("version").to_owned());
+    call.asker.user()?;
+    let read = move |view: &mut View<'_>| -> Result<Version, ApiError> {
+        let dataset = wanted.find(view)?;
+        version::find(view, &asker, &dataset, &text, Withdrawn::Shown)
+            .map_err(|_| ApiError::bad_request("Requested version not found."))
+    };
+    let version = call.db().read(Weight::Point, read).await?;
+    if !version.archival.is_empty() {
+        return Err(ApiError::bad_request("Version was already submitted for archiving."));
+    }
+    Err(no_archiver(&call).await?)
+}
+
+async fn submit_all(call: Call) -> Answer {
+    call.asker.user()?;
+    Err(no_archiver(&call).await?)
+}
+
+async fn no_archiver(call: &Call) -> Result<ApiError, ApiError> {
+    let named = call.db().read(Weight::Point, |view| site_settings::get(view, ARCHIVER)).await?;
+    let name = named.unwrap_or_else(|| "null".to_owned());
+    Ok(ApiError::internal(format!("Could not find Archiver class: {name}")))
 }

@@ -62,6 +62,9 @@ fn metadata_changes(registry: &Registry, old: &Version, new: &Version) -> Vec<Va
     let (before, after) = (texts_of(old), texts_of(new));
     let mut by_block: Vec<(String, Vec<Value>)> = Vec::new();
     let keys: std::collections::BTreeSet<_> = before.keys().chain(after.keys()).cloned().collect();
+    // In the order in which the blocks have their fields.
+    let mut keys: Vec<_> = keys.into_iter().collect();
+    keys.sort_by_key(|it| registry.place(&it.1).unwrap_or(usize::MAX));
     for key in keys {
         let (a, b) = (before.get(&key), after.get(&key));
         if a == b {
@@ -184,7 +187,7 @@ async fn compare(call: Call) -> Answer {
         require_files(view, &asker, &dataset, &new)?;
         if new.ordinal < old.ordinal {
             return Err(ApiError::bad_request(
-                "The versions are in the wrong order: the older one comes first",
+                "Compare requires the older dataset version to be listed first.",
             ));
         }
         let mut map = Map::new();

@@ -206,7 +206,7 @@ fn free_identifier(txn: &mut Txn<'_>, app: &Dataverse) -> Result<String, ApiErro
 }
 
 /// Protocol, authority and identifier of `doi:10.5072/FK2/AB12CD`.
-fn parts_of_pid(pid: &str) -> Result<(String, String, String), ApiError> {
+pub(crate) fn parts_of_pid(pid: &str) -> Result<(String, String, String), ApiError> {
     let pid = canonical_pid(pid);
     let parts = pid.split_once(':').and_then(|(protocol, rest)| {
         let (authority, identifier) = rest.split_once('/')?;
@@ -234,10 +234,20 @@ async fn create(mut call: Call) -> Answer {
 
 /// Stores a new dataset in the collection of the path.
 pub(crate) async fn store(call: &Call, registry: Arc<Registry>, new: New) -> Result<Dataset, ApiError> {
+    store_in(call, call.param("id"), registry, new).await
+}
+
+/// The same in the collection of that name or number.
+pub(crate) async fn store_in(
+    call: &Call,
+    collection: &str,
+    registry: Arc<Registry>,
+    new: New,
+) -> Result<Dataset, ApiError> {
     let described = files::of_version_json(&call.app, new.body.get("files"))?;
     let n_files = i64::try_from(described.len()).unwrap_or(i64::MAX / 4);
     let (ids, file_ids) = (call.ids(5).await?, call.ids(3 * n_files + 1).await?);
-    let (app, asker, id) = (call.app.clone(), call.asker.clone(), call.param("id").to_owned());
+    let (app, asker, id) = (call.app.clone(), call.asker.clone(), collection.to_owned());
     let now_ms = call.app.now_ms();
     let write = move |txn: &mut Txn<'_>| -> Result<Dataset, ApiError> {
         let collection = collections::find(txn, &id)?;

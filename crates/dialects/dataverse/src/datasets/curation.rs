@@ -29,8 +29,10 @@ pub(crate) fn routes(routes: Routes) -> Routes {
 pub(crate) const STATUS: &str = "curationStatus";
 /// The label set of a dataset or collection, among its small settings.
 const LABEL_SET: &str = "curationLabelSet";
-/// The set of a site that names none.
+/// The set of the collection above, by name.
 const DEFAULT_SET: &str = "DEFAULT";
+/// No labels, by name.
+const DISABLED: &str = "DISABLED";
 
 /// The sets that the site defines, by name.
 pub(crate) fn label_sets(view: &mut View<'_>) -> Result<Map<String, Value>, ApiError> {
@@ -40,27 +42,26 @@ pub(crate) fn label_sets(view: &mut View<'_>) -> Result<Map<String, Value>, ApiE
 
 /// Whether a set may be chosen.
 pub(crate) fn is_label_set(view: &mut View<'_>, name: &str) -> Result<bool, ApiError> {
-    Ok(matches!(name, DEFAULT_SET | "DISABLED") || label_sets(view)?.contains_key(name))
+    Ok(matches!(name, DEFAULT_SET | DISABLED) || label_sets(view)?.contains_key(name))
 }
 
-/// The set that counts for a dataset: its own, or that of the nearest collection that names one.
+/// The set that counts for a dataset: its own, or that of the nearest collection that names one. Where none does there are no
+/// labels.
 fn set_of(view: &mut View<'_>, dataset: &Dataset) -> Result<String, ApiError> {
-    let named = |more: &Map<String, Value>| more.get(LABEL_SET).and_then(Value::as_str).map(str::to_owned);
+    let named = |more: &Map<String, Value>| {
+        more.get(LABEL_SET).and_then(Value::as_str).filter(|it| *it != DEFAULT_SET).map(str::to_owned)
+    };
     if let Some(name) = named(&dataset.more) {
         return Ok(name);
     }
     let owner = collections::named_by_record(view, dataset.owner)?;
     let above = collections::with_owners(view, owner)?;
-    Ok(above.iter().find_map(|it| named(&it.more)).unwrap_or_else(|| DEFAULT_SET.to_owned()))
+    Ok(above.iter().find_map(|it| named(&it.more)).unwrap_or_else(|| DISABLED.to_owned()))
 }
 
 fn labels_of(view: &mut View<'_>, dataset: &Dataset) -> Result<Vec<String>, ApiError> {
     let (name, sets) = (set_of(view, dataset)?, label_sets(view)?);
-    let set = match name.as_str() {
-        DEFAULT_SET => sets.values().next(),
-        _ => sets.get(&name),
-    };
-    let labels = set.and_then(Value::as_array).cloned().unwrap_or_default();
+    let labels = sets.get(&name).and_then(Value::as_array).cloned().unwrap_or_default();
     Ok(labels.iter().filter_map(Value::as_str).map(str::to_owned).collect())
 }
 
@@ -90,14 +91,41 @@ async fn show_status(call: Call) -> Answer {
     envelope::ok(call.db().read(Weight::Point, find).await?)
 }
 
+/// The label of a dataset now; empty when it has none.
+fn newest(dataset: &Dataset) -> &str {
+    let list = dataset.more.get(STATUS).and_then(Value::as_array);
+    list.and_then(|it| it.last()).and_then(|it| it["label"].as_str()).unwrap_or_default()
+}
+
+fn failed(why: &str) -> ApiError {
+    ApiError::bad_request(format!("Status update failed - {why}"))
+}
+
+/// Whatever keeps a status from being set is answered with 400.
+fn as_unusable(mut error: ApiError) -> ApiError {
+    error.status = http::StatusCode::BAD_REQUEST;
+    error
+}
+
 async fn change_status(call: &Call, label: Option<String>) -> Result<(), ApiError> {
     let (app, asker, wanted) = (call.app.clone(), call.asker.clone(), Wanted::of(call)?);
     let write = move |txn: &mut Txn<'_>| -> Result<(), ApiError> {
-        let mut dataset = publishable(txn, &asker, &wanted)?;
+        let mut dataset = publishable(txn, &asker, &wanted).map_err(as_unusable)?;
+        if set_of(txn, &dataset)? == DISABLED {
+            return Err(failed("Status labeling disabled for this dataset"));
+        }
+        if dataset.draft.is_none() {
+            return Err(ApiError::bad_request(
+                "Latest version of dataset is already released. Status can only be set on draft versions",
+            ));
+        }
         if let Some(label) = &label
             && !labels_of(txn, &dataset)?.contains(label)
         {
-            return Err(ApiError::forbidden("Curation label not found or not allowed"));
+            return Err(failed("label not allowed"));
+        }
+        if newest(&dataset) == label.as_deref().unwrap_or_default() {
+            return Err(failed("the dataset already has this status"));
         }
         let entry = json!({
             "label": label.clone().unwrap_or_default(),

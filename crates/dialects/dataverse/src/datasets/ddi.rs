@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use serde_json::{Map, Value};
 
 use super::create::{self, New};
-use crate::app::Call;
+use crate::app::{Call, Dataverse};
 use crate::blocks::{Fields, Gathered, Registry};
 use crate::error::{Answer, ApiError};
 use crate::routes::Routes;
@@ -165,7 +165,15 @@ pub(crate) fn read(
     bytes: &[u8],
     is_ours: impl Fn(&str) -> bool,
 ) -> Result<Study, String> {
-    let root = Element::read(bytes)?;
+    read_element(registry, &Element::read(bytes)?, is_ours)
+}
+
+/// The same of the root of a codebook.
+pub(crate) fn read_element(
+    registry: &Registry,
+    root: &Element,
+    is_ours: impl Fn(&str) -> bool,
+) -> Result<Study, String> {
     let studies = root.all("stdyDscr");
     let study = match (root.name.as_str(), studies.as_slice()) {
         ("codeBook", [study]) => *study,
@@ -309,13 +317,20 @@ async fn import(mut call: Call) -> Answer {
     call.asker.superuser("Not a superuser")?;
     let bytes = call.bytes().await?;
     let registry = call.app.registry(call.db()).await?;
-    let app = call.app.clone();
-    let study = read(&registry, &bytes, |pid| create::own_pid(&app, pid).is_ok())
+    let mut new = new_of(&call.app, &registry, &bytes)?;
+    if let Some(pid) = call.query.filled("pid") {
+        new.pid = Some(create::own_pid(&call.app, pid)?);
+    }
+    create::store_import(&call, registry, new).await
+}
+
+/// The dataset that a codebook describes. Errors: 400 for what is no codebook.
+pub(crate) fn new_of(app: &Dataverse, registry: &Registry, bytes: &[u8]) -> Result<New, ApiError> {
+    let study = read(registry, bytes, |pid| create::own_pid(app, pid).is_ok())
         .map_err(|fault| ApiError::bad_request(format!("Invalid DDI XML: {fault}")))?;
     let mut new = New::of(study.fields, study.version);
-    let pid = call.query.filled("pid").or(study.pid.as_deref());
-    new.pid = pid.map(|it| create::own_pid(&call.app, it)).transpose()?;
-    create::store_import(&call, registry, new).await
+    new.pid = study.pid.map(|it| create::own_pid(app, &it)).transpose()?;
+    Ok(new)
 }
 
 #[cfg(test)]

@@ -239,7 +239,13 @@ async fn set_license(mut call: Call) -> Answer {
         (None, name) => {
             let name = name.as_deref().unwrap_or_default();
             let missing = || ApiError::not_found(format!("License with name {name} not found."));
-            draft.license = Some(licenses::by_name(txn, name)?.ok_or_else(missing)?.id);
+            let license = licenses::by_name(txn, name)?.ok_or_else(missing)?;
+            if !license.active {
+                return Err(ApiError::bad_request(format!(
+                    "License {name} cannot be set because it is not active."
+                )));
+            }
+            draft.license = Some(license.id);
             terms::CUSTOM.iter().for_each(|it| drop(draft.terms.remove(*it)));
             Ok(())
         }

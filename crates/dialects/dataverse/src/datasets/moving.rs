@@ -4,11 +4,14 @@ use pinakes_store::{Txn, View, Weight};
 use serde_json::{Value, json};
 
 use crate::app::Call;
-use crate::datasets::{self, Wanted};
+use crate::asker::Asker;
+use crate::datasets::{self, Dataset, Wanted};
 use crate::error::{Answer, ApiError};
+use crate::ids::Ids;
+use crate::notifications::{self, Notice};
 use crate::permissions::{self, Permission};
 use crate::routes::Routes;
-use crate::{changes, collections, envelope, guestbooks, links};
+use crate::{changes, collections, envelope, guestbooks, links, site_settings};
 
 /// Adds the routes.
 pub(crate) fn routes(routes: Routes) -> Routes {
@@ -26,6 +29,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
 async fn relocate(call: Call) -> Answer {
     let (app, asker, wanted) = (call.app.clone(), call.asker.clone(), Wanted::of(&call)?);
     let (target, force) = (call.param("target").to_owned(), call.query.is_true("forceMove"));
+    let ids = call.ids(100).await?;
     let write = move |txn: &mut Txn<'_>| -> Result<(), ApiError> {
         let mut dataset = wanted.find(txn)?;
         let target = collections::find(txn, &target)
@@ -63,12 +67,60 @@ async fn relocate(call: Call) -> Answer {
         if is_linked {
             links::unlink_collection_from(txn, dataset.id, &target)?;
         }
+        let before = dataset.owner;
         dataset.owner = target.id;
         datasets::put(txn, &dataset)?;
+        tell_of_move(txn, &app.now(), &asker, &dataset, before, ids)?;
         changes::dataset(txn, &app, dataset.id)
     };
     call.db().write(write).await?;
     envelope::message("Dataset moved successfully.")
+}
+
+/// Most of those who are told of one move.
+const TOLD: usize = 100;
+
+/// Where the site wants it (`:SendNotificationOnDatasetMove`), those who see or change the dataset by a role on it or on either
+/// collection are told.
+fn tell_of_move(
+    txn: &mut Txn<'_>,
+    now: &str,
+    asker: &Asker,
+    dataset: &Dataset,
+    before: i64,
+    mut ids: Ids,
+) -> Result<(), ApiError> {
+    if !site_settings::is_true(txn, ":SendNotificationOnDatasetMove", false)? {
+        return Ok(());
+    }
+    let (from, to) =
+        (collections::named_by_record(txn, before)?, collections::named_by_record(txn, dataset.owner)?);
+    let newest = dataset.draft.as_ref().map(|it| it.version).or(dataset.last.as_ref().map(|it| it.version));
+    let title = match newest {
+        Some(id) => datasets::create::title_of(&datasets::version::of_dataset(txn, dataset, id)?),
+        None => dataset.pid.clone(),
+    };
+    let who = asker.user.as_ref().map_or_else(|| asker.identifier(), |it| it.display_name());
+    let text = format!(
+        "{title} ({}) was moved from {} ({}) to {} ({}) by {who}.",
+        dataset.persistent_url(),
+        from.name,
+        from.alias,
+        to.name,
+        to.alias
+    );
+    let any = [Permission::EditDataset, Permission::PublishDataset, Permission::ViewUnpublishedDataset];
+    let told = datasets::publish::holders_of(txn, &[dataset.id, from.id, to.id], &any)?;
+    for user in told.into_iter().take(TOLD) {
+        let notice = Notice::of("DATASETMOVED")
+            .with("datasetPersistentIdentifier", dataset.pid.as_str())
+            .with("datasetDisplayName", title.as_str())
+            .with("ownerAlias", to.alias.as_str())
+            .with("ownerDisplayName", to.name.as_str())
+            .with("text", text.as_str());
+        notifications::send(txn, ids.next()?, now, user, notice)?;
+    }
+    Ok(())
 }
 
 /// Body is the guestbook's number.

@@ -140,7 +140,7 @@ fn preview_json(
     dataset: &Dataset,
     token: &str,
 ) -> Result<Value, ApiError> {
-    let assignee = format!("#{}", dataset.id);
+    let assignee = format!("!{}", dataset.id);
     let grant: Option<permissions::Grant> =
         stored::get(view, &GRANT, &permissions::grant_id(dataset.id, &assignee))?;
     let assignment = match grant.as_ref().and_then(|it| it.roles.first()) {
@@ -154,7 +154,7 @@ fn preview_json(
     };
     Ok(json!({
         "token": token,
-        "link": format!("{site_url}/privateurl.xhtml?token={token}"),
+        "link": format!("{site_url}/previewurl.xhtml?token={token}"),
         "roleAssignment": assignment,
     }))
 }
@@ -197,7 +197,7 @@ async fn create_preview(call: Call) -> Answer {
         let token = Token::of_preview(&app, Preview { dataset: dataset.id, anonymized });
         let text = token.text(&app, &tenant);
         tokens::insert(txn, &text, &token)?;
-        let assignee = format!("#{}", dataset.id);
+        let assignee = format!("!{}", dataset.id);
         let assigned = Assigned { id: ids.next()?, role: roles::MEMBER };
         let grant =
             permissions::Grant { object: dataset.id, assignee: assignee.clone(), roles: vec![assigned] };

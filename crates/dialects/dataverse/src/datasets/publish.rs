@@ -244,7 +244,7 @@ fn update_current(
 pub(crate) fn drop_preview(txn: &mut Txn<'_>, dataset: &mut Dataset) -> Result<(), ApiError> {
     if dataset.preview_anonymized.take().is_some() {
         tokens::remove(txn, "dataset", dataset.id)?;
-        txn.delete(&GRANT, &permissions::grant_id(dataset.id, &format!("#{}", dataset.id)))?;
+        txn.delete(&GRANT, &permissions::grant_id(dataset.id, &format!("!{}", dataset.id)))?;
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use crate::datasets::{self, DATASET, Dataset, VERSION, Wanted, version};
 use crate::error::{Answer, ApiError};
 use crate::permissions::{self, Permission};
 use crate::routes::Routes;
-use crate::{assignments, changes, envelope, featured, files, links, tokens};
+use crate::{assignments, changes, envelope, featured, files, links, tokens, usage};
 
 /// Adds the routes.
 pub(crate) fn routes(routes: Routes) -> Routes {
@@ -120,6 +120,7 @@ pub(crate) fn remove(txn: &mut Txn<'_>, app: &Dataverse, dataset: &Dataset) -> R
     }
     links::remove_of(txn, dataset.id)?;
     featured::remove_of_object(txn, dataset.id)?;
+    usage::remove_of_dataset(txn, dataset.id)?;
     txn.delete(&DATASET, &dataset.id.to_string())?;
     changes::removed(txn, app, dataset.id)
 }

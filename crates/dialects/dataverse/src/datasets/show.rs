@@ -395,11 +395,12 @@ async fn cite_as(call: Call) -> Answer {
 }
 
 /// The draft that a private URL's token opens. Errors: 404.
-async fn preview<R: Send + 'static>(
+pub(crate) async fn previewed<R: Send + 'static>(
     call: &Call,
+    token: &str,
     mut read: impl FnMut(&mut View<'_>, &Dataset, &Version, bool) -> Result<R, ApiError> + Send + 'static,
 ) -> Result<R, ApiError> {
-    let (token, now_ms) = (crate::tokens::id_of(call.param("token")), call.app.now_ms());
+    let (token, now_ms) = (crate::tokens::id_of(token), call.app.now_ms());
     let find = move |view: &mut View<'_>| -> Result<R, ApiError> {
         let missing = || ApiError::not_found("Private URL user not found");
         let preview = match crate::tokens::bearer(view, &token, now_ms)? {
@@ -416,14 +417,14 @@ async fn preview<R: Send + 'static>(
 
 async fn preview_version(call: Call) -> Answer {
     let showing = Showing::of(&call);
-    let json = preview(&call, move |view, dataset, version, anonymized| {
+    let json = previewed(&call, call.param("token"), move |view, dataset, version, anonymized| {
         version_json(view, dataset, version, Showing { anonymized, ..showing })
     });
     envelope::ok(json.await?)
 }
 
 async fn preview_citation(call: Call) -> Answer {
-    let text = preview(&call, |view, dataset, version, anonymized| {
+    let text = previewed(&call, call.param("token"), |view, dataset, version, anonymized| {
         let publisher = publisher(view)?;
         let mut cited = Cited::of(dataset, version, &publisher);
         if anonymized {

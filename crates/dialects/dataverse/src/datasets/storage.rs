@@ -136,7 +136,10 @@ async fn set_driver(mut call: Call) -> Answer {
     if !label.is_empty() && label != settings.storage_label {
         return Err(ApiError::bad_request(format!("No Storage Driver found for : {label}")));
     }
-    envelope::message(format!("Storage set to: {}/{}", settings.storage_label, settings.storage_driver))
+    envelope::message(match label.is_empty() {
+        true => format!("Storage reset to default: {}", settings.storage_driver),
+        false => format!("Storage set to: {}/{}", settings.storage_label, settings.storage_driver),
+    })
 }
 
 async fn upload_limits(call: Call) -> Answer {

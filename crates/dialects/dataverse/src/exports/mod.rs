@@ -46,8 +46,10 @@ pub struct Exporter {
     pub display_name: &'static str,
     /// Media type of the answer.
     pub media_type: &'static str,
-    /// Whether OAI-PMH offers it: name space, schema, version of the schema.
-    pub harvestable: Option<[&'static str; 2]>,
+    /// Name space, schema and its version, of formats of XML.
+    pub schema: Option<[&'static str; 3]>,
+    /// Whether OAI-PMH offers it.
+    pub is_harvestable: bool,
     /// Whether a page of the dataset would offer it.
     pub is_visible: bool,
     /// Writes it.
@@ -56,22 +58,31 @@ pub struct Exporter {
 
 const XML: &str = "application/xml";
 const JSON: &str = "application/json";
-const DDI: [&str; 2] =
-    ["ddi:codebook:2_5", "https://ddialliance.org/Specification/DDI-Codebook/2.5/XMLSchema/codebook.xsd"];
-const OAI_DC: [&str; 2] =
-    ["http://www.openarchives.org/OAI/2.0/oai_dc/", "http://www.openarchives.org/OAI/2.0/oai_dc.xsd"];
-const DATACITE: [&str; 2] =
-    ["http://datacite.org/schema/kernel-4", "http://schema.datacite.org/meta/kernel-4.5/metadata.xsd"];
-const DCTERMS: [&str; 2] =
-    ["http://purl.org/dc/terms/", "http://dublincore.org/schemas/xmls/qdc/dcterms.xsd"];
+const DDI: [&str; 3] = [
+    "ddi:codebook:2_5",
+    "https://ddialliance.org/Specification/DDI-Codebook/2.5/XMLSchema/codebook.xsd",
+    "2.5",
+];
+const OAI_DC: [&str; 3] =
+    ["http://www.openarchives.org/OAI/2.0/oai_dc/", "http://www.openarchives.org/OAI/2.0/oai_dc.xsd", "2.0"];
+const DATACITE: [&str; 3] = [
+    "http://datacite.org/schema/kernel-4",
+    "http://datacite.org/schema/kernel-4 http://schema.datacite.org/meta/kernel-4.5/metadata.xsd",
+    "4.5",
+];
+const OPENAIRE: [&str; 3] =
+    ["http://datacite.org/schema/kernel-4", "http://schema.datacite.org/meta/kernel-4.1/metadata.xsd", "4.1"];
+const DCTERMS: [&str; 3] =
+    ["http://purl.org/dc/terms/", "http://dublincore.org/schemas/xmls/qdc/dcterms.xsd", "2.0"];
 
 macro_rules! exporter {
-    ($name:literal, $shown:literal, $media:expr, $harvestable:expr, $visible:literal, $write:expr) => {
+    ($name:literal, $shown:literal, $media:expr, $schema:expr, $harvestable:literal, $visible:literal, $write:expr) => {
         Exporter {
             name: $name,
             display_name: $shown,
             media_type: $media,
-            harvestable: $harvestable,
+            schema: $schema,
+            is_harvestable: $harvestable,
             is_visible: $visible,
             write: $write,
         }
@@ -80,18 +91,18 @@ macro_rules! exporter {
 
 /// All formats.
 pub static EXPORTERS: [Exporter; 12] = [
-    exporter!("ddi", "DDI Codebook v2", XML, None, true, ddi::with_variables),
-    exporter!("oai_ddi", "DDI Codebook v2", XML, Some(DDI), false, ddi::without_variables),
-    exporter!("dcterms", "Dublin Core", XML, Some(DCTERMS), true, dublin_core::dcterms),
-    exporter!("oai_dc", "Dublin Core", XML, Some(OAI_DC), false, dublin_core::oai_dc),
-    exporter!("Datacite", "DataCite", XML, Some(DATACITE), true, datacite::datacite),
-    exporter!("oai_datacite", "OpenAIRE", XML, Some(DATACITE), true, datacite::openaire),
-    exporter!("schema.org", "Schema.org JSON-LD", JSON, None, true, schema_org::schema_org),
-    exporter!("OAI_ORE", "OAI_ORE", JSON, None, true, ore::ore),
-    exporter!("dataverse_json", "JSON", JSON, Some(["dataverse_json", "dataverse_json"]), true, native),
-    exporter!("html", "DDI HTML Codebook", "text/html", None, true, html::html),
-    exporter!("croissant", "Croissant", JSON, None, true, croissant::croissant),
-    exporter!("croissantSlim", "Croissant Slim", JSON, None, true, croissant::slim),
+    exporter!("ddi", "DDI Codebook v2", XML, Some(DDI), false, true, ddi::with_variables),
+    exporter!("oai_ddi", "DDI Codebook v2", XML, Some(DDI), true, false, ddi::without_variables),
+    exporter!("dcterms", "Dublin Core", XML, Some(DCTERMS), false, true, dublin_core::dcterms),
+    exporter!("oai_dc", "Dublin Core", XML, Some(OAI_DC), true, false, dublin_core::oai_dc),
+    exporter!("Datacite", "DataCite", XML, Some(DATACITE), true, true, datacite::datacite),
+    exporter!("oai_datacite", "OpenAIRE", XML, Some(OPENAIRE), true, true, datacite::openaire),
+    exporter!("schema.org", "Schema.org JSON-LD", JSON, None, false, true, schema_org::schema_org),
+    exporter!("OAI_ORE", "OAI_ORE", JSON, None, false, true, ore::ore),
+    exporter!("dataverse_json", "JSON", JSON, None, true, true, native),
+    exporter!("html", "DDI HTML Codebook", "text/html", None, false, true, html::html),
+    exporter!("croissant", "Croissant", JSON, None, false, true, croissant::croissant),
+    exporter!("croissantSlim", "Croissant Slim", JSON, None, false, true, croissant::slim),
 ];
 
 /// The format of a name.
@@ -105,14 +116,13 @@ pub fn formats_json() -> Value {
         let mut json = json!({
             "displayName": it.display_name,
             "mediaType": it.media_type,
-            "isHarvestable": it.harvestable.is_some(),
+            "isHarvestable": it.is_harvestable,
             "isVisibleInUserInterface": it.is_visible,
         });
-        if it.media_type == XML {
-            let [space, schema] = it.harvestable.unwrap_or(DDI);
+        if let Some([space, schema, version]) = it.schema {
             json["XMLNameSpace"] = space.into();
             json["XMLSchemaLocation"] = schema.into();
-            json["XMLSchemaVersion"] = if it.name.contains("ddi") { "2.5" } else { "1.0" }.into();
+            json["XMLSchemaVersion"] = version.into();
         }
         json
     };

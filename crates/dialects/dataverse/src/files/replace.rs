@@ -1,5 +1,6 @@
 //! Replacing files of a dataset by others (section 6.2 of the contract).
 
+use http::StatusCode;
 use pinakes_store::{Txn, View, Weight};
 use serde_json::{Map, Value, json};
 
@@ -52,8 +53,16 @@ fn check_replacement(found: &Found, incoming: &Incoming, force: bool) -> Result<
 async fn replace(mut call: Call) -> Answer {
     let wanted = Wanted::of(&call)?;
     let (asker, find) = (call.asker.clone(), wanted.clone());
+    let named = call.query.filled("persistentId").unwrap_or_else(|| call.param("id")).to_owned();
     let read = move |view: &mut View<'_>| {
-        let file = find.find(view)?;
+        // An unknown file is refused as an unusable request here, not as a missing resource.
+        let unknown = |error: ApiError| match error.status {
+            StatusCode::NOT_FOUND => ApiError::bad_request(format!(
+                "Replacement file not found. There was no file found for ID: {named}"
+            )),
+            _ => error,
+        };
+        let file = find.find(view).map_err(unknown)?;
         let found = Found::of(view, file)?;
         require_edit(view, &asker, &found.dataset)?;
         replaceable(view, &find)?;

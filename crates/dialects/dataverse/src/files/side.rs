@@ -219,19 +219,24 @@ async fn set_provenance(mut call: Call) -> Answer {
         call.object().await.map_err(|_| ApiError::bad_request("A valid JSON object could not be found."))?,
     );
     let is_published = found.published_row().is_some();
-    if is_published && !call.asker.is_superuser() {
-        return Err(ApiError::forbidden("Provenance JSON cannot be updated for a published file."));
-    }
     let entities = json["entity"].as_object();
     let is_entity = entities.is_some_and(|it| it.contains_key(&entity));
     if !is_entity {
         return Err(ApiError::bad_request(
-            "Entity name provided does not match any entity parsed from the uploaded prov json",
+            "Entity name provided does not match any entities parsed from the uploaded PROV-JSON.",
         ));
     }
     let id = found.file.id.to_string();
     let body = json!({"json": json, "entity": entity});
-    call.db().write(move |txn: &mut Txn<'_>| stored::put(txn, &PROVENANCE, &id, &body)).await?;
+    let write = move |txn: &mut Txn<'_>| -> Result<(), ApiError> {
+        if is_published && txn.has(&PROVENANCE, &id)? {
+            return Err(ApiError::forbidden(
+                "PROV-JSON cannot be updated for a published file that already has PROV-JSON.",
+            ));
+        }
+        stored::put(txn, &PROVENANCE, &id, &body)
+    };
+    call.db().write(write).await?;
     envelope::message(format!("PROV-JSON provenance data saved for Data File: {}", found.file.id))
 }
 
@@ -239,13 +244,13 @@ async fn delete_provenance(call: Call) -> Answer {
     check_provenance(&call).await?;
     let found = found(&call, Some(Permission::EditDataset)).await?;
     if found.published_row().is_some() {
-        return Err(ApiError::forbidden("Provenance JSON cannot be deleted for a published file."));
+        return Err(ApiError::forbidden("PROV-JSON cannot be deleted for a published file."));
     }
     let id = found.file.id.to_string();
     call.db()
         .write(move |txn: &mut Txn<'_>| txn.delete(&PROVENANCE, &id).map(|_| ()).map_err(ApiError::from))
         .await?;
-    envelope::message("Provenance URL deleted")
+    envelope::message("PROV-JSON deleted for the selected Data File.")
 }
 
 async fn show_freeform(call: Call) -> Answer {

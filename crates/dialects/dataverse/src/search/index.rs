@@ -5,7 +5,7 @@ use pinakes_store::{Column, Counts, Expr, Facet, Index, Kind, Query, Text, Txn, 
 use serde_json::{Map, Value, json};
 
 use super::place;
-use super::query::facet_value;
+use super::query::{HARVESTED, facet_value};
 use crate::app::Dataverse;
 use crate::asker::Asker;
 use crate::blocks::fields::Metadata;
@@ -287,7 +287,10 @@ fn dataset_document(view: &mut View<'_>, dataset: &Dataset, version: &Version) -
     }
     fields.insert("datasetType".to_owned(), dataset.dataset_type.as_str().into());
     let root = collections::named_by_record(view, collections::ROOT)?.name;
-    facets.push(facet_value("metadataSource", &root));
+    facets.push(facet_value("metadataSource", dataset.harvest_source.as_ref().unwrap_or(&root)));
+    if dataset.harvested_by.is_some() {
+        facets.push(facet_value(HARVESTED, "true"));
+    }
     facets.push(facet_value("datasetType", &dataset.dataset_type));
     let owner = collections::named_by_record(view, dataset.owner)?;
     fields.insert("parentName".to_owned(), owner.name.as_str().into());

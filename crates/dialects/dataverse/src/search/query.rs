@@ -403,6 +403,9 @@ pub(crate) fn facet_value(name: &str, value: &str) -> String {
     format!("{name}\u{1}{value}")
 }
 
+/// Name among facets of what is described elsewhere; not shown as one.
+pub(crate) const HARVESTED: &str = "isHarvested";
+
 fn path_of(field: &str) -> Path {
     match field {
         "name" => Path::dotted("name"),
@@ -418,8 +421,10 @@ fn value(field: Option<&str>, text: &str, is_phrase: bool) -> Result<Expr, Strin
     };
     match field {
         "*" => return Ok(Expr::All),
-        // Nothing here comes from elsewhere.
-        "isHarvested" => return Ok(if text == "true" { Expr::Nothing } else { Expr::All }),
+        "isHarvested" => {
+            let is_harvested = Expr::Is(Path::dotted("facetValues"), facet_value(HARVESTED, "true").into());
+            return Ok(if text == "true" { is_harvested } else { Expr::Not(Box::new(is_harvested)) });
+        }
         _ => {}
     }
     if let Some((_, path)) = EXACT.iter().find(|it| it.0 == field) {
@@ -604,7 +609,8 @@ mod tests {
             shown("targetSampleActualSize:[90 TO *]")
                 .contains("Range(Path([\"numbers\", \"targetSampleActualSize\"])")
         );
-        assert!(shown("isHarvested:true").starts_with("Nothing"));
+        assert!(shown("isHarvested:true").contains("isHarvested\\u{1}true"));
+        assert!(shown("isHarvested:false").starts_with("Not("));
         for (word, means) in
             [("fin?hes", r"fin[\\pL\\pN]hes"), ("fin*", r"fin[\\pL\\pN]*($"), ("f*hes", r"f[\\pL\\pN]*hes")]
         {

@@ -34,6 +34,15 @@ pub(crate) fn read(
 ) -> Result<(Fields, Map<String, Value>), ApiError> {
     let entry = Element::read(bytes)
         .map_err(|fault| ApiError::bad_request(format!("problem with the XML of the entry: {fault}")))?;
+    read_element(registry, &entry, email)
+}
+
+/// The same of an element whose leaves are the terms; without a contact when there is no address.
+pub(crate) fn read_element(
+    registry: &Registry,
+    entry: &Element,
+    email: &str,
+) -> Result<(Fields, Map<String, Value>), ApiError> {
     let mut leaves = Vec::new();
     entry.leaves(&mut leaves);
     let terms: Vec<(&Element, String)> = leaves

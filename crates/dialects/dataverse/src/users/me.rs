@@ -112,7 +112,7 @@ async fn allowed_collections(call: Call) -> Answer {
     let any = wanted.eq_ignore_ascii_case("any");
     let permission = Permission::named(wanted);
     if permission.is_none() && !any {
-        return Err(ApiError::bad_request(format!("Invalid permission: {wanted}")));
+        return Err(ApiError::bad_request("Permission not valid."));
     }
     let peer = call.asker.peer;
     let find = move |view: &mut View<'_>| -> Result<Value, ApiError> {

@@ -2,6 +2,7 @@
 
 mod files;
 mod groups;
+mod harvesting;
 mod headers;
 mod hostile;
 mod leaks;

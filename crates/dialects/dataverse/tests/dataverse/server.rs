@@ -1,5 +1,7 @@
 //! A server for tests.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use axum::body::Body;
 use axum::extract::Request;
 use http::{HeaderMap, StatusCode};
@@ -42,13 +44,27 @@ impl Got {
     }
 }
 
+/// Where the tenant lies: in a folder, or in the cluster that `PINAKES_TEST_POSTGRES` names when `PINAKES_TEST_ENGINE` is
+/// `postgresql`.
+fn location(folder: &tempfile::TempDir) -> Result<Location, Failure> {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    if std::env::var("PINAKES_TEST_ENGINE").as_deref() != Ok("postgresql") {
+        return Ok(Location::Folder(folder.path().to_owned()));
+    }
+    let url = std::env::var("PINAKES_TEST_POSTGRES")?;
+    let mark = if url.contains('?') { '&' } else { '?' };
+    let started = std::time::UNIX_EPOCH.elapsed()?.as_millis();
+    let n = NEXT.fetch_add(1, Ordering::Relaxed);
+    Ok(Location::Postgres(format!("{url}{mark}catalogue=d{}-{started}-{n}", std::process::id())))
+}
+
 impl Server {
     pub(crate) fn start() -> Result<Self, Failure> {
         let folder = tempfile::tempdir()?;
         let kinds: &'static [&'static Kind] =
             [pinakes_accounts::KINDS, pinakes_dataverse::kinds()].concat().leak();
         let limits = Limits::default();
-        let catalogue = Catalogue::open(Location::Folder(folder.path().to_owned()), kinds, limits.clone())?;
+        let catalogue = Catalogue::open(location(&folder)?, kinds, limits.clone())?;
         catalogue.create_tenant("pinakes", "a repository")?;
         let of_accounts = pinakes_accounts::Settings {
             secret: Secret::from_text("a secret for tests alone")?,
@@ -125,6 +141,23 @@ impl Server {
         let got = self.json("", "POST", &path, &body).await?;
         assert_eq!(got.status, StatusCode::OK, "{}", got.text());
         Ok(got.json()["data"]["apiToken"].as_str().unwrap_or_default().to_owned())
+    }
+
+    /// A new superuser: its API token.
+    pub(crate) async fn superuser(&self, name: &str) -> Result<String, Failure> {
+        let key = self.user(name).await?;
+        let got = self.send("", "PUT", &format!("/api/admin/superuser/{name}"), "", "true").await?;
+        assert_eq!(got.status, StatusCode::OK, "{}", got.text());
+        Ok(key)
+    }
+
+    /// Answers over HTTP as well, as long as the test runs: the address.
+    pub(crate) async fn listen(&self) -> Result<std::net::SocketAddr, Failure> {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+        let address = listener.local_addr()?;
+        let router = self.mount.router.clone();
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        Ok(address)
     }
 
     /// A new collection and a dataset in it: (alias, number and identifier of the dataset).

@@ -1,0 +1,329 @@
+//! Datasets that are described elsewhere: `/api/harvest/clients` and their runs.
+//!
+//! A client names an OAI-PMH provider and a collection. A run is a job of the store's queue: it asks for records from the time of the last
+//! good run on and keeps each as a published dataset without files (`take_in.rs`). A record that cannot be read is counted and
+//! passed over.
+
+mod fetch;
+mod run;
+mod take_in;
+
+use http::StatusCode;
+use pinakes_store::{Expr, Kind, Query, Txn, View, Weight};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::app::{Call, Dataverse};
+use crate::datasets::{self, DATASET};
+use crate::error::{Answer, ApiError};
+use crate::routes::Routes;
+use crate::{collections, envelope, stored};
+
+pub(crate) use run::resume;
+
+/// Clients by nickname: body is a [`Client`].
+pub(crate) static CLIENT: Kind = Kind::named("dataverse_harvest_client");
+
+/// Letters of a nickname, at most.
+const NAME_LETTERS: usize = 30;
+/// Datasets that one transaction removes.
+const REMOVED_AT_ONCE: u64 = 50;
+/// Formats that are read.
+const FORMATS: [&str; 4] = ["oai_dc", "oai_ddi", "ddi", "dataverse_json"];
+const REFUSAL: &str = "Only superusers can administer harvesting clients.";
+
+/// A provider that is harvested into a collection.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Client {
+    /// Name.
+    pub nick_name: String,
+    /// Name in the facet of metadata sources; the nickname without.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source_name: Option<String>,
+    /// The collection's number.
+    pub collection: i64,
+    /// Who made the client, and with it its datasets.
+    pub creator: i64,
+    /// Base URL of the provider.
+    pub harvest_url: String,
+    /// Where people find what it describes.
+    pub archive_url: String,
+    /// What it is.
+    pub archive_description: String,
+    /// `dataverse`, `default`, …
+    pub style: String,
+    /// One of [`FORMATS`].
+    pub metadata_format: String,
+    /// The set that is asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub set: Option<String>,
+    /// `name: value`, with every request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub custom_headers: Option<String>,
+    /// Whether terms that a vocabulary lacks are passed over, not the whole record.
+    #[serde(rename = "allowHarvestingMissingCVV")]
+    pub allow_missing_terms: bool,
+    /// Whether identifiers of records are taken where the metadata has none.
+    pub use_oai_identifiers_as_pids: bool,
+    /// Kept for clients that set it: records are always asked for in lists.
+    pub use_list_records: bool,
+    /// Whether a run is under way.
+    pub in_progress: bool,
+    /// What runs came to.
+    pub outcome: Outcome,
+}
+
+/// What runs of a client came to.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Outcome {
+    /// When the last run began.
+    pub last: Option<String>,
+    /// `SUCCESS`, `PARTIAL` or `FAILED`, and why.
+    pub result: Option<String>,
+    /// When the last run began that reached the end of the list: the next asks for what changed since.
+    pub last_successful: Option<String>,
+    /// The same of one that found something.
+    pub last_non_empty: Option<String>,
+    /// Records kept by the last run.
+    pub n_harvested: u64,
+    /// Records removed by it.
+    pub n_deleted: u64,
+    /// Records that could not be read.
+    pub n_failed: u64,
+}
+
+/// Adds the routes.
+pub(crate) fn routes(routes: Routes) -> Routes {
+    routes
+        .get("/harvest/clients", list)
+        .get("/harvest/clients/{name}", show)
+        .post("/harvest/clients/{name}", create)
+        .put("/harvest/clients/{name}", change)
+        .delete("/harvest/clients/{name}", delete)
+        .post("/harvest/clients/{name}/run", run_now)
+        .get("/harvest/clients/{name}/run", run_now)
+}
+
+impl Client {
+    fn json(&self, view: &mut View<'_>) -> Result<Value, ApiError> {
+        let alias = collections::by_id(view, self.collection)?.map(|it| it.alias);
+        let outcome = &self.outcome;
+        let was_run = outcome.last.is_some();
+        let count = |n: u64| was_run.then_some(n);
+        Ok(Value::Object(envelope::object(json!({
+            "nickName": self.nick_name,
+            "sourceName": self.source_name,
+            "dataverseAlias": alias,
+            "type": "oai",
+            "style": self.style,
+            "harvestUrl": self.harvest_url,
+            "archiveUrl": self.archive_url,
+            "archiveDescription": self.archive_description,
+            "metadataFormat": self.metadata_format,
+            "set": self.set,
+            "customHeaders": self.custom_headers,
+            "allowHarvestingMissingCVV": self.allow_missing_terms,
+            "useOaiIdentifiersAsPids": self.use_oai_identifiers_as_pids,
+            "useListRecords": self.use_list_records,
+            "schedule": "none",
+            "status": if self.in_progress { "inProgress" } else { "inActive" },
+            "lastHarvest": outcome.last,
+            "lastResult": outcome.result,
+            "lastSuccessful": outcome.last_successful,
+            "lastNonEmpty": outcome.last_non_empty,
+            "lastDatasetsHarvested": count(outcome.n_harvested),
+            "lastDatasetsDeleted": count(outcome.n_deleted),
+            "lastDatasetsFailed": count(outcome.n_failed),
+        }))))
+    }
+
+    /// Name in the facet of metadata sources.
+    pub(crate) fn source(&self) -> &str {
+        self.source_name.as_deref().unwrap_or(&self.nick_name)
+    }
+
+    /// Takes over what a body says. Errors: 400.
+    fn put(&mut self, view: &mut View<'_>, body: &Map<String, Value>) -> Result<(), ApiError> {
+        let text = |name: &str| body.get(name).and_then(Value::as_str).map(|it| it.trim().to_owned());
+        let flag = |name: &str, before: bool| body.get(name).and_then(Value::as_bool).unwrap_or(before);
+        if let Some(alias) = text("dataverseAlias") {
+            let missing = |_| ApiError::bad_request(format!("No such dataverse: {alias}"));
+            self.collection = collections::find(view, &alias).map_err(missing)?.id;
+        }
+        if let Some(url) = text("harvestUrl") {
+            if !crate::blocks::validate::is_url(&url) || !url.starts_with("http") {
+                return Err(ApiError::bad_request(format!("harvestUrl {url} is no URL of HTTP.")));
+            }
+            self.archive_url = text("archiveUrl").unwrap_or_else(|| origin(&url).to_owned());
+            self.harvest_url = url;
+        }
+        for (name, value) in [
+            ("archiveUrl", &mut self.archive_url),
+            ("archiveDescription", &mut self.archive_description),
+            ("style", &mut self.style),
+            ("metadataFormat", &mut self.metadata_format),
+        ] {
+            if let Some(given) = text(name) {
+                *value = given;
+            }
+        }
+        for (name, value) in [
+            ("sourceName", &mut self.source_name),
+            ("set", &mut self.set),
+            ("customHeaders", &mut self.custom_headers),
+        ] {
+            if body.contains_key(name) {
+                *value = text(name).filter(|it| !it.is_empty());
+            }
+        }
+        self.allow_missing_terms = flag("allowHarvestingMissingCVV", self.allow_missing_terms);
+        self.use_oai_identifiers_as_pids = flag("useOaiIdentifiersAsPids", self.use_oai_identifiers_as_pids);
+        self.use_list_records = flag("useListRecords", self.use_list_records);
+        self.check()
+    }
+
+    fn check(&self) -> Result<(), ApiError> {
+        let missing = |what: &str| Err(ApiError::bad_request(format!("{what} must be supplied")));
+        if self.collection == 0 {
+            return missing("dataverseAlias");
+        }
+        if self.harvest_url.is_empty() {
+            return missing("harvestUrl");
+        }
+        if !FORMATS.contains(&self.metadata_format.as_str()) {
+            return Err(ApiError::bad_request(format!(
+                "metadataFormat {:?} is not read here; expected one of {}",
+                self.metadata_format,
+                FORMATS.join(", ")
+            )));
+        }
+        if let Some(header) = &self.custom_headers
+            && fetch::header(header).is_none()
+        {
+            return Err(ApiError::bad_request(
+                "Client header name can only contain letters, digits, underscores (_) and dashes (-); the entire \
+                 header string must be in the form of \"header-name: header-value\"",
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// `https://demo.dataverse.org` of `https://demo.dataverse.org/oai`.
+fn origin(url: &str) -> &str {
+    let start = url.find("://").map_or(0, |it| it + 3);
+    url.get(start..).and_then(|rest| rest.find('/')).and_then(|at| url.get(..start + at)).unwrap_or(url)
+}
+
+fn named(view: &mut View<'_>, name: &str) -> Result<Client, ApiError> {
+    let missing = || ApiError::not_found(format!("No such client: {name}"));
+    stored::get(view, &CLIENT, name)?.ok_or_else(missing)
+}
+
+async fn list(call: Call) -> Answer {
+    let all = |view: &mut View<'_>| -> Result<Vec<Value>, ApiError> {
+        let all: Vec<Client> = stored::find(view, &CLIENT, &Query::filter(Expr::All))?;
+        all.iter().map(|it| it.json(view)).collect()
+    };
+    envelope::ok(json!({"harvestingClients": call.db().read(Weight::Scan, all).await?}))
+}
+
+async fn show(call: Call) -> Answer {
+    let name = call.param("name").to_owned();
+    let find = move |view: &mut View<'_>| -> Result<Value, ApiError> {
+        let missing = || ApiError::not_found(format!("Harvesting client {name} not found."));
+        let client: Client = stored::get(view, &CLIENT, &name)?.ok_or_else(missing)?;
+        client.json(view)
+    };
+    envelope::ok(call.db().read(Weight::Point, find).await?)
+}
+
+async fn create(mut call: Call) -> Answer {
+    call.asker.superuser(REFUSAL)?;
+    let creator = call.asker.user()?.id;
+    let body = call.object().await?;
+    let name = call.param("name").to_owned();
+    let is_letter = |it: char| it.is_ascii_alphanumeric() || it == '_' || it == '-';
+    if NAME_LETTERS < name.len() || !name.chars().all(is_letter) {
+        return Err(ApiError::bad_request(
+            "Client nickname can contain only letters, digits, underscores (_) and dashes (-); and must be at most 30 \
+             characters.",
+        ));
+    }
+    let write = move |txn: &mut Txn<'_>| -> Result<Value, ApiError> {
+        if txn.has(&CLIENT, &name)? {
+            return Err(ApiError::bad_request(format!("Harvesting client {name} already exists.")));
+        }
+        let mut client =
+            Client { nick_name: name.clone(), creator, style: "default".to_owned(), ..Client::default() };
+        client.put(txn, &body)?;
+        stored::insert(txn, &CLIENT, &name, &client)?;
+        client.json(txn)
+    };
+    let json = call.db().write(write).await?;
+    envelope::created(&format!("/harvest/clients/{}", call.param("name")), json)
+}
+
+async fn change(mut call: Call) -> Answer {
+    call.asker.superuser(REFUSAL)?;
+    let body = call.object().await?;
+    let name = call.param("name").to_owned();
+    let write = move |txn: &mut Txn<'_>| -> Result<Value, ApiError> {
+        let mut client = named(txn, &name)?;
+        client.put(txn, &body)?;
+        stored::put(txn, &CLIENT, &name, &client)?;
+        client.json(txn)
+    };
+    envelope::ok(call.db().write(write).await?)
+}
+
+/// Removes a client, and the datasets that came by it.
+async fn delete(call: Call) -> Answer {
+    call.asker.superuser(REFUSAL)?;
+    let name = call.param("name").to_owned();
+    let wanted = name.clone();
+    let begin = move |txn: &mut Txn<'_>| -> Result<(), ApiError> {
+        named(txn, &wanted)?;
+        txn.cancel_job(run::QUEUE, &wanted)?;
+        txn.delete(&CLIENT, &wanted)?;
+        Ok(())
+    };
+    call.db().write(begin).await?;
+    loop {
+        let (app, wanted) = (call.app.clone(), name.clone());
+        let n_removed = call.db().write(move |txn: &mut Txn<'_>| remove_some(txn, &app, &wanted)).await?;
+        if n_removed == 0 {
+            break;
+        }
+    }
+    envelope::message(format!("Harvesting Client {name} deleted"))
+}
+
+/// Removes some of a client's datasets; gives how many.
+fn remove_some(txn: &mut Txn<'_>, app: &Dataverse, name: &str) -> Result<usize, ApiError> {
+    let query = Query::filter(Expr::Is("harvestedBy".into(), name.into())).window(0, REMOVED_AT_ONCE);
+    let some: Vec<datasets::Dataset> = stored::find(txn, &DATASET, &query)?;
+    for dataset in &some {
+        datasets::remove::remove(txn, app, dataset)?;
+    }
+    Ok(some.len())
+}
+
+/// Begins a run, which goes on when the answer is there. Errors: 409 while one is under way.
+async fn run_now(call: Call) -> Answer {
+    call.asker.superuser(REFUSAL)?;
+    let name = call.param("name").to_owned();
+    let queue = move |txn: &mut Txn<'_>| -> Result<(), ApiError> {
+        let mut client = named(txn, &name)?;
+        if !txn.queue_job(run::QUEUE, &name)? {
+            return Err(ApiError::conflict(format!("Harvesting client {name} is already being harvested.")));
+        }
+        client.in_progress = true;
+        stored::put(txn, &CLIENT, &name, &client)
+    };
+    call.db().write(queue).await?;
+    run::begin(&call.app, call.db(), call.param("name"));
+    Ok(envelope::raw_json(StatusCode::ACCEPTED, &json!({"status": "WORKFLOW_IN_PROGRESS"})))
+}

@@ -1,0 +1,81 @@
+//! Reviews of a dataset: datasets of the type `review` that name it, `GET /api/datasets/{id}/reviews`.
+
+use pinakes_store::{Expr, Query, View, Weight};
+use serde_json::{Value, json};
+
+use crate::app::Call;
+use crate::blocks::fields::Metadata;
+use crate::citation::Cited;
+use crate::datasets::{self, Dataset, Wanted, version};
+use crate::envelope;
+use crate::error::{Answer, ApiError};
+use crate::permissions::{self, Permission};
+use crate::routes::Routes;
+use crate::search::{self, DOCUMENT};
+
+/// The type of datasets that review others.
+const REVIEW: &str = "review";
+/// Most reviews in one answer.
+const REVIEWS: u64 = 1000;
+
+/// Adds the routes.
+pub(crate) fn routes(routes: Routes) -> Routes {
+    routes.get("/datasets/{id}/reviews", list)
+}
+
+/// Whether a review says that it is of a dataset: by the URL of the item that it reviews, or among its related datasets.
+fn is_of(blocks: &Value, dataset: &Dataset) -> bool {
+    let metadata = Metadata(blocks);
+    let url = dataset.persistent_url();
+    let names_it = |text: &str| text.contains(&url) || text.contains(&dataset.pid);
+    metadata.children("itemReviewed", "itemReviewedUrl").into_iter().any(names_it)
+        || metadata.one("itemReviewedUrl").is_some_and(names_it)
+        || metadata.many("relatedDatasets").into_iter().any(names_it)
+}
+
+async fn list(call: Call) -> Answer {
+    let (asker, wanted) = (call.asker.clone(), Wanted::of(&call)?);
+    let find = move |view: &mut View<'_>| -> Result<Vec<Value>, ApiError> {
+        let dataset = wanted.find(view)?;
+        if !dataset.was_released() {
+            permissions::require(view, &asker, dataset.place(), Permission::ViewUnpublishedDataset)?;
+        }
+        let filter = search::visible(view, &asker)?
+            .and(Expr::Is("type".into(), "datasets".into()))
+            .and(search::parse("datasetType:review", 0).map_err(ApiError::bad_request)?.filter);
+        let mut ids = Vec::new();
+        let query = Query::filter(filter).window(0, REVIEWS);
+        view.for_each(&DOCUMENT, &query, |record| {
+            ids.extend(record.json().ok().and_then(|it| it["dataset"].as_i64()));
+            std::ops::ControlFlow::Continue(())
+        })?;
+        ids.dedup();
+        let publisher = datasets::show::publisher(view)?;
+        let mut reviews = Vec::new();
+        for id in ids {
+            let Some(review) = datasets::by_id(view, id)?.filter(|it| it.dataset_type == REVIEW) else {
+                continue;
+            };
+            let Some(shown) = &review.released else { continue };
+            let version = version::of_dataset(view, &review, shown.version)?;
+            let blocks = Value::Object(version.metadata_blocks.clone());
+            if !is_of(&blocks, &dataset) {
+                continue;
+            }
+            let cited = Cited::of(&review, &version, &publisher);
+            reviews.push(json!({
+                "id": review.id,
+                "persistentId": review.pid,
+                "persistentUrl": review.persistent_url(),
+                "title": Metadata(&blocks).one("title").unwrap_or_default(),
+                "authors": Metadata(&blocks).children("author", "authorName"),
+                "description": Metadata(&blocks).children("dsDescription", "dsDescriptionValue").first(),
+                "datePublished": review.publication_date,
+                "citation": cited.text(),
+                "citationHtml": cited.html(),
+            }));
+        }
+        Ok(reviews)
+    };
+    envelope::ok(json!({"reviews": call.db().read(Weight::Scan, find).await?}))
+}
