@@ -1,12 +1,13 @@
-//! `/bulk-operations`: many users, items, holdings records or instances changed alike (mod-bulk-operations, approach
-//! `IN_APP`): a list of identifiers, what they find, rules, what these would make of it, the changes.
+//! `/bulk-operations`: many users, items, holdings records or instances changed alike (mod-bulk-operations): a list of
+//! identifiers or a query, what they find, rules or an edited table, what these would make of it, the changes.
 //!
 //! | file | what |
 //! |---|---|
-//! | `rules.rs` | what a rule makes of a record |
+//! | `rules.rs`, `marc.rs` | what a rule makes of a record, or of its MARC record |
 //! | `steps.rs` | finding, trying, writing, record by record |
 //! | `table.rs` | the columns in which records are shown, and CSV |
 
+mod marc;
 mod rules;
 mod steps;
 mod table;
@@ -18,7 +19,7 @@ use pinakes_http::{answer, body};
 use pinakes_store::{Column, Expr, Index, Kind, Query, Txn, Type, View, Weight};
 use serde_json::{Map, Value, json};
 
-use crate::platform::app::{Call, json_answer};
+use crate::platform::app::{Call, json_answer, required_text};
 use crate::platform::collection::{self, Collection, Metadata, Page};
 use crate::platform::cql::Names;
 use crate::platform::dates;
@@ -27,6 +28,7 @@ use crate::platform::json::text_at;
 use crate::platform::limits::{BULK_EDIT_BYTES, BULK_EDIT_RECORDS};
 use crate::platform::permissions::{self, Access};
 use crate::platform::routes::Routes;
+use crate::queries;
 
 use table::Entity;
 
@@ -77,11 +79,17 @@ pub(crate) fn routes(routes: Routes) -> Routes {
             collection::answer_list(&call, &OPERATIONS, page).await
         })
         .post("/bulk-operations/upload", to("bulk-operations.upload.post"), upload)
+        .post("/bulk-operations/query", to("bulk-operations.item.query.post"), by_query)
         .get("/bulk-operations/list-users", to("bulk-operations.list-users.get"), users)
         .get(item, to("bulk-operations.item.get"), |call| collection::by_id(call, &OPERATIONS))
         .post(&below("start"), to("bulk-operations.item.start.post"), start)
         .post(&below("cancel"), to("bulk-operations.item.cancel.post"), cancel)
         .post(&below("content-update"), to("bulk-operations.item.content-update.post"), set_rules)
+        .post(
+            &below("marc-content-update"),
+            to("bulk-operations.item.marc-content-update.post"),
+            set_marc_rules,
+        )
         .get(&below("preview"), to("bulk-operations.item.preview.get"), preview)
         .get(&below("errors"), to("bulk-operations.item.errors.get"), errors)
         .get(&below("download"), to("bulk-operations.download.item.get"), download)
@@ -116,6 +124,9 @@ async fn list_of(call: &mut Call) -> Result<String, FolioError> {
 ///
 /// Errors: 422 for a type that is not edited; 413 for too long a list.
 async fn upload(mut call: Call) -> Answer {
+    if call.query.is_true("manual") {
+        return upload_edited(call).await;
+    }
     let entity = call.query.get("entityType").unwrap_or_default().to_owned();
     let by = call.query.get("identifierType").unwrap_or_default().to_owned();
     let Some(known) = Entity::named(&entity) else {
@@ -141,6 +152,21 @@ async fn upload(mut call: Call) -> Answer {
             format!("at most {BULK_EDIT_RECORDS} identifiers are taken, {} came", identifiers.len());
         return Err(FolioError::text(StatusCode::PAYLOAD_TOO_LARGE, message));
     }
+    let new = NewOperation { entity, by, approach: "IN_APP", query: None };
+    let made = begin(&call, new, identifiers).await?;
+    Ok(json_answer(StatusCode::OK, &made))
+}
+
+/// What an operation begins with.
+struct NewOperation {
+    entity: String,
+    by: String,
+    approach: &'static str,
+    query: Option<(String, String)>,
+}
+
+/// Makes an operation of a list of identifiers.
+async fn begin(call: &Call, new: NewOperation, identifiers: Vec<String>) -> Result<Value, FolioError> {
     let (id, now_ms, user) = (call.app.new_uuid(), call.app.now_ms(), call.asker.user_id());
     let write = move |txn: &mut Txn<'_>| -> Result<Value, FolioError> {
         for (n, identifier) in identifiers.iter().enumerate() {
@@ -150,17 +176,126 @@ async fn upload(mut call: Call) -> Answer {
             });
             txn.insert(&ROW, &row_id, &row)?;
         }
-        let operation = json!({
-            "id": id, "userId": user, "operationType": "UPDATE", "entityType": entity, "identifierType": by,
-            "status": "NEW", "approach": "IN_APP", "startTime": dates::rmb(now_ms),
+        let mut operation = json!({
+            "id": id, "userId": user, "operationType": "UPDATE", "entityType": new.entity,
+            "identifierType": new.by, "status": "NEW", "approach": new.approach, "startTime": dates::rmb(now_ms),
             "totalNumOfRecords": identifiers.len(), "processedNumOfRecords": 0, "matchedNumOfRecords": 0,
             "matchedNumOfErrors": 0, "committedNumOfRecords": 0, "committedNumOfErrors": 0,
             "linkToTriggeringCsvFile": format!("{id}/identifiers.csv"),
         });
+        if let Some((entity_type, text)) = &new.query {
+            operation["entityTypeId"] = entity_type.as_str().into();
+            operation["fqlQuery"] = text.as_str().into();
+        }
         txn.insert(&OPERATIONS.kind, &id, &operation)?;
         Ok(operation)
     };
+    call.db().write(write).await
+}
+
+/// `{"entityTypeId","fqlQuery"}` or `{"queryId"}`: a new operation on the records that a query finds.
+///
+/// Errors: 422 for what is no query, and for records that are not edited in bulk; 404 for a query that is not there.
+async fn by_query(mut call: Call) -> Answer {
+    let body = call.object().await?;
+    let text = |name: &str| body.get(name).and_then(Value::as_str).filter(|it| !it.is_empty());
+    let query_id = match text("queryId") {
+        Some(id) if text("fqlQuery").is_none() => id.to_owned(),
+        _ => {
+            let of = queries::entity(&call, required_text(&body, "entityTypeId")?)?;
+            let query = required_text(&body, "fqlQuery")?;
+            queries::keep(&call, of, query, Vec::new()).await?
+        }
+    };
+    let (query, of) = queries::kept(&call, &query_id).await?;
+    let Some(known) = Entity::named(of.edited_as) else {
+        return Err(refused("such records are not edited in bulk", "entityTypeId", of.id));
+    };
+    admit(&call, known)?;
+    let ids: Vec<String> =
+        query["ids"].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect();
+    let new = NewOperation {
+        entity: of.edited_as.to_owned(),
+        by: "ID".to_owned(),
+        approach: "QUERY",
+        query: Some((of.id.to_owned(), text_at(&query, "fqlQuery").unwrap_or_default().to_owned())),
+    };
+    let made = begin(&call, new, ids).await?;
+    let id = text_at(&made, "id").unwrap_or_default().to_owned();
+    Ok(json_answer(StatusCode::CREATED, &steps::find(&call, &id).await?))
+}
+
+/// `?manual=true&operationId=` with the table of the records found, edited: the approach `MANUAL`.
+///
+/// Errors: 422 for a table without the column of the ids, or with a column that is not known; 404.
+async fn upload_edited(mut call: Call) -> Answer {
+    let id = call.query.get("operationId").unwrap_or_default().to_owned();
+    let entity = entity_of(&call, &id).await?;
+    let text = list_of(&mut call).await?;
+    let lines = table::lines(&text).map_err(|error| refused(error, "file", ""))?;
+    let Some((header, lines)) = lines.split_first() else {
+        return Err(refused("the table is empty", "file", ""));
+    };
+    let columns = entity.columns();
+    if let Some(other) = header.iter().find(|name| !columns.iter().any(|it| it.0 == name.trim())) {
+        return Err(refused("there is no such column", "file", other));
+    }
+    let id_column = columns.iter().find(|it| it.1 == "id").map_or("", |it| it.0);
+    let Some(id_at) = header.iter().position(|it| it.trim() == id_column) else {
+        return Err(refused(format!("the table must have the column {id_column}"), "file", ""));
+    };
+    if BULK_EDIT_RECORDS < lines.len() {
+        let message = format!("at most {BULK_EDIT_RECORDS} lines are taken, {} came", lines.len());
+        return Err(FolioError::text(StatusCode::PAYLOAD_TOO_LARGE, message));
+    }
+    let mut edited = Vec::with_capacity(lines.len());
+    for cells in lines {
+        let record = cells.get(id_at).map(|it| it.trim().to_lowercase()).unwrap_or_default();
+        let row: Map<String, Value> = header
+            .iter()
+            .zip(cells)
+            .map(|(name, cell)| (name.trim().to_owned(), cell.as_str().into()))
+            .collect();
+        edited.push((record, Value::Object(row)));
+    }
+    let write = move |txn: &mut Txn<'_>| -> Result<Value, FolioError> {
+        let mut found = operation(txn, &id)?;
+        for (record, cells) in &edited {
+            let is_it = Expr::Is("operation".into(), id.as_str().into())
+                .and(Expr::Is("recordId".into(), record.as_str().into()));
+            let Some(row) = txn.first(&ROW, is_it)? else { continue };
+            let mut body = row.json()?;
+            body["cells"] = cells.clone();
+            txn.update(&ROW, &row.id, &body)?;
+        }
+        found.insert("approach".into(), "MANUAL".into());
+        found.insert("linkToModifiedRecordsCsvFile".into(), format!("{id}/modified.csv").into());
+        let changed = Value::Object(found);
+        txn.update(&OPERATIONS.kind, &id, &changed)?;
+        Ok(changed)
+    };
     Ok(json_answer(StatusCode::OK, &call.db().write(write).await?))
+}
+
+/// `{"bulkOperationMarcRules":[…]}`, in the place of the rules for MARC records that were there.
+///
+/// Errors: 422 for a rule that cannot be followed, and for records that have no MARC record.
+async fn set_marc_rules(mut call: Call) -> Answer {
+    let id = call.uuid_param("id")?;
+    let body = call.object().await?;
+    let given = body.get("bulkOperationMarcRules").cloned().unwrap_or_default();
+    if entity_of(&call, &id).await? != Entity::Instance {
+        return Err(refused("only instances have MARC records that are edited in bulk", "id", &id));
+    }
+    marc::read(&given)?;
+    let write = move |txn: &mut Txn<'_>| -> Result<(), FolioError> {
+        let mut found = operation(txn, &id)?;
+        found.insert("_marcRules".into(), given.clone());
+        txn.update(&OPERATIONS.kind, &id, &Value::Object(found))?;
+        Ok(())
+    };
+    call.db().write(write).await?;
+    Ok(json_answer(StatusCode::OK, &Value::Object(body)))
 }
 
 /// An operation. Errors: 404.
@@ -198,8 +333,9 @@ async fn start(mut call: Call) -> Answer {
     let body = call.object().await?;
     let step = body.get("step").and_then(Value::as_str).unwrap_or_default();
     let approach = body.get("approach").and_then(Value::as_str).unwrap_or("IN_APP");
-    if approach != "IN_APP" {
-        return Err(refused(format!("approach {approach} is not served, IN_APP is"), "approach", approach));
+    if !matches!(approach, "IN_APP" | "MANUAL" | "QUERY") {
+        let message = format!("approach {approach} is not known: IN_APP, MANUAL or QUERY is");
+        return Err(refused(message, "approach", approach));
     }
     entity_of(&call, &id).await?;
     let done = match step {

@@ -10,6 +10,7 @@ pub(crate) mod calendar;
 mod calendars;
 pub(crate) mod check_in;
 mod check_out;
+pub(crate) mod courses;
 mod due_date;
 pub(crate) mod fees;
 #[cfg(test)]
@@ -20,7 +21,8 @@ pub(crate) mod moment;
 pub(crate) mod neighbours;
 pub(crate) mod notices;
 mod openings;
-mod overrides;
+pub(crate) mod overrides;
+pub(crate) mod patron;
 pub(crate) mod patron_blocks;
 pub(crate) mod policies;
 pub(crate) mod print_events;
@@ -33,6 +35,7 @@ mod storage;
 pub(crate) mod terms;
 mod use_at_location;
 
+pub(crate) use check_out::inactive;
 pub(crate) use storage::{FEATURE_JOBS, LOCKS};
 pub(crate) use terms::RULES;
 

@@ -9,7 +9,7 @@
 
 mod files;
 mod profiles;
-mod run;
+pub(crate) mod run;
 mod transform;
 
 use http::StatusCode;

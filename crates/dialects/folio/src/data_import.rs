@@ -7,6 +7,7 @@
 mod actions;
 pub(crate) mod change_manager;
 mod command;
+pub(crate) mod copycat;
 mod edited;
 mod engine;
 mod fields;
@@ -29,7 +30,7 @@ mod work;
 use pinakes_store::Kind;
 
 pub use command::{FileImport, ImportProgress, RecordFault, import_file};
-pub(crate) use edited::{described, follow};
+pub(crate) use edited::{described, follow, instance_by};
 pub(crate) use engine::Protection;
 pub(crate) use files::{FILE_PART, StoredFile, receive, store as store_file};
 pub(crate) use job::{CHUNK, JOB, Job, NewJob, STATUSES, children, forget_files};

@@ -11,6 +11,7 @@
 //! | `moves.rs` | holdings and items that move, instances marked as deleted, bound-withs |
 //! | `changes.rs` | parts of records, instances in batches |
 //! | `reindex.rs` | jobs that pass over all records |
+//! | `upkeep.rs` | migrations, settings, instances from a file |
 //! | `views.rs` | streams for harvesters and discovery |
 
 pub mod business;
@@ -26,6 +27,7 @@ mod moves;
 pub(crate) mod reindex;
 pub mod relations;
 pub mod shelving;
+pub(crate) mod upkeep;
 mod views;
 
 use crate::platform::collection;
@@ -40,6 +42,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .with(isbn::routes)
         .with(reindex::routes)
         .with(moves::routes)
+        .with(upkeep::routes)
         .with(views::routes)
         .with(marc_json::routes)
         .with(|it| collection::batch_routes(it, &instances::INSTANCES, "/instance-storage"))

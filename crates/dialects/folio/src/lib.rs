@@ -21,8 +21,10 @@
 //! | `quick_marc/` | MARC records edited by hand |
 //! | `search/` | finding instances and authorities by words, lists to browse |
 //! | `circulation/` | check-out and check-in: rules, loans, requests, fees, notices, patron blocks |
+//! | `queries/` | asking about records by their fields |
 //! | `data_export/`, `bulk_edit/`, `oai/` | records as MARC files, many records changed alike, harvesting |
 //! | `timers/` | when what is done from time to time is due |
+//! | `moving.rs` | a tenant's records to a file and back |
 //! | `modules.rs`, `routes.rs`, `reference.rs`, `chores.rs` | the wiring: every collection, every route, what is there in a new tenant, what timers do |
 
 pub mod authorities;
@@ -37,9 +39,11 @@ pub mod fuzzing;
 pub mod inventory;
 mod links;
 mod modules;
+pub mod moving;
 mod oai;
 pub mod places;
 pub mod platform;
+mod queries;
 mod quick_marc;
 pub mod reference;
 pub mod routes;

@@ -6,7 +6,7 @@ use pinakes_store::Kind;
 
 use crate::authorities::authority::{self, ARCHIVES, AUTHORITIES, SOURCE_FILES};
 use crate::circulation::{self, fees, notices, patron_blocks};
-use crate::configuration::{notes, records};
+use crate::configuration::{acquisitions, notes, records};
 use crate::inventory::{holdings, hrids, instances, items, relations};
 use crate::platform::collection::Collection;
 use crate::platform::tenants;
@@ -67,6 +67,8 @@ pub(crate) static COLLECTIONS: &[&Collection] = &[
     &AUTHORITIES,
     &ARCHIVES,
     &records::CONFIGURATIONS,
+    &crate::oai::config::SETTINGS,
+    &crate::oai::sets::SETS,
     &crate::configuration::setting_entries::SETTINGS,
     &records::TAGS,
     &notes::NOTE_TYPES,
@@ -75,9 +77,28 @@ pub(crate) static COLLECTIONS: &[&Collection] = &[
     &records::CUSTOM_FIELDS,
     &records::ORGANIZATIONS,
     &records::TEMPLATES,
+    &crate::users::password_rules::RULES,
     &crate::data_import::profiles::forms::FORMS,
     &records::COMPOSITE_ORDERS,
-    &records::COPYCAT_PROFILES,
+    &acquisitions::CATEGORIES,
+    &acquisitions::ORGANIZATION_TYPES,
+    &acquisitions::CONTACTS,
+    &acquisitions::INTERFACES,
+    &acquisitions::CREDENTIALS,
+    &acquisitions::BANKING,
+    &acquisitions::ACQUISITION_METHODS,
+    &acquisitions::FUNDS,
+    &circulation::courses::ROLES,
+    &circulation::courses::TYPES,
+    &circulation::courses::DEPARTMENTS,
+    &circulation::courses::PROCESSING,
+    &circulation::courses::COPYRIGHT,
+    &circulation::courses::TERMS,
+    &circulation::courses::LISTINGS,
+    &circulation::courses::COURSES,
+    &circulation::courses::INSTRUCTORS,
+    &circulation::courses::RESERVES,
+    &crate::data_import::copycat::PROFILES,
     &circulation::policies::SCHEDULES,
     &circulation::policies::LOAN_POLICIES,
     &circulation::policies::REQUEST_POLICIES,
@@ -129,7 +150,13 @@ pub(crate) fn by_list(list: &str) -> Option<&'static Collection> {
 }
 
 /// Kinds that are no collections.
-static OTHERS: [&Kind; 21] = [
+static OTHERS: [&Kind; 27] = [
+    &crate::queries::QUERY,
+    &login::events::ATTEMPTS,
+    &login::events::EVENT,
+    &crate::inventory::upkeep::MIGRATION,
+    &crate::inventory::upkeep::SETTING,
+    &crate::source_records::source_storage::migrations::MIGRATION,
     &crate::bulk_edit::ROW,
     &authority::SETTING,
     &crate::users::pins::PIN,

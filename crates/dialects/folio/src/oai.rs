@@ -4,7 +4,9 @@
 //! that a harvest never passes over a record that was there when it began. What is suppressed or marked as deleted is
 //! listed as a header that says so; instances that are gone altogether leave one behind ([`GONE`]), listed at the end.
 
+pub(crate) mod config;
 mod marc;
+pub(crate) mod sets;
 
 use std::fmt::Write as _;
 
@@ -26,6 +28,7 @@ use crate::platform::error::{Answer, FolioError};
 use crate::platform::json::text_at;
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
+use config::{Config, Deletions, Sources, Suppressed};
 
 const XML: HeaderValue = HeaderValue::from_static("text/xml;charset=UTF-8");
 /// What a record is described in.
@@ -179,7 +182,7 @@ const SET: &str = "all";
 
 /// Adds the route.
 pub(crate) fn routes(routes: Routes) -> Routes {
-    routes.get("/oai/records", Access::to("oai-pmh.records.collection.get"), serve)
+    routes.get("/oai/records", Access::to("oai-pmh.records.collection.get"), serve).with(sets::routes)
 }
 
 /// What a harvester did wrong: OAI-PMH's code and a sentence.
@@ -194,17 +197,73 @@ struct Asked {
     base: String,
     /// What record identifiers begin with: `oai:host:tenant/`.
     prefix: String,
+    config: Config,
+}
+
+/// What a verb may be given, what it must be given, and what may be the only thing.
+type Arguments = (&'static [&'static str], &'static [&'static str], &'static str);
+
+fn arguments(verb: &str) -> Option<Arguments> {
+    const LIST: Arguments = (&["from", "until", "set"], &["metadataPrefix"], "resumptionToken");
+    match verb {
+        "Identify" => Some((&[], &[], "")),
+        "ListMetadataFormats" => Some((&["identifier"], &[], "")),
+        "ListSets" => Some((&[], &[], "resumptionToken")),
+        "ListRecords" | "ListIdentifiers" => Some(LIST),
+        "GetRecord" => Some((&[], &["identifier", "metadataPrefix"], "")),
+        _ => None,
+    }
+}
+
+/// Refuses what a verb cannot be given, and that it lacks what it must.
+fn check_arguments(asked: &Asked) -> Result<(), Refused> {
+    let verb = asked.verb.as_str();
+    let Some((optional, required, exclusive)) = arguments(verb) else {
+        return Err(Refused("badVerb", format!("Bad verb. Verb '{verb}' is not implemented")));
+    };
+    let given: Vec<&str> = asked.query.pairs().map(|it| it.0).filter(|it| *it != "verb").collect();
+    let bad = |message: String| Err(Refused("badArgument", message));
+    for name in &given {
+        if !optional.contains(name) && !required.contains(name) && *name != exclusive {
+            return bad(format!("Verb '{verb}', illegal argument: {name}"));
+        }
+        if 1 < given.iter().filter(|it| *it == name).count() {
+            return bad(format!("Verb '{verb}', argument '{name}' is given more than once"));
+        }
+    }
+    if !exclusive.is_empty() && given.contains(&exclusive) {
+        return match given.len() {
+            1 => Ok(()),
+            _ => bad(format!(
+                "Verb '{verb}', argument '{exclusive}' is exclusive, no others maybe specified with it."
+            )),
+        };
+    }
+    match required.iter().find(|it| asked.query.get(it).is_none_or(str::is_empty)) {
+        Some(name) => bad(format!("Missing required parameter: {name}")),
+        None => Ok(()),
+    }
 }
 
 async fn serve(call: Call) -> Answer {
     let host = call.headers.get(HOST).and_then(|it| it.to_str().ok()).unwrap_or("localhost").to_owned();
     let name = host.split(':').next().unwrap_or_default().to_owned();
+    let config = call.db().read(Weight::Scan, Config::of).await?;
+    if !config.is_enabled {
+        let message = "OAI-PMH service is disabled";
+        return Err(FolioError::text(StatusCode::SERVICE_UNAVAILABLE, message));
+    }
+    let base = config.base_url.clone().unwrap_or_else(|| format!("{}/oai/records", call.origin));
     let asked = Asked {
         verb: call.query.get("verb").unwrap_or_default().to_owned(),
         query: call.query.clone(),
-        base: format!("{}/oai/records", call.origin),
+        base,
         prefix: format!("oai:{name}:{}/", call.asker.tenant()),
+        config,
     };
+    if let Err(refused) = check_arguments(&asked) {
+        return Ok(document(&call, &asked, Err(refused)));
+    }
     let done = match asked.verb.as_str() {
         "Identify" => identify(&call, &asked).await?,
         "ListMetadataFormats" => formats(&call, &asked).await?,
@@ -220,6 +279,7 @@ async fn serve(call: Call) -> Answer {
 
 /// The answer around what a verb gives.
 fn document(call: &Call, asked: &Asked, done: Result<String, Refused>) -> Response {
+    let status = done.as_ref().err().map_or(StatusCode::OK, |it| asked.config.status(it.0));
     let mut request = String::from("<request");
     if done.is_ok() {
         for name in ["verb", "identifier", "metadataPrefix", "from", "until", "set", "resumptionToken"] {
@@ -239,7 +299,7 @@ fn document(call: &Call, asked: &Asked, done: Result<String, Refused>) -> Respon
         dates::seconds(call.app.now_ms()),
         escaped(&asked.base),
     );
-    answer::bytes(StatusCode::OK, XML, text)
+    answer::bytes(status, XML, text)
 }
 
 async fn identify(call: &Call, asked: &Asked) -> Result<Result<String, Refused>, FolioError> {
@@ -257,17 +317,22 @@ async fn identify(call: &Call, asked: &Asked) -> Result<Result<String, Refused>,
         None => dates::seconds(call.app.now_ms()),
     };
     let host = asked.prefix.split(':').nth(1).unwrap_or_default();
-    let mail = match call.app.settings.oai_admin_email.as_str() {
-        "" => format!("noreply@{host}"),
-        mail => mail.to_owned(),
+    let mail = match (&asked.config.mail, call.app.settings.oai_admin_email.as_str()) {
+        (Some(mail), _) => mail.clone(),
+        (None, "") => format!("noreply@{host}"),
+        (None, mail) => mail.to_owned(),
     };
+    let (days, seconds) = ("YYYY-MM-DD", "YYYY-MM-DDThh:mm:ssZ");
+    let granularity = if asked.config.has_days_only { days } else { seconds };
+    let earliest = if asked.config.has_days_only { earliest[..10].to_owned() } else { earliest };
     Ok(Ok(format!(
         "<Identify><repositoryName>{}</repositoryName><baseURL>{}</baseURL><protocolVersion>2.0</protocolVersion>\
          <adminEmail>{}</adminEmail><earliestDatestamp>{earliest}</earliestDatestamp>\
-         <deletedRecord>transient</deletedRecord><granularity>YYYY-MM-DDThh:mm:ssZ</granularity></Identify>",
-        escaped(call.asker.tenant()),
+         <deletedRecord>{}</deletedRecord><granularity>{granularity}</granularity></Identify>",
+        escaped(asked.config.repository.as_deref().unwrap_or(call.asker.tenant())),
         escaped(&asked.base),
         escaped(&mail),
+        asked.config.deletions.name(),
     )))
 }
 
@@ -312,12 +377,17 @@ async fn one(call: &Call, asked: &Asked) -> Result<Result<String, Refused>, Foli
     let Some(record) = found(call, asked, identifier).await? else {
         return Ok(Err(Refused("idDoesNotExist", format!("{identifier} is not known"))));
     };
+    let identifier = identifier.to_owned();
     let asked = asked.clone();
     let read = move |view: &mut View<'_>| {
         let record = with_newest(view, record.json()?)?;
         shown(view, &record, &asked, Whole::Record, format)
     };
-    Ok(Ok(format!("<GetRecord>{}</GetRecord>", call.db().read(Weight::Scan, read).await?)))
+    let shown = call.db().read(Weight::Scan, read).await?;
+    if shown.is_empty() {
+        return Ok(Err(Refused("idDoesNotExist", format!("{identifier} is not known"))));
+    }
+    Ok(Ok(format!("<GetRecord>{shown}</GetRecord>")))
 }
 
 fn unknown_format(format: &str) -> Refused {
@@ -410,6 +480,15 @@ impl Window {
                 "from and until must be dates, YYYY-MM-DDThh:mm:ssZ".to_owned(),
             ));
         }
+        if let (Some(from), Some(until)) = (&window.from, &window.until) {
+            let bad = |message: &str| Err(Refused("badArgument", message.to_owned()));
+            if from.len() != until.len() {
+                return bad("Invalid date range: 'from' must have the same granularity as 'until'.");
+            }
+            if dates::parse_ms(until) < dates::parse_ms(from) {
+                return bad("Invalid date range: 'from' must be less than or equal to 'until'.");
+            }
+        }
         Ok(window)
     }
 
@@ -418,7 +497,7 @@ impl Window {
         self.from.is_some() || self.until.is_some()
     }
 
-    fn filter(&self) -> Expr {
+    fn filter(&self, sources: Sources) -> Expr {
         let from = self.from.as_deref().and_then(dates::parse_ms);
         // A day, or a second, ends when the next one begins.
         let until = self.until.as_deref().and_then(|text| {
@@ -428,7 +507,14 @@ impl Window {
         let high = until.map_or(End::Open, |ms| End::Excluded(StoreValue::Instant(ms)));
         let shown = match self.format {
             Format::Dc => Expr::All,
-            _ => Expr::Is("source".into(), StoreValue::Folded("marc".to_owned())),
+            _ => {
+                let is_marc = Expr::Is("source".into(), StoreValue::Folded("marc".to_owned()));
+                match sources {
+                    Sources::Records => is_marc,
+                    Sources::Both => Expr::All,
+                    Sources::Inventory => Expr::Not(Box::new(is_marc)),
+                }
+            }
         };
         match (from, until) {
             (None, None) => shown,
@@ -459,8 +545,9 @@ async fn list(call: &Call, asked: &Asked) -> Result<Result<String, Refused>, Fol
         Ok(window) => window,
         Err(refused) => return Ok(Err(refused)),
     };
-    let page = call.app.settings.oai_page_records.max(1);
-    let (filter, format, is_bounded) = (window.filter(), window.format, window.is_bounded());
+    let page = asked.config.page_records.unwrap_or(call.app.settings.oai_page_records).max(1);
+    let (filter, format, is_bounded) =
+        (window.filter(asked.config.sources), window.format, window.is_bounded());
     let begin = (window.phase, window.after);
     let whole = if asked.verb == "ListRecords" { Whole::Record } else { Whole::Header };
     let with = asked.clone();
@@ -593,6 +680,7 @@ fn changed_ms(record: &Value) -> i64 {
     text_at(record, "metadata.updatedDate").and_then(dates::parse_ms).unwrap_or(0)
 }
 
+/// A record, or its header alone; nothing of what the tenant's settings pass over.
 fn shown(
     view: &mut View<'_>,
     instance: &Value,
@@ -601,7 +689,14 @@ fn shown(
     format: Format,
 ) -> Result<String, FolioError> {
     let id = text_at(instance, "id").unwrap_or_default();
-    let mut record = if format == Format::Dc { None } else { marc::source(view, id)? };
+    let is_made = asked.config.sources != Sources::Records
+        && text_at(instance, "source").is_some_and(|it| !it.eq_ignore_ascii_case("marc"))
+        && text_at(instance, "title").is_some();
+    let mut record = match format {
+        Format::Dc => None,
+        _ if is_made => Some(marc::made(instance)),
+        _ => marc::source(view, id)?,
+    };
     // In MARC the leader says it, and what has no record any more is gone.
     let is_gone = match (&record, format) {
         (Some(record), _) => record.leader.status() == 'd',
@@ -609,12 +704,20 @@ fn shown(
         (None, _) => true,
     };
     let is = |name: &str| instance.get(name) == Some(&true.into());
-    let is_deleted = is_gone || is("deleted") || is("discoverySuppress");
+    let is_suppressed = is("discoverySuppress");
+    let is_deleted =
+        is_gone || is("deleted") || is_suppressed && asked.config.suppressed == Suppressed::Deleted;
+    let is_passed_over = is_deleted && asked.config.deletions == Deletions::Untold
+        || !is_deleted && is_suppressed && asked.config.suppressed == Suppressed::Skipped;
+    if is_passed_over {
+        return Ok(String::new());
+    }
     let status = if is_deleted { " status=\"deleted\"" } else { "" };
+    let stamp = stamp(instance);
     let header = format!(
         "<header{status}><identifier>{}</identifier><datestamp>{}</datestamp><setSpec>{SET}</setSpec></header>",
         escaped(&format!("{}{id}", asked.prefix)),
-        stamp(instance),
+        if asked.config.has_days_only { &stamp[..10] } else { stamp.as_str() },
     );
     if whole == Whole::Header {
         return Ok(header);
@@ -623,10 +726,14 @@ fn shown(
         return Ok(format!("<record>{header}</record>"));
     }
     let described = match &mut record {
-        None => dublin_core(instance),
+        None => dublin_core(instance, asked.config.suppressed == Suppressed::Shown),
         Some(record) => {
+            let told = (asked.config.suppressed == Suppressed::Shown).then_some(is_suppressed);
             if format == Format::Withholdings {
-                marc::add_holdings(view, record, id)?;
+                marc::add_holdings(view, record, id, told.is_some())?;
+            }
+            if let Some(is_suppressed) = told {
+                marc::tell_suppressed(record, is_suppressed);
             }
             marc::shown(record)
         }
@@ -634,8 +741,8 @@ fn shown(
     Ok(format!("<record>{header}<metadata>{described}</metadata></record>"))
 }
 
-/// An instance in Dublin Core.
-fn dublin_core(instance: &Value) -> String {
+/// An instance in Dublin Core; where suppressed ones are shown, its rights say whether it is one.
+fn dublin_core(instance: &Value, tells_suppressed: bool) -> String {
     let mut text = String::from(
         "<oai_dc:dc xmlns:oai_dc=\"http://www.openarchives.org/OAI/2.0/oai_dc/\" \
          xmlns:dc=\"http://purl.org/dc/elements/1.1/\" xmlns:xsi=\"http://www.w3.org/2001/XMLSchema-instance\" \
@@ -674,6 +781,11 @@ fn dublin_core(instance: &Value) -> String {
     }
     for it in list("languages") {
         add("language", it.as_str());
+    }
+    if tells_suppressed {
+        let is_suppressed = instance.get("discoverySuppress") == Some(&true.into());
+        let rights = if is_suppressed { "discovery suppressed" } else { "discovery not suppressed" };
+        text.push_str(&format!("<dc:rights>{rights}</dc:rights>"));
     }
     text.push_str("</oai_dc:dc>");
     text

@@ -45,7 +45,23 @@ pub(crate) fn routes(mut routes: Routes) -> Routes {
                 suggest::suggest,
             );
     }
-    routes
+    routes.get(
+        "/marc-specifications/{recordType}/{fieldTag}",
+        to("marc-specifications.item.get"),
+        specification,
+    )
+}
+
+/// What a field of fixed length consists of.
+///
+/// Errors: 404 for one that is not known.
+async fn specification(call: Call) -> Answer {
+    let (sort, tag) = (call.param("recordType").to_lowercase(), call.param("fieldTag").to_owned());
+    let found = fixed::specification(&sort, &tag).ok_or_else(|| {
+        let message = format!("there is no specification of field {tag} of {sort} records");
+        refused(StatusCode::NOT_FOUND, "EXTERNAL_OR_UNDEFINED", message)
+    })?;
+    Ok(json_answer(StatusCode::OK, &found))
 }
 
 /// A refusal in the editor's shape.

@@ -8,9 +8,9 @@ use pinakes_http::{Context, Cors, DoubleSlashes, Entrance, FinalSlash, Mount, Pa
 use serde_json::Value;
 
 use crate::authorities::authority;
-use crate::circulation::{fees, notices, patron_blocks};
-use crate::configuration::{notes, records, setting_entries};
-use crate::data_import::{change_manager, mapping, metadata_provider, profiles, uploads};
+use crate::circulation::{courses, fees, notices, patron, patron_blocks};
+use crate::configuration::{acquisitions, notes, records, setting_entries};
+use crate::data_import::{change_manager, copycat, mapping, metadata_provider, profiles, uploads};
 use crate::platform::app::Folio;
 use crate::platform::error::{FolioError, render};
 use crate::platform::routes::{Route, Routes};
@@ -18,9 +18,10 @@ use crate::platform::settings::Settings;
 use crate::platform::tenants;
 use crate::search::browse;
 use crate::source_records::{source_storage, specifications};
-use crate::users::{login, perms, profile_pictures, user, user_import, user_settings};
+use crate::users::{login, password_rules, perms, profile_pictures, user, user_import, user_settings};
 use crate::{
-    bulk_edit, chores, circulation, data_export, inventory, links, modules, oai, quick_marc, search, timers,
+    bulk_edit, chores, circulation, data_export, inventory, links, modules, oai, queries, quick_marc, search,
+    timers,
 };
 
 /// Every route of the dialect.
@@ -41,6 +42,12 @@ fn all() -> Routes {
         .with(circulation::routes)
         .with(fees::routes)
         .with(patron_blocks::routes)
+        .with(patron::routes)
+        .with(courses::routes)
+        .with(password_rules::routes)
+        .with(copycat::routes)
+        .with(queries::routes)
+        .with(acquisitions::routes)
         .with(notices::routes)
         .with(chores::routes)
         .with(timers::routes)

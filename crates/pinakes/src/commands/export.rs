@@ -1,5 +1,6 @@
 //! `pinakes export`: records as NDJSON.
 
+mod folio;
 mod topics;
 
 use std::fs::File;
@@ -49,12 +50,15 @@ pub(crate) struct Args {
 /// What is no record of SciCat.
 #[derive(Debug, clap::Subcommand)]
 enum Command {
+    Folio(folio::FolioArgs),
     Topics(topics::TopicsArgs),
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    if let Some(Command::Topics(args)) = &args.command {
-        return topics::run(args);
+    match &args.command {
+        Some(Command::Topics(args)) => return topics::run(args),
+        Some(Command::Folio(args)) => return folio::run(args),
+        None => {}
     }
     let (_house, tenant) = args.place.open(Missing::Refuse)?;
     let sorts = if args.sorts.is_empty() { &RecordType::ALL[..] } else { &args.sorts };

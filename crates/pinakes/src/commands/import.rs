@@ -4,6 +4,7 @@
 //! in number and bytes, so memory is too. Batches are written in the order of the files.
 
 mod documents;
+mod folio;
 mod marc;
 mod pipeline;
 mod split;
@@ -38,6 +39,7 @@ pub(crate) struct Args {
 enum Command {
     Scicat(ScicatArgs),
     Documents(documents::DocumentsArgs),
+    Folio(folio::FolioArgs),
     Marc(marc::MarcArgs),
     Topics(topics::TopicsArgs),
 }
@@ -84,6 +86,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     match args.command {
         Command::Scicat(args) => import_scicat(&args),
         Command::Documents(args) => documents::run(&args),
+        Command::Folio(args) => folio::run(&args),
         Command::Marc(args) => marc::run(&args),
         Command::Topics(args) => topics::run(&args),
     }

@@ -210,11 +210,9 @@ pub(crate) fn routes(routes: Routes) -> Routes {
             identifier_types,
         )
         .get("/authority-heading-types", to("inventory-storage.authorities.collection.get"), heading_types)
-        .post(
-            "/authority-storage/authorities/bulk",
-            to("inventory-storage.authorities.bulk.post"),
-            bulk::load,
-        )
+        .post("/authority-storage/authorities/bulk", to("inventory-storage.authorities.bulk.post"), |call| {
+            bulk::load(call, &AUTHORITIES)
+        })
         .with(source_files::routes)
         .with(settings::routes)
 }

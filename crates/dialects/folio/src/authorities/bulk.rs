@@ -1,7 +1,8 @@
-//! `POST /authority-storage/authorities/bulk`: a file of authorities, one JSON object a line (section 8.3 of the contract).
+//! `POST /authority-storage/authorities/bulk`: a file of authorities, one JSON object a line (section 8.3 of the contract);
+//! `POST /instance-storage/instances/bulk` takes instances in the same way.
 //!
 //! The file is one that was put to the URLs of `/data-import/uploadUrl`, and is named by the key given out with them.
-//! Each authority is made, or takes the place of the one with its id. Lines that are refused go into a file of their own,
+//! Each record is made, or takes the place of the one with its id. Lines that are refused go into a file of their own,
 //! and why into a second one; both are read with `GET /data-import/uploadedFiles?key=`.
 
 use std::io::{BufRead, BufReader, Read as _};
@@ -10,10 +11,9 @@ use http::StatusCode;
 use pinakes_store::{StoreError, Tenant, Txn};
 use serde_json::{Map, Value, json};
 
-use crate::authorities::authority::AUTHORITIES;
 use crate::data_import::uploads::{keep_file, kept_file};
 use crate::platform::app::{Call, json_answer};
-use crate::platform::collection::{Lock, Writer, write_all};
+use crate::platform::collection::{Collection, Lock, Writer, write_all};
 use crate::platform::error::{Answer, Fault, FolioError, Shape};
 use crate::platform::limits::{BULK_RECORDS, BULK_REFUSED_BYTES};
 
@@ -21,7 +21,7 @@ use crate::platform::limits::{BULK_RECORDS, BULK_REFUSED_BYTES};
 /// anything in the files.
 ///
 /// Errors: 422 for a file that is not there.
-pub(super) async fn load(mut call: Call) -> Answer {
+pub(crate) async fn load(mut call: Call, collection: &'static Collection) -> Answer {
     let body = call.object().await?;
     let name = body.get("recordsFileName").and_then(Value::as_str).unwrap_or_default().to_owned();
     if name.is_empty() {
@@ -41,7 +41,7 @@ pub(super) async fn load(mut call: Call) -> Answer {
         };
         let mut refused = Refused::default();
         let mut lines = Lines { file: BufReader::new(file), most_bytes: limits.body_bytes, number: 0 };
-        while store_some(&tenant, &writer, &mut lines, &mut refused)? {
+        while store_some(&tenant, &writer, collection, &mut lines, &mut refused)? {
             if BULK_REFUSED_BYTES < refused.lines.len() {
                 let reason =
                     format!("line {},too much was refused; the rest was not looked at\n", lines.number + 1);
@@ -144,6 +144,7 @@ impl<R: std::io::Read> Lines<R> {
 fn store_some<R: std::io::Read>(
     tenant: &Tenant,
     writer: &(impl Fn() -> Writer + Clone + Send + Sync + 'static),
+    collection: &'static Collection,
     lines: &mut Lines<R>,
     refused: &mut Refused,
 ) -> Result<bool, FolioError> {
@@ -164,7 +165,7 @@ fn store_some<R: std::io::Read>(
         let records: Vec<_> = lines.iter().filter_map(|it| it.record.as_ref().ok()).cloned().collect();
         let writer = writer.clone();
         tenant.write_blocking(move |txn: &mut Txn<'_>| {
-            write_all(txn, &writer(), &AUTHORITIES, &records, true, Lock::Ignored)
+            write_all(txn, &writer(), collection, &records, true, Lock::Ignored)
         })
     };
     if !batch.is_empty() && store(&batch).is_err() {

@@ -6,14 +6,18 @@ use futures_util::stream::{self, TryStreamExt as _};
 use pinakes_store::{Expr, Query, Record, Txn, Value as StoreValue, View, Weight};
 use serde_json::{Map, Value};
 
+use super::marc::{self, MarcRule};
 use super::rules::{self, Rule};
-use super::table::Entity;
+use super::table::{self, Entity};
 use super::{OPERATIONS, ROW, operation, refused, rows};
+use crate::data_import::change_manager::parsed_records;
+use crate::data_import::instance_by;
 use crate::platform::app::Call;
 use crate::platform::collection::{Collection, Lock, Missing, Writer, put};
 use crate::platform::dates;
 use crate::platform::error::FolioError;
 use crate::platform::limits::{BULK_EDIT_BATCH, BULK_EDIT_WRITES};
+use crate::source_records::{marc as records, source_storage};
 
 /// States of a row.
 const NEW: &str = "new";
@@ -72,6 +76,8 @@ async fn walk(
                 entity,
                 by: operation.get("identifierType").and_then(Value::as_str).unwrap_or_default().to_owned(),
                 rules: rules::read(entity, operation.get("_rules").unwrap_or(&Value::Null))?,
+                marc_rules: marc::read(operation.get("_marcRules").unwrap_or(&Value::Null))?,
+                is_manual: operation.get("approach").and_then(Value::as_str) == Some("MANUAL"),
             };
             let batch = rows(txn, &id, &[from], (skip, BULK_EDIT_BATCH))?;
             let n_rows = batch.len() as u64;
@@ -97,6 +103,8 @@ struct Step {
     entity: Entity,
     by: String,
     rules: Vec<Rule>,
+    marc_rules: Vec<MarcRule>,
+    is_manual: bool,
 }
 
 /// What a step's end changes in its operation, given the number of rows in each state and the time.
@@ -178,18 +186,49 @@ fn find_one(txn: &mut Txn<'_>, step: &Step, row: &mut Value) -> Result<(), Folio
 
 /// Says of each record what the rules would make of it.
 pub(super) async fn try_out(call: &Call, id: &str) -> Result<Value, FolioError> {
-    walk(call, id, MATCHED, &["DATA_MODIFICATION", "REVIEW_CHANGES"], |_, step, row| {
-        let mut after = row["before"].clone();
-        step.rules.iter().for_each(|it| it.change(&mut after));
-        row["after"] = after;
-        Ok(())
-    })
-    .await?;
+    walk(call, id, MATCHED, &["DATA_MODIFICATION", "REVIEW_CHANGES"], try_one).await?;
     finish(call, id, |operation, count, _| {
         operation.insert("processedNumOfRecords".into(), count(MATCHED).into());
         operation.insert("status".into(), "REVIEW_CHANGES".into());
     })
     .await
+}
+
+fn try_one(txn: &mut Txn<'_>, step: &Step, row: &mut Value) -> Result<(), FolioError> {
+    let mut after = row["before"].clone();
+    if step.is_manual {
+        if row["cells"].is_null() {
+            row["after"] = after;
+            return Ok(());
+        }
+        let cells = row["cells"].clone();
+        match table::set_cells(txn, step.entity, &mut after, &cells)? {
+            Ok(()) => row["after"] = after,
+            Err(reason) => fail(row, UNCHANGED, reason),
+        }
+        return Ok(());
+    }
+    step.rules.iter().for_each(|it| it.change(&mut after));
+    if step.entity == Entity::Instance && !step.marc_rules.is_empty() {
+        let id = row["recordId"].as_str().unwrap_or_default();
+        let source = source_storage::current_of(txn, "instanceId", id)?;
+        let content = source.as_ref().and_then(|it| it.pointer("/parsedRecord/content"));
+        let Some(mut record) = content.and_then(records::from_value) else {
+            fail(row, UNCHANGED, "Instance with source FOLIO is not supported by MARC records bulk edit.");
+            return Ok(());
+        };
+        let old = records::to_value(&record);
+        step.marc_rules.iter().for_each(|it| it.change(&mut record));
+        let new = records::to_value(&record);
+        if old != new {
+            row["ruled"] = after.clone();
+            row["source"] = source.as_ref().map(|it| it["matchedId"].clone()).unwrap_or_default();
+            row["marc"] = new;
+            after = Value::Object(instance_by(txn, &record, &after)?);
+        }
+    }
+    row["after"] = after;
+    Ok(())
 }
 
 /// Writes what the rules make of each record. One that was changed meanwhile, or that stays as it is, is told as an error.
@@ -270,12 +309,22 @@ fn commit_one(
         fail(row, UNCHANGED, message);
         return Ok(());
     }
-    let Value::Object(after) = row["after"].clone() else {
+    let has_marc = row["marc"].is_object();
+    let ruled = if has_marc { &row["ruled"] } else { &row["after"] };
+    let Value::Object(ruled) = ruled.clone() else {
         fail(row, UNCHANGED, "The record is no object.");
         return Ok(());
     };
-    let stored = put(txn, writer, collection, &record_id, after, Missing::Refuse, Lock::Checked)?;
-    row["after"] = stored.body;
+    if !has_marc || row["ruled"] != row["before"] {
+        let stored = put(txn, writer, collection, &record_id, ruled, Missing::Refuse, Lock::Checked)?;
+        row["after"] = stored.body;
+    }
+    if has_marc && let Some(mut record) = records::from_value(&row["marc"]) {
+        let matched = row["source"].as_str().unwrap_or_default();
+        parsed_records::save(txn, writer, matched, &mut record)?;
+        let stored = txn.get(&collection.kind, &record_id)?.map(|it| it.json()).transpose()?;
+        row["after"] = stored.unwrap_or_default();
+    }
     row["state"] = COMMITTED.into();
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use pinakes_store::View;
+use pinakes_store::{Expr, Txn, Value as StoreValue, View};
 use serde_json::{Value, json};
 
 use crate::inventory::holdings::HOLDINGS;
@@ -121,7 +121,7 @@ impl Entity {
             "USER" => Some(Self::User),
             "ITEM" => Some(Self::Item),
             "HOLDINGS_RECORD" => Some(Self::Holdings),
-            "INSTANCE" => Some(Self::Instance),
+            "INSTANCE" | "INSTANCE_MARC" => Some(Self::Instance),
             _ => None,
         }
     }
@@ -212,6 +212,99 @@ fn gather(value: &Value, path: &str, texts: &mut Vec<String>) {
     }
 }
 
+/// Changes what cells say otherwise than the record does; cells by the names of their columns. Lists of objects are not changed
+/// so, nor ids.
+///
+/// Gives why a cell cannot be what the record holds, if one cannot.
+pub(super) fn set_cells(
+    txn: &mut Txn<'_>,
+    entity: Entity,
+    record: &mut Value,
+    given: &Value,
+) -> Result<Result<(), String>, FolioError> {
+    let shown = cells(txn, entity, record)?;
+    for ((column, path, named), old) in entity.columns().iter().zip(shown) {
+        let Some(text) = given.get(*column).and_then(Value::as_str).map(str::trim) else { continue };
+        if text == old.trim() {
+            continue;
+        }
+        let is_fixed = matches!(*path, "id" | "hrid" | "source" | "effectiveLocationId");
+        let is_in_list = path.split_once('.').is_some_and(|(first, _)| record[first].is_array());
+        if is_fixed || is_in_list {
+            return Ok(Err(format!("{column} cannot be changed in a file")));
+        }
+        let value = match named {
+            _ if text.is_empty() => Value::Null,
+            Some((collection, name)) => {
+                let is_named = Expr::Is((*name).into(), StoreValue::Folded(pinakes_store::fold(text)));
+                match txn.first(&collection().kind, is_named)? {
+                    Some(found) => found.id.into(),
+                    None => return Ok(Err(format!("{column} {text:?} is not known"))),
+                }
+            }
+            None => match (at(record, path), text) {
+                (Some(Value::Bool(_)), "true") => true.into(),
+                (Some(Value::Bool(_)), "false") => false.into(),
+                (Some(Value::Bool(_)), other) => {
+                    return Ok(Err(format!("{column} must be true or false, found {other:?}")));
+                }
+                (Some(Value::Array(_)), text) => text.split('|').map(|it| Value::from(it.trim())).collect(),
+                (_, text) => text.into(),
+            },
+        };
+        set(record, path, value);
+    }
+    Ok(Ok(()))
+}
+
+/// Puts a value at a path of objects; null takes away what is there.
+fn set(record: &mut Value, path: &str, value: Value) {
+    let (first, rest) = path.split_once('.').map_or((path, None), |(first, rest)| (first, Some(rest)));
+    let Value::Object(map) = record else { return };
+    match rest {
+        Some(rest) => set(map.entry(first).or_insert_with(|| json!({})), rest, value),
+        None if value.is_null() => {
+            map.shift_remove(first);
+        }
+        None => {
+            map.insert(first.to_owned(), value);
+        }
+    }
+}
+
+/// The lines of a CSV file, each as its cells.
+///
+/// Errors: a quote that is not closed.
+pub(super) fn lines(text: &str) -> Result<Vec<Vec<String>>, String> {
+    let (mut lines, mut cells, mut cell) = (Vec::new(), Vec::new(), String::new());
+    let mut characters = text.trim_start_matches('\u{feff}').chars().peekable();
+    let mut is_quoted = false;
+    while let Some(character) = characters.next() {
+        match character {
+            '"' if is_quoted && characters.peek() == Some(&'"') => cell.extend(characters.next()),
+            '"' if is_quoted => is_quoted = false,
+            it if is_quoted => cell.push(it),
+            '"' if cell.is_empty() => is_quoted = true,
+            ',' => cells.push(std::mem::take(&mut cell)),
+            '\r' => {}
+            '\n' => {
+                cells.push(std::mem::take(&mut cell));
+                lines.push(std::mem::take(&mut cells));
+            }
+            it => cell.push(it),
+        }
+    }
+    if is_quoted {
+        return Err(format!("line {}: a quote is not closed", lines.len() + 1));
+    }
+    if !cell.is_empty() || !cells.is_empty() {
+        cells.push(cell);
+        lines.push(cells);
+    }
+    lines.retain(|it| it.iter().any(|cell| !cell.trim().is_empty()));
+    Ok(lines)
+}
+
 /// Appends a line of CSV.
 pub(super) fn line(csv: &mut String, cells: impl IntoIterator<Item: AsRef<str>>) {
     for (n, cell) in cells.into_iter().enumerate() {
@@ -235,6 +328,8 @@ mod tests {
         let mut csv = String::new();
         line(&mut csv, ["plain", "a, b", "say \"a\"", ""]);
         assert_eq!(csv, "plain,\"a, b\",\"say \"\"a\"\"\",\n");
+        assert_eq!(lines(&csv), Ok(vec![["plain", "a, b", "say \"a\"", ""].map(str::to_owned).to_vec()]));
+        assert!(lines("a,\"b").is_err());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! Open requests for an item stand in a queue, numbered from 1. Where a site has title-level requests switched on
 //! (`TLR` of `/circulation/settings`), the queue is that of the instance.
 
+mod any;
 mod change;
 mod create;
 mod handlers;
@@ -10,8 +11,9 @@ mod joins;
 pub(crate) mod queue;
 mod view;
 
-pub(crate) use change::expire;
-pub(crate) use handlers::routes;
+pub(crate) use any::{create_for_item, create_for_title};
+pub(crate) use change::{expire, replace};
+pub(crate) use handlers::{allowed_points, routes};
 
 /// Requests as desks see them.
 pub(crate) fn extended(view: &mut View<'_>, requests: &[Value]) -> Result<Vec<Value>, StoreError> {

@@ -106,13 +106,6 @@ pub static COMPOSITE_ORDERS: Collection = Collection {
     ..Collection::named("/orders/composite-orders", "purchaseOrders", "folio_order")
 };
 
-/// `/copycat/profiles`: where single records would be taken from.
-pub static COPYCAT_PROFILES: Collection = Collection {
-    permission: "copycat.profiles",
-    schema: Schema { required: &["name"], types: &[("name", Kinds::Text)], ..Schema::OPEN },
-    ..Collection::named("/copycat/profiles", "profiles", "folio_copycat_profile")
-};
-
 /// Language, currency and time zone of a tenant, one record.
 pub(crate) static LOCALE: Kind = Kind { id_path: Some("id"), ..Kind::named("folio_locale") };
 /// Id of that record.

@@ -323,7 +323,7 @@ fn record_of(view: &mut View<'_>, kind: &str, id: &str) -> Result<Option<Record>
 }
 
 /// A record of an instance that has none.
-fn made(instance: &Value) -> Record {
+pub(crate) fn made(instance: &Value) -> Record {
     let text = |name: &str| text_at(instance, name).unwrap_or_default().to_owned();
     let mut record = Record { leader: Leader::from_text("00000nam a2200000   4500"), fields: Vec::new() };
     record.push(ControlField::new(Tag::new(b"001"), text("hrid")));

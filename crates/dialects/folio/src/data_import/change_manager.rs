@@ -1,6 +1,6 @@
 //! `/change-manager`: job executions and the records that clients send them (section 3 of the contract).
 
-mod parsed_records;
+pub(crate) mod parsed_records;
 
 use std::collections::BTreeSet;
 
@@ -358,7 +358,7 @@ async fn receive_records(mut call: Call) -> Answer {
 }
 
 /// `RawRecordsDto`.
-struct Chunk {
+pub(crate) struct Chunk {
     id: String,
     content_type: String,
     records: Vec<Value>,
@@ -368,6 +368,12 @@ struct Chunk {
 }
 
 impl Chunk {
+    /// The only one of a job that has one record.
+    pub(crate) fn of_one(id: String, content_type: &str, record: &str) -> Self {
+        let records = vec![json!({"record": record, "order": 0})];
+        Self { id, content_type: content_type.to_owned(), records, total: 1, counter: 1, is_last: true }
+    }
+
     fn read(body: &Value, new_id: impl FnOnce() -> String) -> Result<Self, FolioError> {
         let missing = |name: &str| FolioError::unprocessable(Fault::missing(name));
         let metadata = body.get("recordsMetadata").ok_or_else(|| missing("recordsMetadata"))?;
@@ -397,7 +403,7 @@ impl Chunk {
     }
 }
 
-fn store_chunk(
+pub(crate) fn store_chunk(
     txn: &mut Txn<'_>,
     job_id: &str,
     chunk: &Chunk,

@@ -44,6 +44,20 @@ pub(crate) fn described(
     Ok((collection, body))
 }
 
+/// What an instance would be by another MARC record; what is not of the MARC record stays.
+///
+/// Errors: rules that cannot be read.
+pub(crate) fn instance_by(
+    txn: &mut Txn<'_>,
+    record: &Record,
+    old: &Value,
+) -> Result<Map<String, Value>, FolioError> {
+    let reference = reference(txn)?;
+    let rules =
+        rules(txn, RuleSet::Bib).map_err(|error| FolioError::unprocessable(Fault::new(error.to_string())))?;
+    Ok(remapped(&rules, record, &reference, old))
+}
+
 /// Brings the instance, holdings record or authority of a source record up to its new content.
 ///
 /// Errors: rules that cannot be read; holdings whose location is not known; the collection's own rules.

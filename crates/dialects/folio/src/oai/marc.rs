@@ -26,6 +26,16 @@ pub(super) fn source(view: &mut View<'_>, instance: &str) -> Result<Option<Recor
     Ok(found.as_ref().and_then(|it| it.pointer("/parsedRecord/content")).and_then(marc::from_value))
 }
 
+/// A record of what an instance says that has no source record.
+pub(super) fn made(instance: &Value) -> Record {
+    let mut record = crate::data_export::run::made(instance);
+    let id = text_at(instance, "id").unwrap_or_default();
+    if !record.data_fields("999").any(|it| it.indicators == ['f', 'f']) {
+        push(&mut record, "999", vec![("i", Some(id.to_owned()))]);
+    }
+    record
+}
+
 /// A record in MARCXML, by itself.
 pub(super) fn shown(record: &Record) -> String {
     let mut text = String::new();
@@ -33,21 +43,33 @@ pub(super) fn shown(record: &Record) -> String {
     text.trim().replacen("<record>", RECORD, 1)
 }
 
-/// Adds what is known of an instance's holdings and items; what is suppressed from discovery stays away.
+/// Says in `$t` of 999 ff whether the record is suppressed from discovery: `1`, or `0`.
+pub(super) fn tell_suppressed(record: &mut Record, is_suppressed: bool) {
+    let value = if is_suppressed { "1" } else { "0" };
+    for field in record.data_fields_mut("999") {
+        if field.indicators == ['f', 'f'] {
+            field.set('t', value);
+        }
+    }
+}
+
+/// Adds what is known of an instance's holdings and items; what is suppressed from discovery stays away, or says so in `$t`
+/// where `with_suppressed`.
 pub(super) fn add_holdings(
     view: &mut View<'_>,
     record: &mut Record,
     instance: &str,
+    with_suppressed: bool,
 ) -> Result<(), FolioError> {
     let of = |path: &str, id: &str| Query::filter(Expr::Is(path.into(), id.into()));
     for holdings in view.find(&HOLDINGS.kind, &of("instanceId", instance))? {
         let body = holdings.json()?;
-        if is_hidden(&body) {
+        if is_hidden(&body) && !with_suppressed {
             continue;
         }
         let items = view.find(&ITEMS.kind, &of("holdingsRecordId", &holdings.id))?;
         let items = items.iter().map(|it| it.json()).collect::<Result<Vec<Value>, _>>()?;
-        let shown: Vec<&Value> = items.iter().filter(|it| !is_hidden(it)).collect();
+        let shown: Vec<&Value> = items.iter().filter(|it| with_suppressed || !is_hidden(it)).collect();
         if items.is_empty() {
             push(record, "952", described(view, &body, None)?);
         }
@@ -59,7 +81,12 @@ pub(super) fn add_holdings(
                 let field =
                     [("u", "uri"), ("y", "linkText"), ("3", "materialsSpecification"), ("z", "publicNote")];
                 let field = field.map(|(code, name)| (code, text_at(access, name).map(str::to_owned)));
-                push(record, "856", field.to_vec());
+                let mut field = field.to_vec();
+                if with_suppressed {
+                    let is_told = if is_hidden(&body) || is_hidden(source) { "1" } else { "0" };
+                    field.push(("t", Some(is_told.to_owned())));
+                }
+                push(record, "856", field);
             }
         }
     }
@@ -131,6 +158,6 @@ fn described(
         ("m", of_item("barcode")),
         ("n", of_item("copyNumber").or_else(|| text(holdings, "copyNumber"))),
         ("p", name(&loan_type)),
-        ("t", Some("0".to_owned())),
+        ("t", Some(if is_hidden(holdings) || item.is_some_and(is_hidden) { "1" } else { "0" }.to_owned())),
     ])
 }

@@ -19,6 +19,7 @@ pub use handlers::{
 };
 pub use manner::Manner;
 pub(crate) use manner::in_manner;
+pub(crate) use write::moved_in;
 pub use write::{Lock, Missing, Stored, Writer, delete, insert, made, put};
 
 use http::StatusCode;

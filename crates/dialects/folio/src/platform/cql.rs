@@ -49,6 +49,18 @@ pub struct Cql {
 }
 
 impl Cql {
+    /// The same of the records alone whose property is `value`.
+    pub fn among(&mut self, property: &str, value: &str) {
+        let wanted = Node::Clause(Clause {
+            index: property.to_owned(),
+            relation: Relation::Exact,
+            modifiers: Vec::new(),
+            term: Term::new(value),
+        });
+        let asked = std::mem::replace(&mut self.condition, everything());
+        self.condition = Node::And(Box::new(asked), Box::new(wanted));
+    }
+
     /// The same without the records whose property is `true`.
     pub fn leave_out(&mut self, property: &str) {
         let hidden = Node::Clause(Clause {

@@ -84,3 +84,21 @@ pub(crate) const BULK_EDIT_BATCH: u64 = 200;
 pub(crate) const BULK_EDIT_WRITES: usize = 16;
 /// Actions of the rules of such an operation.
 pub(crate) const BULK_EDIT_RULES: usize = 100;
+/// How long a Z39.50 server may take for a step.
+pub(crate) const COPYCAT_TIMEOUT_S: u64 = 20;
+/// Bytes of an answer of such a server.
+pub(crate) const COPYCAT_ANSWER_BYTES: usize = 4 << 20;
+/// How long a client waits for the import of a single record, and how often it is looked at.
+pub(crate) const COPYCAT_WAIT_S: u64 = 60;
+/// See [`COPYCAT_WAIT_S`].
+pub(crate) const COPYCAT_LOOK_MS: u64 = 50;
+/// Conditions of a query about records by their fields. Beyond: 422.
+pub(crate) const QUERY_CONDITIONS: usize = 200;
+/// Records that such a query may find: their ids are kept with it. Beyond: 422.
+pub(crate) const QUERY_IDS: usize = 100_000;
+/// How long such a query is kept.
+pub(crate) const QUERY_KEPT_MS: i64 = 86_400_000;
+/// Records of a tenant's file that one transaction stores.
+pub(crate) const MOVED_RECORDS: usize = 200;
+/// Records of such a file that were refused and are tried again in the end.
+pub(crate) const MOVED_WAITING: usize = 50_000;

@@ -76,7 +76,9 @@ enum Role {
 /// Begins permissions over which person works at which service point.
 const WHO_WORKS_WHERE: &str = "inventory-storage.service-points-users.";
 /// First parts of permissions that only admins hold.
-const ADMINISTRATION: [&str; 29] = [
+const ADMINISTRATION: [&str; 31] = [
+    "validation.rules.",
+    "oai-pmh.configuration-settings.",
     "users.",
     "user-tenants.",
     "users-keycloak.",
@@ -107,6 +109,9 @@ const ADMINISTRATION: [&str; 29] = [
     "circulation-storage.scheduled-request-expiration.",
     "service-points-users.",
 ];
+/// First parts of permissions over logins and accounts at other places, which nobody but admins may even read.
+const SECRETS: [&str; 2] =
+    ["organizations-storage.interfaces.credentials.", "organizations.banking-information."];
 /// First parts of permissions over what is about nobody, which readers may read.
 const IMPERSONAL: [&str; 15] = [
     "authority-heading-types.",
@@ -159,6 +164,7 @@ impl Role {
         let reads = READING.iter().any(|it| permission.ends_with(it));
         match self {
             Self::Admin => true,
+            _ if begins(&SECRETS) => false,
             Self::Librarian => reads || !begins(&ADMINISTRATION),
             Self::Desk => reads || begins(&DESK) && !begins(&ADMINISTRATION),
             Self::Reader => reads && begins(&IMPERSONAL) && !permission.starts_with(WHO_WORKS_WHERE),
@@ -258,6 +264,7 @@ mod tests {
             ("something.new.item.post", [true, true, false, false]),
             ("circulation.rules.put", [true, false, false, false]),
             ("okapi.proxy.tenants.post", [true, false, false, false]),
+            ("organizations-storage.interfaces.credentials.item.get", [true, false, false, false]),
         ] {
             let roles = [Role::Admin, Role::Librarian, Role::Desk, Role::Reader];
             assert_eq!(roles.map(|it| it.grants(permission)), granted, "{permission}");

@@ -214,6 +214,51 @@ pub(super) fn additional_shown(tag: &str, text: &str) -> Value {
     }
 }
 
+/// What a record type's fixed field consists of: `{tag, format, repeatable, required, spec: {types: [{code, items: [{code, name,
+/// order, position, length, isArray, readOnly}]}]}}`. `None` where there is no such field.
+pub(super) fn specification(record_type: &str, tag: &str) -> Option<Value> {
+    let material = |code: &str, parts: Vec<Part>| {
+        let items: Vec<Value> = parts
+            .iter()
+            .enumerate()
+            .map(|(order, (name, from, n, is_list))| {
+                serde_json::json!({
+                    "code": name, "name": name, "order": order, "position": from, "length": n,
+                    "isArray": is_list, "readOnly": *name == "Entered" || *name == "Date Ent",
+                })
+            })
+            .collect();
+        serde_json::json!({"code": code, "items": items})
+    };
+    let kinds: [(&str, char, &[Part]); 7] = [
+        ("books", 'a', &BOOKS),
+        ("continuing", 's', &SERIALS),
+        ("files", 'm', &FILES),
+        ("maps", 'e', &MAPS),
+        ("music", 'c', &MUSIC),
+        ("visual", 'g', &VISUALS),
+        ("mixed", 'p', &MIXED),
+    ];
+    let (format, types): (&str, Vec<Value>) = match (record_type, tag) {
+        ("bibliographic", "006") => {
+            let parts = |first: char| additional("006", first).map_or_else(Vec::new, |it| it.0);
+            ("Bibliographic", kinds.iter().map(|(code, first, _)| material(code, parts(*first))).collect())
+        }
+        ("bibliographic" | "holdings", "007") => ("Bibliographic", vec![material("sound", SOUND.to_vec())]),
+        ("bibliographic", "008") => {
+            let whole = |own: &[Part]| HEAD.iter().chain(own).chain(&TAIL).copied().collect();
+            ("Bibliographic", kinds.iter().map(|(code, _, own)| material(code, whole(own))).collect())
+        }
+        ("holdings", "008") => ("Holdings", vec![material("holdings", HOLDINGS.to_vec())]),
+        ("authority", "008") => ("Authority", vec![material("authority", AUTHORITIES.to_vec())]),
+        _ => return None,
+    };
+    Some(serde_json::json!({
+        "tag": tag, "format": format, "repeatable": tag != "008", "required": tag == "008",
+        "url": format!("https://www.loc.gov/marc/{record_type}/"), "spec": {"types": types},
+    }))
+}
+
 /// An 006 or 007 put together; of one whose kind is not known the values stand one after the other as they came.
 pub(super) fn additional_read(
     tag: &str,

@@ -6,6 +6,7 @@
 
 mod batch;
 mod matching;
+pub(crate) mod migrations;
 mod records;
 mod snapshots;
 mod source_records;
@@ -86,6 +87,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .with(stream::routes)
         .with(batch::routes)
         .with(matching::routes)
+        .with(migrations::routes)
 }
 
 /// What a route under `/source-storage` asks of its caller.

@@ -3,6 +3,7 @@
 //! Accounts are those of the server; a FOLIO user is a record of `/users` with the account's UUID. An account that
 //! was made by the command gets its record at its first login.
 
+pub(crate) mod events;
 pub(crate) mod reset;
 
 use std::fmt::Write as _;
@@ -54,6 +55,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .get("/authn/credentials-existence", Access::to("login.credentials-existence.get"), credentials_exist)
         .post("/authn/password/repeatable", Access::to("login.password.validate"), is_password_new)
         .with(reset::routes)
+        .with(events::routes)
         .post("/bl-users/login", Access::Anybody, bl_login)
         .post("/bl-users/login-with-expiry", Access::Anybody, bl_login_with_expiry)
 }
@@ -133,12 +135,23 @@ async fn logged_in(call: &mut Call) -> Result<Arc<User>, FolioError> {
         (None, None) => return Err(FolioError::bad_request("You must provide a username or userId")),
     };
     let Ok(password) = Password::new(password) else { return Err(wrong()) };
+    let tried = found.as_ref().map_or(Uuid::nil(), |it| it.uuid).to_string();
     match accounts.check(found, password).await? {
         Login::Welcome(user) => {
             remember(call, &user).await?;
+            unless_full(
+                events::succeeded(call, &user.uuid.to_string()).await,
+                "failed logins are still counted",
+            )?;
             Ok(user)
         }
-        Login::Refused => Err(wrong()),
+        Login::Refused => {
+            // The same work for a name that nobody has: time does not tell which names there are.
+            let now_ms = call.app.now_ms();
+            let written = call.db().write(move |txn| events::failed(txn, &tried, now_ms)).await;
+            unless_full(written, "the failed login is not counted")?;
+            Err(wrong())
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Users: their records, logging in, permissions, loading them from elsewhere.
 
 pub(crate) mod login;
+pub(crate) mod password_rules;
 pub(crate) mod perms;
 pub(crate) mod pins;
 pub(crate) mod profile_pictures;

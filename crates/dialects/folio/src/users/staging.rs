@@ -68,7 +68,7 @@ pub(super) fn routes(routes: Routes) -> Routes {
 }
 
 /// Replaces the one of an external id; gives it.
-async fn replace(mut call: Call) -> Answer {
+pub(crate) async fn replace(mut call: Call) -> Answer {
     let external = call.param("id").to_owned();
     let body = call.object().await?;
     let writer = Writer::of(&call);

@@ -32,7 +32,7 @@ use crate::engine::Engine;
 use crate::server::{Failure, Server};
 
 /// Areas whose cases run on every engine there is: making a tenant in a database takes its time.
-const ON_EVERY_ENGINE: [&str; 3] = ["inventory", "authorities", "import"];
+const ON_EVERY_ENGINE: [&str; 4] = ["inventory", "authorities", "import", "day"];
 /// How long a job may take; on a loaded machine much is slow.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// Header fields of answers that are shown.

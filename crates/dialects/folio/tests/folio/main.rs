@@ -10,6 +10,7 @@ mod engine;
 mod exchange;
 mod harvest;
 mod import;
+mod moving;
 mod nesting;
 mod notices;
 mod permissions;

@@ -124,7 +124,12 @@ impl Server {
                 Some((name, value)) if body.is_empty() && !line.starts_with(['{', '[', '"']) => {
                     headers.insert(HeaderName::try_from(name)?, HeaderValue::try_from(value)?);
                 }
-                _ => body.push_str(line),
+                _ => {
+                    if !body.is_empty() {
+                        body.push('\n');
+                    }
+                    body.push_str(line);
+                }
             }
         }
         self.send(who, method, path, headers, body.into()).await

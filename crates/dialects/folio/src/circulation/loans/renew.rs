@@ -69,6 +69,16 @@ async fn renew(mut call: Call, way: Way) -> Answer {
     Ok(json_answer(StatusCode::OK, &loan))
 }
 
+/// Renews by `itemId` and `userId`; gives the loan as the desk sees it.
+pub(crate) fn by_ids(
+    txn: &mut Txn<'_>,
+    writer: &Writer,
+    body: &Map<String, Value>,
+    overrides: &Overrides,
+) -> Result<Value, FolioError> {
+    prolong(txn, writer, Way::Ids, body, overrides)
+}
+
 fn prolong(
     txn: &mut Txn<'_>,
     writer: &Writer,

@@ -7,7 +7,7 @@ use pinakes_store::{Expr, Query, StoreError, Txn, View, Weight};
 use serde_json::{Map, Value, json};
 
 use super::queue::{Queue, Request};
-use super::{REQUESTS, change, create, view};
+use super::{REQUESTS, any, change, create, view};
 use crate::circulation::book::Book;
 use crate::circulation::neighbours::{ITEMS, SERVICE_POINTS, USERS};
 use crate::circulation::overrides::Overrides;
@@ -105,38 +105,11 @@ async fn make(mut call: Call) -> Answer {
 /// Errors: 422 with what stood against the last item that was tried.
 async fn make_for_instance(mut call: Call) -> Answer {
     let body = call.object().await?;
-    let instance = required_text(&body, "instanceId")?.to_owned();
-    let pickup = required_text(&body, "pickupServicePointId")?.to_owned();
+    required_text(&body, "instanceId")?;
+    required_text(&body, "pickupServicePointId")?;
     let overrides = Overrides::of(&call, &Map::new())?;
     let writer = Writer::of(&call);
-    let write = move |txn: &mut Txn<'_>| -> Result<Value, FolioError> {
-        let writer = writer();
-        let mut known = Records::default();
-        let mut books = create::books_of(txn, &mut known, &instance)?;
-        books.sort_by_key(|it| text(&it.location, "primaryServicePoint") != pickup);
-        let fault = Fault::new("There are no items for this instance").with("instanceId", &instance);
-        let mut refusal = FolioError::unprocessable(fault);
-        for kind in ["Page", "Recall", "Hold"] {
-            for book in books.iter().filter(|it| create::allowed_types(it.status()).contains(&kind)) {
-                let mut draft = body.clone();
-                for (name, value) in [
-                    ("requestLevel", "Item"),
-                    ("requestType", kind),
-                    ("itemId", book.id()),
-                    ("fulfillmentPreference", "Hold Shelf"),
-                ] {
-                    draft.insert(name.to_owned(), value.into());
-                }
-                let draft = create::RequestDraft { body: &draft, overrides: &overrides };
-                match create::create(txn, &writer, &draft) {
-                    Ok(request) => return Ok(request),
-                    Err(error) if error.status == StatusCode::UNPROCESSABLE_ENTITY => refusal = error,
-                    Err(error) => return Err(error),
-                }
-            }
-        }
-        Err(refusal)
-    };
+    let write = move |txn: &mut Txn<'_>| any::create_for_any(txn, &writer(), &body, &overrides);
     let request = call.db().write(write).await?;
     let location = format!("/circulation/requests/{}", text(&request, "id"));
     Ok(answer::with_header(json_answer(StatusCode::CREATED, &request), LOCATION, &location))
@@ -238,37 +211,56 @@ async fn allowed_service_points(call: Call) -> Answer {
             instance = text(&found, "instanceId").to_owned();
             only = (operation == "replace").then(|| text(&found, "requestType").to_owned());
         }
-        let Some(user) = known.get(view, &USERS, &requester)? else {
-            return Err(missing("User", "requesterId", &requester));
-        };
-        let books = match item.is_empty() {
-            true => create::books_of(view, &mut known, &instance)?,
-            false => match known.get(view, &ITEMS, &item)? {
-                Some(found) => vec![Book::of(view, &mut known, found)?],
-                None => return Err(missing("Item", "itemId", &item)),
-            },
-        };
-        let mut allowed = Map::new();
-        for book in &books {
-            let policy = create::policy_of(view, &mut known, book, &user)?;
-            let types: Vec<&str> = match &only {
-                Some(kind) => vec![kind.as_str()],
-                None => create::allowed_types(book.status()).to_vec(),
-            };
-            for kind in types {
-                if !create::allows(&policy, kind) || allowed.contains_key(kind) {
-                    continue;
-                }
-                let points = points(view, create::allowed_points(&policy, kind))?;
-                if !points.is_empty() {
-                    allowed.insert(kind.to_owned(), points.into());
-                }
-            }
-        }
-        Ok(Value::Object(allowed))
+        let only = only.as_deref();
+        Ok(Value::Object(allowed_points(view, &requester, &item, &instance, only)?))
     };
     let body = call.db().read(Weight::Scan, read).await?;
     Ok(json_answer(StatusCode::OK, &body))
+}
+
+/// The service points that a requester may choose for an item, or for the items of an instance, by type of request; of one
+/// type alone where it is given.
+///
+/// Errors: 422 for a user or an item that is not there.
+pub(crate) fn allowed_points(
+    view: &mut View<'_>,
+    requester: &str,
+    item: &str,
+    instance: &str,
+    only: Option<&str>,
+) -> Result<Map<String, Value>, FolioError> {
+    let mut known = Records::default();
+    let missing = |what: &str, name: &str, id: &str| {
+        FolioError::unprocessable(Fault::new(format!("{what} with ID {id} was not found")).with(name, id))
+    };
+    let Some(user) = known.get(view, &USERS, requester)? else {
+        return Err(missing("User", "requesterId", requester));
+    };
+    let books = match item.is_empty() {
+        true => create::books_of(view, &mut known, instance)?,
+        false => match known.get(view, &ITEMS, item)? {
+            Some(found) => vec![Book::of(view, &mut known, found)?],
+            None => return Err(missing("Item", "itemId", item)),
+        },
+    };
+    let mut allowed = Map::new();
+    for book in &books {
+        let policy = create::policy_of(view, &mut known, book, &user)?;
+        let types: Vec<&str> = match only {
+            Some(kind) => vec![kind],
+            None => create::allowed_types(book.status()).to_vec(),
+        };
+        for kind in types {
+            if !create::allows(&policy, kind) || allowed.contains_key(kind) {
+                continue;
+            }
+            let points = points(view, create::allowed_points(&policy, kind))?;
+            if !points.is_empty() {
+                allowed.insert(kind.to_owned(), points.into());
+            }
+        }
+    }
+    Ok(allowed)
 }
 
 /// The service points for pickup, or those among them.

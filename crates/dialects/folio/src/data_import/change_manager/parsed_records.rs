@@ -2,6 +2,7 @@
 
 use http::StatusCode;
 use pinakes_http::answer;
+use pinakes_marc::Record;
 use pinakes_store::{Txn, View, Weight};
 use serde_json::{Value, json};
 
@@ -57,27 +58,36 @@ async fn replace(mut call: Call) -> Answer {
     let mut record = marc::from_value(&content)
         .ok_or_else(|| FolioError::unprocessable(Fault::new("parsedRecord.content is no MARC record")))?;
     let writer = Writer::of(&call);
-    let write = move |txn: &mut Txn<'_>| -> Result<(), FolioError> {
-        let writer = writer();
-        let old = source_storage::resolve(txn, &id, "RECORD", Some("ACTUAL"))?
-            .ok_or_else(|| source_storage::record_not_found(&id))?;
-        let mut new = old.clone();
-        let new_id = writer.new_uuid();
-        marc::set_lengths(&mut record);
-        let generation = old.get("generation").and_then(Value::as_u64).unwrap_or(0) + 1;
-        source_storage::set(&mut new, "id", new_id.as_str().into());
-        source_storage::set(&mut new, "generation", generation.into());
-        source_storage::set(&mut new, "parsedRecord", marc::part(&new_id, marc::to_value(&record)));
-        source_storage::set(&mut new, "leaderRecordStatus", record.leader.status().to_string().into());
-        if let Some(Value::Object(raw)) = new.get_mut("rawRecord") {
-            raw.insert("id".into(), new_id.as_str().into());
-        }
-        source_storage::touch(&mut new, writer.now_ms);
-        let old_id = old.get("id").and_then(Value::as_str).unwrap_or_default().to_owned();
-        source_storage::mark_old(txn, &old_id)?;
-        source_storage::insert(txn, &new)?;
-        data_import::follow(txn, &writer, &new, &record)
-    };
+    let write = move |txn: &mut Txn<'_>| save(txn, &writer(), &id, &mut record);
     call.db().write(write).await?;
     Ok(answer::empty(StatusCode::ACCEPTED))
+}
+
+/// Makes a record the new generation of the one with a matched id; what it describes follows.
+///
+/// Errors: 404; as for what is described.
+pub(crate) fn save(
+    txn: &mut Txn<'_>,
+    writer: &Writer,
+    id: &str,
+    record: &mut Record,
+) -> Result<(), FolioError> {
+    let old = source_storage::resolve(txn, id, "RECORD", Some("ACTUAL"))?
+        .ok_or_else(|| source_storage::record_not_found(id))?;
+    let mut new = old.clone();
+    let new_id = writer.new_uuid();
+    marc::set_lengths(record);
+    let generation = old.get("generation").and_then(Value::as_u64).unwrap_or(0) + 1;
+    source_storage::set(&mut new, "id", new_id.as_str().into());
+    source_storage::set(&mut new, "generation", generation.into());
+    source_storage::set(&mut new, "parsedRecord", marc::part(&new_id, marc::to_value(record)));
+    source_storage::set(&mut new, "leaderRecordStatus", record.leader.status().to_string().into());
+    if let Some(Value::Object(raw)) = new.get_mut("rawRecord") {
+        raw.insert("id".into(), new_id.as_str().into());
+    }
+    source_storage::touch(&mut new, writer.now_ms);
+    let old_id = old.get("id").and_then(Value::as_str).unwrap_or_default().to_owned();
+    source_storage::mark_old(txn, &old_id)?;
+    source_storage::insert(txn, &new)?;
+    data_import::follow(txn, writer, &new, record)
 }

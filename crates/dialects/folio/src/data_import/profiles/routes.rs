@@ -43,6 +43,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
     routes
         .post(path!("jobProfileSnapshots/{id}"), to("jobprofilesnapshots.post"), make_snapshot)
         .get(path!("jobProfileSnapshots/{id}"), to("jobprofilesnapshots.get"), stored_snapshot)
+        .post(path!("profileSnapshots"), to("profilesnapshots.post"), keep_snapshot)
         .get(path!("profileSnapshots/{id}"), to("profilesnapshots.get"), current_snapshot)
         .get(path!("profileAssociations"), to("profileassociation.collection.get"), list_associations)
         .post(path!("profileAssociations"), to("profileassociation.post"), associate)
@@ -400,6 +401,26 @@ async fn stored_snapshot(call: Call) -> Answer {
     let found = call.db().read(Weight::Point, move |view| view.get(&PROFILE_SNAPSHOT, &at)).await?;
     let missing = || FolioError::not_found(format!("Profile snapshot with id '{id}' was not found"));
     Ok(json_answer(StatusCode::OK, &found.ok_or_else(missing)?.json()?))
+}
+
+/// A snapshot that a client has made: kept as it is.
+async fn keep_snapshot(mut call: Call) -> Answer {
+    let mut body = call.object().await?;
+    required_text(&body, "profileId")?;
+    let sort = required_text(&body, "contentType")?;
+    if ProfileType::typed(sort).is_none() {
+        let fault = Fault::new(format!("{sort} is no type of profile")).with("contentType", sort);
+        return Err(FolioError::unprocessable(fault));
+    }
+    let given = body.get("id").and_then(Value::as_str).and_then(parse_uuid);
+    let id = given.unwrap_or_else(|| call.app.new_uuid());
+    body.insert("id".into(), id.as_str().into());
+    body.entry("childSnapshotWrappers").or_insert_with(|| json!([]));
+    let snapshot = Value::Object(body);
+    let stored = snapshot.clone();
+    call.db().write(move |txn| store_snapshot(txn, &stored).map(drop)).await?;
+    let location = format!("/data-import-profiles/profileSnapshots/{id}");
+    Ok(answer::with_header(json_answer(StatusCode::CREATED, &snapshot), LOCATION, &location))
 }
 
 async fn current_snapshot(call: Call) -> Answer {

@@ -175,6 +175,41 @@ pub fn put(
     Ok(stored)
 }
 
+/// Stores a record as it was elsewhere, with its dates: the collection's rules hold, but what else a record brings about when it
+/// is made (notices, histories, marks of change) has been brought about there. One that is there is replaced.
+///
+/// Errors: as [`insert`].
+pub(crate) fn moved_in(
+    txn: &mut Txn<'_>,
+    writer: &Writer,
+    collection: &'static Collection,
+    mut body: Map<String, Value>,
+) -> Result<(), FolioError> {
+    coerce::declared(collection, &mut body);
+    let id = given_id(&body)?.unwrap_or_else(|| writer.new_uuid());
+    body.insert("id".into(), id.clone().into());
+    let metadata = body.get("metadata").filter(|it| it.is_object()).cloned();
+    let version = body.get("_version").and_then(Value::as_u64);
+    let old = txn.get(&collection.kind, &id)?.map(|it| it.json()).transpose()?;
+    (collection.hooks.prepare)(txn, writer, &mut body, old.as_ref())?;
+    let version = match collection.locking {
+        Locking::Off => None,
+        Locking::From(first) => Some(version.unwrap_or(first)),
+    };
+    let (_, mut whole) = document(txn, writer, collection, body, version, old.as_ref())?;
+    if let (Some(metadata), Value::Object(map)) = (metadata, &mut whole)
+        && collection.metadata != Metadata::Off
+    {
+        map.insert("metadata".into(), metadata);
+    }
+    let document = Document::with_bytes(&collection.kind, id, &whole, json::bytes(&whole))?;
+    let written = match old {
+        Some(_) => txn.update_document(&document),
+        None => txn.insert_document(&document),
+    };
+    written.map(drop).map_err(|error| taken(collection, error, &whole))
+}
+
 /// Deletes a record and gives what it was.
 ///
 /// Errors: 404 when it is not there; 400 when others refer to it; the collection's own rules.

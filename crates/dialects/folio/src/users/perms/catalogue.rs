@@ -33,6 +33,7 @@ pub(super) fn routes(routes: Routes) -> Routes {
         .get(item, Access::to("perms.permissions.get"), by_id)
         .put(item, Access::to("perms.permissions.item.put"), replace)
         .delete(item, Access::to("perms.permissions.item.delete"), remove)
+        .post("/perms/purge-deprecated", Access::to("perms.permissions.purge-deprecated.post"), purge)
 }
 
 /// Every permission that a route asks for, and a set `a.b.all` for each beginning of two or more of them.
@@ -60,6 +61,11 @@ static PERMISSIONS: LazyLock<Vec<Value>> = LazyLock::new(|| {
     };
     names.iter().map(shown).collect()
 });
+
+/// Takes away what no module declares any more. A permission is here as long as a route asks for it: none is deprecated.
+async fn purge(_: Call) -> Answer {
+    Ok(json_answer(StatusCode::OK, &json!({"permissionNames": []})))
+}
 
 /// To whom each of these permissions was given, by the ids of permission users.
 fn with_holders(view: &mut View<'_>, permissions: &mut [Value]) -> Result<(), FolioError> {

@@ -1,0 +1,105 @@
+//! `/patron`: what patrons see and do about their own account in a catalogue of another program (mod-patron): loans, fees
+//! and requests of theirs, renewing, asking for an item or a title, letting a request go.
+//!
+//! | file | what |
+//! |---|---|
+//! | `account.rs` | the account: loans, charges, holds |
+//! | `holds.rs` | requests: made, cancelled, and where they can be fetched |
+//!
+//! The caller is the catalogue, not the patron: it names the patron in the path, and holds the permissions.
+
+mod account;
+mod holds;
+
+use http::StatusCode;
+use pinakes_store::{Expr, Txn, Value as StoreValue, View, Weight};
+use serde_json::{Map, Value, json};
+
+use crate::circulation::loans::renew;
+use crate::circulation::neighbours::USERS;
+use crate::circulation::overrides::Overrides;
+use crate::platform::app::{Call, json_answer};
+use crate::platform::collection::{self, Writer};
+use crate::platform::error::{Answer, FolioError};
+use crate::platform::permissions::Access;
+use crate::platform::routes::Routes;
+use crate::users::staging::{self, STAGING_USERS};
+
+/// Adds the routes.
+pub(crate) fn routes(routes: Routes) -> Routes {
+    let to = Access::to;
+    let account = "/patron/account/{id}";
+    let below = |end: &str| format!("{account}/{end}");
+    routes
+        .get(account, to("patron.account.item.get"), account::show)
+        .post(&below("item/{itemId}/renew"), to("patron.renew.item.post"), renew)
+        .post(&below("item/{itemId}/hold"), to("patron.hold.item.post"), holds::of_item)
+        .post(&below("instance/{instanceId}/hold"), to("patron.title.hold.item.post"), holds::of_instance)
+        .post(&below("hold/{holdId}/cancel"), to("patron.hold.cancel.item.post"), holds::cancel)
+        .get(
+            &below("item/{itemId}/allowed-service-points"),
+            to("patron.item.allowed-service-points.collection.get"),
+            holds::allowed_points,
+        )
+        .get(
+            &below("instance/{instanceId}/allowed-service-points"),
+            to("patron.instance.allowed-service-points.collection.get"),
+            holds::allowed_points,
+        )
+        .post("/patron", to("patron.item.post"), |call| collection::create(call, &STAGING_USERS))
+        .put("/patron/{id}", to("patron.item.put"), staging::replace)
+        .get("/patron/registration-status", to("patron.registration-status.get"), registration)
+}
+
+/// The patron whose account a path names.
+///
+/// Errors: 404 for a user who is not there, or is not active.
+fn patron(view: &mut View<'_>, id: &str, now_ms: i64) -> Result<Value, FolioError> {
+    let Some(user) = view.get(&USERS.kind, id)? else {
+        return Err(FolioError::not_found(format!("User {id} does not exist")));
+    };
+    let user = user.json()?;
+    if crate::circulation::inactive(&user, now_ms, "").is_some() {
+        return Err(FolioError::not_found(format!("User {id} is not active")));
+    }
+    Ok(user)
+}
+
+/// Renews the patron's loan of an item; gives the loan.
+///
+/// Errors: 404 for the patron; 422 as the desk gets them.
+async fn renew(call: Call) -> Answer {
+    let (id, item, now_ms) = (call.uuid_param("id")?, call.uuid_param("itemId")?, call.app.now_ms());
+    let overrides = Overrides::of(&call, &Map::new())?;
+    let writer = Writer::of(&call);
+    let write = move |txn: &mut Txn<'_>| -> Result<Value, FolioError> {
+        patron(txn, &id, now_ms)?;
+        let wish = json!({"userId": id, "itemId": item});
+        let Value::Object(wish) = wish else { return Ok(Value::Null) };
+        renew::by_ids(txn, &writer(), &wish, &overrides)
+    };
+    let loan = call.db().write(write).await?;
+    Ok(json_answer(StatusCode::CREATED, &account::loan(&loan, now_ms)))
+}
+
+/// `?emailId=` or `?externalSystemId=`: the user of that address or id, if there is one that is active.
+///
+/// Errors: 400 without either; 404.
+async fn registration(call: Call) -> Answer {
+    let given = |name: &str| call.query.get(name).filter(|it| !it.is_empty()).map(str::to_owned);
+    let (path, value) = match (given("emailId"), given("externalSystemId")) {
+        (Some(mail), _) => ("personal.email", mail),
+        (None, Some(id)) => ("externalSystemId", id),
+        (None, None) => return Err(FolioError::bad_request("emailId or externalSystemId is required")),
+    };
+    let wanted = value.clone();
+    let read = move |view: &mut View<'_>| -> Result<Option<Value>, FolioError> {
+        let named = Expr::Is(path.into(), StoreValue::Folded(wanted.clone()));
+        let found = view.first(&USERS.kind, named)?.map(|it| it.json()).transpose()?;
+        Ok(found.filter(|it| it["active"].as_bool() == Some(true)))
+    };
+    let user = call.db().read(Weight::Scan, read).await?;
+    let missing = || FolioError::not_found(format!("there is no active user of {value}"));
+    let user = user.ok_or_else(missing)?;
+    Ok(json_answer(StatusCode::OK, &user))
+}

@@ -1,0 +1,163 @@
+//! How a tenant's repository behaves: `/oai-pmh/configuration-settings`, else the entries of the module `OAIPMH` in
+//! `/configurations/entries`, else as it comes (mod-oai-pmh).
+//!
+//! There are three settings, `general`, `behavior` and `technical`, each an object of texts.
+
+use http::StatusCode;
+use pinakes_store::{Column, Expr, Index, Kind, Query, Type, Value as StoreValue, View};
+use serde_json::Value;
+
+use crate::configuration::records::CONFIGURATIONS;
+use crate::platform::collection::{Collection, Kinds, Schema, Unique};
+use crate::platform::cql::Names;
+use crate::platform::error::FolioError;
+use crate::platform::json::text_at;
+
+/// `/oai-pmh/configuration-settings`.
+pub(crate) static SETTINGS: Collection = Collection {
+    permission: "oai-pmh.configuration-settings",
+    table: "configuration_settings",
+    kind: Kind {
+        id_path: Some("id"),
+        columns: &[Column::at("name", "configName", Type::Folded)],
+        indexes: &[Index::unique(&["name"])],
+        ..Kind::named("folio_oai_setting")
+    },
+    schema: Schema {
+        required: &["configName", "configValue"],
+        types: &[("configName", Kinds::Text), ("configValue", Kinds::Object)],
+        ..Schema::OPEN
+    },
+    unique: &[Unique { column: "name", message: "" }],
+    names: Names { aliases: &[("name", "configName")], whole: &["configName"], ..Names::PLAIN },
+    has_result_info: false,
+    ..Collection::named("/oai-pmh/configuration-settings", "configurationSettings", "folio_oai_setting")
+};
+
+/// What becomes of deletions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Deletions {
+    /// They are not told.
+    Untold,
+    /// A header tells of them as long as it is known.
+    Transient,
+    /// A header tells of them for good.
+    Persistent,
+}
+
+impl Deletions {
+    /// Its name in OAI-PMH.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Untold => "no",
+            Self::Transient => "transient",
+            Self::Persistent => "persistent",
+        }
+    }
+}
+
+/// What becomes of records that are suppressed from discovery.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Suppressed {
+    /// A header that says deleted.
+    Deleted,
+    /// Nothing: they are passed over.
+    Skipped,
+    /// The record; MARC formats say in `$t` of 999 ff, 952 and 856 whether it is suppressed.
+    Shown,
+}
+
+/// What the MARC formats are made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sources {
+    /// The source records of the instances that have one.
+    Records,
+    /// Those, and of the others what the instance says.
+    Both,
+    /// What instances without a source record say.
+    Inventory,
+}
+
+/// A tenant's repository.
+#[derive(Debug, Clone)]
+pub(super) struct Config {
+    pub(super) is_enabled: bool,
+    pub(super) repository: Option<String>,
+    pub(super) base_url: Option<String>,
+    pub(super) mail: Option<String>,
+    pub(super) has_days_only: bool,
+    pub(super) deletions: Deletions,
+    pub(super) suppressed: Suppressed,
+    pub(super) sources: Sources,
+    /// Refusals have statuses of their own.
+    pub(super) tells_by_status: bool,
+    pub(super) page_records: Option<u64>,
+}
+
+impl Config {
+    /// What the tenant has set.
+    pub(super) fn of(view: &mut View<'_>) -> Result<Self, FolioError> {
+        let [general, behavior, technical] =
+            [setting(view, "general")?, setting(view, "behavior")?, setting(view, "technical")?];
+        let text = |of: &Value, name: &str| match &of[name] {
+            Value::String(text) if !text.trim().is_empty() => Some(text.trim().to_owned()),
+            Value::Bool(is) => Some(is.to_string()),
+            Value::Number(number) => Some(number.to_string()),
+            _ => None,
+        };
+        let deletions = match text(&behavior, "deletedRecordsSupport").as_deref() {
+            Some("no") => Deletions::Untold,
+            Some("persistent") => Deletions::Persistent,
+            _ => Deletions::Transient,
+        };
+        let suppressed = match text(&behavior, "suppressedRecordsProcessing").as_deref() {
+            Some("true") => Suppressed::Shown,
+            Some("false") => Suppressed::Skipped,
+            _ => Suppressed::Deleted,
+        };
+        let sources = match text(&behavior, "recordsSource").unwrap_or_default().to_lowercase() {
+            both if both.contains("source") && both.contains("inventory") => Sources::Both,
+            inventory if inventory == "inventory" => Sources::Inventory,
+            _ => Sources::Records,
+        };
+        let page = text(&technical, "maxRecordsPerResponse").and_then(|it| it.parse().ok());
+        let granularity = text(&general, "timeGranularity");
+        Ok(Self {
+            is_enabled: text(&general, "enableOaiService").as_deref() != Some("false"),
+            repository: text(&general, "repositoryName"),
+            base_url: text(&general, "baseUrl"),
+            mail: text(&general, "administratorEmail"),
+            has_days_only: granularity.is_some_and(|it| it.eq_ignore_ascii_case("YYYY-MM-DD")),
+            deletions,
+            suppressed,
+            sources,
+            tells_by_status: text(&behavior, "errorsProcessing").as_deref() == Some("500"),
+            page_records: page.filter(|it| 0 < *it),
+        })
+    }
+
+    /// The status of an answer that refuses with a code of OAI-PMH.
+    pub(super) fn status(&self, code: &str) -> StatusCode {
+        match code {
+            _ if !self.tells_by_status => StatusCode::OK,
+            "badArgument" | "badResumptionToken" | "badVerb" => StatusCode::BAD_REQUEST,
+            "cannotDisseminateFormat" => StatusCode::UNPROCESSABLE_ENTITY,
+            _ => StatusCode::NOT_FOUND,
+        }
+    }
+}
+
+/// One of the three settings; null where there is none.
+fn setting(view: &mut View<'_>, name: &str) -> Result<Value, FolioError> {
+    let is = |path: &str, text: &str| Expr::Is(path.into(), StoreValue::Folded(pinakes_store::fold(text)));
+    if let Some(record) = view.first(&SETTINGS.kind, is("configName", name))? {
+        return Ok(record.json()?["configValue"].take());
+    }
+    let entry = is("module", "OAIPMH").and(is("configName", name));
+    for record in view.find(&CONFIGURATIONS.kind, &Query::filter(entry).window(0, 1))? {
+        let entry = record.json()?;
+        let value = text_at(&entry, "value").unwrap_or_default();
+        return Ok(serde_json::from_str(value).unwrap_or_default());
+    }
+    Ok(Value::Null)
+}

@@ -1,0 +1,50 @@
+//! `pinakes export folio`: a tenant's records of the FOLIO dialect.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use pinakes_folio::moving;
+
+use super::{NOTED_RECORDS, Output};
+use crate::place::{Missing, TenantPlace};
+use crate::terminal::{counted, progress, warn};
+
+/// Writes the records of the FOLIO dialect as NDJSON, from one consistent state, also while it is served.
+///
+/// A line is `{"path":"/instance-storage/instances","id":"…","record":{…}}`. `pinakes import folio` takes the file back; records keep
+/// their ids, numbers and dates. Logins with their permissions, passwords, PINs, mails and their server, logins of interfaces, timers
+/// and jobs are not in it: `pinakes backup` copies everything.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  pinakes export folio --tenant diku --output diku.ndjson.zst
+  pinakes export folio --tenant diku | jq -r 'select(.path == \"/users\") | .record.username'")]
+pub(super) struct FolioArgs {
+    #[command(flatten)]
+    place: TenantPlace,
+    /// File to write, compressed if its name ends in .gz or .zst [default: standard output]
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+pub(super) fn run(args: &FolioArgs) -> anyhow::Result<ExitCode> {
+    let (_house, tenant) = args.place.open(Missing::Refuse)?;
+    let bar = progress(None);
+    let mut n_records = 0_u64;
+    let mut output = Output::open(args.output.as_deref())?;
+    let counts = moving::export(&tenant, &mut output, |n_bytes| {
+        n_records += 1;
+        bar.inc(n_bytes);
+        if n_records.is_multiple_of(NOTED_RECORDS) {
+            bar.set_message(counted(n_records, "record"));
+        }
+    })?;
+    output.flush()?;
+    output.finish()?;
+    bar.finish_and_clear();
+    for (path, n) in counts.iter().filter(|it| 0 < it.1) {
+        warn(format!("{path}: {n}"));
+    }
+    Ok(ExitCode::SUCCESS)
+}
