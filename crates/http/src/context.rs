@@ -161,6 +161,9 @@ impl Context {
             Resolved::Caller(caller) => {
                 if let (Some(scope), Some(name)) = (RequestScope::current(), caller.username()) {
                     scope.set_username(name);
+                    if caller.is_in(EXPLAINED_TO) {
+                        scope.allow_how();
+                    }
                 }
                 Asking::Caller(caller)
             }
@@ -182,6 +185,9 @@ pub struct Db {
     tenant: Tenant,
     freshness: Freshness,
 }
+
+/// The group whose members are told how their requests are answered, if they ask.
+const EXPLAINED_TO: &str = "admin";
 
 /// What a request's reads must show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -219,6 +225,11 @@ impl Db {
         R: Send + 'static,
         E: From<pinakes_store::StoreError> + Send + 'static,
     {
+        let mut read = read;
+        if let Some(scope) = RequestScope::current().filter(|it| it.is_explained()) {
+            let explained = move |view: &mut View<'_>| scope.explained(|| read(view));
+            return stages::timed_async(Stage::Store, self.tenant.read(weight, explained)).await;
+        }
         match (weight, self.freshness) {
             (Weight::Scan, Freshness::Lagging) => {
                 stages::timed_async(Stage::Store, self.tenant.read_lagging(read)).await

@@ -41,6 +41,8 @@ use crate::stages::RequestScope;
 
 /// Where the time of the request went.
 const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
+/// Asks how a request is answered, and says it; see [`RequestScope::explanation`].
+const EXPLAIN: HeaderName = HeaderName::from_static("pinakes-explain");
 /// Name of the shell's own routes in metrics and logs.
 const OWN: &str = "server";
 
@@ -118,6 +120,9 @@ impl Shell {
         let budget = self.context.catalogue().budget();
         let scope = RequestScope::new(Instant::now(), Arc::clone(connection), budget);
         let request_id = self.request_ids.of(request.headers());
+        if request.headers().contains_key(EXPLAIN) {
+            scope.ask_how();
+        }
         let logged = self.access_log.is_on().then(|| Logged::of(&request));
         let mut response = self.routed(request, &scope, &request_id).await;
 
@@ -125,6 +130,9 @@ impl Shell {
         let (dialect, response_headers) = (response.dialect, response.answer.headers_mut());
         response_headers.insert(SERVER_TIMING, scope.server_timing(took));
         response_headers.insert(X_REQUEST_ID, request_id.clone());
+        if let Some(explanation) = scope.explanation() {
+            response_headers.insert(EXPLAIN, explanation);
+        }
         guard(response_headers);
         // While the server drains, whatever the connection has heard of it: the answer may be ready before it looks.
         if connection.is_to_linger() || self.draining.load(Ordering::Relaxed) {

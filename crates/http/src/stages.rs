@@ -56,6 +56,11 @@ impl Stage {
     }
 }
 
+/// Most lines of an explanation.
+const EXPLANATION_LINES: usize = 40;
+/// Longest explanation, in bytes.
+const EXPLANATION_BYTES: usize = 4_000;
+
 tokio::task_local! {
     static SCOPE: Arc<RequestScope>;
 }
@@ -77,6 +82,11 @@ pub struct RequestScope {
     held: Mutex<Held>,
     /// The client sends its body too slowly.
     is_slow: AtomicBool,
+    /// Whether the client asks how it is answered, and whether it may know.
+    asks_how: AtomicBool,
+    may_know_how: AtomicBool,
+    /// How reads were answered.
+    how: Mutex<Vec<String>>,
 }
 
 #[derive(Debug)]
@@ -99,7 +109,52 @@ impl RequestScope {
             budget: budget.clone(),
             held: Mutex::new(budget.nothing()),
             is_slow: AtomicBool::new(false),
+            asks_how: AtomicBool::new(false),
+            may_know_how: AtomicBool::new(false),
+            how: Mutex::default(),
         })
+    }
+
+    /// Says that the client asks how its request is answered.
+    pub(crate) fn ask_how(&self) {
+        self.asks_how.store(true, Ordering::Relaxed);
+    }
+
+    /// Says that the caller is one who may know.
+    pub(crate) fn allow_how(&self) {
+        self.may_know_how.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether reads are to be explained.
+    pub(crate) fn is_explained(&self) -> bool {
+        self.asks_how.load(Ordering::Relaxed) && self.may_know_how.load(Ordering::Relaxed)
+    }
+
+    /// Runs a read, and keeps how it was answered if that is asked for.
+    pub(crate) fn explained<R>(self: &Arc<Self>, read: impl FnOnce() -> R) -> R {
+        if !self.is_explained() {
+            return read();
+        }
+        let scope = Arc::clone(self);
+        let tell = move |line| {
+            let mut how = scope.how.lock().unwrap_or_else(PoisonError::into_inner);
+            if how.len() < EXPLANATION_LINES {
+                how.push(line);
+            }
+        };
+        pinakes_store::explained(Box::new(tell), read)
+    }
+
+    /// How reads were answered, as a field of the answer's head; `None` when nobody asks who may know.
+    pub(crate) fn explanation(&self) -> Option<HeaderValue> {
+        if !self.is_explained() {
+            return None;
+        }
+        let lines = self.how.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut text = lines.join("; ");
+        text.retain(|it| matches!(it, ' '..='~'));
+        text.truncate(EXPLANATION_BYTES);
+        HeaderValue::from_str(&text).ok()
     }
 
     /// The scope of the request that the current task answers.

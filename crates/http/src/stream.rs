@@ -15,7 +15,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
 use crate::context::Db;
-use crate::stages::{self, Stage};
+use crate::stages::{self, RequestScope, Stage};
 
 /// Size of a piece, in bytes.
 const PIECE_BYTES: usize = 64 << 10;
@@ -160,8 +160,15 @@ impl Db {
             state: SinkState::Unsent,
         };
         let tenant = self.tenant().clone();
+        let scope = RequestScope::current();
         tokio::spawn(async move {
-            let read = move |view: &mut View<'_>| sink.run(|sink| produce(view, sink));
+            let read = move |view: &mut View<'_>| {
+                let mut run = || sink.run(|sink| produce(view, sink));
+                match &scope {
+                    Some(scope) => scope.explained(run),
+                    None => run(),
+                }
+            };
             // Who asked may have gone; then an early outcome is for nobody.
             match tenant.read_placed(read).await {
                 Ok(None) => {}

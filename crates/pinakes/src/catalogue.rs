@@ -21,6 +21,9 @@ static KINDS: LazyLock<Vec<&'static Kind>> =
 /// Name of the secret that a database keeps for all servers over it.
 pub(crate) const SIGNING_SECRET: &str = "signing secret";
 
+/// Folder of this server's search indexes of tenants in a database.
+const SEARCH: &str = "search";
+
 /// A catalogue and its accounts, open.
 pub(crate) struct House {
     /// The settings it was opened with.
@@ -43,7 +46,13 @@ impl House {
             url => url.parse().map_err(|error| Misuse(format!("server.database: {error}")))?,
         };
         let own = own_places(&config)?;
-        let catalogue = Catalogue::open_spread(location, &own, Self::kinds(), config.limits.clone())?;
+        let catalogue = Catalogue::open_spread(
+            location,
+            &own,
+            Some(data.join(SEARCH)),
+            Self::kinds(),
+            config.limits.clone(),
+        )?;
         catalogue.tenant_or_new(&config.tenants.default)?;
         let entropy = Entropy::System;
         let secret = match config.accounts.secret.as_str() {

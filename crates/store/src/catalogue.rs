@@ -67,6 +67,8 @@ struct Everything {
     place: Place,
     /// Places of tenants that do not lie with the others.
     own: HashMap<String, Arc<Place>>,
+    /// Folder of the search indexes of tenants in a database.
+    search: Option<PathBuf>,
     kinds: &'static [&'static Kind],
     limits: Limits,
     scans: Arc<Semaphore>,
@@ -89,6 +91,11 @@ impl Everything {
 enum Place {
     Folder(PathBuf),
     Postgres(Cluster),
+}
+
+/// Where a server keeps its search indexes of a tenant in a database.
+fn search_of(folder: Option<&PathBuf>, tenant: &str) -> Option<PathBuf> {
+    folder.map(|it| it.join(tenant))
 }
 
 impl Place {
@@ -161,14 +168,17 @@ impl Catalogue {
     /// Errors: the folder cannot be made or read, the URL cannot be read; a kind's declaration cannot be. A
     /// database is first asked when a tenant is.
     pub fn open(location: Location, kinds: &'static [&'static Kind], limits: Limits) -> Result<Self> {
-        Self::open_spread(location, &BTreeMap::new(), kinds, limits)
+        Self::open_spread(location, &BTreeMap::new(), None, kinds, limits)
     }
 
     /// The same with places of their own for some tenants, by name: over several databases, say. Tenants with the
     /// same place share its sessions. What lies under the name of such a tenant in the common place is not seen.
+    /// `search` is a folder of this server alone, made if need be, for its search indexes of tenants in a database; without
+    /// it searches there read rows and bodies. Tenants that are files have theirs beside them.
     pub fn open_spread(
         location: Location,
         own: &BTreeMap<String, Location>,
+        search: Option<PathBuf>,
         kinds: &'static [&'static Kind],
         limits: Limits,
     ) -> Result<Self> {
@@ -187,6 +197,7 @@ impl Catalogue {
         Ok(Self(Arc::new(Everything {
             place: Place::open(location, &limits)?,
             own: places,
+            search,
             kinds,
             scans: Arc::new(Semaphore::new(limits.scans)),
             points: Arc::new(Semaphore::new(limits.database_sessions)),
@@ -296,6 +307,11 @@ impl Catalogue {
                 "tenant {name:?} is in use; try again when its requests are done"
             )));
         }
+        if let (Place::Postgres(_), Some(folder)) =
+            (self.0.place_of(name), search_of(self.0.search.as_ref(), name))
+        {
+            index::remove(&folder)?;
+        }
         self.0.place_of(name).delete(name)
     }
 
@@ -392,7 +408,8 @@ impl Catalogue {
                 Engine::Sqlite(Sqlite::open(&file(folder, name), shared)?)
             }
             Place::Postgres(cluster) => {
-                Engine::Postgres(cluster.open(name, |side| shared(Flavour::Postgres, Some(side)))?)
+                let search = search_of(self.0.search.as_ref(), name);
+                Engine::Postgres(cluster.open(name, search, |side| shared(Flavour::Postgres, Some(side)))?)
             }
         };
         let (scans, points) = (self.0.scans.clone(), self.0.points.clone());

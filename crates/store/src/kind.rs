@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::identifiers;
-use crate::{Path, Result, StoreError, Texts};
+use crate::{Listing, Path, Result, StoreError, Texts};
 
 /// Columns that every kind's table has.
 const OWN_COLUMNS: [&str; 9] =
@@ -29,6 +29,12 @@ pub struct Kind {
     pub text: Text,
     /// What the search index holds of a record. A kind with text has an index in any case.
     pub search: Search,
+    /// Paths of text columns with one value in which people look for parts of texts: regular expressions and substrings
+    /// there are answered without reading all texts. Each costs the search index some thirty terms a record.
+    pub patterns: &'static [&'static str],
+    /// Lists that are browsed, see [`View::browse`](crate::View::browse); a kind with some has a search index. Not for kinds
+    /// whose records have classes.
+    pub lists: &'static [Listing],
     /// Names of the record that hold across kinds (DOI, barcode, …).
     pub identifiers: &'static [Identifier],
     /// References to other records.
@@ -49,6 +55,8 @@ impl Kind {
             class_fields: &[],
             text: Text::None,
             search: Search::None,
+            patterns: &[],
+            lists: &[],
             identifiers: &[],
             links: &[],
             members: None,
@@ -89,7 +97,7 @@ impl Kind {
 
     /// Whether it has a search index.
     pub(crate) fn is_searched(&self) -> bool {
-        self.search != Search::None || self.text != Text::None
+        self.search != Search::None || self.text != Text::None || !self.lists.is_empty()
     }
 
     /// Refuses a declaration that no table can be made of.
@@ -115,6 +123,15 @@ impl Kind {
             let column = self.column_named(name);
             if *name != "class" && column.is_none_or(|it| it.arity == Arity::Many) {
                 return refuse(format!("an index is on {name:?}, which is no column with one value"));
+            }
+        }
+        if !self.lists.is_empty() && !self.class_fields.is_empty() {
+            return refuse("lists show what all may see, and its records have classes".to_owned());
+        }
+        for path in self.patterns {
+            let is_text = |it: &Column| it.arity == Arity::One && matches!(it.ty, Type::Text | Type::Folded);
+            if !self.columns.iter().any(|it| it.path == *path && is_text(it)) {
+                return refuse(format!("patterns are on {path:?}, which is no text column with one value"));
             }
         }
         for index in self.indexes {

@@ -5,6 +5,8 @@
 
 use serde_json::Value as Json;
 
+use crate::Word;
+
 /// Steps into a body. A list on the way is entered: the condition holds if one element satisfies it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Path(Vec<String>);
@@ -211,46 +213,6 @@ impl Pattern {
 
 /// Largest compiled size of a pattern from a request.
 const PATTERN_SIZE_BYTES: usize = 1 << 20;
-
-/// A word of a string, or how one begins: compared without case and accents ([`crate::fold()`]). Words are runs of letters
-/// and digits.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Word {
-    folded: String,
-    is_prefix: bool,
-}
-
-impl Word {
-    /// A whole word. `None` when the text is not a word.
-    pub fn whole(text: &str) -> Option<Self> {
-        Self::of(text, false)
-    }
-
-    /// Any word that begins so. `None` when no word does.
-    pub fn prefix(text: &str) -> Option<Self> {
-        Self::of(text, true)
-    }
-
-    fn of(text: &str, is_prefix: bool) -> Option<Self> {
-        let folded = crate::fold(text);
-        let is_word = crate::index::words_of(&folded).eq([folded.as_str()]);
-        is_word.then_some(Self { folded, is_prefix })
-    }
-
-    /// Whether it is among the words of `text`.
-    pub fn is_in(&self, text: &str) -> bool {
-        crate::index::words_of(&crate::fold(text))
-            .any(|word| if self.is_prefix { word.starts_with(&self.folded) } else { word == self.folded })
-    }
-
-    pub(crate) fn folded(&self) -> &str {
-        &self.folded
-    }
-
-    pub(crate) fn is_prefix(&self) -> bool {
-        self.is_prefix
-    }
-}
 
 /// Words to find, as MongoDB's text search reads them: words are alternatives, phrases in quotes must
 /// all be there, words after `-` must not. Case, accents and English endings do not count.

@@ -2,6 +2,7 @@
 
 mod facets;
 mod lead;
+mod sorting;
 
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,22 +11,29 @@ use std::sync::Arc;
 use serde_json::{Map, Value as Json};
 
 use self::lead::Lead;
+use self::sorting::Sorting;
 use crate::counters::RECORDS;
 use crate::document::day_text;
-use crate::eval::{sort_order, value_at};
 use crate::index::{Decider, Found, MANY_RECORDS, ORDERS, Snapshot, SortBy, is_indexed};
-use crate::plan::Plan;
+use crate::plan::{Equality, Plan};
 use crate::session::{Cell, Flavour};
 use crate::statements::one_columns;
 use crate::view::State;
 use crate::{
-    Arity, Direction, End, Expr, Kind, Order, Path, Query, Result, StoreError, Type, View, eval, fold,
+    Arity, Direction, End, Expr, Index, Kind, Order, Path, Query, Result, StoreError, Type, View, eval,
+    explain,
 };
 
 /// Instructions of the embedded engine that a row costs which a lead passes over.
 const STEPS_PER_ROW: u64 = 15;
 /// Records from which on the search index is asked where rows would have to be read; where bodies would, it is always.
 const FEWEST_ROWS: u64 = 2_000;
+/// Records that are sorted on their bodies where an index of the engine has the order, but does not know which they are.
+const MOST_SORTED_BODIES: u64 = 20_000;
+/// Bodies that are read in one step.
+const STEP_BODIES: usize = 500;
+/// Rows that a database passes over on the way to a page.
+const FAR_ROWS: u64 = 10_000;
 /// More rows than a tenant can hold; the sum of two such numbers is one that both engines count with.
 const MOST_ROWS: u64 = 1 << 62;
 
@@ -47,7 +55,20 @@ impl Scan {
         // A window that ends behind all that a tenant can hold has no end; PostgreSQL refuses numbers beyond its own.
         let skip = query.skip.min(MOST_ROWS);
         let limit = query.limit.filter(|limit| *limit < MOST_ROWS);
-        Ok(Self { kind, query: Query { skip, limit, ..query.clone() }, plan })
+        let scan = Self { kind, query: Query { skip, limit, ..query.clone() }, plan };
+        scan.leave_standby(view)?;
+        Ok(scan)
+    }
+
+    /// A standby, whose snapshot the search index does not know, would read bodies for what the primary finds in it.
+    fn leave_standby(&self, view: &mut View<'_>) -> Result<()> {
+        let reads_bodies =
+            self.plan.residual.is_some() || self.plan.has_text || self.order_columns().is_none();
+        let has_index = || view.shared.published().is_some_and(|it| it.contains_key(self.kind.name));
+        if reads_bodies && view.indexes.is_none() && has_index() && view.session.leave_standby() {
+            return Err(StoreError::Conflict("the primary is asked instead of a standby".to_owned()));
+        }
+        Ok(())
     }
 
     /// The rows of the answer, in order.
@@ -60,14 +81,40 @@ impl Scan {
             // All bodies would be read.
             None => false,
         };
-        if !is_cheap && let Some(keys) = self.keys_by_index(view)? {
+        let most_bodies = match self.order_columns() {
+            None => u64::MAX,
+            Some(_) if self.plan.residual.is_some() => MOST_SORTED_BODIES,
+            Some(_) => 0,
+        };
+        if !is_cheap && let Some(keys) = self.keys_by_index(view, most_bodies)? {
             return Ok(keys);
         }
         match self.order_columns() {
             Some(order) if self.plan.residual.is_none() => self.keys_by_engine(view, &order),
-            Some(order) => self.keys_filtered(view, &order),
-            None => self.keys_sorted_here(view),
+            Some(order) => {
+                let keys = self.keys_filtered(view, &order);
+                self.note("rows", || "in order, each row or body looked at until the page was full".into());
+                keys
+            }
+            None => {
+                let keys = self.keys_sorted_here(view);
+                self.note("rows", || "all bodies that columns left, sorted afterwards".into());
+                keys
+            }
         }
+    }
+
+    /// The window of rows in the order of what their bodies hold.
+    fn keys_of_bodies(&self, view: &mut View<'_>, keys: &[i64]) -> Result<Vec<i64>> {
+        let mut rows = Sorting::of(self.kind, &self.query);
+        for step in keys.chunks(STEP_BODIES) {
+            for record in view.by_keys(self.kind, step)? {
+                rows.add(record.key, &record.json()?);
+            }
+            view.check_pace()?;
+        }
+        self.note("rows", || format!("{} bodies read and sorted", keys.len()));
+        Ok(rows.window())
     }
 
     /// How many records satisfy the condition; the window does not count.
@@ -86,13 +133,18 @@ impl Scan {
                 n += 1;
                 ControlFlow::Continue(())
             })?;
+            self.note("count", || "each row or body looked at that columns left".into());
             return Ok(n);
         }
         if view.state == State::Committed && self.plan.conditions.is_empty() {
-            return self.counted(view, RECORDS).map(|list| list.iter().map(|it| it.n_records).sum());
+            let n = self.counted(view, RECORDS).map(|list| list.iter().map(|it| it.n_records).sum());
+            self.note("count", || "counts that are kept".into());
+            return n;
         }
         let sql = format!("SELECT count(*) FROM \"k_{}\" r{}", self.kind.name, self.where_sql(view));
-        Ok(view.session.first(&sql, &self.plan.values, |row| row.int(0))?.unwrap_or(0).cast_unsigned())
+        let n = view.session.first(&sql, &self.plan.values, |row| row.int(0))?;
+        self.note("count", || "rows counted by the engine".into());
+        Ok(n.unwrap_or(0).cast_unsigned())
     }
 
     /// The sort as columns, or `None` when a path has none.
@@ -108,6 +160,11 @@ impl Scan {
         Some((column.name, order.direction))
     }
 
+    /// Says how an answer was found, to whoever asks.
+    fn note(&self, what: &str, how: impl FnOnce() -> String) {
+        explain::note(|| format!("{} {what}: {}", self.kind.name, how()));
+    }
+
     fn keys_by_engine(
         &mut self,
         view: &mut View<'_>,
@@ -121,15 +178,20 @@ impl Scan {
             let tried =
                 pace.within(n_rows * STEPS_PER_ROW, || self.keys_through(view, order, &leads.promising));
             if let Some(result) = tried {
+                self.note("rows", || leads.promising.named());
                 return result;
             }
-            if let Some(keys) = self.keys_by_index(view)? {
+            if let Some(keys) = self.keys_by_index(view, 0)? {
                 return Ok(keys);
             }
             let safe = self.safe_lead(view, leads)?;
-            return self.keys_through(view, order, &safe);
+            let keys = self.keys_through(view, order, &safe);
+            self.note("rows", || safe.named());
+            return keys;
         }
-        self.keys_through(view, order, &leads.promising)
+        let keys = self.keys_through(view, order, &leads.promising);
+        self.note("rows", || leads.promising.named());
+        keys
     }
 
     /// The search index, where it may answer.
@@ -157,16 +219,57 @@ impl Scan {
         if is_counted && order.is_empty() && self.query.limit.is_none() {
             return Ok(true);
         }
+        if view.session.flavour() == Flavour::Postgres {
+            return Ok(self.plan.residual.is_none() && !self.plan.has_text && self.is_narrow(order));
+        }
         let leads = self.leads(view, order)?;
         Ok(leads.is_cheap(self.plan.residual.is_none()))
     }
 
-    /// The rows of the answer by the search index; `None` when it cannot give them.
-    fn keys_by_index(&self, view: &mut View<'_>) -> Result<Option<Vec<i64>>> {
+    /// Whether an index of a database leads to few rows, as far as the declaration tells: to one value of many, or along the
+    /// order to the first of all that may be seen.
+    fn is_narrow(&self, order: &[(&'static str, Direction)]) -> bool {
+        let is_of_many = |equality: &Equality| {
+            let column = self.kind.column_of(&equality.path).map(|it| it.name);
+            let is_leading = |index: &Index| index.columns.first().copied() == column;
+            self.kind.indexes.iter().any(is_leading)
+                && !self.kind.facets.iter().any(|it| equality.path.is_dotted(it.path))
+        };
+        let is_first_of_all = || {
+            let is_led = match order {
+                [] => true,
+                [(column, _), ..] => self.kind.indexes.iter().any(|it| it.columns.contains(column)),
+            };
+            self.plan.conditions.is_empty()
+                && is_led
+                && self.query.limit.is_some()
+                && self.query.skip < FAR_ROWS
+        };
+        self.plan.equalities.iter().any(is_of_many) || is_first_of_all()
+    }
+
+    /// The rows of the answer by the search index; `None` when it cannot give them. Those that it cannot put into order are
+    /// sorted on their bodies, if they are `most_bodies` at most.
+    fn keys_by_index(&self, view: &mut View<'_>, most_bodies: u64) -> Result<Option<Vec<i64>>> {
         let order: Option<Vec<_>> = self.query.order.iter().map(|it| self.sort_by(it)).collect();
-        let Some(order) = order.filter(|it| it.len() <= ORDERS) else { return Ok(None) };
+        let order = order.filter(|it| it.len() <= ORDERS);
         let Query { after, skip, limit, .. } = self.query;
-        self.by_index(view, |found| found.keys(&order, after, skip, limit))
+        let found = self.by_index(view, |found| {
+            if let Some(order) = &order
+                && let Some(keys) = found.keys(order, after, skip, limit)?
+            {
+                return Ok(Some((keys, true)));
+            }
+            if most_bodies < found.count() {
+                return Ok(None);
+            }
+            Ok(found.keys(&[], after, 0, None)?.map(|keys| (keys, false)))
+        })?;
+        match found {
+            Some((keys, true)) => Ok(Some(keys)),
+            Some((keys, false)) => self.keys_of_bodies(view, &keys).map(Some),
+            None => Ok(None),
+        }
     }
 
     /// By what the search index sorts; ids are in no column of it.
@@ -193,8 +296,23 @@ impl Scan {
         let classes = self.plan.classes.as_deref();
         let asked = catch_unwind(AssertUnwindSafe(|| {
             match snapshot.find(view, self.kind, &self.plan.rest, classes)? {
-                Some(found) => answer(&found),
-                None => Ok(None),
+                Some(found) => {
+                    let given = answer(&found)?;
+                    let how = if given.is_some() { "" } else { " (which cannot give them in this order)" };
+                    self.note("answer", || {
+                        format!(
+                            "search index{how}, {} found, {} bodies read to decide, {} changed since",
+                            found.count(),
+                            found.n_read,
+                            found.n_changed
+                        )
+                    });
+                    Ok(given)
+                }
+                None => {
+                    self.note("answer", || "the search index is too far behind".into());
+                    Ok(None)
+                }
             }
         }));
         let error = match asked {
@@ -320,35 +438,12 @@ impl Scan {
 
     /// Rows sorted by values that no column holds.
     fn keys_sorted_here(&mut self, view: &mut View<'_>) -> Result<Vec<i64>> {
-        let order = self.query.order.clone();
-        let is_folded =
-            |it: &Order| self.kind.column_of(&it.path).is_some_and(|column| column.ty == Type::Folded);
-        let are_folded: Vec<bool> = order.iter().map(is_folded).collect();
-        let mut rows: Vec<(Vec<Option<Json>>, i64)> = Vec::new();
+        let mut rows = Sorting::of(self.kind, &self.query);
         self.each_body(view, " ORDER BY r.key", |key, body| {
-            let value = |(it, is_folded): (&Order, &bool)| match value_at(body, it.path.as_steps()) {
-                Some(Json::String(text)) if *is_folded => Some(Json::String(fold(text))),
-                value => value.cloned(),
-            };
-            let values = order.iter().zip(&are_folded).map(value).collect();
-            rows.push((values, key));
+            rows.add(key, body);
             ControlFlow::Continue(())
         })?;
-        let is_newest_first = order.last().is_some_and(|it| it.direction == Direction::Descending);
-        rows.sort_by(|(a, a_key), (b, b_key)| {
-            for (index, it) in order.iter().enumerate() {
-                let by_value = sort_order(a[index].as_ref(), b[index].as_ref());
-                let by_value =
-                    if it.direction == Direction::Descending { by_value.reverse() } else { by_value };
-                if by_value.is_ne() {
-                    return by_value;
-                }
-            }
-            if is_newest_first { b_key.cmp(a_key) } else { a_key.cmp(b_key) }
-        });
-        let skip = usize::try_from(self.query.skip).unwrap_or(usize::MAX);
-        let limit = self.query.limit.and_then(|it| usize::try_from(it).ok()).unwrap_or(usize::MAX);
-        Ok(rows.into_iter().skip(skip).take(limit).map(|(_, key)| key).collect())
+        Ok(rows.window())
     }
 
     /// Calls `visit` with each row that satisfies the whole condition, reading as little as decides it.

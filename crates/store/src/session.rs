@@ -237,6 +237,14 @@ fn from_sql_error(error: rusqlite::types::FromSqlError) -> StoreError {
 }
 
 impl Session<'_> {
+    /// Gives up what is read from a standby, so that the primary is asked; false where no standby is read.
+    pub(crate) fn leave_standby(&mut self) -> bool {
+        match self {
+            Self::Postgres(session) => session.leave_standby(),
+            _ => false,
+        }
+    }
+
     pub(crate) fn flavour(&self) -> Flavour {
         match self {
             Self::Sqlite(_) => Flavour::Sqlite,

@@ -334,7 +334,7 @@ fn follow(path: &Path, shared: &Arc<Shared>) -> Result<Builder> {
         view.session.execute("ROLLBACK", &[])?;
         result
     };
-    Ok(Builder::new(indexes, &store, &limits, Box::new(read)))
+    Ok(Builder::new(indexes, &store, &limits, index::LOOK, Box::new(read)))
 }
 
 fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {

@@ -6,6 +6,7 @@
 //! | `relations.rs` | preceding and succeeding titles, instance relationships, bound-with parts |
 //! | `hrids.rs`, `shelving.rs` | human-readable ids, shelving order |
 //! | `joins.rs` | queries about neighbouring records |
+//! | `listed.rs` | what they add to the lists that are browsed |
 //! | `marc_json.rs` | the MARC record of an instance |
 //! | `business.rs` | `/inventory/…`: the same records as staff see them |
 //! | `moves.rs` | holdings and items that move, instances marked as deleted, bound-withs |
@@ -22,6 +23,7 @@ pub mod instances;
 mod isbn;
 pub mod items;
 pub(crate) mod joins;
+pub(crate) mod listed;
 mod marc_json;
 mod moves;
 pub(crate) mod reindex;

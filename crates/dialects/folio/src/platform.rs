@@ -6,6 +6,7 @@
 //! | `routes.rs`, `permissions.rs` | routes with the permission that each needs; who holds which |
 //! | `collection/`, `cql/` | collections of records, the query language |
 //! | `error.rs`, `json.rs`, `coerce.rs`, `dates.rs` | refusals, the spacing of JSON, types of values, points in time |
+//! | `listed.rs` | what records add to lists that are browsed |
 //! | `tenants.rs` | the gateway's own endpoints |
 //! | `settings.rs`, `limits.rs` | what a site sets, and bounds |
 
@@ -17,6 +18,7 @@ pub mod dates;
 pub mod error;
 pub mod json;
 pub(crate) mod limits;
+pub(crate) mod listed;
 pub mod permissions;
 pub mod routes;
 pub mod settings;

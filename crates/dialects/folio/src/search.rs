@@ -7,7 +7,7 @@ pub(crate) mod browse;
 use std::ops::ControlFlow;
 
 use http::StatusCode;
-use pinakes_store::{Expr, Kind, Query, Record, Txn, View, Weight, matches};
+use pinakes_store::{Direction, Expr, Kind, Order, Query, Record, Txn, View, Weight, matches};
 use serde_json::{Map, Value, json};
 
 use crate::authorities::authority::AUTHORITIES;
@@ -257,6 +257,17 @@ async fn authorities(call: Call) -> Answer {
         let order = cql::order(&page.cql, &ROW_NAMES);
         let (mut rows, mut total) = (Vec::new(), 0_u64);
         let is_sorted = !order.is_empty();
+        // Without words to begin with, the list of headings is read instead of all authorities.
+        let is_listed = matches!(candidates, Expr::All) && is_about_headings(&page.cql.condition);
+        let by_heading = [Order { path: "headingRef".into(), direction: Direction::Ascending }];
+        if is_listed && (order.is_empty() || order == by_heading) {
+            let condition = format!("{:?}", page.cql.condition);
+            let limit = if is_sorted { page.limit } else { 0 };
+            let (listed, n_rows) = browse::headings(view, &fits, &condition, page.offset, limit)?;
+            rows = if is_sorted { listed } else { first_rows(view, &fits, page.offset, page.limit)? };
+            with_titles(view, &mut rows)?;
+            return Ok(json!({"totalRecords": n_rows, "authorities": rows}));
+        }
         view.for_each_body(&AUTHORITIES.kind, &Query::filter(candidates), |_, authority| {
             for row in headings::rows(&authority) {
                 let shown = headings::shown(&authority, &row);
@@ -274,15 +285,57 @@ async fn authorities(call: Call) -> Answer {
             let bound = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
             rows = rows.into_iter().skip(bound(page.offset)).take(bound(page.limit)).collect();
         }
-        for row in &mut rows {
-            if row["authRefType"] == "Authorized" {
-                let id = row["id"].as_str().unwrap_or_default().to_owned();
-                row["numberOfTitles"] = crate::links::n_links(view, &id)?.into();
-            }
-        }
+        with_titles(view, &mut rows)?;
         Ok(json!({"totalRecords": total, "authorities": rows}))
     };
     Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
+}
+
+/// Whether the list of headings decides a condition.
+fn is_about_headings(node: &Node) -> bool {
+    match node {
+        Node::And(a, b) | Node::Or(a, b) | Node::Not(a, b) => is_about_headings(a) && is_about_headings(b),
+        Node::Negation(it) => is_about_headings(it),
+        Node::Clause(clause) => {
+            clause.modifiers.is_empty()
+                && [&[cql::ALL_RECORDS][..], &browse::HEADING_FIELDS]
+                    .concat()
+                    .iter()
+                    .any(|it| it.eq_ignore_ascii_case(&clause.index))
+        }
+    }
+}
+
+/// The rows in a window that satisfy a condition, in the order of the records: no more records are read than that takes.
+fn first_rows(view: &mut View<'_>, fits: &Expr, skip: u64, limit: u64) -> Result<Vec<Value>, FolioError> {
+    let (mut rows, mut n) = (Vec::new(), 0_u64);
+    if limit == 0 {
+        return Ok(rows);
+    }
+    view.for_each_body(&AUTHORITIES.kind, &Query::filter(Expr::All), |_, authority| {
+        for row in headings::rows(&authority) {
+            let shown = headings::shown(&authority, &row);
+            if matches(fits, &shown) {
+                if skip <= n && (rows.len() as u64) < limit {
+                    rows.push(shown);
+                }
+                n += 1;
+            }
+        }
+        if limit <= rows.len() as u64 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
+    Ok(rows)
+}
+
+/// How many titles use each authorised heading.
+fn with_titles(view: &mut View<'_>, rows: &mut [Value]) -> Result<(), FolioError> {
+    for row in rows {
+        if row["authRefType"] == "Authorized" {
+            let id = row["id"].as_str().unwrap_or_default().to_owned();
+            row["numberOfTitles"] = crate::links::n_links(view, &id)?.into();
+        }
+    }
+    Ok(())
 }
 
 /// A condition that every authority with a fitting row satisfies: what is refused of one row says nothing about the
@@ -290,7 +343,10 @@ async fn authorities(call: Call) -> Answer {
 fn candidates(node: &Node) -> Result<Expr, FolioError> {
     Ok(match node {
         Node::And(a, b) => candidates(a)?.and(candidates(b)?),
-        Node::Or(a, b) => Expr::Or(vec![candidates(a)?, candidates(b)?]),
+        Node::Or(a, b) => match (candidates(a)?, candidates(b)?) {
+            (Expr::All, _) | (_, Expr::All) => Expr::All,
+            (a, b) => Expr::Or(vec![a, b]),
+        },
         Node::Not(a, _) => candidates(a)?,
         Node::Negation(_) => Expr::All,
         Node::Clause(clause) if clause.relation == Relation::Different => Expr::All,

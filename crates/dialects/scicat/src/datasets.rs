@@ -85,6 +85,7 @@ pub(crate) static DATASET: Kind = Kind {
     ],
     class_fields: &["ownerGroup", "accessGroups", "isPublished", "sharedWith"],
     text: Text::AllStrings,
+    patterns: &["datasetName", "sourceFolder"],
     ..Kind::named("scicat_dataset")
 };
 

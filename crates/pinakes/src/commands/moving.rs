@@ -120,7 +120,7 @@ impl Side {
         }
         // A side that is not named is the configured catalogue, tenants in databases of their own included.
         let own = if place.is_none() { own_places(config)? } else { BTreeMap::new() };
-        let catalogue = Catalogue::open_spread(location, &own, House::kinds(), config.limits.clone())?;
+        let catalogue = Catalogue::open_spread(location, &own, None, House::kinds(), config.limits.clone())?;
         let blobs = open_files(files, &config.blobs, &folder)?;
         Ok(Self { catalogue, folder, is_folder, blobs })
     }

@@ -1,8 +1,8 @@
 //! The thread that keeps a tenant's indexes up to the sequence of changes.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use tantivy::directory::MmapDirectory;
@@ -26,7 +26,9 @@ const STEP_BYTES: usize = 16 << 20;
 /// Between two commits of an index that is far behind at most: what a crash makes it do again.
 const COMMIT_AT_MOST: Duration = Duration::from_secs(30);
 /// Between two looks for changes that nobody rang for: those of another process.
-const LOOK: Duration = Duration::from_secs(5);
+pub(crate) const LOOK: Duration = Duration::from_secs(5);
+/// The same in a database, which other servers change all day.
+pub(crate) const LOOK_AT_DATABASE: Duration = Duration::from_secs(1);
 /// Without changes for so long, what only writing needs is let go.
 const IDLE: Duration = Duration::from_secs(20);
 /// Waited after a failure, and twice as long after each further one.
@@ -54,12 +56,16 @@ pub(crate) struct Builder {
     memory_bytes: usize,
     /// Between two commits at least, so that writers have most of the disk and of the processors.
     pause: Duration,
+    /// Between two looks for changes that nobody rang for.
+    look: Duration,
 }
 
 struct KindBuilder {
     kind: &'static Kind,
     folder: PathBuf,
     layout: Layout,
+    /// See [`store_identity`].
+    store: String,
     fingerprint: String,
     open: Option<Open>,
     /// Failures in a row.
@@ -94,11 +100,18 @@ enum Progress {
 
 impl Builder {
     /// A builder that reads the store by `reader`.
-    pub(crate) fn new(indexes: Arc<Indexes>, store: &str, limits: &Limits, reader: Reader) -> Self {
+    pub(crate) fn new(
+        indexes: Arc<Indexes>,
+        store: &str,
+        limits: &Limits,
+        look: Duration,
+        reader: Reader,
+    ) -> Self {
         let kinds = indexes.kinds.iter().map(|kind| KindBuilder {
             kind,
             folder: indexes.folder.join(kind.name),
             layout: Layout::of(kind),
+            store: store.to_owned(),
             fingerprint: fingerprint(kind, store),
             open: None,
             n_failures: 0,
@@ -110,11 +123,12 @@ impl Builder {
             reader,
             memory_bytes: limits.index_memory_bytes,
             pause: Duration::from_millis(limits.index_pause_ms),
+            look,
         }
     }
 
     pub(crate) fn run(mut self) {
-        let mut look = LOOK;
+        let mut look = self.look;
         while !self.indexes.is_closed() {
             let mut is_behind = false;
             let suspects = self.indexes.take_suspects();
@@ -129,6 +143,11 @@ impl Builder {
                 match kind.advance(&self.indexes, &mut self.reader, self.memory_bytes) {
                     Ok(Progress::Behind) => is_behind = true,
                     Ok(Progress::Current) => {}
+                    Err(StoreError::Unavailable(reason)) => {
+                        // The next pass asks the database again; what is published serves on.
+                        tracing::debug!(reason, "search indexes wait for the database");
+                        break;
+                    }
                     Err(error) => {
                         tracing::warn!(kind = kind.kind.name, %error, "a search index could not follow");
                         kind.fail(&self.indexes, &error);
@@ -142,8 +161,8 @@ impl Builder {
                 self.indexes.wait(look);
                 self.indexes.pause(self.pause);
             }
-            look =
-                if self.kinds.iter().any(|it| it.not_before.is_some()) { FAILURE_PAUSE / 10 } else { LOOK };
+            let is_resting = self.kinds.iter().any(|it| it.not_before.is_some());
+            look = if is_resting { FAILURE_PAUSE / 10 } else { self.look };
         }
         for kind in &mut self.kinds {
             if let Err(error) = kind.close() {
@@ -171,17 +190,24 @@ impl KindBuilder {
             let mut open = self.open_index()?;
             if 0 < open.covered {
                 // What is behind serves already: searches look at the rest themselves.
-                open.publish(indexes, kind, &self.layout)?;
+                open.publish(indexes, kind, &self.layout, &self.store)?;
             }
             self.open = Some(open);
         }
-        let Some(open) = &mut self.open else { return Ok(Progress::Current) };
-        let after = open.taken;
+        let Some(after) = self.open.as_ref().map(|it| it.taken) else { return Ok(Progress::Current) };
         let (mut step, kind) = (Step::default(), self.kind);
+        let mut store = None;
         reader(&mut |view| {
+            if view.session.flavour() == Flavour::Postgres {
+                store = Some(store_identity(&mut view.session)?);
+            }
             step = Step::read(view, kind, after)?;
             Ok(())
         })?;
+        if let Some(store) = store.filter(|it| *it != self.store) {
+            return self.begin_anew(indexes, store);
+        }
+        let Some(open) = &mut self.open else { return Ok(Progress::Current) };
         if step.is_loading {
             return Ok(Progress::Current);
         }
@@ -199,7 +225,7 @@ impl KindBuilder {
         }
         if !step.is_last && !open.is_published && 0 < open.covered {
             // Beside writers that never rest: searches look at what is missing themselves, unless it is too much.
-            open.publish(indexes, kind, &self.layout)?;
+            open.publish(indexes, kind, &self.layout, &self.store)?;
         }
         if step.is_last {
             self.n_failures = 0;
@@ -211,10 +237,24 @@ impl KindBuilder {
                 open.rest()?;
             }
             if !open.is_published {
-                open.publish(indexes, kind, &self.layout)?;
+                open.publish(indexes, kind, &self.layout, &self.store)?;
             }
             return Ok(Progress::Current);
         }
+        Ok(Progress::Behind)
+    }
+
+    /// Another primary may have lost what the index holds already, and give its numbers to other changes.
+    fn begin_anew(&mut self, indexes: &Indexes, store: String) -> Result<Progress> {
+        tracing::info!(
+            kind = self.kind.name,
+            "the database has another history: a search index is made anew"
+        );
+        indexes.publish(self.kind, None);
+        self.open = None;
+        remove(&self.folder)?;
+        self.fingerprint = fingerprint(self.kind, &store);
+        self.store = store;
         Ok(Progress::Behind)
     }
 
@@ -341,10 +381,23 @@ impl Open {
     }
 
     /// Lets searches use what is committed.
-    fn publish(&mut self, indexes: &Indexes, kind: &'static Kind, layout: &Layout) -> Result<()> {
+    fn publish(
+        &mut self,
+        indexes: &Indexes,
+        kind: &'static Kind,
+        layout: &Layout,
+        store: &str,
+    ) -> Result<()> {
         self.reader.reload()?;
         let (searcher, layout) = (self.reader.searcher(), layout.clone());
-        indexes.publish(kind, Some(Snapshot { searcher, layout, covered: self.covered }));
+        let snapshot = Snapshot {
+            searcher,
+            layout,
+            covered: self.covered,
+            store: store.to_owned(),
+            counted: Mutex::default(),
+        };
+        indexes.publish(kind, Some(snapshot));
         self.is_published = true;
         Ok(())
     }
@@ -479,8 +532,21 @@ pub(super) fn last_sequence(session: &mut Session<'_>) -> Result<u64> {
     Ok(session.first(&sql, &[], |row| row.int(0))?.unwrap_or(0).cast_unsigned())
 }
 
+/// What tells a tenant of a database from all others, and the history of its primary from that of another: a standby that
+/// takes over may lack what was committed last.
+pub(super) const DATABASE_IDENTITY: &str = "(SELECT c.system_identifier::text || '-' \
+     || left(pg_walfile_name(pg_current_wal_lsn()), 8) || '-' || d.oid::text || '-' || n.oid::text \
+     FROM pg_control_system() c, pg_database d, pg_namespace n \
+     WHERE d.datname = current_database() AND n.nspname = current_schema())";
+
 /// What tells a store from all others.
 pub(crate) fn store_identity(session: &mut Session<'_>) -> Result<String> {
+    if session.flavour() == Flavour::Postgres {
+        let sql = format!("SELECT {DATABASE_IDENTITY}");
+        return session
+            .first(&sql, &[], |row| row.text(0))?
+            .ok_or_else(|| StoreError::Damaged("the database has no identity".into()));
+    }
     let sql = "SELECT value FROM meta WHERE name = 'store'";
     let number = session.first(sql, &[], |row| row.int(0))?;
     number

@@ -4,6 +4,8 @@
 //! condition speaks of one element of a list, some documents remain whose bodies decide.
 
 mod columns;
+mod grams;
+mod paths;
 mod texts;
 
 use std::collections::HashSet;
@@ -12,9 +14,11 @@ use std::sync::Arc;
 use tantivy::index::InvertedIndexReader;
 use tantivy::postings::{BlockSegmentPostings, TermInfo};
 use tantivy::schema::IndexRecordOption;
+use tantivy::termdict::TermDictionary;
 use tantivy::{Searcher, SegmentReader, Term};
 
 use self::columns::Span;
+pub(super) use self::paths::PathTexts;
 use super::layout::{INSTANTS, Layout};
 use super::set::Set;
 use super::terms::{self, EXACT, TEXT_BYTES, Tag};
@@ -54,6 +58,11 @@ impl Bounds {
         let high =
             (self.high.is_some() || other.high.is_some()).then(|| self.high().clone().or(other.high()));
         Self { low: self.low.or(&other.low), high }
+    }
+
+    /// Nothing else satisfies it.
+    fn within(self, set: &Set) -> Self {
+        Self { low: self.low.and(set), high: self.high.map(|it| it.and(set)) }
     }
 
     fn complement(self) -> Self {
@@ -140,6 +149,25 @@ impl<'s> Segment<'s> {
         Ok(set)
     }
 
+    /// All terms, in order.
+    pub(super) fn all_terms(&self) -> &TermDictionary {
+        self.terms.terms()
+    }
+
+    /// The documents of a term.
+    pub(super) fn of_term(&self, info: &TermInfo) -> Result<Set> {
+        let mut set = Set::empty(self.max_doc);
+        self.add_postings(info, &mut None, &mut set)?;
+        Ok(set)
+    }
+
+    /// Whether any document of a term is in a set.
+    pub(super) fn has_any_of(&self, info: &TermInfo, set: &Set) -> Result<bool> {
+        let mut is_there = false;
+        self.each_posting(info, &mut None, |doc| is_there |= set.has(doc))?;
+        Ok(is_there)
+    }
+
     fn info(&self, term: &[u8]) -> Result<Option<TermInfo>> {
         self.terms.get_term_info(&Term::from_field_bytes(self.layout.terms, term)).map_err(failed)
     }
@@ -160,6 +188,16 @@ impl<'s> Segment<'s> {
         block: &mut Option<BlockSegmentPostings>,
         set: &mut Set,
     ) -> Result<()> {
+        self.each_posting(info, block, |doc| set.insert(doc))
+    }
+
+    /// Calls `visit` with each document of a term.
+    fn each_posting(
+        &self,
+        info: &TermInfo,
+        block: &mut Option<BlockSegmentPostings>,
+        mut visit: impl FnMut(u32),
+    ) -> Result<()> {
         let postings = match block {
             Some(postings) => {
                 self.terms.reset_block_postings_from_terminfo(info, postings).map_err(failed)?;
@@ -176,7 +214,7 @@ impl<'s> Segment<'s> {
             if docs.is_empty() {
                 return Ok(());
             }
-            docs.iter().for_each(|doc| set.insert(*doc));
+            docs.iter().for_each(|doc| visit(*doc));
             postings.advance();
         }
     }
@@ -277,7 +315,11 @@ impl<'s> Segment<'s> {
             Expr::Prefix(path, prefix) => self.prefixed(&bytes(path), prefix)?,
             Expr::Word(path, word) => self.word(path, word, within)?,
             Expr::Regex(path, pattern) => {
-                self.pattern(path, |text| pattern.is_match(text), pattern.is_folding(), within)?
+                let narrowed = self.with_runs_of(path, pattern, within)?;
+                let within = narrowed.as_ref().map_or(within, |it| it);
+                let found =
+                    self.pattern(path, |text| pattern.is_match(text), pattern.is_folding(), within)?;
+                if narrowed.is_some() { found.within(within) } else { found }
             }
             Expr::Element(path, inner) => {
                 let path = bytes(path);
@@ -332,6 +374,7 @@ impl<'s> Segment<'s> {
             Expr::Range(..) => 2 * all,
             Expr::Prefix(..) => 3 * all,
             Expr::Element(..) => 8 * all,
+            Expr::Regex(path, _) if self.kind.patterns.iter().any(|it| path.is_dotted(it)) => 4 * all,
             Expr::Regex(..) => 20 * all,
             Expr::All | Expr::Nothing => 0,
             Expr::Not(it) => all + self.cost(it)?,
@@ -460,7 +503,7 @@ impl<'s> Segment<'s> {
         within: &Set,
     ) -> Result<Bounds> {
         if within.len() < FEW_BODIES {
-            return Ok(Bounds::some_of(within.clone(), self.max_doc));
+            return Ok(self.none_but(within.clone()));
         }
         if let Some(column) = self.text_column(path, is_folding)? {
             return self.pattern_in_column(&column, test, within);

@@ -1,24 +1,25 @@
 //! An answer of the index: what it covers, and the records that were changed since, of one snapshot.
 
-use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
 use serde_json::Value as Json;
-use tantivy::columnar::{Column, DynamicColumn, StrColumn};
+use tantivy::columnar::StrColumn;
 
 use super::Snapshot;
+use super::builder::DATABASE_IDENTITY;
 use super::condition::{Segment, failed};
-use super::layout::{KEY, column_name, facet_name};
+use super::layout::{KEY, facet_name};
 use super::set::Set;
 use super::terms;
+use super::values::each_value;
 use super::words::Words;
 use crate::classes::ClassSet;
 use crate::document::{Taken, searched_text};
-use crate::eval::{matches_with, value_at};
-use crate::session::Cell;
-use crate::statements::one_columns;
-use crate::{Direction, Expr, FacetCount, Kind, Path, Result, StoreError, Text, View};
+use crate::eval::matches_with;
+use crate::session::Flavour;
+use crate::view::HORIZON;
+use crate::{Expr, FacetCount, Kind, Result, StoreError, Text, View};
 
 /// Changed records that are looked at one by one; with more, the index is behind and something else answers.
 const TAIL_RECORDS: u64 = 50_000;
@@ -26,17 +27,24 @@ const TAIL_RECORDS: u64 = 50_000;
 const TAIL_BYTES: usize = 64 << 20;
 /// Records whose bodies are read in one step.
 const STEP_RECORDS: usize = 500;
-/// Columns that an answer is sorted by at most.
-pub(crate) const ORDERS: usize = 3;
 
 /// What satisfies a condition.
 pub(crate) struct Found<'s> {
-    kind: &'static Kind,
-    segments: Vec<(Segment<'s>, Set)>,
-    /// Row, what is taken out of the body, the body.
-    tail: Vec<(i64, Taken, Json)>,
+    pub(super) kind: &'static Kind,
+    pub(super) segments: Vec<(Segment<'s>, Set)>,
+    pub(super) tail: Vec<Changed>,
     /// Records whose bodies were read to decide them.
     pub(crate) n_read: u64,
+    /// Records that were changed since the index was made.
+    pub(crate) n_changed: u64,
+}
+
+/// A record that was changed since the index was made.
+pub(super) struct Changed {
+    pub(super) key: i64,
+    /// What is taken out of the body.
+    pub(super) taken: Taken,
+    pub(super) body: Json,
 }
 
 /// Decides conditions on records whose bodies are at hand.
@@ -106,13 +114,19 @@ impl Snapshot {
         let decider = Decider::of(kind, filter);
         let Some(tail) = self.tail(view, kind)? else { return Ok(None) };
         let allowed: Option<HashSet<i64>> = classes.map(|it| it.numbers.iter().copied().collect());
-        let mut found = Found { kind, segments: Vec::new(), tail: Vec::new(), n_read: 0 };
+        let mut found = Found {
+            kind,
+            segments: Vec::new(),
+            tail: Vec::new(),
+            n_read: 0,
+            n_changed: (tail.rows.len() + tail.deleted.len()) as u64,
+        };
         for row in &tail.rows {
             let body: Json = parse(kind, &row.1, &row.2)?;
             let taken = Taken::from(kind, &body);
             let is_allowed = allowed.as_ref().is_none_or(|it| it.contains(&taken.class.0));
             if is_allowed && decider.holds(filter, &row.1, &row.2, &body)? {
-                found.tail.push((row.0, taken, body));
+                found.tail.push(Changed { key: row.0, taken, body });
             }
         }
         for reader in self.searcher.segment_readers() {
@@ -142,16 +156,23 @@ impl Snapshot {
     }
 
     /// What was changed since; `None` when that is too much.
-    fn tail(&self, view: &mut View<'_>, kind: &'static Kind) -> Result<Option<Tail>> {
+    pub(super) fn tail(&self, view: &mut View<'_>, kind: &'static Kind) -> Result<Option<Tail>> {
         let name = kind.name;
         let flavour = view.session.flavour();
         let counted =
             format!("SELECT count(*) FROM (SELECT 1 FROM \"k_{name}\" WHERE ?1 < sequence LIMIT ?2) x");
         let values = [self.covered.into(), (TAIL_RECORDS + 1).into()];
-        let n = view.session.first(&counted, &values, |row| row.int(0))?.unwrap_or(0).cast_unsigned();
-        if TAIL_RECORDS < n {
-            return Ok(None);
-        }
+        let n = match flavour {
+            Flavour::Sqlite => view.session.first(&counted, &values, |row| row.int(0))?,
+            Flavour::Postgres => {
+                let sql = format!("SELECT ({counted}), {DATABASE_IDENTITY}, ?1 < {HORIZON}");
+                let found =
+                    view.session.first(&sql, &values, |row| Ok((row.int(0)?, row.text(1)?, row.flag(2)?)))?;
+                // Another primary, or a snapshot that does not hold all that the index does.
+                found.filter(|it| it.1 == self.store && it.2).map(|it| it.0)
+            }
+        };
+        let Some(n) = n.map(i64::cast_unsigned).filter(|it| *it <= TAIL_RECORDS) else { return Ok(None) };
         let sql = format!(
             "SELECT r.key, r.id, {} FROM {} WHERE ?1 < r.sequence LIMIT ?2",
             flavour.body(),
@@ -174,22 +195,22 @@ impl Snapshot {
         let sql = "SELECT id FROM tombstone WHERE kind = ?1 AND ?2 < sequence LIMIT ?3";
         let values = [name.into(), self.covered.into(), (TAIL_RECORDS + 1).into()];
         let deleted = view.session.all(sql, &values, |row| row.text(0))?;
-        let n = (rows.len() + deleted.len()) as u64;
-        Ok((n <= TAIL_RECORDS).then_some(Tail { rows, deleted }))
+        let n_changed = n.max((rows.len() + deleted.len()) as u64);
+        Ok((n_changed <= TAIL_RECORDS).then_some(Tail { rows, deleted }))
     }
 }
 
-struct Tail {
-    rows: Vec<(i64, String, bytes::Bytes)>,
-    deleted: Vec<String>,
+pub(super) struct Tail {
+    pub(super) rows: Vec<(i64, String, bytes::Bytes)>,
+    pub(super) deleted: Vec<String>,
 }
 
-fn without(mut set: Set, segment: &Segment<'_>, term: &[u8]) -> Result<Set> {
+pub(super) fn without(mut set: Set, segment: &Segment<'_>, term: &[u8]) -> Result<Set> {
     segment.each_with(term, |doc| set.remove(doc))?;
     Ok(set)
 }
 
-fn parse(kind: &Kind, id: &str, bytes: &[u8]) -> Result<Json> {
+pub(super) fn parse(kind: &Kind, id: &str, bytes: &[u8]) -> Result<Json> {
     serde_json::from_slice(bytes)
         .map_err(|error| StoreError::Damaged(format!("{} {id:?}: {error}", kind.name)))
 }
@@ -224,250 +245,10 @@ fn decide(
     Ok(low)
 }
 
-/// What an answer is sorted by.
-#[derive(Debug, Clone)]
-pub(crate) enum SortBy {
-    /// A column, by its place among those with one value.
-    Column(usize),
-    /// Numbers at a path.
-    Path(Path),
-}
-
-/// A value to sort by; `None` for what is absent, which comes first.
-type Rank = Option<u64>;
-
-/// A row on its way into order.
-#[derive(Debug, Clone, Copy)]
-struct Entry<const N: usize> {
-    ranks: [Rank; N],
-    key: i64,
-    /// Segment and document, for texts.
-    segment: u32,
-}
-
-/// What a sort compares.
-enum SortColumn {
-    Whole(Column<i64>),
-    Real(Column<f64>),
-    Text(Option<StrColumn>),
-    /// Numbers at a path without a column, in columns of any type.
-    Numbers(Vec<DynamicColumn>),
-}
-
-impl SortColumn {
-    fn rank(&self, doc: u32) -> Rank {
-        match self {
-            Self::Whole(column) => column.first(doc).map(whole_rank),
-            Self::Real(column) => column.first(doc).map(real_rank),
-            Self::Text(column) => column.as_ref().and_then(|it| it.ords().first(doc)),
-            Self::Numbers(columns) => columns.iter().find_map(|column| match column {
-                DynamicColumn::I64(column) => column.first(doc).map(|it| real_rank(it as f64)),
-                DynamicColumn::U64(column) => column.first(doc).map(|it| real_rank(it as f64)),
-                DynamicColumn::F64(column) => column.first(doc).map(real_rank),
-                _ => None,
-            }),
-        }
-    }
-}
-
-fn whole_rank(number: i64) -> u64 {
-    tantivy::i64_to_u64(number)
-}
-
-fn real_rank(number: f64) -> u64 {
-    tantivy::f64_to_u64(if number == 0.0 { 0.0 } else { number })
-}
-
 impl Found<'_> {
     /// How many records there are.
     pub(crate) fn count(&self) -> u64 {
         self.segments.iter().map(|it| it.1.len()).sum::<u64>() + self.tail.len() as u64
-    }
-
-    /// The rows in a window of an order: ties in insertion order, in the direction of the last column.
-    /// `after` leaves the rows up to one out. `None` when it cannot be sorted so.
-    pub(crate) fn keys(
-        &self,
-        order: &[(SortBy, Direction)],
-        after: Option<i64>,
-        skip: u64,
-        limit: Option<u64>,
-    ) -> Result<Option<Vec<i64>>> {
-        match order.len() {
-            0 => self.sorted::<0>(order, after, skip, limit),
-            1 => self.sorted::<1>(order, after, skip, limit),
-            2 => self.sorted::<2>(order, after, skip, limit),
-            3 => self.sorted::<ORDERS>(order, after, skip, limit),
-            _ => Ok(None),
-        }
-    }
-
-    fn sorted<const N: usize>(
-        &self,
-        order: &[(SortBy, Direction)],
-        after: Option<i64>,
-        skip: u64,
-        limit: Option<u64>,
-    ) -> Result<Option<Vec<i64>>> {
-        let mut places = Vec::with_capacity(N);
-        for (by, _) in order {
-            if !self.is_sortable(by)? {
-                return Ok(None);
-            }
-            places.push(by);
-        }
-        let directions: Vec<Direction> = order.iter().map(|it| it.1).collect();
-        let want =
-            limit.map_or(usize::MAX, |it| usize::try_from(skip.saturating_add(it)).unwrap_or(usize::MAX));
-        let is_newest_first = directions.last() == Some(&Direction::Descending);
-        let compare = |a: &Entry<N>, b: &Entry<N>| {
-            for (n, direction) in directions.iter().enumerate() {
-                let by_rank = a.ranks[n].cmp(&b.ranks[n]);
-                let by_rank = if *direction == Direction::Descending { by_rank.reverse() } else { by_rank };
-                if by_rank.is_ne() {
-                    return by_rank;
-                }
-            }
-            if is_newest_first { b.key.cmp(&a.key) } else { a.key.cmp(&b.key) }
-        };
-        let mut all = Vec::new();
-        let mut columns = Vec::new();
-        for (number, (segment, set)) in self.segments.iter().enumerate() {
-            let own =
-                places.iter().map(|by| self.sort_column(segment, by)).collect::<Result<Vec<SortColumn>>>()?;
-            let keys = segment.reader().fast_fields().i64(KEY)?;
-            let mut top = Top { want, list: Vec::new(), last: None };
-            for doc in set.iter() {
-                let Some(key) = keys.first(doc) else { continue };
-                if after.is_some_and(|after| key <= after) {
-                    continue;
-                }
-                let mut ranks = [None; N];
-                for (rank, column) in ranks.iter_mut().zip(&own) {
-                    *rank = column.rank(doc);
-                }
-                top.add(Entry { ranks, key, segment: number as u32 }, &compare);
-            }
-            all.append(&mut top.into_list(&compare));
-            columns.push(own);
-        }
-        self.rank_texts(&mut all, &columns, &places, after)?;
-        let skip = usize::try_from(skip).unwrap_or(usize::MAX);
-        Ok(Some(window(&mut all, skip, want, compare).iter().map(|it| it.key).collect()))
-    }
-
-    /// Whether every value is a number that 64-bit floats tell from others, or absent, as far as a path says.
-    fn is_sortable(&self, by: &SortBy) -> Result<bool> {
-        let SortBy::Path(path) = by else { return Ok(true) };
-        for (segment, _) in &self.segments {
-            if !segment.has_numbers_only(path)? {
-                return Ok(false);
-            }
-        }
-        let is_number = |it: &(i64, Taken, Json)| match value_at(&it.2, path.as_steps()) {
-            None | Some(Json::Null) => true,
-            Some(Json::Number(number)) => number.as_f64().is_some_and(|it| it.abs() < terms::EXACT),
-            Some(_) => false,
-        };
-        Ok(self.tail.iter().all(is_number))
-    }
-
-    fn sort_column(&self, segment: &Segment<'_>, by: &SortBy) -> Result<SortColumn> {
-        let fields = segment.reader().fast_fields();
-        let place = match by {
-            SortBy::Column(place) => *place,
-            SortBy::Path(path) => return segment.number_columns(path).map(SortColumn::Numbers),
-        };
-        let name = column_name(place);
-        let column = one_columns(self.kind).nth(place);
-        Ok(match column.map(|it| it.ty) {
-            Some(crate::Type::Text | crate::Type::Folded) | None => SortColumn::Text(fields.str(&name)?),
-            Some(crate::Type::Real) => SortColumn::Real(fields.f64(&name)?),
-            Some(_) => SortColumn::Whole(fields.i64(&name)?),
-        })
-    }
-
-    /// Makes the ranks of texts, which count within a segment, comparable over all, and adds the tail.
-    fn rank_texts<const N: usize>(
-        &self,
-        all: &mut Vec<Entry<N>>,
-        columns: &[Vec<SortColumn>],
-        places: &[&SortBy],
-        after: Option<i64>,
-    ) -> Result<()> {
-        let tail: Vec<_> = self.tail.iter().filter(|it| after.is_none_or(|after| after < it.0)).collect();
-        let first = all.len();
-        for (key, taken, body) in &tail {
-            let mut ranks = [None; N];
-            for (rank, by) in ranks.iter_mut().zip(places) {
-                let place = match by {
-                    SortBy::Column(place) => *place,
-                    SortBy::Path(path) => {
-                        let number = value_at(body, path.as_steps()).and_then(Json::as_f64);
-                        *rank = number.map(real_rank);
-                        continue;
-                    }
-                };
-                *rank = match &taken.cells[place] {
-                    Cell::Int(number) if self.is_real(place) => Some(real_rank(*number as f64)),
-                    Cell::Int(number) => Some(whole_rank(*number)),
-                    Cell::Real(number) => Some(real_rank(*number)),
-                    _ => None,
-                };
-            }
-            all.push(Entry { ranks, key: *key, segment: u32::MAX });
-        }
-        for n in 0..N {
-            let SortBy::Column(place) = *places[n] else { continue };
-            let is_text = columns.iter().any(|it| matches!(it[n], SortColumn::Text(_)))
-                || tail.iter().any(|it| matches!(it.1.cells[place], Cell::Text(_)));
-            if !is_text || (columns.len() == 1 && tail.is_empty()) {
-                continue;
-            }
-            let mut texts = Texts::default();
-            // The texts of each segment that are sorted by, as its column numbers them.
-            let mut ords: Vec<Vec<u64>> = vec![Vec::new(); columns.len()];
-            for entry in &all[..first] {
-                ords[entry.segment as usize].extend(entry.ranks[n]);
-            }
-            for (own, ords) in columns.iter().zip(&mut ords) {
-                let SortColumn::Text(Some(column)) = &own[n] else { continue };
-                ords.sort_unstable();
-                ords.dedup();
-                let dictionary = column.dictionary();
-                dictionary.sorted_ords_to_term_cb(ords, |bytes| texts.push(bytes)).map_err(failed)?;
-            }
-            let in_tail = texts.len();
-            let text_of = |taken: &Taken| match &taken.cells[place] {
-                Cell::Text(text) => Some(text.clone()),
-                _ => None,
-            };
-            let tail_texts: Vec<Option<String>> = tail.iter().map(|it| text_of(&it.1)).collect();
-            tail_texts.iter().flatten().for_each(|it| texts.push(it.as_bytes()));
-            let ranks = texts.ranks();
-            let mut begin = 0;
-            let begins: Vec<usize> = ords
-                .iter()
-                .map(|it| {
-                    begin += it.len();
-                    begin - it.len()
-                })
-                .collect();
-            for entry in &mut all[..first] {
-                let segment = entry.segment as usize;
-                let at = entry.ranks[n].and_then(|ord| ords[segment].binary_search(&ord).ok());
-                entry.ranks[n] = at.map(|at| ranks[begins[segment] + at]);
-            }
-            let mut next = ranks[in_tail..].iter();
-            for (entry, text) in all[first..].iter_mut().zip(&tail_texts) {
-                entry.ranks[n] = text.as_ref().and_then(|_| next.next().copied());
-            }
-        }
-        Ok(())
-    }
-
-    fn is_real(&self, place: usize) -> bool {
-        one_columns(self.kind).nth(place).is_some_and(|it| it.ty == crate::Type::Real)
     }
 
     /// The counts of each facet, by descending value; those that are not declared have none.
@@ -492,8 +273,8 @@ impl Found<'_> {
                 )));
             }
         }
-        for (_, taken, _) in &self.tail {
-            for (_, values) in taken.counted.iter().filter(|it| it.0 == place) {
+        for changed in &self.tail {
+            for (_, values) in changed.taken.counted.iter().filter(|it| it.0 == place) {
                 list.extend(values.values().map(|it| FacetCount { value: it.to_owned(), n_records: 1 }));
             }
         }
@@ -519,12 +300,7 @@ fn summed(list: &mut Vec<FacetCount>) {
 /// Adds how often each value of a segment's column comes in a set, by ascending value.
 fn add_counts(column: &StrColumn, set: &Set, list: &mut Vec<FacetCount>) -> Result<()> {
     let mut by_ord = vec![0_u32; column.num_terms()];
-    let ords = column.ords();
-    for doc in set.iter() {
-        for ord in ords.values_for_doc(doc) {
-            by_ord[ord as usize] += 1;
-        }
-    }
+    each_value(column.ords(), set, |_, ord| by_ord[ord as usize] += 1);
     let used: Vec<u64> = (0..by_ord.len() as u64).filter(|ord| by_ord[*ord as usize] != 0).collect();
     let mut at = 0;
     column
@@ -536,96 +312,4 @@ fn add_counts(column: &StrColumn, set: &Set, list: &mut Vec<FacetCount>) -> Resu
         })
         .map_err(failed)?;
     Ok(())
-}
-
-/// Texts, one behind the other.
-#[derive(Debug, Default)]
-struct Texts {
-    bytes: Vec<u8>,
-    ends: Vec<usize>,
-}
-
-impl Texts {
-    fn push(&mut self, text: &[u8]) {
-        self.bytes.extend_from_slice(text);
-        self.ends.push(self.bytes.len());
-    }
-
-    fn len(&self) -> usize {
-        self.ends.len()
-    }
-
-    fn get(&self, at: usize) -> &[u8] {
-        let begin = at.checked_sub(1).map_or(0, |it| self.ends[it]);
-        &self.bytes[begin..self.ends[at]]
-    }
-
-    /// The place of each in their order; equal ones have the same.
-    fn ranks(&self) -> Vec<u64> {
-        let mut order: Vec<usize> = (0..self.len()).collect();
-        // The texts of a segment come in order: a sort that sees runs merges them.
-        order.sort_by(|a, b| self.get(*a).cmp(self.get(*b)));
-        let mut ranks = vec![0; order.len()];
-        let mut rank = 0;
-        for (at, it) in order.iter().enumerate() {
-            if 0 < at && self.get(order[at - 1]) != self.get(*it) {
-                rank += 1;
-            }
-            ranks[*it] = rank;
-        }
-        ranks
-    }
-}
-
-/// What stands from `from` to `to` when `list` is in order; no more than that is sorted.
-fn window<T>(list: &mut [T], from: usize, to: usize, compare: impl Fn(&T, &T) -> Ordering) -> &mut [T] {
-    let to = to.min(list.len());
-    if to <= from {
-        return &mut [];
-    }
-    if to < list.len() {
-        list.select_nth_unstable_by(to - 1, &compare);
-    }
-    let list = &mut list[..to];
-    if 0 < from {
-        list.select_nth_unstable_by(from, &compare);
-    }
-    let list = &mut list[from..];
-    list.sort_unstable_by(compare);
-    list
-}
-
-/// The first `want` of many.
-struct Top<const N: usize> {
-    want: usize,
-    list: Vec<Entry<N>>,
-    /// None behind this one is wanted.
-    last: Option<Entry<N>>,
-}
-
-impl<const N: usize> Top<N> {
-    fn add(&mut self, entry: Entry<N>, compare: &impl Fn(&Entry<N>, &Entry<N>) -> Ordering) {
-        if self.want == 0 || self.last.as_ref().is_some_and(|last| compare(last, &entry).is_lt()) {
-            return;
-        }
-        self.list.push(entry);
-        if self.want.saturating_mul(2).max(1_000) <= self.list.len() && self.want < self.list.len() {
-            self.cut(compare);
-        }
-    }
-
-    fn cut(&mut self, compare: &impl Fn(&Entry<N>, &Entry<N>) -> Ordering) {
-        if self.want < self.list.len() {
-            self.list.select_nth_unstable_by(self.want - 1, compare);
-            self.list.truncate(self.want);
-            self.last = self.list.last().copied();
-        }
-    }
-
-    fn into_list(mut self, compare: &impl Fn(&Entry<N>, &Entry<N>) -> Ordering) -> Vec<Entry<N>> {
-        if self.want != 0 {
-            self.cut(compare);
-        }
-        self.list
-    }
 }

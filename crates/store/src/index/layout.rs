@@ -9,15 +9,17 @@ use tantivy::schema::{
     TextFieldIndexing, TextOptions,
 };
 
+use super::lists::entry_term;
 use super::terms::{self, EXACT, Sink};
 use crate::document::{Taken, searched_text};
+use crate::lists::entries_of;
 use crate::postgres::words::folded;
 use crate::session::Cell;
 use crate::statements::one_columns;
-use crate::{Kind, Result, Search, StoreError, Text, Type};
+use crate::{Kind, Path, Result, Search, StoreError, Text, Type, fold};
 
 /// Changes whenever what an index holds for the same record does: an index of another version is made anew.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// The name under which the text's words are cut.
 pub(super) const CUTTER: &str = "pinakes";
@@ -135,6 +137,28 @@ impl Layout {
                 _ => {}
             }
         }
+        for (column, cell) in one_columns(kind).zip(&taken.cells) {
+            if let Cell::Text(text) = cell
+                && kind.patterns.contains(&column.path)
+            {
+                let path = terms::path_bytes(Path::dotted(column.path).as_steps());
+                for gram in terms::grams_of(&fold(text)) {
+                    document.add_bytes(self.terms, &terms::term(&path, terms::Tag::Gram, &gram));
+                }
+            }
+        }
+        let mut is_listed = true;
+        for (number, list) in kind.lists.iter().enumerate() {
+            for entry in entries_of(list.entries, &body) {
+                match entry_term(number, &entry) {
+                    Some(term) => document.add_bytes(self.terms, &term),
+                    None => is_listed = false,
+                }
+            }
+        }
+        if !is_listed {
+            document.add_bytes(self.terms, &terms::unlisted_term());
+        }
         for (index, values) in &taken.counted {
             values.values().for_each(|it| document.add_text(self.facets[*index], it));
         }
@@ -158,7 +182,9 @@ pub(super) struct Row {
 
 /// What an index must have been made with to be used: its layout, and the records of which tenant.
 pub(super) fn fingerprint(kind: &'static Kind, store: &str) -> String {
-    let declaration = format!("{} {:?} {}", kind.name, kind.search, kind.declaration());
+    let lists: Vec<&str> = kind.lists.iter().map(|it| it.name).collect();
+    let declaration =
+        format!("{} {:?} {:?} {lists:?} {}", kind.name, kind.search, kind.patterns, kind.declaration());
     format!("{VERSION} {:016x} {store}", crate::document::fnv(declaration.as_bytes(), 0))
 }
 

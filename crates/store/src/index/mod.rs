@@ -1,6 +1,6 @@
 //! The search index: an inverted index and columns for each kind that asks for one, on local disk.
 //!
-//! It follows the sequence of changes on a thread of its own and says, with each commit, up to which number it covers
+//! In a database each server has a copy of its own. It follows the sequence of changes on a thread of its own and says, with each commit, up to which number it covers
 //! them. A search takes the index as it was published before the search's snapshot began, and decides the records that
 //! were changed since on their bodies, out of that same snapshot: they override what the index says. So what was
 //! committed is found by the next search, however far the index is behind, and writers never wait for it.
@@ -13,8 +13,13 @@ mod check;
 mod condition;
 mod found;
 mod layout;
+mod lists;
+mod order;
+mod select;
 mod set;
 mod terms;
+mod texts;
+mod values;
 mod words;
 
 use std::collections::HashMap;
@@ -24,10 +29,12 @@ use std::time::{Duration, Instant};
 
 use tantivy::Searcher;
 
-pub(crate) use self::builder::{Builder, MANY_RECORDS, remove, store_identity};
+pub(crate) use self::builder::{Builder, LOOK, LOOK_AT_DATABASE, MANY_RECORDS, remove, store_identity};
 pub(crate) use self::check::check;
-pub(crate) use self::found::{Decider, Found, ORDERS, SortBy};
+pub(crate) use self::found::{Decider, Found};
 use self::layout::Layout;
+pub(crate) use self::lists::browse;
+pub(crate) use self::order::{ORDERS, SortBy};
 pub(crate) use self::terms::{is_indexed, words_of};
 use crate::session::Session;
 use crate::{Kind, Result};
@@ -54,6 +61,10 @@ pub(crate) struct Snapshot {
     layout: Layout,
     /// Changes up to this number are in it.
     covered: u64,
+    /// Of this store.
+    store: String,
+    /// How many entries lists have, by their number and the condition.
+    counted: Mutex<HashMap<(usize, String), u64>>,
 }
 
 impl Snapshot {

@@ -28,6 +28,10 @@ impl Set {
         }
     }
 
+    pub(super) fn has(&self, doc: u32) -> bool {
+        self.words.get((doc / 64) as usize).is_some_and(|word| word >> (doc % 64) & 1 == 1)
+    }
+
     pub(super) fn len(&self) -> u64 {
         self.words.iter().map(|it| u64::from(it.count_ones())).sum()
     }

@@ -3,6 +3,8 @@
 //! A term is the path, a tag that says what stands there, and the value so that terms sort as values do. Paths are
 //! walked as [`crate::matches`] walks them: lists are entered, lists in lists are not.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value as Json};
 
 use crate::eval::instant_ms;
@@ -46,6 +48,25 @@ pub(super) enum Tag {
     Word = b'w',
     /// A text of which not all words are terms.
     ManyWords = b'W',
+    /// Three characters that follow each other in a folded text.
+    Gram = b'g',
+}
+
+/// Characters of a [`Tag::Gram`].
+pub(super) const GRAM_BYTES: usize = 3;
+
+/// Three characters that follow each other.
+pub(super) type Gram = [u8; GRAM_BYTES];
+
+/// Whether a character belongs to runs: printable ASCII, which folding leaves next to each other.
+pub(super) fn is_gram_byte(byte: u8) -> bool {
+    (b' '..=b'~').contains(&byte)
+}
+
+/// The runs of three characters in a folded text, each once.
+pub(super) fn grams_of(folded: &str) -> BTreeSet<Gram> {
+    let runs = folded.as_bytes().windows(GRAM_BYTES).filter(|it| it.iter().all(|byte| is_gram_byte(*byte)));
+    runs.filter_map(|it| it.try_into().ok()).collect()
 }
 
 /// Terms about a record as a whole begin so; those about paths do not.
@@ -74,6 +95,16 @@ pub(super) fn class_prefix() -> Vec<u8> {
 /// The term of records that are decided on their bodies.
 pub(super) fn beyond_term() -> Vec<u8> {
     whole(b'u', &[])
+}
+
+/// What all terms of the entries of a list begin with.
+pub(super) fn list_prefix(list: usize) -> Vec<u8> {
+    whole(b'l', &[u8::try_from(list).unwrap_or(u8::MAX)])
+}
+
+/// The term of records of which not all entries of lists are terms.
+pub(super) fn unlisted_term() -> Vec<u8> {
+    whole(b'm', &[])
 }
 
 fn whole(what: u8, value: &[u8]) -> Vec<u8> {
@@ -106,7 +137,12 @@ fn push_step(bytes: &mut Vec<u8>, step: &str) {
     if !bytes.is_empty() {
         bytes.extend_from_slice(&[0, 1]);
     }
-    for byte in step.bytes() {
+    push_escaped(bytes, step);
+}
+
+/// Adds a text such that two zero bytes, or a zero and a one, are not part of it.
+pub(super) fn push_escaped(bytes: &mut Vec<u8>, text: &str) {
+    for byte in text.bytes() {
         bytes.push(byte);
         if byte == 0 {
             bytes.push(0xff);

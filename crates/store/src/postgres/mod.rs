@@ -1,6 +1,6 @@
 //! The engine for many servers: one schema per tenant in a PostgreSQL database.
 //!
-//! Servers keep nothing of their own: any number run against one database. A write closure runs in one
+//! Servers keep nothing of their own but copies of the search indexes: any number run against one database. A write closure runs in one
 //! serializable transaction and runs again when it lost against another (after a few times one at a time), so
 //! it means what it means in the embedded engine. Counts lie in rows that only one session changes and are
 //! added up when read. A read closure sees one snapshot; one that needs a single statement costs a single
@@ -29,7 +29,9 @@ pub(crate) mod words;
 mod writers;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use tokio_postgres::Config;
@@ -45,6 +47,7 @@ pub(crate) use side::Side;
 use standby::Standby;
 use writers::Writers;
 
+use crate::index::{self, Builder, Indexes, Snapshots};
 use crate::session::Session;
 use crate::tenant::{Job, Statistics};
 use crate::view::{Shared, State};
@@ -78,6 +81,8 @@ pub(crate) struct Postgres {
     statistics: Arc<Statistics>,
     writers: Writers,
     lane: Lane,
+    /// Keeps the search indexes.
+    builder: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Cluster {
@@ -182,8 +187,14 @@ impl Cluster {
         result
     }
 
-    /// Opens a tenant: brings its tables to the declared kinds.
-    pub(crate) fn open(&self, tenant: &str, shared: impl FnOnce(Side) -> Shared) -> Result<Postgres> {
+    /// Opens a tenant: brings its tables to the declared kinds. Its search indexes lie in `search`; without a folder there
+    /// are none.
+    pub(crate) fn open(
+        &self,
+        tenant: &str,
+        search: Option<PathBuf>,
+        shared: impl FnOnce(Side) -> Shared,
+    ) -> Result<Postgres> {
         let schema = self.schema(tenant)?;
         let shared = Arc::new(shared(Side::new(self.pool.clone(), &schema)));
         if let Some(side) = &shared.side {
@@ -193,8 +204,61 @@ impl Cluster {
         let writers = Writers::new(self.pool.clone(), schema.clone(), shared.clone(), statistics.clone());
         let lane = Lane::new(self.pool.clone(), &schema, shared.limits.connections);
         let (pool, standby) = (self.pool.clone(), self.standby.clone());
-        Ok(Postgres { pool, standby, schema, shared, statistics, writers, lane })
+        let builder = Mutex::new(search.and_then(|folder| begin_to_follow(&pool, &schema, folder, &shared)));
+        Ok(Postgres { pool, standby, schema, shared, statistics, writers, lane, builder })
     }
+}
+
+/// Starts the thread that keeps the search indexes; without them a search reads rows and bodies.
+fn begin_to_follow(
+    pool: &Arc<Pool>,
+    schema: &str,
+    folder: PathBuf,
+    shared: &Arc<Shared>,
+) -> Option<JoinHandle<()>> {
+    let started = follow(pool, schema, folder, shared).and_then(|builder| {
+        let thread = std::thread::Builder::new().name("store-index".to_owned());
+        thread
+            .spawn(move || builder.run())
+            .map_err(|source| StoreError::Io { path: "thread store-index".to_owned(), source })
+    });
+    started.inspect_err(|error| tracing::warn!(schema, %error, "there are no search indexes")).ok()
+}
+
+/// The builder of a schema's search indexes, with a session of its own.
+fn follow(pool: &Arc<Pool>, schema: &str, folder: PathBuf, shared: &Arc<Shared>) -> Result<Builder> {
+    let mut first = pool.connect(schema)?;
+    first.begin(SNAPSHOT, None);
+    let opened = {
+        let mut session = Session::Postgres(&mut first);
+        index::store_identity(&mut session).and_then(|store| {
+            Indexes::open(folder, shared.kinds, &mut session).map(|indexes| (store, Arc::new(indexes)))
+        })
+    };
+    first.end();
+    let (store, indexes) = opened?;
+    // The tenant is opened once: nobody has set it before.
+    shared.indexes.set(indexes.clone()).ok();
+    let (limits, shared, pool, schema) =
+        (shared.limits.clone(), shared.clone(), pool.clone(), schema.to_owned());
+    let mut kept = Some(first);
+    let read = move |closure: &mut dyn FnMut(&mut View<'_>) -> Result<()>| {
+        let session = match kept.take().filter(|it| !it.is_broken) {
+            Some(session) => kept.insert(session),
+            None => kept.insert(pool.connect_once(&schema)?),
+        };
+        session.begin(SNAPSHOT, None);
+        let result = closure(&mut View {
+            session: Session::Postgres(session),
+            state: State::Committed,
+            shared: &shared,
+            indexes: None,
+            pace: None,
+        });
+        session.end();
+        result
+    };
+    Ok(Builder::new(indexes, &store, &limits, index::LOOK_AT_DATABASE, Box::new(read)))
 }
 
 /// Takes the parameters that are ours out of a URL.
@@ -264,7 +328,8 @@ impl Postgres {
             && let Some(mut session) = standby.session(&self.pool, &self.schema)
         {
             session.begin(SNAPSHOT, Some(begun + timeout));
-            let result = self.view(&mut session, &mut closure);
+            // The indexes may hold what a standby does not know yet.
+            let result = self.view(&mut session, None, &mut closure);
             session.end();
             // A standby may break a read off for what it has to replay, or not know a new table yet.
             let is_answer = !session.is_broken && !session.is_conflict && !session.is_failed;
@@ -279,13 +344,14 @@ impl Postgres {
     fn view<R, E>(
         &self,
         session: &mut PgSession,
+        indexes: Option<Arc<Snapshots>>,
         closure: &mut impl FnMut(&mut View<'_>) -> std::result::Result<R, E>,
     ) -> std::result::Result<R, E> {
         closure(&mut View {
             session: Session::Postgres(session),
             state: State::Committed,
             shared: &self.shared,
-            indexes: None,
+            indexes,
             pace: None,
         })
     }
@@ -319,6 +385,7 @@ impl Postgres {
         let deadline = Instant::now() + timeout;
         let mut n_lost = 0;
         loop {
+            let indexes = self.shared.published();
             let mut session = self.pool.take(&self.schema)?;
             match sight {
                 ReadMode::OneStatement => session.expect_one(deadline),
@@ -333,7 +400,7 @@ impl Postgres {
                     }
                 }
             }
-            let result = self.view(&mut session, &mut closure);
+            let result = self.view(&mut session, indexes, &mut closure);
             session.end();
             let (is_broken, wants_snapshot) = (session.is_broken, session.wants_snapshot);
             self.pool.give_back(session);
@@ -363,9 +430,19 @@ impl Postgres {
         self.writers.submit_waiting(job)
     }
 
-    /// Finishes what waits in the queue, and takes no more.
+    /// Finishes what waits in the queue, takes no more, and leaves the search indexes.
     pub(crate) fn close(&self) {
         self.writers.close();
+        if let Some(indexes) = self.shared.indexes.get() {
+            indexes.close();
+        }
+        let builder = self.builder.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if builder.is_some_and(|it| it.join().is_err()) {
+            tracing::error!(
+                schema = self.schema,
+                "the thread of the search indexes stopped by an internal fault"
+            );
+        }
     }
 
     pub(crate) fn statistics(&self) -> &Statistics {

@@ -148,6 +148,13 @@ impl PgSession {
         }
     }
 
+    /// Gives up what is read if this is a session of a standby; see [`super::Postgres::read_lagging`].
+    pub(crate) fn leave_standby(&mut self) -> bool {
+        let is_standby = self.recent_until.is_some();
+        self.is_conflict |= is_standby;
+        is_standby
+    }
+
     /// Promises that one statement follows.
     pub(super) fn expect_one(&mut self, deadline: Instant) {
         self.start(Phase::OneStatement, Some(deadline));

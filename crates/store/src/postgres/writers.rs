@@ -184,7 +184,15 @@ impl Inner {
     fn finish(&self, writes: Vec<Write>) {
         let commit = writes.first().map_or(Duration::ZERO, |it| it.times.commit);
         self.statistics.note_batch(writes.len(), commit);
+        self.ring();
         writes.into_iter().for_each(|it| it.finish(None));
+    }
+
+    /// Says to the search indexes that something was committed.
+    fn ring(&self) {
+        if let Some(indexes) = self.shared.indexes.get() {
+            indexes.ring();
+        }
     }
 
     /// Runs a write in transactions of its own until one is kept or refused.
@@ -192,6 +200,7 @@ impl Inner {
         let mut writes = vec![write];
         let outcome = self.run_until_kept(&mut writes);
         let error = outcome.err();
+        self.ring();
         for write in writes {
             self.statistics.note_batch(1, write.times.commit);
             write.finish(error.as_ref().map(again));

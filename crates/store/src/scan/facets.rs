@@ -24,7 +24,9 @@ impl Scan {
         let is_counted =
             view.state == State::Committed && self.plan.conditions.is_empty() && self.plan.residual.is_none();
         if is_counted && !is_behind(&mut view.session, self.kind.name)? {
-            return facets.iter().map(|facet| self.counted(view, facet)).collect();
+            let lists = facets.iter().map(|facet| self.counted(view, facet)).collect();
+            self.note("facets", || "counts that are kept".into());
+            return lists;
         }
         let most = view.shared.limits.page_rows;
         // The table of a many-valued column is in the order of its values: grouping it reads all of it.
@@ -55,12 +57,14 @@ impl Scan {
             }
         }
         let open: Vec<usize> = (0..facets.len()).filter(|index| lists[*index].is_none()).collect();
+        let n_open = open.len();
         if !open.is_empty() {
             let names: Vec<&str> = open.iter().map(|index| facets[*index]).collect();
             for (index, list) in open.into_iter().zip(self.facets_by_body(view, &names)?) {
                 lists[index] = Some(list);
             }
         }
+        self.note("facets", || format!("columns grouped, and for {n_open} of them each body read"));
         Ok(lists.into_iter().map(Option::unwrap_or_default).collect())
     }
 

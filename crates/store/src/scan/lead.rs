@@ -47,6 +47,20 @@ pub(super) enum Lead {
     Merged(String),
 }
 
+impl Lead {
+    /// As an explanation names it.
+    pub(super) fn named(&self) -> String {
+        match self {
+            Self::Engine => "the engine's own choice".to_owned(),
+            Self::Sorted(Some(index)) => format!("index {index}, in order"),
+            Self::Sorted(None) => "the table, in order".to_owned(),
+            Self::Index(index) => format!("index {index}, sorted afterwards"),
+            Self::Many => "values of a list, sorted afterwards".to_owned(),
+            Self::Merged(index) => format!("index {index}, the lists of some classes merged"),
+        }
+    }
+}
+
 /// The leads of a query.
 #[derive(Debug)]
 pub(super) struct Leads {

@@ -1,5 +1,7 @@
 //! Fresh catalogues, one per engine.
 
+use std::collections::BTreeMap;
+
 use pinakes_store::{Catalogue, Kind, Limits, Location, Result, StoreError, Tenant, Txn, View};
 use tempfile::TempDir;
 
@@ -31,7 +33,9 @@ impl Place {
 
     /// Opens the catalogue.
     pub(crate) fn open(&self, kinds: &'static [&'static Kind], limits: Limits) -> Catalogue {
-        Catalogue::open(self.location.clone(), kinds, limits).expect("a catalogue")
+        let search = Some(self.folder.path().join("search"));
+        Catalogue::open_spread(self.location.clone(), &BTreeMap::new(), search, kinds, limits)
+            .expect("a catalogue")
     }
 
     /// Opens the catalogue and its tenant `t`, made if need be.

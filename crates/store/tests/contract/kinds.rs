@@ -1,6 +1,9 @@
 //! The kinds that the tests use.
 
-use pinakes_store::{Arity, Column, Counts, Facet, Identifier, Index, Kind, Link, Search, Text, Type};
+use pinakes_store::{
+    Arity, Column, Counts, Facet, Identifier, Index, Kind, Link, ListEntry, Listing, Search, Text, Type, fold,
+};
+use serde_json::Value;
 
 /// Nothing declared.
 pub(crate) static PLAIN: Kind = Kind::named("plain");
@@ -41,11 +44,32 @@ pub(crate) static ITEM: Kind = Kind {
     class_fields: &["group", "shared"],
     text: Text::AllStrings,
     search: Search::Folded,
+    patterns: &["name", "title"],
     identifiers: &[Identifier { scheme: "doi", path: "doi" }],
     links: &[Link { relation: "parent", path: "parents", to: "item" }],
     members: Some("files"),
     ..Kind::named("item")
 };
+
+/// Books with names and subjects to be browsed.
+pub(crate) static BOOK: Kind = Kind {
+    search: Search::Exact,
+    lists: &[
+        Listing { name: "names", entries: |body, visit| entries(body, "names", visit) },
+        Listing { name: "subjects", entries: |body, visit| entries(body, "subjects", visit) },
+    ],
+    ..Kind::named("book")
+};
+
+/// `Text|apart|gathered` of a list.
+fn entries(body: &Value, list: &str, visit: &mut dyn FnMut(ListEntry)) {
+    for text in body[list].as_array().into_iter().flatten().filter_map(Value::as_str) {
+        let mut parts = text.split('|').map(str::to_owned);
+        let mut part = || parts.next().unwrap_or_default();
+        let (key, apart, gathered) = (fold(&part()), part(), part());
+        visit(ListEntry { key, apart, gathered });
+    }
+}
 
 /// Values that only one record may have.
 pub(crate) static USER: Kind = Kind {

@@ -184,14 +184,18 @@ fn leaf() -> impl Strategy<Value = Expr> {
         1 => prop::sample::select(vec!["name", "free.a", "group", "runs.x", "meta.m2"]).prop_map(|it| Expr::Exists(it.into())),
         1 => prop::sample::select(vec![("name", "n1"), ("keywords", "k2"), ("group", "g1"), ("free", "f"), ("title", "el")])
             .prop_map(|(path, prefix)| Expr::Prefix(path.into(), prefix.into())),
-        1 => prop::sample::select(vec![("name", "1$"), ("keywords", "[12]$"), ("group", "1"), ("free", "^F")])
+        1 => prop::sample::select(vec![("name", "1$"), ("name", "n1[0-9]"), ("title", "an v"), ("title", "^zo"), ("keywords", "[12]$"), ("group", "1"), ("free", "^F")])
             .prop_map(|(path, text)| Expr::Regex(path.into(), Pattern::new(text, "i").expect("a pattern"))),
-        1 => prop::sample::select(vec![("title", "^elan"), ("title", "É"), ("name", "n1")])
+        1 => prop::sample::select(vec![("title", "^elan"), ("title", "É"), ("title", "lan vi"), ("name", "n1")])
             .prop_map(|(path, text)| Expr::Regex(path.into(), Pattern::new(text, "f").expect("a pattern"))),
         1 => prop::sample::select(vec![("title", "ELAN"), ("title", "vital"), ("keywords", "k3"), ("free", "F1")])
             .prop_map(|(path, text)| Expr::Word(path.into(), Word::whole(text).expect("a word"))),
         1 => prop::sample::select(vec![("title", "v"), ("keywords", "k1"), ("name", "N")])
             .prop_map(|(path, text)| Expr::Word(path.into(), Word::prefix(text).expect("a word"))),
+        1 => prop::sample::select(vec![("title", "*it*"), ("title", "el?n"), ("keywords", "?1*"), ("name", "*3"), ("free", "f?")])
+            .prop_map(|(path, text)| Expr::Word(path.into(), Word::wild(text).expect("a word"))),
+        1 => (prop::sample::select(vec![("title", "vitl"), ("title", "zeo"), ("keywords", "1k"), ("name", "n12")]), 0..3_u8)
+            .prop_map(|((path, text), edits)| Expr::Word(path.into(), Word::near(text, edits).expect("a word"))),
         1 => (prop::sample::select(vec!["runs", "keywords", "free"]), 0..4_u64).prop_map(|(path, n)| Expr::Size(path.into(), n)),
         1 => (0..50_i64, 0..3_i64).prop_map(|(number, x)| {
             let both = Expr::And(vec![Expr::Is("number".into(), number.into()), Expr::Is("x".into(), x.into())]);
@@ -223,6 +227,8 @@ fn query() -> impl Strategy<Value = Query> {
         "title",
         "meta.m1",
         "meta.common",
+        "group",
+        "place",
     ]);
     let direction = prop_oneof![Just(Direction::Ascending), Just(Direction::Descending)];
     let order = prop::collection::vec(
@@ -230,7 +236,12 @@ fn query() -> impl Strategy<Value = Query> {
         0..3,
     );
     let filter = prop_oneof![6 => expr(), 1 => Just(Expr::All)];
-    (filter, order, prop_oneof![Just(0_u64), 0..80_u64], prop::option::of(0..60_u64))
+    (
+        filter,
+        order,
+        prop_oneof![3 => Just(0_u64), 2 => 0..80_u64, 2 => 400..2_600_u64],
+        prop::option::of(0..60_u64),
+    )
         .prop_map(|(filter, order, skip, limit)| Query { filter, order, skip, limit, after: None })
 }
 
@@ -404,7 +415,7 @@ fn what_the_index_does_not_have_yet_overrides_it() {
     runner.run(&query(), |query| check_in(&world, &query)).expect("the law holds");
     for (place, tenant) in &world.tenants {
         let is_current = tenant.wait_for_indexes(std::time::Duration::ZERO).expect("an answer");
-        assert_eq!(is_current, place.engine != "sqlite", "the index has not followed");
+        assert!(!is_current, "{}: the index has not followed", place.engine);
         assert_eq!(tenant.check().expect("a check"), Vec::<String>::new());
     }
 }

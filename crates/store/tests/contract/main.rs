@@ -12,6 +12,7 @@ mod formats;
 mod kinds;
 mod law;
 mod leases;
+mod lists;
 mod members;
 mod outages;
 mod patience;

@@ -1,12 +1,15 @@
 //! The search index is disposable: torn, of another store or ahead of it, it is made anew, and no answer is ever wrong.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use pinakes_store::{Direction, End, Expr, Pattern, Query, Tenant, TextQuery, Value, matches};
+use pinakes_store::{
+    Catalogue, Direction, End, Expr, Limits, Location, Pattern, Query, Tenant, TextQuery, Value, matches,
+};
 use serde_json::json;
 
-use crate::engines::{Place, read, sqlite, write};
+use crate::engines::{Place, engines, read, sqlite, write};
 use crate::kinds::{ALL, ITEM};
 
 const WAIT: Duration = Duration::from_secs(120);
@@ -190,4 +193,69 @@ fn a_deleted_tenant_takes_its_index_along() {
     let catalogue = place.open(ALL, pinakes_store::Limits::default());
     catalogue.delete_tenant("t").expect("a deletion");
     assert!(!index_folder(&place).exists());
+}
+
+/// A server's copy lags as it likes: each finds at once what the other wrote.
+#[test]
+fn servers_over_a_database_have_copies_of_their_own() {
+    for place in engines() {
+        if !matches!(place.location, Location::Postgres(_)) {
+            continue;
+        }
+        let first = place.tenant(ALL);
+        fill(&first, 0, N_RECORDS);
+        let folder = tempfile::tempdir().expect("a folder");
+        let join = || {
+            let (search, own) = (Some(folder.path().to_owned()), BTreeMap::new());
+            Catalogue::open_spread(place.location.clone(), &own, search, ALL, Limits::default())
+                .and_then(|it| it.tenant("t"))
+                .expect("a tenant")
+        };
+        let second = join();
+        check(&second, N_RECORDS);
+        for tenant in [&first, &second] {
+            assert!(tenant.wait_for_indexes(WAIT).expect("an answer"), "the index follows");
+            check(tenant, N_RECORDS);
+        }
+        fill(&first, N_RECORDS, N_RECORDS + 51);
+        write(&second, |txn| txn.delete(&ITEM, &(N_RECORDS + 50).to_string()).map(|_| ()));
+        for tenant in [&first, &second] {
+            check(tenant, N_RECORDS + 50);
+            assert!(tenant.wait_for_indexes(WAIT).expect("an answer"), "the index follows");
+            check(tenant, N_RECORDS + 50);
+            assert_eq!(tenant.check().expect("a check"), Vec::<String>::new());
+        }
+        assert!(folder.path().join("t/item/meta.json").exists());
+        // One that was away goes on from where its copy ends.
+        drop(second);
+        fill(&first, N_RECORDS + 50, N_RECORDS + 80);
+        let second = join();
+        check(&second, N_RECORDS + 80);
+        assert!(second.wait_for_indexes(WAIT).expect("an answer"), "the index follows");
+        check(&second, N_RECORDS + 80);
+    }
+}
+
+/// What was made under another primary may hold what this one lost.
+#[test]
+fn a_copy_of_another_history_is_made_anew() {
+    for place in engines() {
+        if !matches!(place.location, Location::Postgres(_)) {
+            continue;
+        }
+        let tenant = place.tenant(ALL);
+        fill(&tenant, 0, N_RECORDS);
+        assert!(tenant.wait_for_indexes(WAIT).expect("an answer"), "the index follows");
+        drop(tenant);
+        let meta = place.folder.path().join("search/t/item/meta.json");
+        let text = std::fs::read_to_string(&meta).expect("the copy");
+        let at = text.find("-00000").expect("a timeline");
+        let other = format!("{}-0000FFFF{}", &text[..at], &text[at + 9..]);
+        std::fs::write(&meta, other).expect("the copy");
+        let tenant = place.tenant(ALL);
+        check(&tenant, N_RECORDS);
+        assert!(tenant.wait_for_indexes(WAIT).expect("an answer"), "the index is made");
+        check(&tenant, N_RECORDS);
+        assert_eq!(tenant.check().expect("a check"), Vec::<String>::new());
+    }
 }

@@ -254,7 +254,7 @@ fn tenants_may_lie_in_places_of_their_own() {
         let own = [("apart", apart.location.clone()), ("beside", apart.location.clone())];
         let own = own.map(|(name, location)| (name.to_owned(), location)).into();
         let open = || {
-            Catalogue::open_spread(common.location.clone(), &own, ALL, Limits::default())
+            Catalogue::open_spread(common.location.clone(), &own, None, ALL, Limits::default())
                 .expect("a catalogue")
         };
         let catalogue = open();

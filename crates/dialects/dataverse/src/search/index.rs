@@ -1,7 +1,7 @@
 //! What is found: a document for each collection, for each published and each unpublished state of a dataset and of a file,
 //! written in the transaction that changes them.
 
-use pinakes_store::{Column, Counts, Expr, Facet, Index, Kind, Query, Text, Txn, Type, View};
+use pinakes_store::{Column, Counts, Expr, Facet, Index, Kind, Query, Search, Text, Txn, Type, View};
 use serde_json::{Map, Value, json};
 
 use super::place;
@@ -49,6 +49,7 @@ pub(crate) static DOCUMENT: Kind = Kind {
     facets: &[Facet { name: "facetValues", path: "facetValues", counts: Counts::Values }],
     class_fields: &["type", "public"],
     text: Text::At(&["text"]),
+    search: Search::Folded,
     ..Kind::named("dataverse_document")
 };
 

@@ -3,7 +3,7 @@
 //! Words of which any may match, `"phrases"`, `field:value`, `AND`, `OR`, `NOT`, `+`, `-`, parentheses, `*` in a word and at its end, `?`
 //! in a word, `word~1` and `"two words"~3`, `[a TO b]` by number, date or text, `NOW-7DAYS` as a date.
 
-use pinakes_store::{End, Expr, Path, Pattern, TextQuery};
+use pinakes_store::{End, Expr, Path, Pattern, TextQuery, Word, fold};
 
 use super::{alike, moment};
 
@@ -30,8 +30,8 @@ pub(crate) struct Parsed {
 enum Token {
     Word(String),
     Phrase(String),
-    /// A word or phrase before a tilde, and the pattern of what is like it.
-    Alike(String, String),
+    /// A word or phrase before a tilde, and what is like it.
+    Alike(String, Alike),
     /// A field's name, before its value.
     Field(String),
     Range(String, String, bool, bool),
@@ -42,6 +42,15 @@ enum Token {
     MustNot,
     Open,
     Close,
+}
+
+/// What is like a word or a phrase.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Alike {
+    /// Words of nearly its spelling.
+    Spelling(Word),
+    /// The pattern of its words near each other.
+    Nearness(String),
 }
 
 /// Reads a query; `now_ms` is what `NOW` stands for.
@@ -90,7 +99,7 @@ fn tokens(text: &str, now_ms: i64) -> Result<Vec<Token>, String> {
                 at = after;
                 let distance = tilde(&characters, &mut at);
                 tokens.push(match distance.and_then(|it| alike::nearness(&phrase, &it)) {
-                    Some(pattern) => Token::Alike(phrase, pattern),
+                    Some(pattern) => Token::Alike(phrase, Alike::Nearness(pattern)),
                     None => Token::Phrase(phrase),
                 });
                 skip_boost(&characters, &mut at);
@@ -112,9 +121,9 @@ fn tokens(text: &str, now_ms: i64) -> Result<Vec<Token>, String> {
                 let (word, after, is_field) = word(&characters, at);
                 at = after;
                 let distance = if is_field { None } else { tilde(&characters, &mut at) };
-                let pattern = distance.and_then(|it| alike::spelling(&word, &it));
-                tokens.push(match (word.as_str(), pattern) {
-                    (_, Some(pattern)) => Token::Alike(word, pattern),
+                let spelling = distance.and_then(|it| alike::spelling(&word, &it));
+                tokens.push(match (word.as_str(), spelling) {
+                    (_, Some(spelling)) => Token::Alike(word, Alike::Spelling(spelling)),
                     ("AND" | "&&", _) if !is_field => Token::And,
                     ("OR" | "||", _) if !is_field => Token::Or,
                     ("NOT", _) if !is_field => Token::Not,
@@ -328,11 +337,15 @@ impl Reader {
                 value(field, &phrase, true)
             }
             Some(Token::Alike(text, _)) if field.is_some_and(is_exact) => value(field, &text, true),
-            Some(Token::Alike(text, pattern)) => {
+            Some(Token::Alike(text, alike)) => {
                 if is_wanted {
                     self.words.extend(text.split_whitespace().map(str::to_owned));
                 }
-                Ok(found_by(field, folded_pattern(&pattern)?))
+                let path = field.map_or_else(|| Path::dotted("text"), path_of);
+                Ok(match alike {
+                    Alike::Spelling(word) => Expr::Word(path, word),
+                    Alike::Nearness(pattern) => with_words(path, &text, true, folded_pattern(&pattern)?),
+                })
             }
             Some(other) => Err(format!("{other:?} stands where a value is expected")),
             None => Err("the query ends where a value is expected".to_owned()),
@@ -463,28 +476,38 @@ fn value(field: Option<&str>, text: &str, is_phrase: bool) -> Result<Expr, Strin
     if text == "*" {
         return Ok(Expr::Exists(path));
     }
-    let parts = text.split_whitespace().map(|it| if is_phrase { regex_text(it) } else { wild_text(it) });
+    wild(path, text, is_phrase)
+}
+
+/// Documents with these words, one after the other, at a path; `*` and `?` stand for letters outside phrases.
+fn wild(path: Path, text: &str, is_phrase: bool) -> Result<Expr, String> {
+    let folded = fold(text);
+    let parts = folded.split_whitespace().map(|it| if is_phrase { regex_text(it) } else { wild_text(it) });
     let parts: Vec<String> = parts.collect();
-    Ok(found_by(Some(field), word_pattern(&parts.join(r"[^\pL\pN]+"))?))
+    Ok(with_words(path, &folded, is_phrase, folded_pattern(&parts.join(r"[^\pL\pN]+"))?))
 }
 
-/// Documents in which a pattern is found, in a field or anywhere.
-fn found_by(field: Option<&str>, pattern: Pattern) -> Expr {
-    Expr::Regex(field.map_or_else(|| Path::dotted("text"), path_of), pattern)
-}
-
-/// A pattern of whole words.
-fn word_pattern(inner: &str) -> Result<Pattern, String> {
-    whole_words(inner, "if")
+/// Documents in which a pattern of whole words is found at a path. The words themselves go before it: they are looked up,
+/// and the pattern is tried on what is left.
+fn with_words(path: Path, text: &str, is_phrase: bool, pattern: Pattern) -> Expr {
+    let is_in_word = |it: char| it.is_alphanumeric() || (!is_phrase && (it == '*' || it == '?'));
+    let is_word =
+        text.chars().all(is_in_word) && text.starts_with(char::is_alphanumeric) && !text.ends_with('?');
+    if let Some(word) = is_word.then(|| Word::wild(text)).flatten() {
+        return Expr::Word(path, word);
+    }
+    // What stands at the edge of a word stands for itself.
+    let parts =
+        text.split(|it| !is_in_word(it)).map(|it| it.trim_start_matches(['*', '?']).trim_end_matches('?'));
+    let words = parts.filter_map(Word::wild).map(|it| Expr::Word(path.clone(), it));
+    let mut all: Vec<Expr> = words.collect();
+    all.push(Expr::Regex(path, pattern));
+    Expr::And(all)
 }
 
 /// A pattern of whole words that is folded itself.
 pub(super) fn folded_pattern(inner: &str) -> Result<Pattern, String> {
-    whole_words(inner, "f")
-}
-
-fn whole_words(inner: &str, flags: &str) -> Result<Pattern, String> {
-    Pattern::new(&format!(r"(^|[^\pL\pN]){inner}($|[^\pL\pN])"), flags).map_err(|it| it.to_string())
+    Pattern::new(&format!(r"(^|[^\pL\pN]){inner}($|[^\pL\pN])"), "f").map_err(|it| it.to_string())
 }
 
 /// Whether `*` or `?` stands for letters: `*` anywhere behind a letter, `?` between two.
@@ -524,7 +547,7 @@ fn regex_text(text: &str) -> String {
 /// Words, or a phrase, anywhere in a document.
 fn words(text: &str, is_phrase: bool) -> Result<Expr, String> {
     if !is_phrase && is_wild(text) {
-        return Ok(found_by(None, word_pattern(&wild_text(text))?));
+        return wild(Path::dotted("text"), text, false);
     }
     let parts: Vec<String> =
         text.split(|it: char| !it.is_alphanumeric()).filter(|it| !it.is_empty()).map(str::to_owned).collect();

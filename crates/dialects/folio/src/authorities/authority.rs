@@ -108,6 +108,7 @@ pub static AUTHORITIES: Collection = Collection {
         indexes: &[Index::on(&["naturalId"]), Index::on(&["updatedDate"])],
         facets: &[Facet::values("sourceFileId"), Facet::values("subjectHeadings"), Facet::values("source")],
         search: pinakes_store::Search::Folded,
+        lists: super::listed::OF_AUTHORITIES,
         text: Text::At(SEARCHED),
         ..Kind::named("folio_authority")
     },

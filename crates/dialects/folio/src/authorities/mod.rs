@@ -3,5 +3,6 @@
 pub mod authority;
 pub(crate) mod bulk;
 pub mod headings;
+pub(crate) mod listed;
 mod settings;
 pub mod source_files;

@@ -119,6 +119,8 @@ pub static INSTANCES: Collection = Collection {
             },
         ],
         search: Search::Folded,
+        patterns: &["title"],
+        lists: super::listed::OF_INSTANCES,
         text: Text::At(&[
             "title",
             "alternativeTitles.alternativeTitle",

@@ -118,6 +118,7 @@ pub static ITEMS: Collection = Collection {
             Index::on(&["updatedDate"]),
         ],
         search: Search::Folded,
+        lists: super::listed::OF_ITEMS,
         facets: &[
             Facet { name: "status", path: "status.name", counts: pinakes_store::Counts::Values },
             Facet::values("materialTypeId"),

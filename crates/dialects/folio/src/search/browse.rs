@@ -1,29 +1,35 @@
 //! Browsing: what stands around a place in an alphabetical list of headings, names, subjects or call numbers
 //! (section 12 of the contract; mod-search).
 //!
-//! Like a search, a list is made of the records as they are, so it never lags; it costs a read through the tenant's records of
-//! that kind, in memory for as many entries as are shown.
+//! The lists are declared with the kinds and read out of the search index: the place is looked up, and what stands around it
+//! is read from there. Like a search, a list never lags: what was changed a moment ago is read as it is.
 
 mod lists;
 mod window;
 
 use http::StatusCode;
-use pinakes_store::{Kind, Query, View, Weight, matches};
-use serde_json::{Value, json};
-use std::ops::ControlFlow;
+use std::collections::HashMap;
 
+use pinakes_store::{Browsed, Expr, Kind, ListPlace, View, Wanted, Weight, matches};
+use serde_json::{Value, json};
+
+pub(crate) use self::lists::{HEADING_FIELDS, headings};
 use self::lists::{LISTS, List};
-use self::window::{Place, Window};
+use self::window::{Marked, Window};
 use crate::platform::app::{Call, json_answer};
 use crate::platform::collection::parsed;
 use crate::platform::cql::{self, Names, Node, Relation};
 use crate::platform::error::{Answer, FolioError};
 use crate::platform::limits::BROWSED_ENTRIES;
+use crate::platform::listed::{shape, told};
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
 
 /// Entries of an answer when no limit is given.
 const DEFAULT_LIMIT: u64 = 20;
+
+/// Shapes of entries of which it is remembered whether they are wanted.
+const KNOWN_SHAPES: usize = 10_000;
 
 /// Stands for the entries of a list, which are no records.
 static ROW: Kind = Kind { id_path: Some("id"), ..Kind::named("folio_browse_row") };
@@ -67,28 +73,54 @@ async fn browse(call: Call, list: &'static List) -> Answer {
     };
     let option = call.param("option").to_owned();
     let types = list.types(&option)?;
+    let condition = match (&rest, types) {
+        (None, []) => String::new(),
+        _ => format!("{types:?} {rest:?}"),
+    };
+    let is_about_text = rest.as_ref().is_some_and(|it| speaks_of(it, list.anchors));
     let fits = match rest {
         Some(rest) => cql::meaning(&rest, &ROW, &Names { whole: list.whole, ..Names::PLAIN }, &mut |_| {
             Ok::<_, FolioError>(None)
         })?,
-        None => pinakes_store::Expr::All,
+        None => Expr::All,
     };
     let is_around = anchor.is_below && anchor.is_above;
     let includes = anchor.includes;
     let read = move |view: &mut View<'_>| -> Result<Value, FolioError> {
-        let place = Place { key: (list.key)(&term), includes };
-        let mut window = Window::new(place, n_before, n_after);
-        let all = Query::filter(pinakes_store::Expr::All);
-        view.for_each_body(&(list.of)().kind, &all, |id, body| {
-            for row in (list.rows)(&body) {
-                let is_of_type = types.is_empty() || types.iter().any(|it| Some(*it) == row.ty.as_deref());
-                if is_of_type && matches(&fits, &row.shown) {
-                    window.add((list.key)(&row.text), row, id);
-                }
+        let key = (list.key)(&term);
+        let mut known: HashMap<String, bool> = HashMap::new();
+        let mut fits = |_: &str, apart: &str| {
+            let shape = if is_about_text { apart } else { shape(apart) };
+            if let Some(known) = known.get(shape) {
+                return *known;
             }
-            ControlFlow::Continue(())
-        })?;
-        let mut found = window.finish(list.anchors[0], (is_around && marks).then_some(term.as_str()));
+            let shown = told(list.anchors[0], apart);
+            let is_of_type = types.is_empty()
+                || types.iter().any(|it| Some(*it) == shown.get(list.type_field).and_then(Value::as_str));
+            let is_wanted = is_of_type && matches(&fits, &shown);
+            if KNOWN_SHAPES < known.len() {
+                known.clear();
+            }
+            known.insert(shape.to_owned(), is_wanted);
+            is_wanted
+        };
+        let mut browsed = |is_behind: bool, n_before: usize, n_after: usize| {
+            let place = ListPlace { key: key.clone(), is_behind, n_before, n_after, n_skipped: 0 };
+            let wanted = Wanted { condition: &condition, fits: &mut fits };
+            view.browse(&(list.of)().kind, list.name, &place, wanted)
+        };
+        // A place that is asked for with `<=` alone is the last of those before it.
+        let found = match (includes, n_after) {
+            (true, 0) => browsed(false, n_before, 0)?,
+            (true, _) => browsed(true, n_before, n_after)?,
+            (false, _) => {
+                let below = browsed(true, n_before, 0)?;
+                Browsed { before: below.before, ..browsed(false, 0, n_after)? }
+            }
+        };
+        let window = Window { n_before, n_after, key };
+        let marked = (is_around && marks).then_some(Marked { text: &term, name: list.anchors[0] });
+        let mut found = window.of(view, list, found, marked)?;
         for item in &mut found.items {
             (list.complete)(view, item)?;
         }
@@ -102,6 +134,15 @@ async fn browse(call: Call, list: &'static List) -> Answer {
         Ok(body)
     };
     Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
+}
+
+/// Whether a condition speaks of any of these fields.
+fn speaks_of(node: &Node, names: &[&str]) -> bool {
+    match node {
+        Node::And(a, b) | Node::Or(a, b) | Node::Not(a, b) => speaks_of(a, names) || speaks_of(b, names),
+        Node::Negation(it) => speaks_of(it, names),
+        Node::Clause(clause) => names.iter().any(|it| it.eq_ignore_ascii_case(&clause.index)),
+    }
 }
 
 /// Where a browse begins: `name >= "x"`, `name < "x"`, or both joined by OR for what stands around.

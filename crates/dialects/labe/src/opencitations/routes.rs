@@ -23,7 +23,7 @@ use super::write::{self, Stopped};
 use super::{index, meta};
 use crate::app::Labe;
 use crate::envelope;
-use crate::kinds::{AUTHOR_SCHEME, EDITOR_SCHEME};
+use crate::kinds::{AUTHOR_SCHEME, EDITOR_SCHEME, ISSN_SCHEME};
 
 /// Joins the identifiers of several works in a path.
 const BETWEEN_IDS: &str = "__";
@@ -66,8 +66,8 @@ enum Operation {
     ReferenceCounts(Vec<(String, WorkId)>),
     OldMetadata(Vec<WorkId>),
     Metadata(Vec<WorkId>),
-    /// Of a person, `orcid:…` or `omid:ra/…`, by the scheme of the store.
-    OfPerson(&'static str, String),
+    /// Of a person, `orcid:…` or `omid:ra/…`, or of a venue, by the scheme of the store.
+    NamedBy(&'static str, String),
     /// Of an ISSN.
     VenueCount(String),
 }
@@ -83,8 +83,11 @@ impl Operation {
                 let (name, id) = below(&META_BASES)?.split_once('/')?;
                 return match name {
                     "metadata" => several(id, works_max, WorkId::of_meta).map(Self::Metadata),
-                    "author" => identifiers::person(id).map(|it| Self::OfPerson(AUTHOR_SCHEME, it)),
-                    "editor" => identifiers::person(id).map(|it| Self::OfPerson(EDITOR_SCHEME, it)),
+                    "author" => identifiers::person(id).map(|it| Self::NamedBy(AUTHOR_SCHEME, it)),
+                    "editor" => identifiers::person(id).map(|it| Self::NamedBy(EDITOR_SCHEME, it)),
+                    "venue" => {
+                        envelope::issn(id.strip_prefix("issn:")?).map(|it| Self::NamedBy(ISSN_SCHEME, it))
+                    }
                     _ => None,
                 };
             }
@@ -119,7 +122,7 @@ impl Operation {
             Self::CitationCount(_) | Self::ReferenceCount(_) | Self::VenueCount(_) => &index::COUNT,
             Self::CitationCounts(_) | Self::ReferenceCounts(_) => &index::COUNTS,
             Self::OldMetadata(_) => &meta::OLD_METADATA,
-            Self::Metadata(_) | Self::OfPerson(..) => &meta::META,
+            Self::Metadata(_) | Self::NamedBy(..) => &meta::META,
         }
     }
 
@@ -130,7 +133,7 @@ impl Operation {
             Self::Citations(_, work) => number(work).map_or(0, |it| graph.citations(it).len()),
             Self::References(_, work) => number(work).map_or(0, |it| graph.references(it).len()),
             // Not known before: as many as a reading thread is for.
-            Self::OfPerson(..) | Self::VenueCount(_) => usize::MAX,
+            Self::NamedBy(..) | Self::VenueCount(_) => usize::MAX,
             _ => 1,
         }
     }
@@ -182,11 +185,11 @@ impl Operation {
                 };
                 take(&mut count(Some(n_citing)))
             }
-            Self::OfPerson(scheme, person) => {
+            Self::NamedBy(scheme, name) => {
                 let mut rows = Vec::new();
                 if let Some(graph) = graph {
                     let maps = app.parts.maps(Some(graph));
-                    let works = meta::named_by(view, app, graph, scheme, person, app.parts.settings.rows)?;
+                    let works = meta::named_by(view, app, graph, scheme, name, app.parts.settings.rows)?;
                     for number in works {
                         rows.push(meta::meta_row(view, maps, graph, number)?);
                     }
@@ -415,7 +418,12 @@ async fn to_meta() -> Response {
 async fn manual(uri: Uri) -> Response {
     let base = uri.path();
     let operations: &[&str] = if META_BASES.contains(&base) {
-        &["metadata/{doi:…|pmid:…|omid:br/…}__…", "author/{orcid:…|omid:ra/…}", "editor/{orcid:…|omid:ra/…}"]
+        &[
+            "metadata/{doi:…|pmid:…|omid:br/…}__…",
+            "author/{orcid:…|omid:ra/…}",
+            "editor/{orcid:…|omid:ra/…}",
+            "venue/{issn:…}",
+        ]
     } else if V2_BASES.contains(&base) {
         &[
             "citations/{doi:…|pmid:…|omid:br/…}",

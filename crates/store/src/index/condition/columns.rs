@@ -2,10 +2,11 @@
 
 use tantivy::columnar::{Column, DynamicColumn, StrColumn};
 
-use super::{Bounds, Segment, bytes, failed};
+use super::{Bounds, Segment, failed};
 use crate::index::layout::{NUMBERS, column_name};
 use crate::index::set::Set;
-use crate::index::terms::{self, EXACT, Tag};
+use crate::index::terms::{self, EXACT};
+use crate::index::values::each_value;
 use crate::statements::one_columns;
 use crate::{End, Path, Result, Type, Value};
 
@@ -53,63 +54,20 @@ impl Segment<'_> {
         let mut set = Set::empty(self.max_doc);
         for column in self.number_columns(path)? {
             match column {
-                DynamicColumn::I64(column) => {
-                    let fits = |doc: &u32| column.values_for_doc(*doc).any(|it| has(it as f64));
-                    within.iter().filter(fits).for_each(|doc| set.insert(doc));
-                }
-                DynamicColumn::F64(column) => {
-                    let fits = |doc: &u32| column.values_for_doc(*doc).any(has);
-                    within.iter().filter(fits).for_each(|doc| set.insert(doc));
-                }
+                DynamicColumn::I64(column) => each_value(&column, within, |doc, it| {
+                    if has(it as f64) {
+                        set.insert(doc);
+                    }
+                }),
+                DynamicColumn::F64(column) => each_value(&column, within, |doc, it| {
+                    if has(it) {
+                        set.insert(doc);
+                    }
+                }),
                 _ => {}
             }
         }
         Ok(set)
-    }
-
-    /// Whether nothing but numbers stands at a path, and no list before.
-    pub(in crate::index) fn has_numbers_only(&self, path: &Path) -> Result<bool> {
-        if self.beyond.is_some() || !terms::is_indexed(path) {
-            return Ok(false);
-        }
-        if self.has_list(path)? {
-            return Ok(false);
-        }
-        let at = bytes(path);
-        for tag in [Tag::Text, Tag::LongText, Tag::Boolean, Tag::Object] {
-            let mut is_there = false;
-            let prefix = terms::term(&at, tag, &[]);
-            let mut stream = self.terms.terms().range().ge(&prefix).into_stream().map_err(failed)?;
-            if stream.advance() {
-                is_there = stream.key().starts_with(&prefix);
-            }
-            if is_there {
-                return Ok(false);
-            }
-        }
-        let is_exact = |column: &DynamicColumn| match column {
-            DynamicColumn::I64(_) => true,
-            DynamicColumn::F64(column) => -EXACT < column.min_value() && column.max_value() < EXACT,
-            _ => false,
-        };
-        Ok(self.number_columns(path)?.iter().all(is_exact))
-    }
-
-    /// Whether a list stands at a path, or on the way to it.
-    fn has_list(&self, path: &Path) -> Result<bool> {
-        for n in 1..=path.as_steps().len() {
-            if self.n_with(&terms::path_bytes(&path.as_steps()[..n]), Tag::List, &[])? != 0 {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
-    /// The columns of the numbers at a path.
-    pub(in crate::index) fn number_columns(&self, path: &Path) -> Result<Vec<DynamicColumn>> {
-        let name = format!("{NUMBERS}.{}", terms::column_key(path.as_steps()));
-        let handles = self.reader.fast_fields().dynamic_column_handles(&name)?;
-        handles.iter().map(|it| it.open().map_err(failed)).collect()
     }
 
     /// The documents with a value in the span, among `within`.
@@ -194,11 +152,8 @@ impl Segment<'_> {
     ) -> Result<Bounds> {
         /// What a column holds for a character that no engine stores.
         const REPLACED: char = '\u{fffd}';
-        let ords = column.ords();
         let mut said = vec![Said::Unused; column.num_terms()];
-        for ord in within.iter().filter_map(|doc| ords.first(doc)) {
-            said[ord as usize] = Said::No;
-        }
+        each_value(column.ords(), within, |_, ord| said[ord as usize] = Said::No);
         let used: Vec<u64> = (0..said.len() as u64).filter(|it| said[*it as usize] == Said::No).collect();
         let mut next = used.iter();
         let mut is_open = false;
@@ -217,13 +172,11 @@ impl Segment<'_> {
             })
             .map_err(failed)?;
         let (mut set, mut open) = (Set::empty(self.max_doc), Set::empty(self.max_doc));
-        for doc in within.iter() {
-            match ords.first(doc).map(|it| said[it as usize]) {
-                Some(Said::Yes) => set.insert(doc),
-                Some(Said::Perhaps) => open.insert(doc),
-                _ => {}
-            }
-        }
+        each_value(column.ords(), within, |doc, ord| match said[ord as usize] {
+            Said::Yes => set.insert(doc),
+            Said::Perhaps => open.insert(doc),
+            Said::No | Said::Unused => {}
+        });
         Ok(self.said_between(set, is_open.then_some(open)))
     }
 }

@@ -25,18 +25,31 @@ impl Segment<'_> {
             return self.pattern(path, |text| word.is_in(text), true, within);
         }
         let path = &bytes(path);
-        let text = word.folded();
-        if WORD_BYTES < text.len() {
+        let (begin, is_all) = word.begin();
+        if WORD_BYTES < begin.len() {
             let set = self.with(path, Tag::ManyWords, &[])?;
             return Ok(self.said_between(Set::empty(self.max_doc), Some(set)));
         }
-        let found = if word.is_prefix() {
-            self.between(path, Tag::Word, text.as_bytes(), after(text.as_bytes()).as_deref())?
+        let found = if is_all {
+            self.with(path, Tag::Word, begin.as_bytes())?
         } else {
-            self.with(path, Tag::Word, text.as_bytes())?
+            self.words_like(path, begin.as_bytes(), word)?
         };
         let many = self.with(path, Tag::ManyWords, &[])?;
         Ok(self.said_between(found, (!many.is_empty()).then_some(many)))
+    }
+
+    /// The documents with any word that is like one, all of which begin so: a read of the words of the path.
+    fn words_like(&self, path: &[u8], begin: &[u8], word: &Word) -> Result<Set> {
+        let (mut set, mut block) = (Set::empty(self.max_doc), None);
+        let high = after(begin);
+        self.each_term(&terms::term(path, Tag::Word, &[]), begin, high.as_deref(), |text, info| {
+            if std::str::from_utf8(text).is_ok_and(|text| word.fits(text)) {
+                self.add_postings(info, &mut block, &mut set)?;
+            }
+            Ok(())
+        })?;
+        Ok(set)
     }
 
     pub(super) fn prefixed(&self, path: &[u8], prefix: &str) -> Result<Bounds> {

@@ -366,30 +366,38 @@ fn words(path: &Path, relation: Relation, term: &Term) -> Result<Expr, CqlError>
         // Wildcards or punctuation alone.
         return Ok(defined(path));
     }
-    let one = |word: &Term| {
-        if let Some(word) = plain_word(word) {
-            return Ok(Expr::Word(path.clone(), word));
-        }
-        compiled(path, &whole_word(&expression(word, IN_WORD, true)), "f")
+    let one = |word: &Term| match word_of(word) {
+        Some(word) => Ok(Expr::Word(path.clone(), word)),
+        None => compiled(path, &whole_word(&expression(word, IN_WORD, true)), "f"),
     };
     Ok(match relation {
         Relation::Adjacent => {
             let joined: Vec<String> = words.iter().map(|word| expression(word, IN_WORD, true)).collect();
             let joined = joined.join(&format!("{NOT_IN_WORD}+"));
-            compiled(path, &whole_word(&joined), "f")?
+            let together = compiled(path, &whole_word(&joined), "f")?;
+            // The words are looked up, and whether they stand together is asked of what is left.
+            let each = words.iter().filter_map(word_of).map(|word| Expr::Word(path.clone(), word));
+            Expr::And(each.chain([together]).collect())
         }
         Relation::Any => Expr::Or(words.iter().map(one).collect::<Result<_, _>>()?),
         _ => Expr::And(words.iter().map(one).collect::<Result<_, _>>()?),
     })
 }
 
-/// A word without wildcards but at its end.
-fn plain_word(word: &Term) -> Option<Word> {
-    match word.pieces().as_slice() {
-        [Piece::Text(text)] => Word::whole(text),
-        [Piece::Text(text), Piece::Any] => Word::prefix(text),
-        _ => None,
-    }
+/// A word, wildcards included; `None` for one that is not made of letters and digits.
+fn word_of(word: &Term) -> Option<Word> {
+    let text: String = word
+        .pieces()
+        .into_iter()
+        .map(|it| match it {
+            // An escaped wildcard stands for itself, and in no word.
+            Piece::Text(text) if text.contains(['*', '?']) => None,
+            Piece::Text(text) => Some(text),
+            Piece::Any => Some("*".to_owned()),
+            Piece::One => Some("?".to_owned()),
+        })
+        .collect::<Option<_>>()?;
+    Word::wild(&text)
 }
 
 /// An expression between the ends of words. Boundaries cost next to nothing; sets of all letters would be compiled into

@@ -1,25 +1,28 @@
 //! The lists that can be browsed: of what records their entries are made, how they are sorted and shown.
 
 use http::StatusCode;
-use pinakes_store::{View, fold};
+use pinakes_store::{Expr, ListPlace, View, Wanted, fold, matches};
 use serde_json::{Value, json};
 
-use super::window::{Item, Row};
+use super::window::Item;
 use crate::authorities::authority::AUTHORITIES;
-use crate::authorities::headings;
+use crate::authorities::listed::authorities;
 use crate::inventory::holdings::HOLDINGS;
 use crate::inventory::instances::INSTANCES;
 use crate::inventory::items::ITEMS;
-use crate::inventory::shelving;
+use crate::inventory::listed::{call_numbers, classifications, contributors, shelf_key, subjects};
 use crate::platform::app::{Call, json_answer};
 use crate::platform::collection::Collection;
 use crate::platform::error::{Answer, FolioError};
 use crate::platform::json::text_at;
+use crate::platform::listed::{Row, apart_of, told};
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
 
 /// A list.
 pub(super) struct List {
+    /// Its name among those of the kind.
+    pub(super) name: &'static str,
     pub(super) path: &'static str,
     pub(super) permission: &'static str,
     /// Names of the field that a query begins at; the first is shown.
@@ -30,6 +33,8 @@ pub(super) struct List {
     /// What an entry is sorted by.
     pub(super) key: fn(&str) -> String,
     pub(super) rows: fn(&Value) -> Vec<Row>,
+    /// The field of an entry that holds its type, where lists of one type alone can be asked for.
+    pub(super) type_field: &'static str,
     /// Adds to an entry what is read only for those that are shown.
     pub(super) complete: fn(&mut View<'_>, &mut Item) -> Result<(), FolioError>,
     /// Parts of the list by name, with the ids of their types.
@@ -56,6 +61,7 @@ const PLAIN: fn(&mut View<'_>, &mut Item) -> Result<(), FolioError> = |_, _| Ok(
 /// Every list.
 pub(super) static LISTS: [List; 6] = [
     List {
+        name: "headings",
         path: "/browse/authorities",
         permission: "browse.authorities.collection.get",
         anchors: &["headingRef"],
@@ -63,10 +69,12 @@ pub(super) static LISTS: [List; 6] = [
         of: || &AUTHORITIES,
         key: fold,
         rows: authorities,
+        type_field: "",
         complete: PLAIN,
         options: &[],
     },
     List {
+        name: "contributors",
         path: "/browse/contributors/instances",
         permission: "browse.contributors.instances.collection.get",
         anchors: &["name"],
@@ -74,10 +82,12 @@ pub(super) static LISTS: [List; 6] = [
         of: || &INSTANCES,
         key: fold,
         rows: contributors,
+        type_field: "",
         complete: PLAIN,
         options: &[],
     },
     List {
+        name: "subjects",
         path: "/browse/subjects/instances",
         permission: "browse.subjects.instances.collection.get",
         anchors: &["value"],
@@ -85,10 +95,12 @@ pub(super) static LISTS: [List; 6] = [
         of: || &INSTANCES,
         key: fold,
         rows: subjects,
+        type_field: "",
         complete: PLAIN,
         options: &[],
     },
     List {
+        name: "classifications",
         path: "/browse/classification-numbers/{option}/instances",
         permission: "browse.classification-numbers.instances.collection.get",
         anchors: &["classificationNumber", "number"],
@@ -96,10 +108,12 @@ pub(super) static LISTS: [List; 6] = [
         of: || &INSTANCES,
         key: shelf_key,
         rows: classifications,
+        type_field: "classificationTypeId",
         complete: with_title,
         options: CLASSIFICATION_TYPES,
     },
     List {
+        name: "call_numbers",
         path: "/browse/call-numbers/instances",
         permission: "browse.call-numbers.instances.collection.get",
         anchors: &["fullCallNumber", "callNumber", "itemEffectiveShelvingOrder", "typedCallNumber"],
@@ -107,10 +121,12 @@ pub(super) static LISTS: [List; 6] = [
         of: || &ITEMS,
         key: shelf_key,
         rows: call_numbers,
+        type_field: "callNumberTypeId",
         complete: with_title,
         options: &[],
     },
     List {
+        name: "call_numbers",
         path: "/browse/call-numbers/{option}/instances",
         permission: "browse.call-numbers.instances.collection.get",
         anchors: &["fullCallNumber", "callNumber", "itemEffectiveShelvingOrder"],
@@ -118,6 +134,7 @@ pub(super) static LISTS: [List; 6] = [
         of: || &ITEMS,
         key: shelf_key,
         rows: call_numbers,
+        type_field: "callNumberTypeId",
         complete: with_title,
         options: CALL_NUMBER_TYPES,
     },
@@ -139,99 +156,6 @@ fn unknown_option(options: &[(&str, &[&str])], found: &str) -> FolioError {
     FolioError::bad_request(format!("browse option {found:?} is none of {}", names.join(", ")))
 }
 
-/// A number of a shelf as the shelf sorts it.
-fn shelf_key(text: &str) -> String {
-    shelving::order(Some(text), std::iter::empty()).map_or_else(|| fold(text), |it| fold(&it))
-}
-
-fn entries<'v>(body: &'v Value, name: &str) -> impl Iterator<Item = &'v Value> {
-    body.get(name).and_then(Value::as_array).into_iter().flatten()
-}
-
-/// The named fields that there are.
-fn picked(value: &Value, names: &[&str]) -> Value {
-    let found = names.iter().filter_map(|name| Some(((*name).to_owned(), value.get(name)?.clone())));
-    Value::Object(found.collect())
-}
-
-fn authorities(body: &Value) -> Vec<Row> {
-    let rows = headings::rows(body).into_iter();
-    rows.map(|row| {
-        let mut authority = headings::shown(body, &row);
-        authority["isTitleHeadingRef"] = row.field.ends_with("Title").into();
-        let mut shown = picked(
-            &authority,
-            &["authRefType", "headingType", "isTitleHeadingRef", "sourceFileId", "naturalId"],
-        );
-        shown["headingRef"] = row.heading.as_str().into();
-        shown["authority"] = authority;
-        shown["isAnchor"] = false.into();
-        shown["shared"] = false.into();
-        let id = text_at(body, "id").unwrap_or_default();
-        let apart = format!("{}/{id}", row.field);
-        Row { text: row.heading, apart, ty: None, shown, gathered: None, is_counted: false }
-    })
-    .collect()
-}
-
-fn contributors(body: &Value) -> Vec<Row> {
-    let rows = entries(body, "contributors").filter_map(|it| {
-        let text = text_at(it, "name")?.to_owned();
-        let mut shown = picked(it, &["name", "contributorNameTypeId", "authorityId"]);
-        shown["isAnchor"] = false.into();
-        let part = |name: &str| text_at(it, name).unwrap_or_default().to_owned();
-        let apart = format!("{}/{}/{text}", part("contributorNameTypeId"), part("authorityId"));
-        let gathered = text_at(it, "contributorTypeId").unwrap_or_default().to_owned();
-        shown["contributorTypeId"] = json!([]);
-        let gathered = Some(("contributorTypeId", gathered)).filter(|it| !it.1.is_empty());
-        Some(Row { text, apart, ty: None, shown, gathered, is_counted: true })
-    });
-    rows.collect()
-}
-
-fn subjects(body: &Value) -> Vec<Row> {
-    let rows = entries(body, "subjects").filter_map(|it| {
-        let text = text_at(it, "value")?.to_owned();
-        let mut shown = picked(it, &["value", "authorityId", "sourceId", "typeId"]);
-        shown["isAnchor"] = false.into();
-        let part = |name: &str| text_at(it, name).unwrap_or_default().to_owned();
-        let apart = format!("{}/{}/{}/{text}", part("authorityId"), part("sourceId"), part("typeId"));
-        Some(Row { text, apart, ty: None, shown, gathered: None, is_counted: true })
-    });
-    rows.collect()
-}
-
-fn classifications(body: &Value) -> Vec<Row> {
-    let rows = entries(body, "classifications").filter_map(|it| {
-        let text = text_at(it, "classificationNumber")?.to_owned();
-        let ty = text_at(it, "classificationTypeId").map(str::to_owned);
-        let mut shown = picked(it, &["classificationNumber", "classificationTypeId"]);
-        shown["isAnchor"] = false.into();
-        let apart = format!("{}/{text}", ty.as_deref().unwrap_or_default());
-        Some(Row { text, apart, ty, shown, gathered: None, is_counted: true })
-    });
-    rows.collect()
-}
-
-fn call_numbers(body: &Value) -> Vec<Row> {
-    let parts = body.get("effectiveCallNumberComponents").unwrap_or(&Value::Null);
-    let Some(number) = text_at(parts, "callNumber") else { return Vec::new() };
-    let affixes = [text_at(parts, "prefix"), Some(number), text_at(parts, "suffix")];
-    let full = affixes.into_iter().flatten().filter(|it| !it.is_empty()).collect::<Vec<_>>().join(" ");
-    let ty = text_at(parts, "typeId").map(str::to_owned);
-    let mut shown = json!({
-        "fullCallNumber": full, "callNumber": number, "callNumberTypeId": ty,
-        "callNumberPrefix": text_at(parts, "prefix"), "callNumberSuffix": text_at(parts, "suffix"),
-        "isAnchor": false,
-    });
-    if let Value::Object(map) = &mut shown {
-        map.retain(|_, value| !value.is_null());
-    }
-    let apart = format!("{}/{full}", ty.as_deref().unwrap_or_default());
-    // The shelf sorts by the number; what stands before it is where the book stands.
-    vec![Row { text: number.to_owned(), apart, ty, shown, gathered: None, is_counted: true }]
-}
-
 /// The title of the one instance that has an entry.
 fn with_title(view: &mut View<'_>, item: &mut Item) -> Result<(), FolioError> {
     let Some(record) = item.record.clone().filter(|_| item.n_records == 1) else { return Ok(()) };
@@ -249,6 +173,44 @@ fn with_title(view: &mut View<'_>, item: &mut Item) -> Result<(), FolioError> {
         item.shown["instanceTitle"] = instance.get("title").cloned().unwrap_or_default();
     }
     Ok(())
+}
+
+/// Fields of a heading's row on which its entry in the list decides conditions.
+pub(crate) const HEADING_FIELDS: [&str; 6] =
+    ["headingRef", "authRefType", "headingType", "sourceFileId", "authoritySourceFileId", "naturalId"];
+
+/// The rows of headings that satisfy a condition on [`HEADING_FIELDS`], in their order, with the authority of each: those in
+/// a window, and how many there are. `condition` says the same as `fits` in words.
+pub(crate) fn headings(
+    view: &mut View<'_>,
+    fits: &Expr,
+    condition: &str,
+    skip: u64,
+    limit: u64,
+) -> Result<(Vec<Value>, u64), FolioError> {
+    let list = &LISTS[0];
+    let n_after = usize::try_from(limit).unwrap_or(usize::MAX);
+    let place = ListPlace { key: String::new(), is_behind: true, n_before: 0, n_after, n_skipped: skip };
+    let mut is_wanted = |_: &str, apart: &str| matches(fits, &told(list.anchors[0], apart));
+    let wanted = Wanted { condition, fits: &mut is_wanted };
+    let found = view.browse(&AUTHORITIES.kind, list.name, &place, wanted)?;
+    let mut rows = Vec::new();
+    for listed in found.after.into_iter().take(n_after) {
+        let Some(authority) = view.get(&AUTHORITIES.kind, &listed.record)?.map(|it| it.json()).transpose()?
+        else {
+            continue;
+        };
+        let shown =
+            (list.rows)(&authority).into_iter().find(|it| apart_of(list.anchors[0], it) == listed.apart);
+        rows.extend(shown.map(|mut it| {
+            let mut row = it.shown["authority"].take();
+            if let Value::Object(map) = &mut row {
+                map.remove("isTitleHeadingRef");
+            }
+            row
+        }));
+    }
+    Ok((rows, found.n_entries))
 }
 
 /// Which types the parts of a list are made of.

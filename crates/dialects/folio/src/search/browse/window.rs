@@ -1,27 +1,11 @@
-//! The entries nearest to a place, of any number that go by.
+//! The entries that are shown, of those around a place.
 
-use std::collections::hash_map::DefaultHasher;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::hash::{Hash as _, Hasher as _};
-
+use pinakes_store::{Browsed, Listed, View};
 use serde_json::{Value, json};
 
-/// An entry as a record gives it.
-#[derive(Debug, Clone)]
-pub(super) struct Row {
-    /// What it is sorted by, as it is shown.
-    pub(super) text: String,
-    /// What tells it apart from entries with the same text.
-    pub(super) apart: String,
-    /// Its type, where lists of one type alone can be asked for.
-    pub(super) ty: Option<String>,
-    /// As it is answered.
-    pub(super) shown: Value,
-    /// What is shown as a list over the records that have the entry: name and value.
-    pub(super) gathered: Option<(&'static str, String)>,
-    /// Whether records are counted.
-    pub(super) is_counted: bool,
-}
+use super::lists::List;
+use crate::platform::error::FolioError;
+use crate::platform::listed::{apart_of, told};
 
 /// An entry of the answer.
 #[derive(Debug, Clone)]
@@ -33,37 +17,25 @@ pub(super) struct Item {
     pub(super) n_records: u64,
 }
 
-/// Where a list is entered.
-pub(super) struct Place {
-    pub(super) key: String,
-    /// Whether an entry right there counts.
-    pub(super) includes: bool,
-}
-
-type Key = (String, String);
-
-struct Entry {
-    row: Row,
-    record: String,
-    n_records: u64,
-    gathered: BTreeSet<String>,
-}
-
-/// The nearest entries on both sides of a place.
+/// A place, and how much of a list around it is shown.
 pub(super) struct Window {
-    place: Place,
-    n_before: usize,
-    n_after: usize,
-    before: BTreeMap<Key, Entry>,
-    after: BTreeMap<Key, Entry>,
-    /// Hashes of all keys, to count them.
-    known: HashSet<u64>,
+    pub(super) key: String,
+    pub(super) n_before: usize,
+    pub(super) n_after: usize,
+}
+
+/// A text that has an entry even when no record has it.
+#[derive(Clone, Copy)]
+pub(super) struct Marked<'m> {
+    pub(super) text: &'m str,
+    /// Under which an entry shows its text.
+    pub(super) name: &'static str,
 }
 
 /// What a window has come to.
 pub(super) struct Found {
     pub(super) items: Vec<Item>,
-    pub(super) n_entries: usize,
+    pub(super) n_entries: u64,
     /// The first entry, when others stand before it.
     pub(super) previous: Option<String>,
     /// The last one, when others stand behind it.
@@ -71,101 +43,62 @@ pub(super) struct Found {
 }
 
 impl Window {
-    pub(super) fn new(place: Place, n_before: usize, n_after: usize) -> Self {
-        Self {
-            place,
-            n_before,
-            n_after,
-            before: BTreeMap::new(),
-            after: BTreeMap::new(),
-            known: HashSet::new(),
+    /// The entries in order, as they are shown.
+    pub(super) fn of(
+        self,
+        view: &mut View<'_>,
+        list: &List,
+        found: Browsed,
+        marked: Option<Marked<'_>>,
+    ) -> Result<Found, FolioError> {
+        let Browsed { mut before, after, n_entries } = found;
+        let has_previous = self.n_before < before.len();
+        if has_previous {
+            before.remove(0);
         }
-    }
-
-    /// Takes notice of an entry of a record.
-    pub(super) fn add(&mut self, key: String, row: Row, record: &str) {
-        let key = (key, row.apart.clone());
-        let mut hasher = DefaultHasher::new();
-        key.hash(&mut hasher);
-        self.known.insert(hasher.finish());
-        let order = key.0.as_str().cmp(self.place.key.as_str());
-        if order.is_eq() && !self.place.includes {
-            return;
+        let is_there = after.first().is_some_and(|it| it.key == self.key);
+        let mut items: Vec<(String, Item)> = Vec::new();
+        for listed in before {
+            items.push((listed.key.clone(), item(view, list, listed)?));
         }
-        // A place that is asked for with `<=` alone is the last of those before it.
-        let is_before = order.is_lt() || (order.is_eq() && self.n_after == 0);
-        let (side, n_most) = match is_before {
-            true => (&mut self.before, self.n_before),
-            false => (&mut self.after, self.n_after),
-        };
-        if n_most == 0 {
-            return;
-        }
-        let gathered = row.gathered.as_ref().map(|it| it.1.clone());
-        match side.get_mut(&key) {
-            Some(entry) => {
-                entry.n_records += u64::from(entry.record != record);
-                entry.gathered.extend(gathered);
-                entry.record = record.to_owned();
-            }
-            None => {
-                let entry = Entry {
-                    row,
-                    record: record.to_owned(),
-                    n_records: 1,
-                    gathered: gathered.into_iter().collect(),
-                };
-                side.insert(key, entry);
-                // One more than is shown tells that there are more. What falls out has as many before it, and never comes back.
-                if n_most + 1 < side.len() {
-                    _ = if is_before { side.pop_first() } else { side.pop_last() };
-                }
-            }
-        }
-    }
-
-    /// The entries in order. `marked` is a text that has an entry even when no record has it.
-    pub(super) fn finish(mut self, name: &str, marked: Option<&str>) -> Found {
-        let has_previous = self.n_before < self.before.len() && self.before.pop_first().is_some();
-        let place = self.place.key;
-        let is_there = self.after.first_key_value().is_some_and(|(key, _)| key.0 == place);
-        let mut items: Vec<(Key, Item)> = Vec::new();
-        items.extend(self.before.into_iter().map(|(key, entry)| (key, entry.item())));
         let n_below = items.len();
         let mut n_after = self.n_after;
-        if let (Some(text), false) = (marked, is_there) {
-            let shown = json!({name: text, "isAnchor": true, "totalRecords": 0});
-            items.push(((place.clone(), String::new()), Item { shown, record: None, n_records: 0 }));
+        if let (Some(marked), false) = (marked, is_there) {
+            let shown = json!({(marked.name): marked.text, "isAnchor": true, "totalRecords": 0});
+            items.push((self.key.clone(), Item { shown, record: None, n_records: 0 }));
             n_after = n_after.saturating_sub(1);
         }
-        let has_next = n_after < self.after.len();
-        items.extend(self.after.into_iter().take(n_after).map(|(key, entry)| (key, entry.item())));
+        let has_next = n_after < after.len();
+        for listed in after.into_iter().take(n_after) {
+            items.push((listed.key.clone(), item(view, list, listed)?));
+        }
         if marked.is_some() && is_there {
-            for (_, item) in items.iter_mut().skip(n_below).filter(|(key, _)| key.0 == place) {
+            for (_, item) in items.iter_mut().skip(n_below).filter(|it| it.0 == self.key) {
                 item.shown["isAnchor"] = true.into();
             }
         }
-        let text = |item: Option<&(Key, Item)>| Some(item?.1.shown.get(name)?.as_str()?.to_owned());
+        let name = list.anchors[0];
+        let text = |item: Option<&(String, Item)>| Some(item?.1.shown.get(name)?.as_str()?.to_owned());
         let previous = text(items.first()).filter(|_| has_previous);
         let next = text(items.last()).filter(|_| has_next);
-        Found {
-            previous,
-            next,
-            n_entries: self.known.len(),
-            items: items.into_iter().map(|it| it.1).collect(),
-        }
+        Ok(Found { previous, next, n_entries, items: items.into_iter().map(|it| it.1).collect() })
     }
 }
 
-impl Entry {
-    fn item(self) -> Item {
-        let mut shown = self.row.shown;
-        if let Some((name, _)) = self.row.gathered {
-            shown[name] = self.gathered.into_iter().collect();
-        }
-        if self.row.is_counted {
-            shown["totalRecords"] = self.n_records.into();
-        }
-        Item { shown, record: Some(self.record), n_records: self.n_records }
+/// An entry as the record shows it that was found with it.
+fn item(view: &mut View<'_>, list: &List, listed: Listed) -> Result<Item, FolioError> {
+    let body = view.get(&(list.of)().kind, &listed.record)?.map(|it| it.json()).transpose()?;
+    let rows = body.map(|it| (list.rows)(&it)).unwrap_or_default();
+    let row = rows.into_iter().find(|it| apart_of(list.anchors[0], it) == listed.apart);
+    let (mut shown, is_counted, gathered) = match row {
+        Some(row) => (row.shown, row.is_counted, row.gathered.map(|it| it.0)),
+        None => (told(list.anchors[0], &listed.apart), true, None),
+    };
+    if let Some(name) = gathered {
+        shown[name] = listed.gathered.into_iter().collect();
     }
+    if is_counted {
+        shown["totalRecords"] = listed.n_records.into();
+    }
+    Ok(Item { shown, record: Some(listed.record), n_records: listed.n_records })
 }

@@ -1,0 +1,35 @@
+//! What authorities add to the list of headings that is browsed.
+
+use pinakes_store::{Listing, fold};
+use serde_json::Value;
+
+use super::headings;
+use crate::platform::json::text_at;
+use crate::platform::listed::{Row, hand_out, picked};
+
+/// The lists of the kind of authorities.
+pub(crate) const OF_AUTHORITIES: &[Listing] = &[Listing {
+    name: "headings",
+    entries: |body, visit| hand_out(authorities(body), "headingRef", fold, visit),
+}];
+
+/// The headings of an authority.
+pub(crate) fn authorities(body: &Value) -> Vec<Row> {
+    let rows = headings::rows(body).into_iter();
+    rows.map(|row| {
+        let mut authority = headings::shown(body, &row);
+        authority["isTitleHeadingRef"] = row.field.ends_with("Title").into();
+        let mut shown = picked(
+            &authority,
+            &["authRefType", "headingType", "isTitleHeadingRef", "sourceFileId", "naturalId"],
+        );
+        shown["headingRef"] = row.heading.as_str().into();
+        shown["authority"] = authority;
+        shown["isAnchor"] = false.into();
+        shown["shared"] = false.into();
+        let id = text_at(body, "id").unwrap_or_default();
+        let apart = format!("{}/{id}", row.field);
+        Row { text: row.heading, apart, shown, gathered: None, is_counted: false }
+    })
+    .collect()
+}

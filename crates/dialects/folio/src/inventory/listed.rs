@@ -1,0 +1,97 @@
+//! What instances and items add to the lists that are browsed.
+
+use pinakes_store::{Listing, fold};
+use serde_json::{Value, json};
+
+use super::shelving;
+use crate::platform::json::text_at;
+use crate::platform::listed::{Row, hand_out, picked};
+
+/// The lists of the kind of instances.
+pub(crate) const OF_INSTANCES: &[Listing] = &[
+    Listing {
+        name: "contributors",
+        entries: |body, visit| hand_out(contributors(body), "name", fold, visit),
+    },
+    Listing { name: "subjects", entries: |body, visit| hand_out(subjects(body), "value", fold, visit) },
+    Listing {
+        name: "classifications",
+        entries: |body, visit| hand_out(classifications(body), "classificationNumber", shelf_key, visit),
+    },
+];
+
+/// The lists of the kind of items.
+pub(crate) const OF_ITEMS: &[Listing] = &[Listing {
+    name: "call_numbers",
+    entries: |body, visit| hand_out(call_numbers(body), "fullCallNumber", shelf_key, visit),
+}];
+
+/// A number of a shelf as the shelf sorts it.
+pub(crate) fn shelf_key(text: &str) -> String {
+    shelving::order(Some(text), std::iter::empty()).map_or_else(|| fold(text), |it| fold(&it))
+}
+
+fn entries<'v>(body: &'v Value, name: &str) -> impl Iterator<Item = &'v Value> {
+    body.get(name).and_then(Value::as_array).into_iter().flatten()
+}
+
+/// The contributors of an instance.
+pub(crate) fn contributors(body: &Value) -> Vec<Row> {
+    let rows = entries(body, "contributors").filter_map(|it| {
+        let text = text_at(it, "name")?.to_owned();
+        let mut shown = picked(it, &["name", "contributorNameTypeId", "authorityId"]);
+        shown["isAnchor"] = false.into();
+        let part = |name: &str| text_at(it, name).unwrap_or_default().to_owned();
+        let apart = format!("{}/{}", part("contributorNameTypeId"), part("authorityId"));
+        let gathered = text_at(it, "contributorTypeId").unwrap_or_default().to_owned();
+        shown["contributorTypeId"] = json!([]);
+        let gathered = Some(("contributorTypeId", gathered)).filter(|it| !it.1.is_empty());
+        Some(Row { text, apart, shown, gathered, is_counted: true })
+    });
+    rows.collect()
+}
+
+/// The subjects of an instance.
+pub(crate) fn subjects(body: &Value) -> Vec<Row> {
+    let rows = entries(body, "subjects").filter_map(|it| {
+        let text = text_at(it, "value")?.to_owned();
+        let mut shown = picked(it, &["value", "authorityId", "sourceId", "typeId"]);
+        shown["isAnchor"] = false.into();
+        let part = |name: &str| text_at(it, name).unwrap_or_default().to_owned();
+        let apart = format!("{}/{}/{}", part("authorityId"), part("sourceId"), part("typeId"));
+        Some(Row { text, apart, shown, gathered: None, is_counted: true })
+    });
+    rows.collect()
+}
+
+/// The classification numbers of an instance.
+pub(crate) fn classifications(body: &Value) -> Vec<Row> {
+    let rows = entries(body, "classifications").filter_map(|it| {
+        let text = text_at(it, "classificationNumber")?.to_owned();
+        let mut shown = picked(it, &["classificationNumber", "classificationTypeId"]);
+        shown["isAnchor"] = false.into();
+        let apart = text_at(it, "classificationTypeId").unwrap_or_default().to_owned();
+        Some(Row { text, apart, shown, gathered: None, is_counted: true })
+    });
+    rows.collect()
+}
+
+/// The effective call number of an item.
+pub(crate) fn call_numbers(body: &Value) -> Vec<Row> {
+    let parts = body.get("effectiveCallNumberComponents").unwrap_or(&Value::Null);
+    let Some(number) = text_at(parts, "callNumber") else { return Vec::new() };
+    let affixes = [text_at(parts, "prefix"), Some(number), text_at(parts, "suffix")];
+    let full = affixes.into_iter().flatten().filter(|it| !it.is_empty()).collect::<Vec<_>>().join(" ");
+    let ty = text_at(parts, "typeId").map(str::to_owned);
+    let mut shown = json!({
+        "fullCallNumber": full, "callNumber": number, "callNumberTypeId": ty,
+        "callNumberPrefix": text_at(parts, "prefix"), "callNumberSuffix": text_at(parts, "suffix"),
+        "isAnchor": false,
+    });
+    if let Value::Object(map) = &mut shown {
+        map.retain(|_, value| !value.is_null());
+    }
+    let apart = format!("{}/{full}", ty.as_deref().unwrap_or_default());
+    // The shelf sorts by the number; what stands before it is where the book stands.
+    vec![Row { text: number.to_owned(), apart, shown, gathered: None, is_counted: true }]
+}

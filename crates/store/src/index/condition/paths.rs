@@ -1,0 +1,104 @@
+//! What stands at a path in a whole segment, for orders by paths without a column.
+
+use tantivy::columnar::DynamicColumn;
+
+use super::{Segment, bytes, failed};
+use crate::index::layout::NUMBERS;
+use crate::index::set::Set;
+use crate::index::terms::{self, EXACT, Tag};
+use crate::index::texts::Texts;
+use crate::{Path, Result};
+
+/// The texts at a path, in order, and which document has which.
+pub(in crate::index) struct PathTexts {
+    texts: Texts,
+    /// By document: one more than the place of its text, 0 where there is none. Empty where no document has one.
+    by_doc: Vec<u32>,
+}
+
+impl PathTexts {
+    /// The place of a document's text among all.
+    pub(in crate::index) fn ord(&self, doc: u32) -> Option<u64> {
+        self.by_doc.get(doc as usize)?.checked_sub(1).map(u64::from)
+    }
+
+    /// The text at a place.
+    pub(in crate::index) fn text(&self, ord: u64) -> &[u8] {
+        self.texts.get(ord as usize)
+    }
+}
+
+impl Segment<'_> {
+    /// Whether every document has one value at a path at most, no list before it, and the index holds it whole.
+    pub(in crate::index) fn has_one_exact_value(&self, path: &Path) -> Result<bool> {
+        if self.beyond.is_some() || !terms::is_indexed(path) || self.has_list(path)? {
+            return Ok(false);
+        }
+        if self.has_any(path, Tag::LongText)? {
+            return Ok(false);
+        }
+        let is_exact = |column: &DynamicColumn| match column {
+            DynamicColumn::I64(_) => true,
+            DynamicColumn::F64(column) => -EXACT < column.min_value() && column.max_value() < EXACT,
+            _ => false,
+        };
+        Ok(self.number_columns(path)?.iter().all(is_exact))
+    }
+
+    /// Whether a text stands at a path anywhere.
+    pub(in crate::index) fn has_texts(&self, path: &Path) -> Result<bool> {
+        self.has_any(path, Tag::Text)
+    }
+
+    fn has_any(&self, path: &Path, tag: Tag) -> Result<bool> {
+        let prefix = terms::term(&bytes(path), tag, &[]);
+        let mut stream = self.terms.terms().range().ge(&prefix).into_stream().map_err(failed)?;
+        Ok(stream.advance() && stream.key().starts_with(&prefix))
+    }
+
+    /// The texts at a path: a read of all its terms.
+    pub(in crate::index) fn path_texts(&self, path: &Path) -> Result<PathTexts> {
+        let (mut texts, mut by_doc) = (Texts::default(), Vec::new());
+        let (mut set, mut block) = (Vec::new(), None);
+        self.each_term(&terms::term(&bytes(path), Tag::Text, &[]), &[], None, |text, info| {
+            texts.push(text);
+            if by_doc.is_empty() {
+                by_doc.resize(self.max_doc as usize, 0);
+            }
+            set.clear();
+            self.each_posting(info, &mut block, |doc| set.push(doc))?;
+            let place = texts.len() as u32;
+            set.iter().for_each(|doc| by_doc[*doc as usize] = place);
+            Ok(())
+        })?;
+        Ok(PathTexts { texts, by_doc })
+    }
+
+    /// The documents with `false`, and with `true`, at a path.
+    pub(in crate::index) fn booleans(&self, path: &Path) -> Result<[Set; 2]> {
+        let path = bytes(path);
+        Ok([self.with(&path, Tag::Boolean, &[0])?, self.with(&path, Tag::Boolean, &[1])?])
+    }
+
+    /// The documents with an object at a path.
+    pub(in crate::index) fn objects(&self, path: &Path) -> Result<Set> {
+        self.with(&bytes(path), Tag::Object, &[])
+    }
+
+    /// Whether a list stands at a path, or on the way to it.
+    pub(super) fn has_list(&self, path: &Path) -> Result<bool> {
+        for n in 1..=path.as_steps().len() {
+            if self.n_with(&terms::path_bytes(&path.as_steps()[..n]), Tag::List, &[])? != 0 {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The columns of the numbers at a path.
+    pub(in crate::index) fn number_columns(&self, path: &Path) -> Result<Vec<DynamicColumn>> {
+        let name = format!("{NUMBERS}.{}", terms::column_key(path.as_steps()));
+        let handles = self.reader.fast_fields().dynamic_column_handles(&name)?;
+        handles.iter().map(|it| it.open().map_err(failed)).collect()
+    }
+}

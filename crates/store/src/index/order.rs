@@ -1,0 +1,495 @@
+//! The order of an answer: by columns of the index, or by what stands at any path.
+
+use serde_json::Value as Json;
+use tantivy::columnar::{Column, DynamicColumn, StrColumn};
+
+use super::condition::{PathTexts, Segment, failed};
+use super::found::{Changed, Found};
+use super::layout::{KEY, column_name};
+use super::select::{Source, text_at};
+use super::set::Set;
+use super::terms::EXACT;
+use super::texts::{Texts, Top, window};
+use super::values::STEP_DOCS;
+use crate::eval::value_at;
+use crate::session::Cell;
+use crate::statements::one_columns;
+use crate::{Direction, Path, Result, Type};
+
+/// Columns that an answer is sorted by at most.
+pub(crate) const ORDERS: usize = 3;
+/// Rows before a page from which on its begin is looked for.
+const DEEP_ROWS: u64 = 500;
+/// Records that are sorted on their bodies rather than by all texts of a path.
+const FEW_RECORDS: u64 = 1_000;
+
+/// What an answer is sorted by.
+#[derive(Debug, Clone)]
+pub(crate) enum SortBy {
+    /// A column, by its place among those with one value.
+    Column(usize),
+    /// What stands at a path.
+    Path(Path),
+}
+
+/// A value to sort by: what it is, and where it stands among its like; `None` for what is absent, which comes first.
+type Rank = Option<(u8, u64)>;
+
+/// Numbers, texts, objects, booleans: in this order they come.
+const NUMBER: u8 = 1;
+const TEXT: u8 = 2;
+const OBJECT: u8 = 3;
+const BOOLEAN: u8 = 5;
+
+/// A row on its way into order.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Entry<const N: usize> {
+    ranks: [Rank; N],
+    key: i64,
+    /// Segment, for texts.
+    segment: u32,
+}
+
+/// What a sort compares.
+enum SortColumn {
+    Whole(Column<i64>),
+    Real(Column<f64>),
+    Text(Option<StrColumn>),
+    Path(PathColumn),
+}
+
+/// What stands at a path without a column.
+struct PathColumn {
+    /// Columns of any type.
+    numbers: Vec<DynamicColumn>,
+    texts: PathTexts,
+    objects: Set,
+    no: Set,
+    yes: Set,
+}
+
+impl PathColumn {
+    fn rank(&self, doc: u32) -> Rank {
+        let number = self.numbers.iter().find_map(|column| match column {
+            DynamicColumn::I64(column) => column.first(doc).map(|it| real_rank(it as f64)),
+            DynamicColumn::U64(column) => column.first(doc).map(|it| real_rank(it as f64)),
+            DynamicColumn::F64(column) => column.first(doc).map(real_rank),
+            _ => None,
+        });
+        if let Some(number) = number {
+            return Some((NUMBER, number));
+        }
+        if let Some(ord) = self.texts.ord(doc) {
+            return Some((TEXT, ord));
+        }
+        if self.objects.has(doc) {
+            return Some((OBJECT, 0));
+        }
+        if self.yes.has(doc) { Some((BOOLEAN, 1)) } else { self.no.has(doc).then_some((BOOLEAN, 0)) }
+    }
+}
+
+impl SortColumn {
+    /// The ranks of documents; those of texts count within the segment.
+    fn ranks(&self, docs: &[u32], into: &mut Vec<Rank>) {
+        into.clear();
+        match self {
+            Self::Whole(column) => {
+                let mut values = vec![None; docs.len()];
+                column.first_vals(docs, &mut values);
+                into.extend(values.into_iter().map(|it| it.map(|it| (NUMBER, whole_rank(it)))));
+            }
+            Self::Real(column) => {
+                let mut values = vec![None; docs.len()];
+                column.first_vals(docs, &mut values);
+                into.extend(values.into_iter().map(|it| it.map(|it| (NUMBER, real_rank(it)))));
+            }
+            Self::Text(None) => into.resize(docs.len(), None),
+            Self::Text(Some(column)) => {
+                let mut values = vec![None; docs.len()];
+                column.ords().first_vals(docs, &mut values);
+                into.extend(values.into_iter().map(|it| it.map(|it| (TEXT, it))));
+            }
+            Self::Path(column) => into.extend(docs.iter().map(|doc| column.rank(*doc))),
+        }
+    }
+
+    /// The texts of ords in order, one after the other.
+    fn push_texts(&self, ords: &[u64], texts: &mut Texts) -> Result<()> {
+        match self {
+            Self::Text(Some(column)) => {
+                let dictionary = column.dictionary();
+                dictionary.sorted_ords_to_term_cb(ords, |bytes| texts.push(bytes)).map_err(failed)?;
+            }
+            Self::Path(column) => ords.iter().for_each(|ord| texts.push(column.texts.text(*ord))),
+            Self::Text(None) | Self::Whole(_) | Self::Real(_) => {}
+        }
+        Ok(())
+    }
+}
+
+fn whole_rank(number: i64) -> u64 {
+    tantivy::i64_to_u64(number)
+}
+
+fn real_rank(number: f64) -> u64 {
+    tantivy::f64_to_u64(if number == 0.0 { 0.0 } else { number })
+}
+
+/// A value of a changed record.
+enum TailValue {
+    Ranked(Rank),
+    Text(String),
+    /// Nothing that ranks tell.
+    Other,
+}
+
+impl Found<'_> {
+    /// The rows in a window of an order: ties in insertion order, in the direction of the last column.
+    /// `after` leaves the rows up to one out. `None` when it cannot be sorted so.
+    pub(crate) fn keys(
+        &self,
+        order: &[(SortBy, Direction)],
+        after: Option<i64>,
+        skip: u64,
+        limit: Option<u64>,
+    ) -> Result<Option<Vec<i64>>> {
+        match order.len() {
+            0 => self.sorted::<0>(order, after, skip, limit),
+            1 => self.sorted::<1>(order, after, skip, limit),
+            2 => self.sorted::<2>(order, after, skip, limit),
+            3 => self.sorted::<ORDERS>(order, after, skip, limit),
+            _ => Ok(None),
+        }
+    }
+
+    fn sorted<const N: usize>(
+        &self,
+        order: &[(SortBy, Direction)],
+        after: Option<i64>,
+        skip: u64,
+        limit: Option<u64>,
+    ) -> Result<Option<Vec<i64>>> {
+        let mut columns = Vec::new();
+        for (segment, _) in &self.segments {
+            let mut own = Vec::with_capacity(N);
+            for (by, _) in order {
+                let Some(column) = self.sort_column(segment, by)? else { return Ok(None) };
+                own.push(column);
+            }
+            columns.push(own);
+        }
+        let tail: Vec<&Changed> =
+            self.tail.iter().filter(|it| after.is_none_or(|after| after < it.key)).collect();
+        let mut tail_values: Vec<Vec<TailValue>> = Vec::with_capacity(N);
+        for (by, _) in order {
+            let values: Vec<TailValue> = tail.iter().map(|it| self.tail_value(it, by)).collect();
+            if values.iter().any(|it| matches!(it, TailValue::Other)) {
+                return Ok(None);
+            }
+            tail_values.push(values);
+        }
+        let directions: Vec<Direction> = order.iter().map(|it| it.1).collect();
+        let page = Page { skip, limit };
+        let (page, within) = match directions.first() {
+            Some(direction) if after.is_none() && page.is_deep() => {
+                self.narrowed(&columns, tail_values.first().map_or(&[], |it| it), *direction, page)?
+            }
+            _ => (page, None),
+        };
+        let Page { skip, limit } = page;
+        let want =
+            limit.map_or(usize::MAX, |it| usize::try_from(skip.saturating_add(it)).unwrap_or(usize::MAX));
+        let is_newest_first = directions.last() == Some(&Direction::Descending);
+        let compare = |a: &Entry<N>, b: &Entry<N>| {
+            for (n, direction) in directions.iter().enumerate() {
+                let by_rank = a.ranks[n].cmp(&b.ranks[n]);
+                let by_rank = if *direction == Direction::Descending { by_rank.reverse() } else { by_rank };
+                if by_rank.is_ne() {
+                    return by_rank;
+                }
+            }
+            if is_newest_first { b.key.cmp(&a.key) } else { a.key.cmp(&b.key) }
+        };
+        let mut all = Vec::new();
+        for (number, (segment, set)) in self.segments.iter().enumerate() {
+            let own = &columns[number];
+            let range = within.as_ref().map(|it| it.segments[number]);
+            let keys = segment.reader().fast_fields().i64(KEY)?;
+            let mut top = Top::of(want);
+            let (mut docs, mut left) = (Vec::with_capacity(STEP_DOCS), set.iter());
+            let (mut row_keys, mut ranks) = (Vec::new(), vec![Vec::new(); N]);
+            loop {
+                docs.clear();
+                docs.extend(left.by_ref().take(STEP_DOCS));
+                if docs.is_empty() {
+                    break;
+                }
+                if let (Some(range), Some(first)) = (range, own.first()) {
+                    first.ranks(&docs, &mut ranks[0]);
+                    let mut by_doc = ranks[0].iter();
+                    docs.retain(|_| by_doc.next().is_some_and(|rank| range.has(*rank)));
+                }
+                for (column, ranks) in own.iter().zip(&mut ranks) {
+                    column.ranks(&docs, ranks);
+                }
+                row_keys.clear();
+                row_keys.resize(docs.len(), None);
+                keys.first_vals(&docs, &mut row_keys);
+                for (at, key) in row_keys.iter().enumerate() {
+                    let Some(key) = key.filter(|key| after.is_none_or(|after| after < *key)) else {
+                        continue;
+                    };
+                    let mut entry = Entry { ranks: [None; N], key, segment: number as u32 };
+                    entry.ranks.iter_mut().zip(&ranks).for_each(|(rank, list)| *rank = list[at]);
+                    top.add(entry, &compare);
+                }
+            }
+            all.append(&mut top.into_list(&compare));
+        }
+        let tail: Vec<(i64, [&TailValue; N])> = (0..tail.len())
+            .filter(|at| within.as_ref().is_none_or(|it| it.has(&tail_values[0][*at])))
+            .map(|at| (tail[at].key, std::array::from_fn(|n| &tail_values[n][at])))
+            .collect();
+        rank_together(&mut all, &columns, &tail)?;
+        let skip = usize::try_from(skip).unwrap_or(usize::MAX);
+        Ok(Some(window(&mut all, skip, want, compare).iter().map(|it| it.key).collect()))
+    }
+
+    fn tail_value(&self, record: &Changed, by: &SortBy) -> TailValue {
+        let place = match by {
+            SortBy::Column(place) => *place,
+            SortBy::Path(path) => {
+                return match value_at(&record.body, path.as_steps()) {
+                    None | Some(Json::Null) => TailValue::Ranked(None),
+                    Some(Json::Number(number)) => match number.as_f64().filter(|it| it.abs() < EXACT) {
+                        Some(number) => TailValue::Ranked(Some((NUMBER, real_rank(number)))),
+                        None => TailValue::Other,
+                    },
+                    Some(Json::String(text)) => TailValue::Text(text.clone()),
+                    Some(Json::Bool(it)) => TailValue::Ranked(Some((BOOLEAN, u64::from(*it)))),
+                    Some(Json::Object(_)) => TailValue::Ranked(Some((OBJECT, 0))),
+                    Some(Json::Array(_)) => TailValue::Other,
+                };
+            }
+        };
+        TailValue::Ranked(match &record.taken.cells[place] {
+            Cell::Int(number) if self.is_real(place) => Some((NUMBER, real_rank(*number as f64))),
+            Cell::Int(number) => Some((NUMBER, whole_rank(*number))),
+            Cell::Real(number) => Some((NUMBER, real_rank(*number))),
+            Cell::Text(text) => return TailValue::Text(text.clone()),
+            _ => None,
+        })
+    }
+
+    /// `None` where ranks do not tell: lists, texts of which the index holds the beginning only, numbers beyond 64-bit
+    /// floats; and where few records are sorted by a path with texts, all of which would be read.
+    fn sort_column(&self, segment: &Segment<'_>, by: &SortBy) -> Result<Option<SortColumn>> {
+        let fields = segment.reader().fast_fields();
+        let place = match by {
+            SortBy::Column(place) => *place,
+            SortBy::Path(path) => {
+                if !segment.has_one_exact_value(path)? {
+                    return Ok(None);
+                }
+                if segment.has_texts(path)? && self.count() < FEW_RECORDS {
+                    return Ok(None);
+                }
+                let [no, yes] = segment.booleans(path)?;
+                let (numbers, texts) = (segment.number_columns(path)?, segment.path_texts(path)?);
+                let objects = segment.objects(path)?;
+                return Ok(Some(SortColumn::Path(PathColumn { numbers, texts, objects, no, yes })));
+            }
+        };
+        let name = column_name(place);
+        let column = one_columns(self.kind).nth(place);
+        Ok(Some(match column.map(|it| it.ty) {
+            Some(Type::Text | Type::Folded) | None => SortColumn::Text(fields.str(&name)?),
+            Some(Type::Real) => SortColumn::Real(fields.f64(&name)?),
+            Some(_) => SortColumn::Whole(fields.i64(&name)?),
+        }))
+    }
+
+    fn is_real(&self, place: usize) -> bool {
+        one_columns(self.kind).nth(place).is_some_and(|it| it.ty == Type::Real)
+    }
+
+    /// The part of an order by a column of texts in which a page lies, and the page counted from there.
+    fn narrowed(
+        &self,
+        columns: &[Vec<SortColumn>],
+        tail: &[TailValue],
+        direction: Direction,
+        page: Page,
+    ) -> Result<(Page, Option<Within>)> {
+        let Some(limit) = page.limit else { return Ok((page, None)) };
+        let (mut sources, mut source_of) = (Vec::new(), Vec::new());
+        let mut n_rows = 0;
+        for (own, (_, set)) in columns.iter().zip(&self.segments) {
+            n_rows += set.len();
+            let column = match own.first() {
+                Some(SortColumn::Text(column)) => column,
+                _ => return Ok((page, None)),
+            };
+            source_of.push(column.as_ref().map(|column| {
+                sources.push(Source::of_column(column, set));
+                sources.len() - 1
+            }));
+        }
+        let texts: Vec<&str> = tail
+            .iter()
+            .filter_map(|it| match it {
+                TailValue::Text(text) => Some(text.as_str()),
+                TailValue::Ranked(_) | TailValue::Other => None,
+            })
+            .collect();
+        n_rows += tail.len() as u64;
+        sources.push(Source::of_list(texts));
+        let n_absent = n_rows - sources.iter().map(Source::n_rows).sum::<u64>();
+        // The page in the ascending order.
+        let end = page.skip.saturating_add(limit).min(n_rows);
+        let (from, to) = match direction {
+            Direction::Ascending => (page.skip, end),
+            Direction::Descending => (n_rows - end, n_rows.saturating_sub(page.skip)),
+        };
+        if to <= from {
+            return Ok((Page { skip: 0, limit: Some(0) }, Some(Within::nothing(columns.len()))));
+        }
+        let at = |position: u64| match position.checked_sub(n_absent) {
+            None => Ok(None),
+            Some(position) => text_at(&sources, position),
+        };
+        let (low, high) = (at(from)?, at(to - 1)?);
+        let (mut n_before, mut n_upto) = (if low.is_some() { n_absent } else { 0 }, n_absent);
+        let mut ranges = Vec::new();
+        for source in &sources {
+            let from = low.as_ref().map_or(Ok(0), |it| source.place(it).map(|it| it.from))?;
+            let to = high.as_ref().map_or(Ok(0), |it| source.place(it).map(|it| it.to))?;
+            n_before += source.rows_before(from);
+            n_upto += source.rows_before(to);
+            ranges.push(Ranks { has_absent: low.is_none(), from, to });
+        }
+        let nothing = Ranks { has_absent: low.is_none(), from: 0, to: 0 };
+        let segments = source_of.iter().map(|at| at.map_or(nothing, |at| ranges[at])).collect();
+        let skip = match direction {
+            Direction::Ascending => page.skip - n_before,
+            Direction::Descending => page.skip - (n_rows - n_upto),
+        };
+        Ok((Page { skip, limit: Some(limit) }, Some(Within { segments, low, high })))
+    }
+}
+
+/// A window of an answer.
+#[derive(Debug, Clone, Copy)]
+struct Page {
+    skip: u64,
+    limit: Option<u64>,
+}
+
+impl Page {
+    fn is_deep(&self) -> bool {
+        DEEP_ROWS < self.skip
+    }
+}
+
+/// Ranks of a segment's texts.
+#[derive(Debug, Clone, Copy)]
+struct Ranks {
+    has_absent: bool,
+    from: u64,
+    /// Behind the last.
+    to: u64,
+}
+
+impl Ranks {
+    fn has(&self, rank: Rank) -> bool {
+        rank.map_or(self.has_absent, |(_, ord)| self.from <= ord && ord < self.to)
+    }
+}
+
+/// Part of an order by texts.
+struct Within {
+    segments: Vec<Ranks>,
+    /// The first and the last text; `None` stands for what is absent.
+    low: Option<Vec<u8>>,
+    high: Option<Vec<u8>>,
+}
+
+impl Within {
+    fn nothing(n_segments: usize) -> Self {
+        let nothing = Ranks { has_absent: false, from: 0, to: 0 };
+        Self { segments: vec![nothing; n_segments], low: Some(vec![u8::MAX]), high: None }
+    }
+
+    fn has(&self, value: &TailValue) -> bool {
+        let text = match value {
+            TailValue::Text(text) => Some(text.as_bytes()),
+            TailValue::Ranked(_) | TailValue::Other => None,
+        };
+        self.low.as_deref() <= text && text <= self.high.as_deref()
+    }
+}
+
+/// Makes the ranks of texts, which count within a segment, comparable over all, and adds the tail.
+fn rank_together<const N: usize>(
+    all: &mut Vec<Entry<N>>,
+    columns: &[Vec<SortColumn>],
+    tail: &[(i64, [&TailValue; N])],
+) -> Result<()> {
+    let first = all.len();
+    for (key, values) in tail {
+        let rank = |value: &&TailValue| match value {
+            TailValue::Ranked(rank) => *rank,
+            TailValue::Text(_) | TailValue::Other => Some((TEXT, 0)),
+        };
+        let ranks = std::array::from_fn(|n| rank(&values[n]));
+        all.push(Entry { ranks, key: *key, segment: u32::MAX });
+    }
+    if columns.len() == 1 && tail.is_empty() {
+        return Ok(());
+    }
+    for n in 0..N {
+        let mut texts = Texts::default();
+        // The texts of each segment that are sorted by, as its column numbers them.
+        let mut ords: Vec<Vec<u64>> = vec![Vec::new(); columns.len()];
+        for entry in &all[..first] {
+            if let Some((TEXT, ord)) = entry.ranks[n] {
+                ords[entry.segment as usize].push(ord);
+            }
+        }
+        for (own, ords) in columns.iter().zip(&mut ords) {
+            ords.sort_unstable();
+            ords.dedup();
+            own[n].push_texts(ords, &mut texts)?;
+        }
+        let in_tail = texts.len();
+        for (_, values) in tail {
+            if let TailValue::Text(text) = values[n] {
+                texts.push(text.as_bytes());
+            }
+        }
+        let ranks = texts.ranks();
+        let mut begin = 0;
+        let begins: Vec<usize> = ords
+            .iter()
+            .map(|it| {
+                begin += it.len();
+                begin - it.len()
+            })
+            .collect();
+        for entry in &mut all[..first] {
+            let segment = entry.segment as usize;
+            if let Some((TEXT, ord)) = entry.ranks[n] {
+                let at = ords[segment].binary_search(&ord).ok();
+                entry.ranks[n] = at.map(|at| (TEXT, ranks[begins[segment] + at]));
+            }
+        }
+        let mut next = ranks[in_tail..].iter();
+        for (entry, (_, values)) in all[first..].iter_mut().zip(tail) {
+            if matches!(values[n], TailValue::Text(_)) {
+                entry.ranks[n] = next.next().map(|rank| (TEXT, *rank));
+            }
+        }
+    }
+    Ok(())
+}

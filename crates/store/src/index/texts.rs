@@ -1,0 +1,104 @@
+//! Texts in order, and the first of many.
+
+use std::cmp::Ordering;
+
+/// Texts, one behind the other.
+#[derive(Debug, Default)]
+pub(super) struct Texts {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Texts {
+    pub(super) fn push(&mut self, text: &[u8]) {
+        self.bytes.extend_from_slice(text);
+        self.ends.push(self.bytes.len());
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    pub(super) fn get(&self, at: usize) -> &[u8] {
+        let begin = at.checked_sub(1).map_or(0, |it| self.ends[it]);
+        &self.bytes[begin..self.ends[at]]
+    }
+
+    /// The place of each in their order; equal ones have the same.
+    pub(super) fn ranks(&self) -> Vec<u64> {
+        let mut order: Vec<usize> = (0..self.len()).collect();
+        // The texts of a segment come in order: a sort that sees runs merges them.
+        order.sort_by(|a, b| self.get(*a).cmp(self.get(*b)));
+        let mut ranks = vec![0; order.len()];
+        let mut rank = 0;
+        for (at, it) in order.iter().enumerate() {
+            if 0 < at && self.get(order[at - 1]) != self.get(*it) {
+                rank += 1;
+            }
+            ranks[*it] = rank;
+        }
+        ranks
+    }
+}
+
+/// What stands from `from` to `to` when `list` is in order; no more than that is sorted.
+pub(super) fn window<T>(
+    list: &mut [T],
+    from: usize,
+    to: usize,
+    compare: impl Fn(&T, &T) -> Ordering,
+) -> &mut [T] {
+    let to = to.min(list.len());
+    if to <= from {
+        return &mut [];
+    }
+    if to < list.len() {
+        list.select_nth_unstable_by(to - 1, &compare);
+    }
+    let list = &mut list[..to];
+    if 0 < from {
+        list.select_nth_unstable_by(from, &compare);
+    }
+    let list = &mut list[from..];
+    list.sort_unstable_by(compare);
+    list
+}
+
+/// The first `want` of many.
+pub(super) struct Top<T> {
+    want: usize,
+    list: Vec<T>,
+    /// None behind this one is wanted.
+    last: Option<T>,
+}
+
+impl<T: Copy> Top<T> {
+    pub(super) fn of(want: usize) -> Self {
+        Self { want, list: Vec::new(), last: None }
+    }
+
+    pub(super) fn add(&mut self, entry: T, compare: &impl Fn(&T, &T) -> Ordering) {
+        if self.want == 0 || self.last.as_ref().is_some_and(|last| compare(last, &entry).is_lt()) {
+            return;
+        }
+        self.list.push(entry);
+        if self.want.saturating_mul(2).max(1_000) <= self.list.len() && self.want < self.list.len() {
+            self.cut(compare);
+        }
+    }
+
+    fn cut(&mut self, compare: &impl Fn(&T, &T) -> Ordering) {
+        if self.want < self.list.len() {
+            self.list.select_nth_unstable_by(self.want - 1, compare);
+            self.list.truncate(self.want);
+            self.last = self.list.last().copied();
+        }
+    }
+
+    pub(super) fn into_list(mut self, compare: &impl Fn(&T, &T) -> Ordering) -> Vec<T> {
+        if self.want != 0 {
+            self.cut(compare);
+        }
+        self.list
+    }
+}

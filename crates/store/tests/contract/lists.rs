@@ -1,0 +1,136 @@
+//! What is browsed is what counting all records gives, whether the index has them or not.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use pinakes_store::{Kind, ListPlace, Listed, Tenant, Wanted};
+use serde_json::{Value, json};
+
+use crate::engines::{engines, read, write};
+use crate::kinds::BOOK;
+
+static BOOKS: &[&Kind] = &[&BOOK];
+
+const WAIT: Duration = Duration::from_secs(120);
+const N_BOOKS: u64 = 420;
+
+fn body(n: u64) -> Value {
+    let name = |n: u64| {
+        format!(
+            "{}name {:03}|{}|role {}",
+            if n.is_multiple_of(3) { "\u{c9}" } else { "e" },
+            n % 90,
+            n % 2,
+            n % 5
+        )
+    };
+    json!({"names": [name(n), name(n * 7), name(n)], "subjects": [format!("Subject {}", n % 40)]})
+}
+
+type Books = BTreeMap<String, Value>;
+
+/// All entries of a list, in order: key, apart, records, what is gathered.
+fn all(books: &Books, list: &str) -> Vec<(String, String, BTreeSet<String>, BTreeSet<String>)> {
+    let mut found: BTreeMap<(String, String), (BTreeSet<String>, BTreeSet<String>)> = BTreeMap::new();
+    for (id, body) in books {
+        let entries = BOOK.lists.iter().find(|it| it.name == list).expect("a list").entries;
+        entries(body, &mut |entry| {
+            let (records, gathered) = found.entry((entry.key, entry.apart)).or_default();
+            records.insert(id.clone());
+            gathered.extend(Some(entry.gathered).filter(|it| !it.is_empty()));
+        });
+    }
+    found.into_iter().map(|((key, apart), (records, gathered))| (key, apart, records, gathered)).collect()
+}
+
+#[track_caller]
+fn check(tenant: &Tenant, books: &Books, engine: &str) {
+    for list in ["names", "subjects"] {
+        for apart in ["", "1"] {
+            let mut expected = all(books, list);
+            expected.retain(|it| apart.is_empty() || it.1 == apart);
+            for key in ["", "ename 045", "ename 045x", "subject 2", "z"] {
+                for is_behind in [true, false] {
+                    check_at(tenant, &expected, list, apart, key, is_behind, engine);
+                }
+            }
+        }
+    }
+}
+
+#[track_caller]
+fn check_at(
+    tenant: &Tenant,
+    expected: &[(String, String, BTreeSet<String>, BTreeSet<String>)],
+    list: &str,
+    apart: &str,
+    key: &str,
+    is_behind: bool,
+    engine: &str,
+) {
+    let place = ListPlace { key: key.to_owned(), is_behind, n_before: 3, n_after: 4, n_skipped: 0 };
+    let found = read(tenant, |view| {
+        let wanted = Wanted { condition: apart, fits: &mut |_, it| it == apart };
+        view.browse(&BOOK, list, &place, wanted)
+    });
+    let split =
+        expected.partition_point(|it| if is_behind { it.0.as_str() < key } else { it.0.as_str() <= key });
+    let what = format!("{engine} {list} {apart:?} {key:?} {is_behind}");
+    let compare = |found: &[Listed], expected: &[(String, String, BTreeSet<String>, BTreeSet<String>)]| {
+        assert_eq!(found.len(), expected.len(), "{what}");
+        for (found, (key, apart, records, gathered)) in found.iter().zip(expected) {
+            assert_eq!((&found.key, &found.apart), (key, apart), "{what}");
+            assert_eq!(found.n_records, records.len() as u64, "{what} {key}");
+            assert!(records.contains(&found.record), "{what} {key}: {}", found.record);
+            assert_eq!(&found.gathered, gathered, "{what} {key}");
+        }
+    };
+    // One more than was asked for tells that there are more.
+    compare(&found.before, &expected[split.saturating_sub(4)..split]);
+    compare(&found.after, &expected[split..(split + 5).min(expected.len())]);
+    assert_eq!(found.n_entries, expected.len() as u64, "{what}");
+    let place = ListPlace { n_before: 0, n_skipped: 9, ..place };
+    let found = read(tenant, |view| {
+        let wanted = Wanted { condition: apart, fits: &mut |_, it| it == apart };
+        view.browse(&BOOK, list, &place, wanted)
+    });
+    let from = (split + 9).min(expected.len());
+    compare(&found.after, &expected[from..(from + 5).min(expected.len())]);
+}
+
+#[test]
+fn lists_are_browsed() {
+    for place in engines() {
+        let tenant = place.tenant(BOOKS);
+        let mut books: Books = (0..N_BOOKS).map(|n| (n.to_string(), body(n))).collect();
+        let few: Books = books.iter().take(20).map(|(id, body)| (id.clone(), body.clone())).collect();
+        let (first, rest) = (few.clone(), books.clone());
+        write(&tenant, move |txn| {
+            first.iter().try_for_each(|(id, body)| txn.insert(&BOOK, id, body).map(|_| ()))
+        });
+        check(&tenant, &few, place.engine);
+        write(&tenant, move |txn| {
+            let mut new = rest.iter().skip(20);
+            new.try_for_each(|(id, body)| txn.insert(&BOOK, id, body).map(|_| ()))
+        });
+        check(&tenant, &books, place.engine);
+        assert!(tenant.wait_for_indexes(WAIT).expect("an answer"), "the index follows");
+        check(&tenant, &books, place.engine);
+        check(&tenant, &books, place.engine);
+        // Changed and deleted since: the only records of some entries among them.
+        let long = "x".repeat(9_000);
+        let changed =
+            json!({"names": ["ename 045|1|new", format!("f{long}|0|")], "subjects": ["Subject 2|new"]});
+        books.remove("11");
+        books.insert("12".to_owned(), json!({"names": []}));
+        books.insert("13".to_owned(), changed.clone());
+        write(&tenant, move |txn| {
+            txn.delete(&BOOK, "11")?;
+            txn.update(&BOOK, "12", &json!({"names": []}))?;
+            txn.update(&BOOK, "13", &changed).map(|_| ())
+        });
+        check(&tenant, &books, place.engine);
+        assert!(tenant.wait_for_indexes(WAIT).expect("an answer"), "the index follows");
+        check(&tenant, &books, place.engine);
+    }
+}
