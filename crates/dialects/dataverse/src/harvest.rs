@@ -107,7 +107,8 @@ pub(crate) fn routes(routes: Routes) -> Routes {
 }
 
 impl Client {
-    fn json(&self, view: &mut View<'_>) -> Result<Value, ApiError> {
+    /// As clients of the API read it; its headers, which may hold a key of the provider's, for superusers alone.
+    fn json(&self, view: &mut View<'_>, to_superuser: bool) -> Result<Value, ApiError> {
         let alias = collections::by_id(view, self.collection)?.map(|it| it.alias);
         let outcome = &self.outcome;
         let was_run = outcome.last.is_some();
@@ -123,7 +124,7 @@ impl Client {
             "archiveDescription": self.archive_description,
             "metadataFormat": self.metadata_format,
             "set": self.set,
-            "customHeaders": self.custom_headers,
+            "customHeaders": self.custom_headers.as_ref().filter(|_| to_superuser),
             "allowHarvestingMissingCVV": self.allow_missing_terms,
             "useOaiIdentifiersAsPids": self.use_oai_identifiers_as_pids,
             "useListRecords": self.use_list_records,
@@ -223,19 +224,21 @@ fn named(view: &mut View<'_>, name: &str) -> Result<Client, ApiError> {
 }
 
 async fn list(call: Call) -> Answer {
-    let all = |view: &mut View<'_>| -> Result<Vec<Value>, ApiError> {
+    let to_superuser = call.asker.superuser(REFUSAL).is_ok();
+    let all = move |view: &mut View<'_>| -> Result<Vec<Value>, ApiError> {
         let all: Vec<Client> = stored::find(view, &CLIENT, &Query::filter(Expr::All))?;
-        all.iter().map(|it| it.json(view)).collect()
+        all.iter().map(|it| it.json(view, to_superuser)).collect()
     };
     envelope::ok(json!({"harvestingClients": call.db().read(Weight::Scan, all).await?}))
 }
 
 async fn show(call: Call) -> Answer {
     let name = call.param("name").to_owned();
+    let to_superuser = call.asker.superuser(REFUSAL).is_ok();
     let find = move |view: &mut View<'_>| -> Result<Value, ApiError> {
         let missing = || ApiError::not_found(format!("Harvesting client {name} not found."));
         let client: Client = stored::get(view, &CLIENT, &name)?.ok_or_else(missing)?;
-        client.json(view)
+        client.json(view, to_superuser)
     };
     envelope::ok(call.db().read(Weight::Point, find).await?)
 }
@@ -260,7 +263,7 @@ async fn create(mut call: Call) -> Answer {
             Client { nick_name: name.clone(), creator, style: "default".to_owned(), ..Client::default() };
         client.put(txn, &body)?;
         stored::insert(txn, &CLIENT, &name, &client)?;
-        client.json(txn)
+        client.json(txn, true)
     };
     let json = call.db().write(write).await?;
     envelope::created(&format!("/harvest/clients/{}", call.param("name")), json)
@@ -274,7 +277,7 @@ async fn change(mut call: Call) -> Answer {
         let mut client = named(txn, &name)?;
         client.put(txn, &body)?;
         stored::put(txn, &CLIENT, &name, &client)?;
-        client.json(txn)
+        client.json(txn, true)
     };
     envelope::ok(call.db().write(write).await?)
 }

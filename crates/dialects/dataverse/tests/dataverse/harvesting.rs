@@ -43,7 +43,11 @@ async fn records_become_datasets_and_go_away_again() -> Result<(), Failure> {
         ("oai_dc", json!({}), StatusCode::BAD_REQUEST),
         ("oai_dc", json!({"dataverseAlias": "none"}), StatusCode::BAD_REQUEST),
         ("marc", json!({"dataverseAlias": "near"}), StatusCode::BAD_REQUEST),
-        ("oai_dc", json!({"dataverseAlias": "near", "set": "all"}), StatusCode::CREATED),
+        (
+            "oai_dc",
+            json!({"dataverseAlias": "near", "set": "all", "customHeaders": "x-key: of the provider"}),
+            StatusCode::CREATED,
+        ),
         ("oai_dc", json!({"dataverseAlias": "near"}), StatusCode::BAD_REQUEST),
     ] {
         let mut body = body;
@@ -55,6 +59,16 @@ async fn records_become_datasets_and_go_away_again() -> Result<(), Failure> {
     let somebody = server.user("somebody").await?;
     let got = server.json(&somebody, "POST", "/api/harvest/clients/mine", &json!({})).await?;
     assert_eq!(got.status, StatusCode::FORBIDDEN, "{}", got.text());
+
+    // A key of the provider's is not for everybody.
+    for (key, headers) in
+        [(admin.as_str(), json!("x-key: of the provider")), (&somebody, json!(null)), ("", json!(null))]
+    {
+        let shown = server.get(key, "/api/harvest/clients/other").await?.json();
+        assert_eq!(shown["data"]["customHeaders"], headers, "{shown}");
+        let listed = server.get(key, "/api/harvest/clients").await?.json();
+        assert_eq!(listed["data"]["harvestingClients"][0]["customHeaders"], headers, "{listed}");
+    }
 
     let client = run(&server, &admin, "other").await?;
     assert_eq!(client["lastResult"], "SUCCESS", "{client}");
