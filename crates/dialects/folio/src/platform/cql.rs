@@ -248,7 +248,7 @@ pub fn parse(text: &str, bounds: Bounds) -> Result<Cql, CqlError> {
     if parser.peek().is_none() {
         return Ok(Cql { condition: everything(), sort: Vec::new() });
     }
-    let condition = if parser.is_word("sortby") { everything() } else { parser.query(None, 0)? };
+    let condition = if parser.is_word("sortby") { everything() } else { parser.query(None, 0)?.node };
     let sort = parser.sort()?;
     match parser.peek() {
         None => Ok(Cql { condition, sort }),
@@ -279,6 +279,67 @@ struct Parser {
 
 /// Index, relation and modifiers that bare terms within brackets get.
 type Outer = (String, Relation, Vec<Modifier>);
+
+/// Highest tree that a query may become: whatever walks it goes down so far.
+const TREE_HEIGHT: usize = 100;
+/// Conditions joined alike that stand in their order, one above the other; more are halved until so many are left.
+const CHAIN: usize = 8;
+
+/// A condition with its height.
+struct Tree {
+    node: Node,
+    height: usize,
+}
+
+impl Tree {
+    fn leaf(clause: Clause) -> Self {
+        Self { node: Node::Clause(clause), height: 1 }
+    }
+}
+
+/// How two conditions are joined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Joint {
+    And,
+    Or,
+    Not,
+}
+
+impl Joint {
+    fn of(self, first: Tree, second: Tree) -> Tree {
+        let height = first.height.max(second.height) + 1;
+        let (first, second) = (Box::new(first.node), Box::new(second.node));
+        let node = match self {
+            Self::And => Node::And(first, second),
+            Self::Or => Node::Or(first, second),
+            Self::Not => Node::Not(first, second),
+        };
+        Tree { node, height }
+    }
+}
+
+/// `first` and all others, joined alike from left to right. What many leave out is what one of them is.
+fn joined(joint: Joint, first: Tree, mut others: Vec<Tree>) -> Tree {
+    if joint == Joint::Not && CHAIN < others.len() {
+        return joint.of(first, halved(Joint::Or, others));
+    }
+    others.insert(0, first);
+    if joint == Joint::Not { chained(joint, others) } else { halved(joint, others) }
+}
+
+/// A tree that is not high, of conditions whose grouping changes nothing.
+fn halved(joint: Joint, mut parts: Vec<Tree>) -> Tree {
+    if parts.len() <= CHAIN {
+        return chained(joint, parts);
+    }
+    let second = parts.split_off(parts.len() / 2);
+    joint.of(halved(joint, parts), halved(joint, second))
+}
+
+fn chained(joint: Joint, parts: Vec<Tree>) -> Tree {
+    let nothing = Tree { node: everything(), height: 1 };
+    parts.into_iter().reduce(|first, second| joint.of(first, second)).unwrap_or(nothing)
+}
 
 impl Parser {
     fn peek(&self) -> Option<&Token> {
@@ -313,39 +374,50 @@ impl Parser {
         }
     }
 
-    fn query(&mut self, outer: Option<&Outer>, depth: usize) -> Result<Node, CqlError> {
-        let mut node = if self.is_word("not") && !matches!(self.kind(1), Some(TokenKind::Relation(_))) {
-            self.at += 1;
-            Node::Negation(Box::new(self.clause(outer, depth)?))
-        } else {
-            self.clause(outer, depth)?
-        };
-        loop {
-            let join: fn(Box<Node>, Box<Node>) -> Node = if self.is_word("and") {
-                Node::And
-            } else if self.is_word("or") {
-                Node::Or
-            } else if self.is_word("not") {
-                Node::Not
-            } else if self.is_word("prox") {
-                return self.error("PROX is not understood");
-            } else {
-                return Ok(node);
-            };
-            self.at += 1;
-            self.modifiers()?;
-            // `AND NOT x` is how many write `NOT x`.
-            let right = if self.is_word("not") && !matches!(self.kind(1), Some(TokenKind::Relation(_))) {
+    fn query(&mut self, outer: Option<&Outer>, depth: usize) -> Result<Tree, CqlError> {
+        let mut tree = self.operand(outer, depth)?;
+        while let Some(joint) = self.joint()? {
+            // Conditions that are joined alike are gathered first.
+            let mut parts = Vec::new();
+            loop {
                 self.at += 1;
-                Node::Negation(Box::new(self.clause(outer, depth)?))
-            } else {
-                self.clause(outer, depth)?
-            };
-            node = join(Box::new(node), Box::new(right));
+                self.modifiers()?;
+                // `AND NOT x` is how many write `NOT x`.
+                parts.push(self.operand(outer, depth)?);
+                if self.joint()? != Some(joint) {
+                    break;
+                }
+            }
+            tree = joined(joint, tree, parts);
+            if TREE_HEIGHT < tree.height {
+                return self.error(format!(
+                    "AND, OR and NOT alternate more than {TREE_HEIGHT} deep; put conditions that are joined alike side by side"
+                ));
+            }
         }
+        Ok(tree)
     }
 
-    fn clause(&mut self, outer: Option<&Outer>, depth: usize) -> Result<Node, CqlError> {
+    /// A condition, or `NOT` and a condition.
+    fn operand(&mut self, outer: Option<&Outer>, depth: usize) -> Result<Tree, CqlError> {
+        if !self.is_word("not") || matches!(self.kind(1), Some(TokenKind::Relation(_))) {
+            return self.clause(outer, depth);
+        }
+        self.at += 1;
+        let Tree { node, height } = self.clause(outer, depth)?;
+        Ok(Tree { node: Node::Negation(Box::new(node)), height: height + 1 })
+    }
+
+    /// How the next condition is joined, if there is one.
+    fn joint(&self) -> Result<Option<Joint>, CqlError> {
+        if self.is_word("prox") {
+            return self.error("PROX is not understood");
+        }
+        let joints = [("and", Joint::And), ("or", Joint::Or), ("not", Joint::Not)];
+        Ok(joints.into_iter().find(|it| self.is_word(it.0)).map(|it| it.1))
+    }
+
+    fn clause(&mut self, outer: Option<&Outer>, depth: usize) -> Result<Tree, CqlError> {
         if self.bounds.depth < depth {
             return self.error(format!("brackets are nested deeper than {} levels", self.bounds.depth));
         }
@@ -360,8 +432,8 @@ impl Parser {
         let word = match token.kind {
             TokenKind::Open => {
                 self.at += 1;
-                let node = self.query(outer, depth + 1)?;
-                return self.closed(node);
+                let tree = self.query(outer, depth + 1)?;
+                return self.closed(tree);
             }
             TokenKind::Word(word) | TokenKind::Quoted(word) => word,
             other => return Err(self.unexpected(&other, "an index, a term or (")),
@@ -374,7 +446,7 @@ impl Parser {
                 Some(outer) => outer.clone(),
                 None => ("cql.serverChoice".to_owned(), Relation::Words, Vec::new()),
             };
-            return Ok(Node::Clause(Clause { index, relation, modifiers, term }));
+            return Ok(Tree::leaf(Clause { index, relation, modifiers, term }));
         };
         let modifiers = self.modifiers()?;
         let index = Term::new(word).literal().unwrap_or_default();
@@ -382,13 +454,13 @@ impl Parser {
         match token.kind {
             TokenKind::Open => {
                 self.at += 1;
-                let node = self.query(Some(&(index, relation, modifiers)), depth + 1)?;
-                self.closed(node)
+                let tree = self.query(Some(&(index, relation, modifiers)), depth + 1)?;
+                self.closed(tree)
             }
             TokenKind::Word(ref word) | TokenKind::Quoted(ref word) => {
                 self.at += 1;
                 let term = self.term(word.clone(), matches!(token.kind, TokenKind::Word(_)))?;
-                Ok(Node::Clause(Clause { index, relation, modifiers, term }))
+                Ok(Tree::leaf(Clause { index, relation, modifiers, term }))
             }
             other => Err(self.unexpected(&other, "a term or (")),
         }
@@ -415,11 +487,11 @@ impl Parser {
         Ok(term)
     }
 
-    fn closed(&mut self, node: Node) -> Result<Node, CqlError> {
+    fn closed(&mut self, tree: Tree) -> Result<Tree, CqlError> {
         match self.kind(0).cloned() {
             Some(TokenKind::Close) => {
                 self.at += 1;
-                Ok(node)
+                Ok(tree)
             }
             Some(other) => Err(self.unexpected(&other, ")")),
             None => self.error("expected ), found the end"),

@@ -230,3 +230,30 @@ proptest! {
         let _ = fits(&query, &body());
     }
 }
+
+/// Queries of very many conditions become trees that are walked without going deep; what cannot is refused.
+#[test]
+fn long_queries_become_low_trees() -> Result<(), Failure> {
+    fn height(node: &Node) -> usize {
+        1 + match node {
+            Node::Clause(_) => 0,
+            Node::Negation(it) => height(it),
+            Node::And(a, b) | Node::Or(a, b) | Node::Not(a, b) => height(a).max(height(b)),
+        }
+    }
+    let bounds = Bounds { length_bytes: 100_000, depth: 32, clauses: 1_000, words: 1_000 };
+    for joint in ["and", "or", "not"] {
+        let parts: Vec<String> = (0..990).map(|n| format!("title=\"w{n}\"")).collect();
+        let text = parts.join(&format!(" {joint} "));
+        let parsed = parse(&text, bounds)?;
+        assert!(height(&parsed.condition) < 24, "{joint}: {}", height(&parsed.condition));
+        for (title, expected) in [("w3", [false, true, false]), ("w0", [false, true, true])] {
+            let must = expected[["and", "or", "not"].iter().position(|it| *it == joint).unwrap_or(0)];
+            assert_eq!(plain(&parsed.condition, &json!({"title": title})), must, "{joint} {title}");
+        }
+    }
+    let alternating: String = (0..400).map(|n| format!("a=x{n} {} ", ["and", "or"][n % 2])).collect();
+    let error = parse(&format!("{alternating} a=y"), bounds).expect_err("a refusal");
+    assert!(error.to_string().contains("alternate more than 100 deep"), "{error}");
+    Ok(())
+}

@@ -10,6 +10,7 @@ mod engine;
 mod exchange;
 mod harvest;
 mod import;
+mod long_queries;
 mod moving;
 mod nesting;
 mod notices;
