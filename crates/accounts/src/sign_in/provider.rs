@@ -471,10 +471,12 @@ async fn ask(request: HttpRequest) -> std::result::Result<HttpResponse, AskError
 
 /// Whether a frontend may be sent to this place of itself: a path, or a URL that begins as its own do.
 fn is_own(url: &str, frontend: &Frontend) -> bool {
-    let is_path = url.starts_with('/') && !url.starts_with("//") && !url.contains('\\');
+    // Browsers leave tabs and line ends out of addresses before they read them, and take a backslash for a slash.
+    let is_plain = !url.contains(|it: char| it == '\\' || it.is_control());
+    let is_path = url.starts_with('/') && !url.starts_with("//") && is_plain;
     let origin = |it: &str| it.splitn(4, '/').take(3).collect::<Vec<_>>().join("/");
     let is_of = |own: &String| !own.is_empty() && origin(own) == origin(url);
-    is_path || is_of(&frontend.success_url) || is_of(&frontend.return_url)
+    is_path || is_plain && (is_of(&frontend.success_url) || is_of(&frontend.return_url))
 }
 
 /// Compares without telling how much was right.

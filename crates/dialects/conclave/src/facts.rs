@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use crate::error::{ConclaveError, Result};
 use crate::kinds::MAP;
 use crate::model::{DEFAULT_SCOPE, LABEL, Occurrence, Topic};
+use crate::projection::{joined, text_of};
 
 /// A topic that a fact refers to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -292,6 +293,19 @@ impl Facts {
             Ref::Topic(id) => Some(id.as_str()),
             Ref::Subject { .. } => None,
         })
+    }
+
+    /// Keeps variants of scopes that may be seen. All other facts go with the members that they are about.
+    pub(crate) fn retain_variants(&mut self, may_see: impl Fn(&str) -> bool) {
+        for name in &mut self.names {
+            name.variants.retain(|it| {
+                let is_shown_as = match &it.at {
+                    Some(Member::Metadata { scope, .. } | Member::Occurrence { scope, .. }) => may_see(scope),
+                    None => true,
+                };
+                is_shown_as && may_see(&joined(it.scope.iter().map(text_of)))
+            });
+        }
     }
 
     /// Facts of a metadata that has another name now.

@@ -389,6 +389,14 @@ impl Topic {
         });
         self.occurrences.retain(|it| may_see(&it.scope));
     }
+
+    /// Leaves variants of names out that the reader may not see, before the topic is sent: for what is sent alone, as an
+    /// edit keeps them.
+    pub(crate) fn retain_variants(&mut self, may_see: impl Fn(&str) -> bool) {
+        if let Some(facts) = &mut self.facts {
+            facts.retain_variants(may_see);
+        }
+    }
 }
 
 /// Sets a value in a list of metadata.

@@ -9,7 +9,7 @@ mod to;
 
 pub(crate) use from::{Projection, native_id};
 pub use to::to_map;
-pub(crate) use to::{beside, part_to_map};
+pub(crate) use to::{beside, joined, part_to_map, text_of};
 
 const OWN: &str = "urn:conclave:";
 const MAP: &str = "urn:conclave:map:";

@@ -11,7 +11,7 @@ use pinakes_store::{Direction, End, Expr, Query, Weight};
 use serde_json::{Value, json};
 
 use super::members::{each, parent};
-use super::neighbours::{Link, Which, page_of_arcs, pointing_page};
+use super::neighbours::{Which, page_of_arcs, pointing_page};
 use super::{Answer, Condition, cursor, cursor_parts};
 use crate::app::Conclave;
 use crate::call::{Editing, Reading};
@@ -60,11 +60,10 @@ async fn at_topic(call: &Reading, id: String) -> Answer {
     let asker = call.asker.clone();
     let (items, next) = call
         .read(Weight::Scan, move |view, map| {
-            let page = pointing_page(view, (map, &id), &which, after.as_deref(), limit)?;
-            let seen: Vec<&Link> = page.links.iter().filter(|it| asker.sees(&it.scope)).collect();
-            let keys: Vec<String> = seen.iter().map(|it| key(map, &it.owner)).collect();
-            let mut items: Vec<Value> = Vec::with_capacity(seen.len());
-            for (link, record) in seen.into_iter().zip(view.get_many(&TOPIC, &keys)?) {
+            let page = pointing_page(view, (map, &id), &which, &asker, after.as_deref(), limit)?;
+            let keys: Vec<String> = page.links.iter().map(|it| key(map, &it.owner)).collect();
+            let mut items: Vec<Value> = Vec::with_capacity(page.links.len());
+            for (link, record) in page.links.iter().zip(view.get_many(&TOPIC, &keys)?) {
                 let Some(record) = record else { continue };
                 let mut topic = Topic::stored(&record.body)?;
                 topic.retain(|it| asker.sees(it));

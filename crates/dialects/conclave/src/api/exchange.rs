@@ -373,6 +373,7 @@ async fn export(call: Reading) -> Answer {
         }
         for topic in &mut out {
             topic.retain(|it| asker.sees(it));
+            topic.retain_variants(|it| asker.sees(it));
         }
         let others = if ids.is_empty() { Vec::new() } else { beside(view, map, &out)? };
         Ok((out, others, of_map))

@@ -37,7 +37,10 @@ pub(super) async fn parent(call: &Reading, id: &str) -> Result<Topic> {
             find(view, map, &owner)
         })
         .await?;
-    Ok(call.asker.filtered(found.ok_or_else(|| no_parent(id))?).topic)
+    let topic = call.asker.filtered(found.ok_or_else(|| no_parent(id))?).topic;
+    // Whose association it is, is told of those that the reader may see.
+    let is_there = topic.id == id || topic.arcs.iter().any(|it| it.id == id);
+    if is_there { Ok(topic) } else { Err(no_parent(id)) }
 }
 
 fn no_parent(id: &str) -> ConclaveError {

@@ -11,7 +11,7 @@ use pinakes_store::{View, Weight};
 use serde_json::{Value, json};
 
 use super::{Answer, cursor, cursor_parts};
-use crate::app::{Conclave, Params};
+use crate::app::{Asker, Conclave, Params};
 use crate::call::Reading;
 use crate::document;
 use crate::edit::range;
@@ -115,12 +115,14 @@ impl Link {
     }
 }
 
-/// Links at a topic, by type, role, scope and owner. Those of one type, of one type and role, or of all are one range
-/// of the index; of one role alone they are a range for each type that there is.
+/// Links at a topic that the reader may see, by type, role, scope and owner. Those of one type, of one type and role, or of
+/// all are one range of the index; of one role alone they are a range for each type that there is. Links that the reader may
+/// not see make no page shorter, and no page begins at one, since `next` tells where the next page begins.
 pub(crate) fn pointing_page(
     view: &mut View<'_>,
     (map, reference): (&str, &str),
     which: &Which,
+    asker: &Asker,
     after: Option<&str>,
     limit: usize,
 ) -> Result<Page> {
@@ -136,7 +138,10 @@ pub(crate) fn pointing_page(
         }
     };
     let mut links: Vec<Link> = Vec::new();
-    for _ in 0..SEEKS_MAX {
+    // The last position that the reader may be told.
+    let mut told = at.clone();
+    let mut n_seeks = 0;
+    while n_seeks < SEEKS_MAX {
         let most = u32::try_from(limit + 1 - links.len()).unwrap_or(1);
         let rows = view.links_within(&TOPIC, POINTS, (&low, &high), (&at.0, &at.1), most)?;
         let n_rows = rows.len();
@@ -145,24 +150,30 @@ pub(crate) fn pointing_page(
             let mut parts = target.split(UNIT).skip(1);
             let (ty, role, scope) =
                 (parts.next().unwrap_or(""), parts.next().unwrap_or(""), parts.next().unwrap_or(""));
-            if !which.takes(ty, role, scope) {
-                // On to the next target: nothing else of this one is meant.
+            let is_seen = asker.sees(scope);
+            if !is_seen || !which.takes(ty, role, scope) {
+                // On to the next target: nothing else of this one is meant. No list ends at one that is not seen.
                 at = (target, char::MAX.to_string());
+                if is_seen {
+                    told.clone_from(&at);
+                    n_seeks += 1;
+                }
                 is_other = true;
                 break;
             }
             if links.len() == limit {
-                return Ok(Page { links, next: Some(cursor(&[&at.0, &at.1])) });
+                return Ok(Page { links, next: Some(cursor(&[&told.0, &told.1])) });
             }
             let owner = id.split_once('/').map_or("", |it| it.1).to_owned();
             links.push(Link { ty: ty.to_owned(), role: role.to_owned(), scope: scope.to_owned(), owner });
             at = (target, id);
+            told.clone_from(&at);
         }
         if !is_other && n_rows < most as usize {
             return Ok(Page { links, next: None });
         }
     }
-    Ok(Page { links, next: Some(cursor(&[&at.0, &at.1])) })
+    Ok(Page { links, next: Some(cursor(&[&told.0, &told.1])) })
 }
 
 /// How many links of those that are meant there are that a reader may see; up to [`COUNTED_MAX`] are looked at.
@@ -303,6 +314,7 @@ async fn pointing(call: Reading) -> Answer {
                         view,
                         (map, &asked.id),
                         &asked.which,
+                        &reader.asker,
                         asked.after.as_deref(),
                         asked.limit,
                     )?;
@@ -324,20 +336,19 @@ fn pointing_items(
     wanted: &Wanted,
     links: &[Link],
 ) -> Result<Vec<Dated>> {
-    let seen: Vec<&Link> = links.iter().filter(|it| reader.asker.sees(&it.scope)).collect();
     if (wanted.shown, wanted.order) == (Shown::Ids, Order::Id) {
-        let item = |it: &&Link| {
+        let item = |it: &Link| {
             let value = json!({"topic": it.owner, "type": it.ty, "role": it.role, "scope": it.scope});
             (String::new(), it.owner.clone(), value)
         };
-        return Ok(seen.iter().map(item).collect());
+        return Ok(links.iter().map(item).collect());
     }
-    let keys: Vec<String> = seen.iter().map(|it| key(&reader.map, &it.owner)).collect();
+    let keys: Vec<String> = links.iter().map(|it| key(&reader.map, &it.owner)).collect();
     let records = view.get_many(&TOPIC, &keys)?;
     let base = reader.link_base();
     let resolver = Resolver::new(&base);
-    let mut items = Vec::with_capacity(seen.len());
-    for (link, record) in seen.into_iter().zip(records) {
+    let mut items = Vec::with_capacity(links.len());
+    for (link, record) in links.iter().zip(records) {
         let Some(record) = record else { continue };
         let mut topic = Topic::stored(&record.body)?;
         topic.retain(|it| reader.asker.sees(it));
@@ -361,8 +372,8 @@ fn newest_pointing(view: &mut View<'_>, reader: &Reading, wanted: &Wanted) -> Re
     let mut found: Vec<Dated> = Vec::new();
     let mut after = None;
     loop {
-        let page =
-            pointing_page(view, (&reader.map, &wanted.id), &wanted.which, after.as_deref(), NEWEST_STEP)?;
+        let at = (reader.map.as_str(), wanted.id.as_str());
+        let page = pointing_page(view, at, &wanted.which, &reader.asker, after.as_deref(), NEWEST_STEP)?;
         for it in pointing_items(view, reader, wanted, &page.links)? {
             if !found.iter().any(|known| known.1 == it.1) {
                 found.push(it);

@@ -20,7 +20,9 @@ use crate::text::Fields;
 /// A place of this site to go on at; anything else would lead strangers elsewhere.
 fn next_page(fields: &Fields) -> String {
     let next = fields.text("next");
-    let is_own = next.starts_with('/') && !next.starts_with("//") && !next.contains(['\\', '\n', '\r']);
+    // Browsers leave tabs and line ends out of addresses before they read them, and take a backslash for a slash.
+    let is_plain = next.bytes().all(|it| it.is_ascii_graphic() && it != b'\\');
+    let is_own = next.starts_with('/') && !next.starts_with("//") && is_plain;
     if is_own { next.to_owned() } else { "/conclave/default".to_owned() }
 }
 

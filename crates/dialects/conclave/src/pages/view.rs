@@ -308,6 +308,8 @@ async fn plain(call: &Reading, form: Form, topic: Topic) -> Result<Response> {
         }
         Form::Jtm | Form::Xtm => {
             let format = if form == Form::Jtm { Format::Jtm } else { Format::Xtm };
+            let mut topic = topic;
+            topic.retain_variants(|it| call.asker.sees(it));
             let topics = vec![topic];
             let (topics, beside) = call
                 .read(Weight::Scan, move |view, map| Ok((topics.clone(), beside(view, map, &topics)?)))

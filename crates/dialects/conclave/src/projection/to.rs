@@ -354,7 +354,7 @@ fn is_plain(arc: &Arc) -> bool {
 }
 
 /// What a topic is called in the members of others.
-pub(super) fn text_of(it: &Ref) -> &str {
+pub(crate) fn text_of(it: &Ref) -> &str {
     match it {
         Ref::Topic(id) => id,
         Ref::Subject { si } => super::from::short(si),
@@ -362,7 +362,7 @@ pub(super) fn text_of(it: &Ref) -> &str {
 }
 
 /// Themes as the scope of a member.
-pub(super) fn joined<'p>(parts: impl Iterator<Item = &'p str>) -> String {
+pub(crate) fn joined<'p>(parts: impl Iterator<Item = &'p str>) -> String {
     let mut parts: Vec<&str> = parts.collect();
     parts.sort_unstable();
     if parts.is_empty() { DEFAULT_SCOPE.to_owned() } else { parts.join("::") }

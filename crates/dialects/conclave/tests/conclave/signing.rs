@@ -1,8 +1,9 @@
 //! Who asks: name and password in each request, tokens, cookies, and pages without any of them.
 
 use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::{HeaderMap, HeaderValue};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::engine::Engine;
 use crate::server::{Failure, Server};
@@ -95,6 +96,81 @@ async fn a_page_needs_no_cookie() -> Result<(), Failure> {
         let (status, _, _) =
             server.send("nobody", "GET", "/t/default/a", known, String::new().into()).await?;
         assert_eq!(status.as_u16(), 200);
+    }
+    Ok(())
+}
+
+/// Where a list goes on is told in its answer: arcs that the reader may not see are no such place, and make no page shorter.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn pages_of_lists_do_not_tell_of_hidden_arcs() -> Result<(), Failure> {
+    for engine in Engine::all() {
+        let server = Server::start(engine).await?;
+        for (at, scope) in
+            ["default", "staff", "default", "staff", "staff", "default"].into_iter().enumerate()
+        {
+            let owner = if scope == "staff" { format!("secret{at}") } else { format!("open{at}") };
+            let topic = json!({
+                "id": owner, "metadata": [{"name": "label", "value": owner}],
+                "associations": [{"id": format!("arc{at}"), "type": format!("t{at}-{scope}"), "role": "r",
+                    "scope": scope, "reference": "hub"}],
+            });
+            let (status, _, body) = server
+                .send(
+                    "editor",
+                    "POST",
+                    "/topics/v1/default/topics",
+                    HeaderMap::new(),
+                    topic.to_string().into(),
+                )
+                .await?;
+            assert_eq!(status.as_u16(), 201, "{}", String::from_utf8_lossy(&body));
+        }
+        let mut found = Vec::new();
+        let mut after = String::new();
+        loop {
+            let path = format!("/topics/v1/default/pointing?id=hub&view=ids&limit=1{after}");
+            let (status, _, body) =
+                server.send("reader", "GET", &path, HeaderMap::new(), String::new().into()).await?;
+            assert_eq!(status.as_u16(), 200);
+            let page: Value = serde_json::from_slice(&body)?;
+            assert_eq!(page["items"].as_array().map(Vec::len), Some(1), "{page}");
+            found.push(page["items"][0]["topic"].as_str().unwrap_or_default().to_owned());
+            let Some(next) = page["next"].as_str() else { break };
+            let place = String::from_utf8(URL_SAFE_NO_PAD.decode(next)?)?;
+            assert!(!place.contains("secret") && !place.contains("staff"), "{place:?}");
+            after = format!("&after={next}");
+        }
+        assert_eq!(found, ["open0", "open2", "open5"], "{}", engine.name());
+        // Whose a hidden association is, is not told to who knows its id.
+        for path in ["associations?parent=arc1", "association?id=arc1", "metadata?for=arc1"] {
+            let path = format!("/topics/v1/default/{path}");
+            let (status, _, body) =
+                server.send("reader", "GET", &path, HeaderMap::new(), String::new().into()).await?;
+            assert_eq!(status.as_u16(), 404, "{path}");
+            assert!(!String::from_utf8_lossy(&body).contains("secret"), "{path}");
+        }
+    }
+    Ok(())
+}
+
+/// After signing in the browser goes on at a page of this site, and nowhere else.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn signing_in_leads_to_own_pages_alone() -> Result<(), Failure> {
+    let server = Server::start(Engine::Sqlite).await?;
+    for (next, expected) in [
+        ("/t/default/a", "/t/default/a"),
+        ("//elsewhere.example.org", "/conclave/default"),
+        ("/%5Celsewhere.example.org", "/conclave/default"),
+        ("/%09/elsewhere.example.org", "/conclave/default"),
+        ("%09//elsewhere.example.org", "/conclave/default"),
+        ("/%0a/elsewhere.example.org", "/conclave/default"),
+        ("https://elsewhere.example.org", "/conclave/default"),
+    ] {
+        let form = format!("username=reader&password=conclave-2026&next={next}");
+        let (status, headers, _) =
+            server.send("nobody", "POST", "/conclave/sign-in", HeaderMap::new(), form.into()).await?;
+        assert_eq!(status.as_u16(), 303, "{next}");
+        assert_eq!(headers.get("location").and_then(|it| it.to_str().ok()), Some(expected), "{next}");
     }
     Ok(())
 }
