@@ -1,4 +1,4 @@
-//! One line a request, through `tracing` with the target `access`. Secrets in queries are blotted out.
+//! One line a request, through `tracing` with the target `access`. Secrets in paths and queries are blotted out.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -23,8 +23,25 @@ pub enum AccessLog {
 }
 
 /// Query parameters whose values are secrets, lower case.
-const SECRETS: [&str; 9] =
-    ["access_token", "refresh_token", "id_token", "token", "jwt", "key", "api_key", "apikey", "password"];
+const SECRETS: [&str; 14] = [
+    "access_token",
+    "refresh_token",
+    "id_token",
+    "token",
+    "jwt",
+    "key",
+    "api_key",
+    "apikey",
+    "unblock-key",
+    "password",
+    "newpassword",
+    "client_secret",
+    "code",
+    "pin",
+];
+/// Parts of paths behind which a secret stands, lower case: tokens of private URLs, permissions to set a password.
+const SECRET_BEHIND: [&str; 3] =
+    ["privateurldatasetversion", "previewurldatasetversion", "password-reset-action"];
 
 impl AccessLog {
     /// Whether lines are wanted, so that nothing is prepared for the bin.
@@ -80,17 +97,42 @@ pub(crate) struct Line<'a> {
     pub(crate) scope: &'a RequestScope,
 }
 
-/// Path and query with the values of secret parameters replaced by `***`.
+/// Path and query with secret parts and the values of secret parameters replaced by `***`.
 pub(crate) fn redacted(path_and_query: &str) -> Cow<'_, str> {
-    let Some((path, query)) = path_and_query.split_once('?') else { return Cow::Borrowed(path_and_query) };
-    if !query.split('&').any(is_secret) {
-        return Cow::Borrowed(path_and_query);
-    }
+    let (path, query) = match path_and_query.split_once('?') {
+        Some((path, query)) => (path, Some(query)),
+        None => (path_and_query, None),
+    };
+    let path = redacted_path(path);
+    let Some(query) = query.filter(|it| it.split('&').any(is_secret)) else {
+        return match (path, query) {
+            (Cow::Borrowed(_), _) => Cow::Borrowed(path_and_query),
+            (Cow::Owned(path), None) => Cow::Owned(path),
+            (Cow::Owned(path), Some(query)) => Cow::Owned(format!("{path}?{query}")),
+        };
+    };
     let pairs = query.split('&').map(|pair| match pair.split_once('=') {
         Some((name, _)) if is_secret(pair) => format!("{name}=***"),
         _ => pair.to_owned(),
     });
     Cow::Owned(format!("{path}?{}", pairs.collect::<Vec<_>>().join("&")))
+}
+
+fn redacted_path(path: &str) -> Cow<'_, str> {
+    let is_before = |it: &str| {
+        let word = percent_decode_str(it).decode_utf8_lossy().to_ascii_lowercase();
+        SECRET_BEHIND.contains(&word.as_str())
+    };
+    if !path.split('/').any(is_before) {
+        return Cow::Borrowed(path);
+    }
+    let mut is_next = false;
+    let parts = path.split('/').map(|it| {
+        let is_hidden = is_next && !it.is_empty();
+        is_next = is_before(it) || is_next && it.is_empty();
+        if is_hidden { "***" } else { it }
+    });
+    Cow::Owned(parts.collect::<Vec<_>>().join("/"))
 }
 
 fn is_secret(pair: &str) -> bool {
@@ -111,6 +153,13 @@ mod tests {
             ("/a?access_token=eyJ.x.y&b=c", "/a?access_token=***&b=c"),
             ("/a?b=c&Access%5FToken=eyJ", "/a?b=c&Access%5FToken=***"),
             ("/a?key=1&key=2", "/a?key=***&key=***"),
+            ("/a?unblock-key=1&newPassword=2&code=3", "/a?unblock-key=***&newPassword=***&code=***"),
+            ("/api/datasets/privateUrlDatasetVersion/1-2", "/api/datasets/privateUrlDatasetVersion/***"),
+            (
+                "/x/previewUrlDatasetVersion//1-2/citation?a=b",
+                "/x/previewUrlDatasetVersion//***/citation?a=b",
+            ),
+            ("/authn/password-reset-action/1?token=2", "/authn/password-reset-action/***?token=***"),
         ] {
             assert_eq!(redacted(given), expected);
         }

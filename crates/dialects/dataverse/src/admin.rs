@@ -7,16 +7,13 @@ mod integrity;
 pub(crate) mod misc;
 pub(crate) mod storage_sites;
 
-use http::StatusCode;
+use http::{StatusCode, Version};
 use serde_json::json;
 
 use crate::app::Call;
 use crate::error::ApiError;
 use crate::routes::Routes;
 use crate::settings::AdminAccess;
-
-/// Headers that a proxy adds: a request that has one does not come from a program on this machine.
-const FORWARDING: [&str; 3] = ["x-forwarded-for", "forwarded", "x-real-ip"];
 
 /// Adds the routes.
 pub(crate) fn routes(routes: Routes) -> Routes {
@@ -32,7 +29,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
 /// Lets a call of `/api/admin` and `/api/builtin-users` through, as the configuration says.
 ///
 /// Errors: 503 in the shape of the original's filter.
-pub(crate) fn gate(call: &Call) -> Result<(), ApiError> {
+pub(crate) fn gate(call: &Call, version: Version) -> Result<(), ApiError> {
     let path = call.uri.path();
     let below_api = path.strip_prefix("/api/v1").or_else(|| path.strip_prefix("/api")).unwrap_or(path);
     let area = below_api.trim_start_matches('/').split('/').next().unwrap_or_default();
@@ -41,10 +38,7 @@ pub(crate) fn gate(call: &Call) -> Result<(), ApiError> {
     }
     let settings = &call.app.settings;
     let is_open = match settings.admin_access {
-        AdminAccess::Loopback => {
-            call.asker.peer.is_some_and(|it| it.is_loopback())
-                && !FORWARDING.iter().any(|it| call.headers.contains_key(*it))
-        }
+        AdminAccess::Loopback => pinakes_http::is_of_this_machine(call.asker.peer, version, &call.headers),
         AdminAccess::Key => {
             let given = call.header("x-dataverse-unblock-key").or_else(|| call.query.get("unblock-key"));
             !settings.admin_unblock_key.is_empty() && given == Some(settings.admin_unblock_key.as_str())

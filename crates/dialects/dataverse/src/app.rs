@@ -135,9 +135,9 @@ impl Call {
         let peer: Option<IpAddr> =
             RequestScope::current().and_then(|it| it.peer()).map(|it| it.ip().to_canonical());
         let asker = asker::of(&app, &db, &parts, &query, peer).await?;
-        let (headers, method, uri) = (parts.headers, parts.method, parts.uri);
+        let (headers, method, uri, version) = (parts.headers, parts.method, parts.uri, parts.version);
         let call = Self { app, asker, query, headers, method, uri, db, params, body: Mutex::new(body) };
-        admin::gate(&call)?;
+        admin::gate(&call, version)?;
         if call.method != Method::GET && call.method != Method::HEAD {
             users::note_api_use(&call).await?;
         }

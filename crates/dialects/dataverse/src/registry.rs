@@ -1,13 +1,13 @@
 //! The metadata blocks of a tenant: those of every installation, and tables that were loaded since.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use pinakes_http::Db;
 use pinakes_store::{Direction, Expr, Kind, Query, View, Weight};
 use serde_json::Value;
 
-use crate::blocks::Registry;
+use crate::blocks::{FieldKind, Registry};
 use crate::error::ApiError;
 
 /// What was added to the vocabulary, by the number of the change: body `{"order": 11, "tsv": "…"}` for a table, `{"order": 12,
@@ -44,6 +44,21 @@ impl Registries {
             }
         }
     }
+}
+
+/// Names of the fields that hold mail addresses: those of every installation, and those of tables that were loaded since.
+/// They stand in no index of searches.
+pub(crate) fn mail_fields(view: &mut View<'_>) -> Result<Arc<HashSet<String>>, ApiError> {
+    static SHIPPED: LazyLock<Arc<HashSet<String>>> = LazyLock::new(|| Arc::new(mails(&Registry::shipped())));
+    if view.count(&BLOCK_SOURCE, &Expr::All)? == 0 {
+        return Ok(Arc::clone(&SHIPPED));
+    }
+    Ok(Arc::new(mails(&built(&sources(view)?))))
+}
+
+fn mails(registry: &Registry) -> HashSet<String> {
+    let fields = registry.fields().iter().filter(|it| it.kind == FieldKind::Email);
+    fields.map(|it| it.name.clone()).collect()
 }
 
 fn sources(view: &mut View<'_>) -> Result<Vec<Value>, ApiError> {

@@ -48,7 +48,7 @@ pub struct Settings {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AdminAccess {
-    /// Programs on this machine, without a credential.
+    /// Programs on this machine, without a credential: no proxy, and no page of another site in a browser.
     Loopback,
     /// Whoever states the unblock key.
     Key,

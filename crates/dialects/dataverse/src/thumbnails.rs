@@ -6,6 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use http::{HeaderValue, StatusCode};
 use pinakes_store::{Txn, View, Weight};
 use serde_json::{Value, json};
+use tokio::sync::Semaphore;
 
 use crate::app::Call;
 use crate::datasets::{self, Dataset, Version, Wanted};
@@ -25,6 +26,14 @@ const WIDEST: u32 = 1000;
 const IMAGE_BYTES: u64 = 16 << 20;
 /// Largest side of an image that is read, in pixels.
 const SIDE: u32 = 20_000;
+
+/// Most memory that an image takes unpacked, in bytes (256 MiB). A small file may be a very large image.
+const UNPACKED_BYTES: u64 = 256 << 20;
+/// Tallest picture that is made, in pixels.
+const TALLEST: u32 = 4 * WIDEST;
+
+/// Images that are made smaller at once: others wait, so that no more than these are unpacked.
+static AT_ONCE: Semaphore = Semaphore::const_new(2);
 
 /// Whether pictures are made of files of a media type.
 pub(crate) fn is_image(content_type: &str) -> bool {
@@ -59,7 +68,14 @@ pub(crate) async fn of_blob(call: &Call, blob: &str, width: u32) -> Result<Optio
         std::io::Read::read_to_end(&mut blobs.reader(&tenant, &blob, None).ok()?, &mut bytes).ok()?;
         small(&bytes, width)
     };
-    Ok(tokio::task::spawn_blocking(work).await.ok().flatten())
+    let place = AT_ONCE.acquire().await.map_err(|_| ApiError::internal("No picture can be made."))?;
+    // The place is kept until the work is done, also when nobody waits for it any more.
+    let kept = move || {
+        let made = work();
+        drop(place);
+        made
+    };
+    Ok(tokio::task::spawn_blocking(kept).await.ok().flatten())
 }
 
 /// An image made as narrow as `width`, as PNG; `None` for what cannot be read.
@@ -68,10 +84,11 @@ fn small(bytes: &[u8], width: u32) -> Option<Vec<u8>> {
     let mut limits = image::Limits::default();
     limits.max_image_width = Some(SIDE);
     limits.max_image_height = Some(SIDE);
+    limits.max_alloc = Some(UNPACKED_BYTES);
     reader.limits(limits);
     let image = reader.decode().ok()?;
     let height = (u64::from(image.height()) * u64::from(width) / u64::from(image.width()).max(1))
-        .clamp(1, u64::from(SIDE));
+        .clamp(1, u64::from(TALLEST));
     let small = image.thumbnail_exact(width, u32::try_from(height).ok()?);
     let mut out = Vec::new();
     small.write_to(&mut std::io::Cursor::new(&mut out), image::ImageFormat::Png).ok()?;
@@ -120,12 +137,13 @@ fn choice(view: &mut View<'_>, dataset: &Dataset, ordinal: Option<i64>) -> Resul
     if dataset.more.get(GENERIC).is_some_and(|it| *it == true) {
         return Ok(Choice::None);
     }
+    let Some(ordinal) = ordinal else { return Ok(Choice::None) };
     if let Some(id) = dataset.more.get(CHOSEN).and_then(Value::as_i64)
         && let Some(file) = rows::data_file(view, id)?.filter(|it| it.dataset == dataset.id)
+        && rows::of_file(view, id)?.iter().any(|row| row.is_in(ordinal) && is_offered(row, &file))
     {
         return Ok(Choice::File(Box::new(file)));
     }
-    let Some(ordinal) = ordinal else { return Ok(Choice::None) };
     Ok(images(view, dataset, ordinal)?
         .into_iter()
         .next()
@@ -136,9 +154,12 @@ fn choice(view: &mut View<'_>, dataset: &Dataset, ordinal: Option<i64>) -> Resul
 fn images(view: &mut View<'_>, dataset: &Dataset, ordinal: i64) -> Result<Vec<DataFile>, ApiError> {
     let first = rows::page_of_version(view, dataset.id, ordinal, 0, CANDIDATES)?;
     let files = rows::with_files(view, first)?.into_iter();
-    let is_offered =
-        |(row, file): &(Row, DataFile)| !row.restricted && file.embargo.is_none() && has_picture(file);
-    Ok(files.filter(is_offered).map(|it| it.1).collect())
+    Ok(files.filter(|(row, file)| is_offered(row, file)).map(|it| it.1).collect())
+}
+
+/// Whether everybody may have the image, so that it may be shown as a picture.
+fn is_offered(row: &Row, file: &DataFile) -> bool {
+    !row.restricted && file.embargo.is_none() && file.retention.is_none() && has_picture(file)
 }
 
 /// The routes of pictures of datasets.

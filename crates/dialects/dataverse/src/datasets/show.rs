@@ -108,7 +108,7 @@ impl Default for Showing {
 }
 
 impl Showing {
-    /// As the request's parameters say.
+    /// As the request's parameters say; what only editors may ask for is settled by [`Showing::to`].
     fn of(call: &Call) -> Self {
         Self {
             files: !call.query.is_true("excludeFiles"),
@@ -117,6 +117,13 @@ impl Showing {
             hidden_mail: call.query.is_true("ignoreSettingExcludeEmailFromExport"),
             anonymized: false,
         }
+    }
+
+    /// What of it the caller is shown: mail addresses that the site hides, if they may edit the dataset.
+    fn to(mut self, view: &mut View<'_>, asker: &Asker, dataset: &Dataset) -> Result<Self, ApiError> {
+        self.hidden_mail =
+            self.hidden_mail && permissions::may(view, asker, dataset.place(), Permission::EditDataset)?;
+        Ok(self)
     }
 }
 
@@ -198,7 +205,11 @@ pub(crate) fn citation_date(dataset: &Dataset, version: &Version) -> Option<Stri
 const WITHHELD: &str = "withheld";
 
 /// The metadata, without mail addresses where the site hides them, and without what an anonymous preview withholds.
-fn shown_blocks(view: &mut View<'_>, version: &Version, showing: Showing) -> Result<Value, ApiError> {
+pub(crate) fn shown_blocks(
+    view: &mut View<'_>,
+    version: &Version,
+    showing: Showing,
+) -> Result<Value, ApiError> {
     let hides_mail = !showing.hidden_mail && site_settings::is_true(view, ":ExcludeEmailFromExport", false)?;
     let mut blocks = version.metadata_blocks.clone();
     let withheld = match showing.anonymized {
@@ -262,7 +273,7 @@ async fn show(call: Call) -> Answer {
             if let Some(url) = crate::thumbnails::url_of_dataset(view, &site_url, &dataset, &version)? {
                 map.insert("image_url".into(), url.into());
             }
-            let showing = Showing { owners: false, ..showing };
+            let showing = Showing { owners: false, ..showing }.to(view, &asker, &dataset)?;
             map.insert("latestVersion".into(), version_json(view, &dataset, &version, showing)?);
         }
         Ok(Value::Object(map))
@@ -282,6 +293,7 @@ async fn list_versions(call: Call) -> Answer {
         let sees_draft = permissions::may(view, &asker, dataset.place(), Permission::ViewUnpublishedDataset)?;
         let sees_withdrawn = permissions::may(view, &asker, dataset.place(), Permission::EditDataset)?;
         let all = version::newest_first(view, &dataset)?;
+        let showing = showing.to(view, &asker, &dataset)?;
         let seen = all.iter().filter(|it| match it.state {
             State::Draft => sees_draft,
             State::Deaccessioned => sees_withdrawn,
@@ -351,11 +363,10 @@ pub(crate) fn require_files(
 async fn show_version(call: Call) -> Answer {
     let showing = Showing::of(&call);
     let json = with_version(&call, Weight::Scan, move |view, asker, dataset, version| {
-        let mut showing = showing;
         if showing.files {
             require_files(view, asker, dataset, version)?;
         }
-        showing.hidden_mail &= permissions::may(view, asker, dataset.place(), Permission::EditDataset)?;
+        let showing = showing.to(view, asker, dataset)?;
         version_json(view, dataset, version, showing)
     });
     envelope::ok(json.await?)
@@ -363,14 +374,17 @@ async fn show_version(call: Call) -> Answer {
 
 async fn show_blocks(call: Call) -> Answer {
     let showing = Showing::of(&call);
-    let json =
-        with_version(&call, Weight::Point, move |view, _, _, version| shown_blocks(view, version, showing));
+    let json = with_version(&call, Weight::Point, move |view, asker, dataset, version| {
+        let showing = showing.to(view, asker, dataset)?;
+        shown_blocks(view, version, showing)
+    });
     envelope::ok(json.await?)
 }
 
 async fn show_block(call: Call) -> Answer {
     let (showing, name) = (Showing::of(&call), call.param("block").to_owned());
-    let json = with_version(&call, Weight::Point, move |view, _, _, version| {
+    let json = with_version(&call, Weight::Point, move |view, asker, dataset, version| {
+        let showing = showing.to(view, asker, dataset)?;
         let blocks = shown_blocks(view, version, showing)?;
         let missing = || ApiError::not_found(format!("metadata block named {name} not found"));
         blocks.get(&name).cloned().ok_or_else(missing)
@@ -418,7 +432,7 @@ pub(crate) async fn previewed<R: Send + 'static>(
 async fn preview_version(call: Call) -> Answer {
     let showing = Showing::of(&call);
     let json = previewed(&call, call.param("token"), move |view, dataset, version, anonymized| {
-        version_json(view, dataset, version, Showing { anonymized, ..showing })
+        version_json(view, dataset, version, Showing { anonymized, hidden_mail: false, ..showing })
     });
     envelope::ok(json.await?)
 }

@@ -272,15 +272,17 @@ fn dataset_document(view: &mut View<'_>, dataset: &Dataset, version: &Version) -
     let mut facets: Vec<String> = statuses.iter().map(|it| facet_value("publicationStatus", it)).collect();
     let (mut fields, mut numbers) = (Map::new(), Map::new());
     let mut text = vec![dataset.pid.clone(), dataset.identifier.clone(), dataset.persistent_url()];
+    // Mail addresses are found by nobody, as a site may hide them.
+    let mails = crate::registry::mail_fields(view)?;
     for (_, list) in metadata.blocks() {
         for field in list {
             let name = field["typeName"].as_str().unwrap_or_default();
-            let own = metadata.many(name);
+            let own = if mails.contains(name) { Vec::new() } else { metadata.many(name) };
             if !own.is_empty() {
                 note(name, &own, &mut fields, &mut facets, &mut text, &mut numbers);
             }
             for it in metadata.compounds(name) {
-                for (child, values) in it.children() {
+                for (child, values) in it.children().into_iter().filter(|it| !mails.contains(it.0)) {
                     note(child, &values, &mut fields, &mut facets, &mut text, &mut numbers);
                 }
             }

@@ -10,7 +10,7 @@ use crate::blocks::fields::Metadata;
 use crate::citation::Cited;
 use crate::clock;
 use crate::collections;
-use crate::datasets::show::publisher;
+use crate::datasets::show::{Showing, publisher, shown_blocks};
 use crate::datasets::{self, version};
 use crate::error::ApiError;
 use crate::files::kinds::ROW;
@@ -268,7 +268,7 @@ fn dataset(
         "authors": metadata.children("author", "authorName"),
     }));
     if shows.metadata {
-        map.insert("metadataBlocks".into(), blocks.clone());
+        map.insert("metadataBlocks".into(), shown_blocks(view, &version, Showing::default())?);
     }
     if shows.collections {
         let mut holders = vec![owner];

@@ -369,3 +369,88 @@ async fn metrics_name_nothing_that_is_hidden() -> Result<(), Failure> {
     assert!(!server.get("", "/sitemap.xml").await?.text().contains("tides"));
     Ok(())
 }
+
+/// A site that hides mail addresses shows them to those who may edit the dataset alone, however they are asked for.
+#[tokio::test(flavor = "multi_thread")]
+async fn mail_addresses_that_the_site_hides_are_for_editors() -> Result<(), Failure> {
+    let server = Server::start()?;
+    let (fiona, stranger) = (server.user("fiona").await?, server.user("stranger").await?);
+    let (dataset, pid) = server.dataset(&fiona, "tides").await?;
+    server.publish(&fiona, "tides", dataset).await?;
+    server.send("", "PUT", "/api/admin/settings/:ExcludeEmailFromExport", "", "true").await?;
+    let by_pid = format!("persistentId={pid}");
+    let url = format!("/api/datasets/{dataset}/previewUrl");
+    let edited = format!("/api/datasets/{dataset}/editMetadata?replace=true");
+    let fields = json!({"fields": [{"typeName": "title", "value": "Other readings"}]});
+    server.json(&fiona, "PUT", &edited, &fields).await?;
+    let got = server.send(&fiona, "POST", &url, "", Body::empty()).await?;
+    let token = got.json()["data"]["token"].as_str().unwrap_or_default().to_owned();
+    for (path, is_for_editors) in [
+        (format!("/api/datasets/{dataset}?"), true),
+        (format!("/api/datasets/:persistentId?{by_pid}&"), true),
+        (format!("/api/datasets/{dataset}/versions?"), true),
+        (format!("/api/datasets/{dataset}/versions/1.0?"), true),
+        (format!("/api/datasets/{dataset}/versions/1.0/metadata?"), true),
+        (format!("/api/datasets/{dataset}/versions/1.0/metadata/citation?"), true),
+        (format!("/api/datasets/privateUrlDatasetVersion/{token}?"), false),
+        (format!("/api/datasets/export?exporter=dataverse_json&{by_pid}&"), false),
+    ] {
+        let path = format!("{path}ignoreSettingExcludeEmailFromExport=true");
+        for key in ["", stranger.as_str(), token.as_str()] {
+            let got = server.get(key, &path).await?;
+            assert_eq!(got.status, StatusCode::OK, "{path}: {}", got.text());
+            assert!(!got.text().contains("a@example.org"), "{path}: {}", got.text());
+        }
+        let got = server.get(&fiona, &path).await?;
+        assert_eq!(got.text().contains("a@example.org"), is_for_editors, "{path}: {}", got.text());
+    }
+    let shown = "show_relevance=true&show_facets=true&metadata_fields=citation:*";
+    for q in ["*", "datasetContactEmail:*", "\"a@example.org\"", "example.org"] {
+        let q = q.replace('"', "%22");
+        let got = server.get("", &format!("/api/search?type=dataset&{shown}&q={q}")).await?;
+        assert_eq!(got.status, StatusCode::OK, "{q}: {}", got.text());
+        assert_eq!(got.json()["data"]["total_count"], u64::from(q == "*"), "{q}: {}", got.text());
+        let items = got.json()["data"]["items"].to_string();
+        assert!(!items.contains("a@example.org"), "{q}: {items}");
+    }
+    Ok(())
+}
+
+/// A picture of a dataset is seen by everybody: an image that is restricted, or that the draft alone has, is not one.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_picture_of_a_dataset_shows_no_restricted_image() -> Result<(), Failure> {
+    let server = Server::start()?;
+    let (fiona, stranger) = (server.user("fiona").await?, server.user("stranger").await?);
+    let (dataset, _) = server.dataset(&fiona, "tides").await?;
+    let add = format!("/api/datasets/{dataset}/add");
+    let added = async |name: &str, described: &serde_json::Value| {
+        let got = server.upload(&fiona, &add, name, crate::outside::PNG, described).await?;
+        assert_eq!(got.status, StatusCode::OK, "{}", got.text());
+        Ok::<_, Failure>(got.json()["data"]["files"][0]["dataFile"]["id"].to_string())
+    };
+    let choose = async |file: &str| {
+        let path = format!("/api/datasets/{dataset}/thumbnail/{file}");
+        let got = server.send(&fiona, "POST", &path, "", Body::empty()).await?;
+        assert_eq!(got.status, StatusCode::OK, "{}", got.text());
+        Ok::<_, Failure>(())
+    };
+    let shown = async || {
+        let mut seen = Vec::new();
+        for key in ["", stranger.as_str()] {
+            for path in ["thumbnail", "logo"] {
+                seen.push(server.get(key, &format!("/api/datasets/{dataset}/{path}")).await?.status);
+            }
+        }
+        Ok::<_, Failure>(seen)
+    };
+    let closed = added("closed.png", &json!({"restrict": "true"})).await?;
+    choose(&closed).await?;
+    server.publish(&fiona, "tides", dataset).await?;
+    assert_eq!(shown().await?, [StatusCode::NOT_FOUND; 4], "it is restricted");
+    let late = added("late.png", &json!({})).await?;
+    choose(&late).await?;
+    assert_eq!(shown().await?, [StatusCode::NOT_FOUND; 4], "the draft alone has it");
+    server.publish(&fiona, "tides", dataset).await?;
+    assert_eq!(shown().await?, [StatusCode::OK; 4]);
+    Ok(())
+}
