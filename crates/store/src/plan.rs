@@ -1,6 +1,7 @@
 //! From a condition to SQL: what columns, classes and indexes answer goes to the engine, the rest is
 //! evaluated on the rows that remain.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::classes::{ClassSet, Classes};
@@ -8,7 +9,7 @@ use crate::document::storable;
 use crate::postgres::schema as postgres;
 use crate::session::{Cell, Flavour, Session};
 use crate::view::State;
-use crate::{Arity, Column, End, Expr, Kind, Path, Result, Type, Value, text};
+use crate::{Arity, Column, End, Expr, Kind, Path, Result, StoreError, TextQuery, Type, Value, text};
 
 /// A condition taken apart. The SQL speaks of the kind's table as `r`.
 #[derive(Debug)]
@@ -22,7 +23,7 @@ pub(crate) struct Plan {
     /// What the engine could not decide.
     pub(crate) residual: Option<Arc<Expr>>,
     /// Those of its parts that are not about the body.
-    pub(crate) leaves: Vec<Leaf>,
+    pub(crate) leaves: Leaves,
     /// The classes that the condition allows, when it restricts them.
     pub(crate) classes: Option<Arc<ClassSet>>,
     /// Top-level equalities on columns, for estimates.
@@ -56,7 +57,7 @@ impl Plan {
             values: Vec::new(),
             rest: Arc::new(Expr::All),
             residual: None,
-            leaves: Vec::new(),
+            leaves: Leaves::default(),
             classes: None,
             equalities: Vec::new(),
             ranges: Vec::new(),
@@ -107,9 +108,7 @@ impl Plan {
             let mut found = Vec::new();
             leaves(residual, &mut found);
             for leaf in found {
-                if let Some(sql) = compiler.sql(leaf, Logic::Strict)? {
-                    plan.leaves.push(Leaf { at: leaf, sql });
-                }
+                plan.leaves.add(leaf, |leaf| compiler.sql(leaf, Logic::Strict))?;
             }
         }
         plan.values = compiler.values;
@@ -201,19 +200,54 @@ fn instant(value: &Value) -> Value {
     }
 }
 
-/// A condition in what remains that only the engine decides, and its SQL.
-#[derive(Debug)]
-pub(crate) struct Leaf {
-    /// Where it stands in [`Plan::residual`].
-    at: *const Expr,
-    /// What decides it, as a value of a row.
-    pub(crate) sql: String,
+/// Most values that the engine decides for a row: PostgreSQL gives 1,664 of a row.
+const DECIDED: usize = 1_600;
+
+/// The conditions in what remains that only the engine decides.
+#[derive(Debug, Default)]
+pub(crate) struct Leaves {
+    /// What decides them, each as a value of a row.
+    pub(crate) decided: Vec<String>,
+    /// Which of these decides the condition that stands at a place in [`Plan::residual`].
+    at: HashMap<*const Expr, usize>,
+    /// Which of these decides a text: a query names the same words for many fields.
+    of_texts: HashMap<TextQuery, usize>,
 }
 
-impl Leaf {
-    /// Whether this is the leaf's place.
-    pub(crate) fn is_at(&self, expr: &Expr) -> bool {
-        std::ptr::eq(self.at, expr)
+impl Leaves {
+    /// Takes a condition in; one that has no SQL never holds.
+    ///
+    /// Errors: [`StoreError::Query`] for too many.
+    fn add<'a>(
+        &mut self,
+        leaf: &'a Expr,
+        sql: impl FnOnce(&'a Expr) -> Result<Option<String>>,
+    ) -> Result<()> {
+        if let Expr::Text(text) = leaf
+            && let Some(number) = self.of_texts.get(text)
+        {
+            self.at.insert(leaf, *number);
+            return Ok(());
+        }
+        let Some(sql) = sql(leaf)? else { return Ok(()) };
+        let number = self.decided.len();
+        if number == DECIDED {
+            return Err(StoreError::Query(format!(
+                "the query holds more than {DECIDED} searches for words; ask for fewer words at once"
+            )));
+        }
+        self.decided.push(sql);
+        self.at.insert(leaf, number);
+        if let Expr::Text(text) = leaf {
+            self.of_texts.insert(text.clone(), number);
+        }
+        Ok(())
+    }
+
+    /// Whether the condition at this place holds for a row for which `decided` are true.
+    pub(crate) fn holds(&self, expr: &Expr, decided: &[bool]) -> bool {
+        let number = self.at.get(&std::ptr::from_ref(expr));
+        number.is_some_and(|it| decided.get(*it) == Some(&true))
     }
 }
 

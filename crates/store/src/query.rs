@@ -216,7 +216,7 @@ const PATTERN_SIZE_BYTES: usize = 1 << 20;
 
 /// Words to find, as MongoDB's text search reads them: words are alternatives, phrases in quotes must
 /// all be there, words after `-` must not. Case, accents and English endings do not count.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct TextQuery {
     /// One of these must occur; beside phrases they change nothing.
     pub words: Vec<String>,

@@ -488,7 +488,7 @@ impl Scan {
         let own = if view.session.flavour() == Flavour::Sqlite { &*residual } else { &Expr::All };
         let decider = Decider::of(self.kind, own);
         let leaves = &self.plan.leaves;
-        let decided: String = leaves.iter().map(|leaf| format!(", ({}) IS TRUE", leaf.sql)).collect();
+        let decided: String = leaves.decided.iter().map(|sql| format!(", ({sql}) IS TRUE")).collect();
         let sql = format!(
             "SELECT r.key, {}{decided} FROM {}{condition}{order}",
             view.session.flavour().body(),
@@ -498,8 +498,8 @@ impl Scan {
             let bytes = row.bytes(1)?;
             let body = parse(&bytes)?;
             let held: Vec<bool> =
-                (0..leaves.len()).map(|index| row.flag(index + 2)).collect::<Result<_>>()?;
-            let decide = |expr: &Expr| leaves.iter().zip(&held).any(|(leaf, held)| leaf.is_at(expr) && *held);
+                (0..leaves.decided.len()).map(|index| row.flag(index + 2)).collect::<Result<_>>()?;
+            let decide = |expr: &Expr| leaves.holds(expr, &held);
             Ok(if decider.holds_beside(&residual, &bytes, &body, &decide)? {
                 visit(row.int(0)?, &body)
             } else {

@@ -373,7 +373,8 @@ impl Tenant {
     pub fn wait_for_indexes(&self, timeout: Duration) -> Result<bool> {
         let until = Instant::now() + timeout;
         loop {
-            let waiting = self.read_blocking(|view| {
+            // How long other reads may take is no bound of this one.
+            let waiting = self.read_for(Weight::Scan, UNBOUNDED, |view| {
                 let Some(indexes) = view.shared.indexes.get() else { return Ok::<_, StoreError>(None) };
                 // Taken before the look, so that nothing is missed that is published after it.
                 let seen = indexes.current();

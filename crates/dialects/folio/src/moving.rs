@@ -253,9 +253,15 @@ pub fn import(
         }
     }
     store(tenant, parts, &mut batch, &mut waiting, &mut moved)?;
-    // What was referred to may have come meanwhile.
-    let mut again: Vec<Incoming> = waiting.drain(..).map(|it: (Incoming, String)| it.0).collect();
-    store(tenant, parts, &mut again, &mut waiting, &mut moved)?;
+    // What was referred to may have come meanwhile, or comes with those that wait.
+    loop {
+        let n_before = moved.n_stored;
+        let mut again: Vec<Incoming> = waiting.drain(..).map(|it: (Incoming, String)| it.0).collect();
+        store(tenant, parts, &mut again, &mut waiting, &mut moved)?;
+        if moved.n_stored == n_before {
+            break;
+        }
+    }
     moved.left_out.extend(waiting.into_iter().map(|(it, reason)| LeftOut {
         place: it.place,
         id: it.id,

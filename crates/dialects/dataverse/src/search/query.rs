@@ -635,7 +635,7 @@ mod tests {
         assert!(shown("isHarvested:true").contains("isHarvested\\u{1}true"));
         assert!(shown("isHarvested:false").starts_with("Not("));
         for word in ["fin?hes", "fin*", "f*hes"] {
-            let means = format!("Word(Path([\"text\"]), Word {{ folded: {word:?}, likeness: Wild })");
+            let means = format!("Word(Path([\"text\"]), Word {{ folded: {word:?}, likeness: Wild }})");
             assert!(shown(word).contains(&means), "{word}: {}", shown(word));
         }
         assert!(shown("finches?").starts_with("Text("), "a question mark at the end is punctuation");

@@ -111,7 +111,8 @@ fn charges(
         }
     }
     let hundredths = |fee: &Value| (100.0 * fee["remaining"].as_f64().unwrap_or(0.0)).round();
-    let total = owed.iter().map(hundredths).sum::<f64>() / 100.0;
+    // A sum of nothing is -0.0.
+    let total = owed.iter().map(hundredths).fold(0.0, |sum, it| sum + it) / 100.0;
     account.insert("totalCharges".into(), money(total, currency));
     account.insert("totalChargesCount".into(), owed.len().into());
     let at = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);

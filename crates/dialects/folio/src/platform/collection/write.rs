@@ -175,6 +175,9 @@ pub fn put(
     Ok(stored)
 }
 
+/// When instances and items got their status: set by the server, and kept of a record that is moved.
+const STATUS_DATES: [&str; 2] = ["/statusUpdatedDate", "/status/date"];
+
 /// Stores a record as it was elsewhere, with its dates: the collection's rules hold, but what else a record brings about when it
 /// is made (notices, histories, marks of change) has been brought about there. One that is there is replaced.
 ///
@@ -189,6 +192,7 @@ pub(crate) fn moved_in(
     let id = given_id(&body)?.unwrap_or_else(|| writer.new_uuid());
     body.insert("id".into(), id.clone().into());
     let metadata = body.get("metadata").filter(|it| it.is_object()).cloned();
+    let moved = Value::Object(body.clone());
     let version = body.get("_version").and_then(Value::as_u64);
     let old = txn.get(&collection.kind, &id)?.map(|it| it.json()).transpose()?;
     (collection.hooks.prepare)(txn, writer, &mut body, old.as_ref())?;
@@ -201,6 +205,11 @@ pub(crate) fn moved_in(
         && collection.metadata != Metadata::Off
     {
         map.insert("metadata".into(), metadata);
+    }
+    for pointer in STATUS_DATES {
+        if let (Some(kept @ Value::String(_)), Some(date)) = (moved.pointer(pointer), whole.pointer_mut(pointer)) {
+            *date = kept.clone();
+        }
     }
     let document = Document::with_bytes(&collection.kind, id, &whole, json::bytes(&whole))?;
     let written = match old {
