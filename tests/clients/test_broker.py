@@ -6,13 +6,15 @@ import os
 import shutil
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pika
 import pytest
 import requests
 from catalogue import HERE, Server, pinakes
-from running import PATIENCE_S, free_port, printed, serving
+from certificates import certified
+from running import PATIENCE_S, PINAKES, free_port, printed, printed_url, serving
 
 BROKER = shutil.which("rabbitmq-server", path="/usr/lib/rabbitmq/bin:" + os.environ["PATH"])
 JOBS = """
@@ -35,8 +37,14 @@ class Broker:
     """A broker of its own, with a port mapper of its own."""
 
     def __init__(self, folder: Path) -> None:
-        self.port, self.process = free_port(), None
+        self.port, self.tls_port, self.process = free_port(), free_port(), None
         self.mapper = str(free_port())
+        self.authority = certified(folder)
+        configuration = folder / "rabbitmq.conf"
+        configuration.write_text(
+            f"listeners.ssl.default = 127.0.0.1:{self.tls_port}\nssl_options.cacertfile = {self.authority}\n"
+            f"ssl_options.certfile = {folder / 'server.pem'}\nssl_options.keyfile = {folder / 'server.key'}\n"
+        )
         self.environment = os.environ | {
             "HOME": str(folder),
             "ERL_EPMD_PORT": self.mapper,
@@ -48,6 +56,7 @@ class Broker:
             "RABBITMQ_LOG_BASE": str(folder / "log"),
             "RABBITMQ_ENABLED_PLUGINS_FILE": str(folder / "plugins"),
             "RABBITMQ_CONF_ENV_FILE": str(folder / "none"),
+            "RABBITMQ_CONFIG_FILE": str(configuration),
         }
         self.start()
 
@@ -93,8 +102,8 @@ def broker(tmp_path_factory):
 
 
 @contextlib.contextmanager
-def publishing(folder: Path, broker: Broker, password: str):
-    """A server that is configured by a SciCat site's own variables."""
+def publishing(folder: Path, broker: Broker, password: str = "guest", more: str = "", port: int | None = None):
+    """A server that is configured by a SciCat site's own variables, and `more` of its settings."""
     data = str(folder / "data")
     imported = pinakes("user", "import", "--data", data, str(HERE / "functionalAccounts.json"))
     assert imported.returncode == 0, imported.stderr
@@ -103,17 +112,19 @@ def publishing(folder: Path, broker: Broker, password: str):
         "JOB_CONFIGURATION_FILE": str(folder / "jobs.yaml"),
         "RABBITMQ_ENABLED": "yes",
         "RABBITMQ_HOSTNAME": "127.0.0.1",
-        "RABBITMQ_PORT": str(broker.port),
+        "RABBITMQ_PORT": str(port or broker.port),
         "RABBITMQ_USERNAME": "guest",
         "RABBITMQ_PASSWORD": password,
     }
-    with serving("--data", data, "--config", HERE / "pinakes.toml", environment=environment) as url:
+    settings = folder / "pinakes.toml"
+    settings.write_text((HERE / "pinakes.toml").read_text().replace("[scicat]\n", f"[scicat]\n{more}\n", 1))
+    with serving("--data", data, "--config", settings, environment=environment) as url:
         yield Server(url)
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory, broker):
-    with publishing(tmp_path_factory.mktemp("publishing"), broker, "guest") as it:
+    with publishing(tmp_path_factory.mktemp("publishing"), broker) as it:
         yield it
 
 
@@ -144,26 +155,85 @@ def test_what_is_published_outlives_the_broker(site, broker):
     assert broker.next("archive")[2]["id"] == job["id"]
 
 
-def test_a_broker_that_is_down_is_said(site, broker):
-    job = ask(site, "POST", "/jobs", JOB).json()
-    broker.next("archive")
-    broker.stop()
-    try:
-        answer = ask(site, "POST", "/jobs", JOB)
-        assert answer.status_code == 500, answer.text
-        assert "The job was stored, but an action failed: rabbitmq: 127.0.0.1:" in answer.text
-        assert "guest" not in answer.text
-        # Where errors are to be ignored, the change is answered all the same.
-        change = {"statusCode": "inProgress", "statusMessage": "going on"}
-        assert ask(site, "PATCH", f"/jobs/{job['id']}", change).status_code == 200
-    finally:
-        broker.start()
-    assert ask(site, "POST", "/jobs", JOB).status_code == 201
+# One try, so that its failure is the answer.
+ONCE = "job_action_attempts = 1"
+
+
+def test_a_broker_that_is_down_is_said(tmp_path, broker):
+    with publishing(tmp_path, broker, more=ONCE) as site:
+        job = ask(site, "POST", "/jobs", JOB).json()
+        broker.next("archive")
+        broker.stop()
+        try:
+            answer = ask(site, "POST", "/jobs", JOB)
+            assert answer.status_code == 500, answer.text
+            assert "The job was stored, but an action failed: rabbitmq: 127.0.0.1:" in answer.text
+            assert "guest" not in answer.text
+            # Where errors are to be ignored, the change is answered all the same.
+            change = {"statusCode": "inProgress", "statusMessage": "going on"}
+            assert ask(site, "PATCH", f"/jobs/{job['id']}", change).status_code == 200
+        finally:
+            broker.start()
+        assert ask(site, "POST", "/jobs", JOB).status_code == 201
+        broker.next("archive")
 
 
 def test_a_refused_login_is_said(tmp_path, broker):
-    with publishing(tmp_path, broker, "a-wrong-password") as site:
+    with publishing(tmp_path, broker, "a-wrong-password", more=ONCE) as site:
         answer = ask(site, "POST", "/jobs", JOB)
     assert answer.status_code == 500, answer.text
     assert "The job was stored, but an action failed: rabbitmq: 127.0.0.1:" in answer.text
     assert "a-wrong-password" not in answer.text
+
+
+def wait_for(broker: Broker, queue: str, job: dict) -> None:
+    """Takes messages until that of a job comes, which need not be there yet. A broker that was killed may give again what was taken."""
+    end = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            if broker.next(queue)[2]["id"] == job["id"]:
+                return
+        except AssertionError:
+            time.sleep(0.1)
+        assert time.monotonic() < end, f"nothing came to {queue} of job {job['id']}"
+
+
+def test_a_message_waits_for_its_broker(tmp_path, broker):
+    """The job is taken while the broker is down, and what is to be said of it outlives the server, killed meanwhile."""
+    data, settings = tmp_path / "data", tmp_path / "pinakes.toml"
+    with publishing(tmp_path, broker, more="job_action_wait_ms = 200") as site:
+        broker.stop()
+        before = ask(site, "POST", "/jobs", JOB)
+        assert before.status_code == 201, before.text
+        broker.start()
+        wait_for(broker, "archive", before.json())
+        broker.stop()
+    environment = {
+        "JOB_CONFIGURATION_FILE": str(tmp_path / "jobs.yaml"), "RABBITMQ_ENABLED": "yes",
+        "RABBITMQ_HOSTNAME": "127.0.0.1", "RABBITMQ_PORT": str(broker.port),
+    }
+    arguments = [PINAKES, "serve", "--listen", "127.0.0.1:0", "--data", str(data), "--config", str(settings)]
+    process = subprocess.Popen(
+        arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | environment
+    )
+    after = ask(Server(printed_url(process)), "POST", "/jobs", JOB)
+    process.kill()
+    process.communicate(timeout=PATIENCE_S)
+    assert after.status_code == 201, after.text
+    broker.start()
+    with serving(*arguments[4:], environment=environment):
+        wait_for(broker, "archive", after.json())
+
+
+@pytest.mark.parametrize("is_trusted", [True, False])
+def test_a_broker_is_asked_over_tls(tmp_path, broker, is_trusted):
+    more = f"{ONCE}\nrabbitmq_tls = true\n"
+    if is_trusted:
+        more += f'rabbitmq_ca_file = "{broker.authority}"\n'
+    with publishing(tmp_path, broker, more=more, port=broker.tls_port) as site:
+        answer = ask(site, "POST", "/jobs", JOB)
+    if is_trusted:
+        assert answer.status_code == 201, answer.text
+        wait_for(broker, "archive", answer.json())
+    else:
+        assert answer.status_code == 500 and f"rabbitmq: 127.0.0.1:{broker.tls_port}: " in answer.text, answer.text

@@ -16,6 +16,7 @@ from urllib.parse import parse_qs, urljoin, urlsplit
 import pytest
 import requests
 from catalogue import Server, pinakes
+from certificates import certified
 from running import PATIENCE_S, free_port, printed_url, serving
 
 HERE = Path(__file__).parent
@@ -71,25 +72,6 @@ def stop(process: subprocess.Popen) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         raise
-
-
-def certified(folder: Path) -> Path:
-    """An authority, and a certificate of it for this machine: `server.pem`, `server.key`. Gives the authority's own."""
-    authority = folder / "authority.pem"
-
-    def openssl(*arguments: str) -> None:
-        done = subprocess.run(["openssl", *arguments], cwd=folder, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-
-    key = ["-newkey", "rsa:2048", "-nodes", "-keyout"]
-    openssl("req", "-x509", *key, "authority.key", "-out", str(authority), "-days", "2", "-subj", "/CN=authority of tests")
-    openssl("req", *key, "server.key", "-out", "server.csr", "-subj", "/CN=127.0.0.1")
-    (folder / "names").write_text("subjectAltName=IP:127.0.0.1\n")
-    openssl(
-        "x509", "-req", "-in", "server.csr", "-CA", str(authority), "-CAkey", "authority.key", "-CAcreateserial",
-        "-out", "server.pem", "-days", "2", "-extfile", "names",
-    )
-    return authority
 
 
 class Directory:
@@ -240,20 +222,27 @@ def test_a_directory_that_is_down_is_said(site, directory):
     assert log_in(site, "anna", "password-of-anna").status_code == 201
 
 
+@pytest.mark.parametrize("is_starttls", [False, True])
 @pytest.mark.parametrize(
-    ("is_starttls", "is_trusted", "expected"),
-    [(False, True, 201), (True, True, 201), (False, False, 502), (True, False, 502)],
+    ("trusted", "expected"),
+    # By a setting, by the variable that stands for the system's authorities, by neither, and another's alone.
+    [("ca_file", 201), ("SSL_CERT_FILE", 201), ("", 502), ("another", 502)],
 )
-def test_a_directory_is_asked_over_tls(tmp_path, directory, is_starttls, is_trusted, expected):
+def test_a_directory_is_asked_over_tls(tmp_path, directory, is_starttls, trusted, expected):
     settings = tmp_path / "pinakes.toml"
-    settings.write_text((HERE / "pinakes.toml").read_text() + f"\n[accounts.ldap]\nstarttls = {str(is_starttls).lower()}\n")
+    ldap = f"\n[accounts.ldap]\nstarttls = {str(is_starttls).lower()}\n"
+    if trusted == "ca_file":
+        ldap += f'ca_file = "{directory.authority}"\n'
+    if trusted == "another":
+        ldap += f'ca_file = "{certified(tmp_path)}"\n'
+    settings.write_text((HERE / "pinakes.toml").read_text() + ldap)
     environment = {
         "LDAP_URL": directory.url if is_starttls else directory.tls_url,
         "LDAP_BIND_DN": "cn=admin,dc=example,dc=org",
         "LDAP_BIND_CREDENTIALS": "secret-of-tests",
         "LDAP_SEARCH_BASE": "ou=people,dc=example,dc=org",
     }
-    if is_trusted:
+    if trusted == "SSL_CERT_FILE":
         environment["SSL_CERT_FILE"] = str(directory.authority)
     with serving("--data", str(tmp_path / "data"), "--config", settings, environment=environment) as url:
         answer = log_in(Server(url), "anna", "password-of-anna")

@@ -33,6 +33,13 @@ impl Sources {
         self.oidc = self.oidc.with_environment(variable);
         self
     }
+
+    /// Refuses what cannot be used, so that it is said at the start.
+    ///
+    /// Errors: which setting, and why.
+    pub fn check(&self) -> std::result::Result<(), String> {
+        self.ldap.check()
+    }
 }
 
 /// Somebody as another server describes them.

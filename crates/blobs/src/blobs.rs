@@ -104,7 +104,7 @@ impl Blobs {
                 settings.part_bytes
             )));
         }
-        install_tls();
+        pinakes_tls::provider();
         let timeout = Duration::from_millis(settings.timeout_ms);
         let client = ClientOptions::new()
             .with_timeout(timeout.saturating_mul(10))
@@ -323,14 +323,5 @@ fn missing(error: object_store::Error, key: &str) -> BlobError {
     match error {
         object_store::Error::NotFound { .. } => BlobError::Missing { key: key.to_owned() },
         other => other.into(),
-    }
-}
-
-/// The provider of TLS for the whole program, unless another part has chosen it.
-fn install_tls() {
-    if rustls::crypto::CryptoProvider::get_default().is_none()
-        && rustls::crypto::ring::default_provider().install_default().is_err()
-    {
-        tracing::debug!("another thread chose the provider of TLS");
     }
 }

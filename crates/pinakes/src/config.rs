@@ -190,6 +190,7 @@ impl Config {
                 groups.split(',').map(|it| it.trim().to_owned()).filter(|it| !it.is_empty()).collect();
         }
         let sources = self.accounts.sources().with_environment(&variable);
+        sources.check().map_err(Misuse)?;
         (self.accounts.ldap, self.accounts.oidc) = (sources.ldap, sources.oidc);
         self.blobs = self.blobs.with_environment(&variable);
         let scicat = self.scicat.with_environment(&variable);

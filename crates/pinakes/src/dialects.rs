@@ -19,7 +19,7 @@ struct Dialect {
 
 /// Every dialect. What is added here is served, can be configured and is known to every command.
 const DIALECTS: [Dialect; 6] = [
-    Dialect { name: "scicat", kinds: || pinakes_scicat::KINDS, mount: scicat },
+    Dialect { name: "scicat", kinds: || &pinakes_scicat::KINDS, mount: scicat },
     Dialect { name: "labe", kinds: || pinakes_labe::KINDS, mount: labe },
     Dialect { name: "folio", kinds: pinakes_folio::kinds, mount: folio },
     Dialect { name: "dataverse", kinds: pinakes_dataverse::kinds, mount: dataverse },

@@ -1,5 +1,6 @@
 //! Logins at a directory: the entry is searched for by name, then bound to with the password (RFC 4511, 4513).
 
+use std::path::Path;
 use std::time::Duration;
 
 use ldap3::{Ldap, LdapConnAsync, LdapConnSettings, Scope, SearchEntry, SearchOptions, ldap_escape};
@@ -27,6 +28,8 @@ pub struct Settings {
     pub url: String,
     /// Whether a connection that begins without TLS goes over to it.
     pub starttls: bool,
+    /// File of the authorities, in PEM form, of which the directory's certificate must be; empty: the system's.
+    pub ca_file: String,
     /// Who searches (`LDAP_BIND_DN`); empty: anybody may.
     pub bind_dn: String,
     /// The password of `bind_dn` (`LDAP_BIND_CREDENTIALS`).
@@ -57,6 +60,7 @@ impl Default for Settings {
         Self {
             url: String::new(),
             starttls: false,
+            ca_file: String::new(),
             bind_dn: String::new(),
             bind_password: Hidden::default(),
             search_base: String::new(),
@@ -93,6 +97,30 @@ impl Settings {
             self.bind_password = Hidden::from(password.as_str());
         }
         self
+    }
+
+    /// Refuses what cannot be used, so that it is said at the start.
+    ///
+    /// Errors: which setting, and why.
+    pub(super) fn check(&self) -> std::result::Result<(), String> {
+        let is_ldaps = self.url.starts_with("ldaps://");
+        if self.is_configured() && !is_ldaps && !self.url.starts_with("ldap://") {
+            return Err(format!(
+                "accounts.ldap.url: expected ldap://HOST or ldaps://HOST, found {:?}",
+                self.url
+            ));
+        }
+        if is_ldaps && self.starttls {
+            return Err(
+                "accounts.ldap.starttls: a connection to ldaps:// begins with TLS; unset one of them"
+                    .to_owned(),
+            );
+        }
+        if !self.ca_file.is_empty() {
+            pinakes_tls::authorities(Path::new(&self.ca_file))
+                .map_err(|error| format!("accounts.ldap.ca_file: {error}"))?;
+        }
+        Ok(())
     }
 
     /// The directory's server, as errors name it.
@@ -178,11 +206,23 @@ async fn person(
     username: &str,
     password: &Password,
 ) -> Result<Option<Person>> {
-    let failed = |error: ldap3::LdapError| failed(settings.server(), reason(&error));
-    // Refused, and needless, when another part of the program has chosen the provider of TLS before.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let mut ldap = connected(settings).await.map_err(failed)?;
-    bind(&mut ldap, &settings.bind_dn, settings.bind_password.reveal()).await.map_err(failed)?;
+    let mut ldap = connected(settings).await.map_err(|reason| failed(settings.server(), reason))?;
+    let found = found(&mut ldap, settings, strategy, username, password).await;
+    // Whatever came of it.
+    if let Err(error) = ldap.unbind().await {
+        tracing::debug!(%error, "the directory was not taken leave of; the connection is closed all the same");
+    }
+    found.map_err(|error| failed(settings.server(), reason(&error)))
+}
+
+async fn found(
+    ldap: &mut Ldap,
+    settings: &Settings,
+    strategy: &'static str,
+    username: &str,
+    password: &Password,
+) -> ldap3::result::Result<Option<Person>> {
+    bind(ldap, &settings.bind_dn, settings.bind_password.reveal()).await?;
     let attributes = [
         settings.username_attribute.as_str(),
         &settings.email_attribute,
@@ -192,20 +232,17 @@ async fn person(
     ];
     let attributes: Vec<&str> = attributes.into_iter().filter(|it| !it.is_empty()).collect();
     let filter = settings.search_filter(username);
-    let found = search(&mut ldap, &settings.search_base, &filter, attributes, 2).await.map_err(failed)?;
+    let found = search(ldap, &settings.search_base, &filter, attributes, 2).await?;
     let [entry] = found.as_slice() else { return Ok(None) };
     let mut groups = Vec::new();
     if !settings.group_base.is_empty() {
         let name = settings.group_name_attribute.as_str();
         let filter = settings.group_filter(username, &entry.dn);
-        let found = search(&mut ldap, &settings.group_base, &filter, vec![name], GROUPS).await;
-        groups = found.map_err(failed)?.iter().flat_map(|it| values(it, name)).map(str::to_owned).collect();
+        let found = search(ldap, &settings.group_base, &filter, vec![name], GROUPS).await?;
+        groups = found.iter().flat_map(|it| values(it, name)).map(str::to_owned).collect();
     }
     // The password last: nothing of the person's is read with it.
-    let bound = ldap.with_timeout(step()).simple_bind(&entry.dn, password.reveal()).await.map_err(failed)?;
-    if let Err(error) = ldap.unbind().await {
-        tracing::debug!(%error, "the directory was not taken leave of; the connection is closed all the same");
-    }
+    let bound = ldap.with_timeout(step()).simple_bind(&entry.dn, password.reveal()).await?;
     Ok((bound.rc == 0).then(|| settings.person(strategy, username, entry, groups)))
 }
 
@@ -213,9 +250,16 @@ fn step() -> Duration {
     Duration::from_secs(STEP_TIMEOUT_S)
 }
 
-async fn connected(settings: &Settings) -> ldap3::result::Result<Ldap> {
-    let options = LdapConnSettings::new().set_conn_timeout(step()).set_starttls(settings.starttls);
-    let (connection, ldap) = LdapConnAsync::with_settings(options, &settings.url).await?;
+/// A connection. Errors: why there is none.
+async fn connected(settings: &Settings) -> std::result::Result<Ldap, String> {
+    pinakes_tls::provider();
+    let mut options = LdapConnSettings::new().set_conn_timeout(step()).set_starttls(settings.starttls);
+    if !settings.ca_file.is_empty() {
+        let config = pinakes_tls::client_config(Path::new(&settings.ca_file));
+        options = options.set_config(config.map_err(|error| format!("ca_file: {error}"))?);
+    }
+    let connected = LdapConnAsync::with_settings(options, &settings.url).await;
+    let (connection, ldap) = connected.map_err(|error| reason(&error))?;
     // Ends when the last handle is gone.
     tokio::spawn(async move {
         if let Err(error) = connection.drive().await {
@@ -273,6 +317,26 @@ mod tests {
         let settings = Settings::default();
         assert_eq!(settings.search_filter("*)(uid=*"), "(uid=\\2a\\29\\28uid=\\2a)");
         assert_eq!(settings.group_filter("a", "cn=a (b),dc=x"), "(member=cn=a \\28b\\29,dc=x)");
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_said() {
+        let settings = |url: &str, starttls, ca_file: &str| Settings {
+            url: url.to_owned(),
+            starttls,
+            ca_file: ca_file.to_owned(),
+            ..Settings::default()
+        };
+        for (settings, expected) in [
+            (settings("", false, ""), ""),
+            (settings("ldap://a", true, ""), ""),
+            (settings("ldaps://a", true, ""), "accounts.ldap.starttls: "),
+            (settings("http://a", false, ""), "accounts.ldap.url: expected ldap://HOST"),
+            (settings("ldap://a", true, "/no/such.pem"), "accounts.ldap.ca_file: /no/such.pem: "),
+        ] {
+            let refused = settings.check().err().unwrap_or_default();
+            assert!(refused.starts_with(expected) && refused.is_empty() == expected.is_empty(), "{refused}");
+        }
     }
 
     #[test]

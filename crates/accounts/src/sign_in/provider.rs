@@ -438,8 +438,7 @@ enum AskError {
 
 /// Sends one request; no redirect is followed.
 async fn ask(request: HttpRequest) -> std::result::Result<HttpResponse, AskError> {
-    // Refused, and needless, when another part of the program has chosen the provider of TLS before.
-    let _ = rustls::crypto::ring::default_provider().install_default();
+    pinakes_tls::provider();
     let unasked = |error: reqwest::Error| {
         AskError::Unasked(if error.is_timeout() {
             "the time for it is over"

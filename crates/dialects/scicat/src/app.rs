@@ -18,6 +18,7 @@ use crate::datasets::incoming::Incoming;
 use crate::datasets::metadata_schema::Schemas;
 use crate::error::ScicatError;
 use crate::history::{Subsystem, Tracking};
+use crate::jobs::outbox::Outbox;
 use crate::json_error;
 use crate::logbooks;
 use crate::policies::SeenPolicies;
@@ -37,14 +38,18 @@ pub struct Scicat {
     pub(crate) schemas: Schemas,
     /// The sign-in at the logbook service.
     pub(crate) logbook_session: logbooks::Session,
+    /// What jobs' actions have still to do.
+    pub(crate) outbox: Outbox,
 }
 
 impl Scicat {
     /// For the parts of a server.
     pub fn new(context: Context, settings: impl Into<Arc<Settings>>) -> Self {
+        let settings = settings.into();
         Self {
+            outbox: Outbox::new(context.clone(), Arc::clone(&settings)),
             context,
-            settings: settings.into(),
+            settings,
             policies: SeenPolicies::default(),
             schemas: Schemas::default(),
             logbook_session: logbooks::Session::default(),

@@ -20,8 +20,11 @@ use crate::dto::attachment as dto;
 use crate::error::{Answer, ScicatError};
 use crate::faults;
 use crate::filter::Filter;
+use crate::history::Tracked;
+use crate::import::complete;
+use crate::import::sorts::{Imported, Marks};
 use crate::listing::{self, Listing};
-use crate::resource;
+use crate::resource::{self, Resource};
 use crate::strict;
 use crate::validate::Form;
 
@@ -47,6 +50,28 @@ const TARGETS: &str = "relationships.targetId";
 
 /// Fields that a filter may name besides those that a create may.
 const SET_BY_SERVER: [&str; 7] = ["_id", "id", "createdAt", "updatedAt", "createdBy", "updatedBy", "__v"];
+
+/// Attachments, for the rest of the dialect.
+pub(crate) static RESOURCE: Resource = Resource {
+    kinds: &[&ATTACHMENT],
+    tracked: &[Tracked {
+        name: "Attachment",
+        kind: &ATTACHMENT,
+        readers: |it| &it.history_access_attachment_groups,
+    }],
+    imported: &[Imported {
+        name: "attachment",
+        plural: "attachments",
+        kind: &ATTACHMENT,
+        table: || &dto::V4,
+        complete: complete::attachment,
+        marks: &[
+            Marks { with: &["caption"], ..Marks::rank(7) },
+            Marks { with: &["thumbnail"], one_of: &["relationships", "datasetId", "aid"], ..Marks::rank(8) },
+        ],
+    }],
+    ..Resource::of_routes(routes)
+};
 
 pub(crate) fn routes() -> Router<Scicat> {
     Router::new()

@@ -15,9 +15,13 @@ use serde_json::{Map, Value, json};
 
 use crate::app::{Asker, QueryText, Scicat};
 use crate::error::{Answer, ScicatError};
+use crate::resource::Resource;
 
 /// The cookie in which a browser keeps the login that it began at the provider.
 const LOGIN_COOKIE: &str = "pinakes_oidc";
+
+/// Logins, for the rest of the dialect.
+pub(crate) static RESOURCE: Resource = Resource::of_routes(routes);
 
 pub(crate) fn routes() -> Router<Scicat> {
     Router::new()

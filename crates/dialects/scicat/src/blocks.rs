@@ -19,7 +19,11 @@ use crate::datasets::change::object;
 use crate::dto::{datablock, origdatablock};
 use crate::error::ScicatError;
 use crate::fullquery::Search;
+use crate::history::Tracked;
+use crate::import::complete;
+use crate::import::sorts::{Imported, Marks};
 use crate::projection::Projection;
+use crate::resource::Resource;
 use crate::validate::Dto;
 
 /// The list of files of a block.
@@ -97,6 +101,43 @@ pub(crate) static ARCHIVED: BlockType = BlockType {
     n_files: "numberOfFilesArchived",
     name: "Datablock",
     search: Search { kind: &DATABLOCK, quantities: "", quantity_key: "" },
+};
+
+/// Lists of files and archived packages, for the rest of the dialect.
+pub(crate) static RESOURCE: Resource = Resource {
+    kinds: &[&ORIG_DATABLOCK, &DATABLOCK],
+    tracked: &[
+        Tracked {
+            name: "OrigDatablock",
+            kind: &ORIG_DATABLOCK,
+            readers: |it| &it.history_access_origdatablock_groups,
+        },
+        Tracked { name: "Datablock", kind: &DATABLOCK, readers: |it| &it.history_access_datablock_groups },
+    ],
+    imported: &[
+        Imported {
+            name: "origdatablock",
+            plural: "origdatablocks",
+            kind: &ORIG_DATABLOCK,
+            table: || &origdatablock::ORIG_DATABLOCK,
+            complete: complete::block,
+            marks: &[Marks {
+                with: &[FILES],
+                one_of: &["datasetId", "rawDatasetId"],
+                without: &["sourceFolder"],
+                ..Marks::rank(2)
+            }],
+        },
+        Imported {
+            name: "datablock",
+            plural: "datablocks",
+            kind: &DATABLOCK,
+            table: || &datablock::DATABLOCK,
+            complete: complete::block,
+            marks: &[Marks { with: &["archiveId"], without: &["jobParams"], ..Marks::rank(1) }],
+        },
+    ],
+    ..Resource::of_routes(routes)
 };
 
 pub(crate) fn routes() -> Router<Scicat> {

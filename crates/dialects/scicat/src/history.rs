@@ -18,6 +18,7 @@ use crate::condition::{self, Language};
 use crate::datasets::change::object;
 use crate::datasets::read::object_parameter;
 use crate::error::{Answer, ScicatError};
+use crate::resource::{RESOURCES, Resource};
 use crate::settings::Settings;
 
 /// Entries of history.
@@ -37,76 +38,63 @@ pub(crate) static HISTORY: Kind = Kind {
 const DEFAULT_LIMIT: u64 = 100;
 /// Changes shown in a dataset's own `history` at most, the latest.
 const SHOWN_CHANGES: u64 = 1_000;
+/// What entries of datasets say of themselves.
+pub(crate) const DATASETS: &str = "Dataset";
 /// Fields that change with every write.
 const NOTES: [&str; 3] = ["updatedAt", "updatedBy", "__v"];
 
-/// A sort of records whose changes may be tracked, as `trackables` and the entries name it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Subsystem {
-    Dataset,
-    Proposal,
-    Sample,
-    Instrument,
-    PublishedData,
-    Policy,
-    Attachment,
-    OrigDatablock,
-    Datablock,
+/// A sort of records whose changes may be tracked, as its resource describes it.
+pub(crate) struct Tracked {
+    /// As `trackables` and the entries name it.
+    pub(crate) name: &'static str,
+    /// Its records.
+    pub(crate) kind: &'static Kind,
+    /// The groups that may read the history of such records.
+    pub(crate) readers: fn(&Settings) -> &[String],
 }
 
+/// A sort of records whose changes may be tracked.
+#[derive(Clone, Copy)]
+pub(crate) struct Subsystem(&'static Tracked);
+
 impl Subsystem {
-    const ALL: [Self; 9] = [
-        Self::Dataset,
-        Self::Proposal,
-        Self::Sample,
-        Self::Instrument,
-        Self::PublishedData,
-        Self::Policy,
-        Self::Attachment,
-        Self::OrigDatablock,
-        Self::Datablock,
-    ];
+    fn all() -> impl Iterator<Item = Self> {
+        RESOURCES.iter().flat_map(|it| it.tracked).map(Self)
+    }
 
     /// Of a kind of records, when changes of it can be tracked.
     pub(crate) fn of(kind: &Kind) -> Option<Self> {
-        let name = kind.name.strip_prefix("scicat_")?.replace('_', "");
-        Self::ALL.into_iter().find(|it| it.name().eq_ignore_ascii_case(&name))
+        Self::all().find(|it| it.0.kind.name == kind.name)
     }
 
     /// The names of all.
-    pub(crate) fn names() -> [&'static str; 9] {
-        Self::ALL.map(Self::name)
+    pub(crate) fn names() -> Vec<&'static str> {
+        Self::all().map(Self::name).collect()
     }
 
     fn name(self) -> &'static str {
-        match self {
-            Self::Dataset => "Dataset",
-            Self::Proposal => "Proposal",
-            Self::Sample => "Sample",
-            Self::Instrument => "Instrument",
-            Self::PublishedData => "PublishedData",
-            Self::Policy => "Policy",
-            Self::Attachment => "Attachment",
-            Self::OrigDatablock => "OrigDatablock",
-            Self::Datablock => "Datablock",
-        }
+        self.0.name
     }
 
     /// The groups that may read the history of such records.
     fn readers(self, settings: &Settings) -> &[String] {
-        match self {
-            Self::Dataset => &settings.history_access_dataset_groups,
-            Self::Proposal => &settings.history_access_proposal_groups,
-            Self::Sample => &settings.history_access_sample_groups,
-            Self::Instrument => &settings.history_access_instrument_groups,
-            Self::PublishedData => &settings.history_access_published_data_groups,
-            Self::Policy => &settings.history_access_policies_groups,
-            Self::Attachment => &settings.history_access_attachment_groups,
-            Self::OrigDatablock => &settings.history_access_origdatablock_groups,
-            Self::Datablock => &settings.history_access_datablock_groups,
-        }
+        (self.0.readers)(settings)
     }
 }
+
+impl std::fmt::Debug for Subsystem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl PartialEq for Subsystem {
+    fn eq(&self, other: &Self) -> bool {
+        self.name() == other.name()
+    }
+}
+
+impl Eq for Subsystem {}
 
 /// Whether changes of a sort of records leave entries, and how much each holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -227,7 +215,7 @@ fn differences(
 /// The `history` of a dataset as v3 shows it: for each change, the oldest first, the fields that changed.
 pub(crate) fn of_dataset(view: &mut View<'_>, pid: &str) -> Result<Vec<Value>, ScicatError> {
     let of_dataset = Expr::Is("documentId".into(), Condition::Text(pid.to_owned()))
-        .and(Expr::Is("subsystem".into(), Condition::Text(Subsystem::Dataset.name().to_owned())))
+        .and(Expr::Is("subsystem".into(), Condition::Text(DATASETS.to_owned())))
         .and(Expr::Is("operation".into(), Condition::Text("update".to_owned())));
     let query = Query::filter(of_dataset).sorted("timestamp", Direction::Descending).window(0, SHOWN_CHANGES);
     let mut changes = Vec::new();
@@ -262,6 +250,9 @@ fn shown_change(entry: &Map<String, Value>) -> Value {
     Value::Object(change)
 }
 
+/// History, for the rest of the dialect.
+pub(crate) static RESOURCE: Resource = Resource { kinds: &[&HISTORY], ..Resource::of_routes(routes) };
+
 pub(crate) fn routes() -> Router<Scicat> {
     Router::new()
         .route("/api/v3/history", get(|a, b, c| list(a, b, c, None)))
@@ -278,11 +269,8 @@ fn readable(app: &Scicat, asker: &Asker) -> Result<Expr, ScicatError> {
         return Ok(Expr::All);
     }
     let is_reader = |it: &Subsystem| asker.caller().is_in_any(it.readers(&app.settings));
-    let names: Vec<Condition> = Subsystem::ALL
-        .into_iter()
-        .filter(is_reader)
-        .map(|it| Condition::Text(it.name().to_owned()))
-        .collect();
+    let names: Vec<Condition> =
+        Subsystem::all().filter(is_reader).map(|it| Condition::Text(it.name().to_owned())).collect();
     if names.is_empty() {
         Err(ScicatError::forbidden_resource())
     } else {
@@ -299,7 +287,7 @@ fn condition(query: &QueryText) -> Result<Expr, ScicatError> {
 async fn list(app: State<Scicat>, asker: Asker, query: QueryText, subsystem: Option<String>) -> Answer {
     let mut wanted = readable(&app, &asker)?.and(condition(&query)?);
     if let Some(name) = subsystem {
-        let known = Subsystem::ALL.into_iter().find(|it| it.name().eq_ignore_ascii_case(&name));
+        let known = Subsystem::all().find(|it| it.name().eq_ignore_ascii_case(&name));
         let name = known.map_or(name, |it| it.name().to_owned());
         wanted = wanted.and(Expr::Is("subsystem".into(), Condition::Text(name)));
     }
@@ -357,9 +345,10 @@ mod tests {
 
     #[test]
     fn every_sort_has_its_kind() {
-        for subsystem in Subsystem::ALL {
+        for subsystem in Subsystem::all() {
             let kinds = crate::KINDS.iter().filter(|it| Subsystem::of(it) == Some(subsystem));
             assert_eq!(kinds.count(), 1, "{subsystem:?}");
         }
+        assert_eq!(Subsystem::names().len(), 9);
     }
 }

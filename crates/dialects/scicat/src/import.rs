@@ -11,10 +11,10 @@
 //! kept, and the forms of mail addresses and URLs are not judged again in a record that carries `createdAt`.
 
 mod blocks;
-mod complete;
+pub(crate) mod complete;
 mod extended_json;
 mod loading;
-mod sorts;
+pub(crate) mod sorts;
 
 use pinakes_http::Context;
 use pinakes_store::{Document, StoreError};
@@ -22,8 +22,10 @@ use serde_json::{Map, Value};
 
 use crate::app::Scicat;
 use crate::blocks::FILES;
+use crate::datasets::DATASET;
 use crate::datasets::incoming::{self, Incoming};
 use crate::faults::{self, Fault};
+use crate::proposals::PROPOSAL;
 use crate::scientific::Fields;
 use crate::settings::Settings;
 use crate::validate::{Dto, Form};
@@ -126,11 +128,13 @@ impl Importer {
             body.shift_remove(FILES);
         }
         let text = |name: &str| body.get(name).and_then(Value::as_str).map(str::to_owned);
-        let is_dataset = sort == RecordType::Dataset;
-        let proposals = match sort {
-            RecordType::Dataset => texts(&body, "proposalIds"),
-            RecordType::Proposal => vec![id.clone()],
-            _ => Vec::new(),
+        let is_dataset = sort.is_of(&DATASET);
+        let proposals = if is_dataset {
+            texts(&body, "proposalIds")
+        } else if sort.is_of(&PROPOSAL) {
+            vec![id.clone()]
+        } else {
+            Vec::new()
         };
         let (owner_group, owner_email) = (text("ownerGroup"), text("ownerEmail"));
         let document = document(sort, &id, body, metadata).map_err(|error| error.to_string())?;
@@ -174,16 +178,12 @@ fn document(
     body: Map<String, Value>,
     metadata: Option<Fields<'_>>,
 ) -> Result<Document, StoreError> {
-    match sort {
-        RecordType::Dataset => {
-            let metadata = metadata.map(incoming::part).transpose()?;
-            incoming::document(id, &Value::Object(body), metadata.as_ref())
-        }
-        _ => {
-            let whole = Incoming { rest: body, metadata }.into_map();
-            Document::new(sort.kind(), id, &Value::Object(whole))
-        }
+    if sort.is_of(&DATASET) {
+        let metadata = metadata.map(incoming::part).transpose()?;
+        return incoming::document(id, &Value::Object(body), metadata.as_ref());
     }
+    let whole = Incoming { rest: body, metadata }.into_map();
+    Document::new(sort.kind(), id, &Value::Object(whole))
 }
 
 /// What is not JSON; positions count within the record, whose line the caller knows.

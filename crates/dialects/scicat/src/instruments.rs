@@ -15,8 +15,11 @@ use crate::datasets::change::Precondition;
 use crate::dto::instrument as dto;
 use crate::error::{Answer, ScicatError};
 use crate::filter;
+use crate::history::Tracked;
+use crate::import::complete;
+use crate::import::sorts::{Imported, Marks};
 use crate::listing::{self, Listing};
-use crate::resource;
+use crate::resource::{self, Resource};
 use crate::scientific;
 use crate::validate::Form;
 
@@ -41,6 +44,25 @@ pub(crate) static INSTRUMENT: Kind = Kind {
 };
 
 static LISTING: Listing = Listing::stored(&INSTRUMENT);
+
+/// Instruments, for the rest of the dialect.
+pub(crate) static RESOURCE: Resource = Resource {
+    kinds: &[&INSTRUMENT],
+    tracked: &[Tracked {
+        name: "Instrument",
+        kind: &INSTRUMENT,
+        readers: |it| &it.history_access_instrument_groups,
+    }],
+    imported: &[Imported {
+        name: "instrument",
+        plural: "instruments",
+        kind: &INSTRUMENT,
+        table: || &dto::INSTRUMENT,
+        complete: complete::instrument,
+        marks: &[Marks { with: &["name"], one_of: &["uniqueName", "customMetadata"], ..Marks::rank(11) }],
+    }],
+    ..Resource::of_routes(routes)
+};
 
 pub(crate) fn routes() -> Router<Scicat> {
     Router::new()

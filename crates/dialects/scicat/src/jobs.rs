@@ -6,6 +6,7 @@ pub mod actions;
 mod broker;
 mod details;
 pub(crate) mod forms;
+pub(crate) mod outbox;
 mod owners;
 mod rules;
 mod run;
@@ -17,10 +18,13 @@ use axum::extract::State;
 use axum::routing::get;
 use http::{HeaderMap, StatusCode};
 use pinakes_http::answer;
-use pinakes_store::{Column, Expr, Facet, Index, Kind, Record, Type, Value as Condition, Weight};
+use pinakes_store::{
+    Column, Document, Expr, Facet, Index, Kind, Record, StoreError, Type, Value as Condition, Weight,
+};
 use serde_json::{Map, Value, json};
 
 use self::actions::Action;
+use self::outbox::Operation;
 use self::owners::Applicant;
 use self::run::Scene;
 use crate::app::{Asker, Path, QueryText, Scicat, json_parameter};
@@ -33,8 +37,10 @@ use crate::error::{Answer, ScicatError};
 use crate::filter::{self, Filter};
 use crate::fullquery::{self, Search};
 use crate::history::Tracking;
+use crate::import::complete;
+use crate::import::sorts::{Imported, Marks};
 use crate::listing::{self, Listing};
-use crate::resource;
+use crate::resource::{self, Resource};
 use crate::strict;
 use crate::validate::Form;
 
@@ -74,6 +80,20 @@ pub(crate) static JOB: Kind = Kind {
 };
 
 static SEARCH: Search = Search { kind: &JOB, quantities: "", quantity_key: "" };
+
+/// Jobs, for the rest of the dialect.
+pub(crate) static RESOURCE: Resource = Resource {
+    kinds: &[&JOB, &outbox::JOB_ACTION],
+    imported: &[Imported {
+        name: "job",
+        plural: "jobs",
+        kind: &JOB,
+        table: || &dto::V4_CREATE,
+        complete: complete::job,
+        marks: &[Marks { one_of: &["jobParams", "jobStatusMessage", "emailJobInitiator"], ..Marks::rank(5) }],
+    }],
+    ..Resource::of_routes(routes)
+};
 
 pub(crate) fn routes() -> Router<Scicat> {
     Router::new().merge(routes_of("/api/v3/jobs", Api::V3)).merge(routes_of("/api/v4/jobs", Api::V4))
@@ -251,8 +271,20 @@ async fn create(app: State<Scicat>, asker: Asker, headers: HeaderMap, body: Body
     let job = stored(&app, &asker, &id, job);
     let mut shown = job.clone();
     let taken = ScicatError::conflict(format!("Job with id {id} already exists"));
-    let bytes = resource::insert(&asker, &JOB, &id, job, taken).await?;
-    run::perform(&app.settings, &job_type.create_actions, &scene.with_job(&shown)).await?;
+    let scene = scene.with_job(&shown);
+    let actions = job_type.create_actions.as_slice();
+    let pending = app.outbox.pending(&job_type.name, Operation::Create, actions, &scene);
+    let document = Document::new(&JOB, &id, &Value::Object(job))?;
+    let bytes = document.body().clone();
+    let written = asker.db.write(move |txn| {
+        txn.insert_document(&document)?;
+        pending.as_ref().map(|it| it.put(txn)).transpose()
+    });
+    let held = match written.await {
+        Err(StoreError::Duplicate { .. }) => return Err(taken),
+        held => held?,
+    };
+    app.outbox.perform(asker.db.tenant(), held, actions, &scene).await?;
     if api == Api::V4 {
         return Ok(answer::stored_json(StatusCode::CREATED, bytes));
     }
@@ -328,8 +360,9 @@ async fn patch(
     let actions = job_type.map(|it| it.update_actions.clone()).unwrap_or_default();
     let scene = Scene::new(&changes, rules::pids(&before)?).with_job(&before);
     let scene = judged(&asker, actions.clone(), scene).await?;
-    let rules_of = settings.clone();
-    let stored = asker
+    let (rules_of, outbox) = (settings.clone(), app.outbox.clone());
+    let (name, listed) = (resource::text(&before, "type").to_owned(), actions.clone());
+    let (stored, held, scene) = asker
         .db
         .write(move |txn| {
             let record = txn.get(&JOB, &id)?.ok_or_else(invalid_id)?;
@@ -337,14 +370,14 @@ async fn patch(
             rules::may_update(&rules_of, &rights, &job)?;
             forms::apply(&mut job, &changes, is_merge);
             stamp(&mut job, &username, &now);
-            resource::update(txn, &JOB, &record, job, Tracking::Off)
+            let scene = scene.clone().with_job(&job);
+            let stored = resource::update(txn, &JOB, &record, job, Tracking::Off)?;
+            let pending = outbox.pending(&name, Operation::Update, &listed, &scene);
+            let held = pending.map(|it| it.put(txn)).transpose()?;
+            Ok::<_, ScicatError>((stored, held, scene))
         })
         .await?;
-    if !actions.is_empty() {
-        let job: Map<String, Value> = serde_json::from_slice(&stored)
-            .map_err(|error| pinakes_store::StoreError::Damaged(error.to_string()))?;
-        run::perform(&settings, &actions, &scene.with_job(&job)).await?;
-    }
+    app.outbox.perform(asker.db.tenant(), held, &actions, &scene).await?;
     shown(&stored, api)
 }
 

@@ -25,7 +25,6 @@ pub mod import;
 mod instruments;
 pub mod jobs;
 pub mod json_error;
-mod kinds;
 pub mod list_splitter;
 mod listing;
 mod logbooks;
@@ -48,6 +47,6 @@ pub mod text_forms;
 mod users;
 pub mod validate;
 
-pub use kinds::KINDS;
+pub use resource::KINDS;
 pub use routes::mount;
 pub use settings::{Settings, SettingsError};

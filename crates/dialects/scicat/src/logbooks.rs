@@ -21,6 +21,7 @@ use crate::error::{Answer, ScicatError};
 use crate::listing;
 use crate::outgoing::{Outgoing, OutgoingError};
 use crate::proposals::{self, PROPOSAL};
+use crate::resource::Resource;
 
 /// Most of the service's answer that is read, in bytes.
 const ANSWER_BYTES: usize = 64 << 20;
@@ -38,6 +39,9 @@ impl Session {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(token);
     }
 }
+
+/// Logbooks, for the rest of the dialect.
+pub(crate) static RESOURCE: Resource = Resource::of_routes(routes);
 
 pub(crate) fn routes() -> Router<Scicat> {
     Router::new()

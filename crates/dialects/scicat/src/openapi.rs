@@ -13,6 +13,7 @@ use pinakes_http::answer;
 use serde_json::{Map, Value, json};
 
 use crate::app::Scicat;
+use crate::resource::Resource;
 
 /// The operations; its first lines say how it is written.
 const OPERATIONS: &str = include_str!("openapi/operations.txt");
@@ -36,6 +37,9 @@ const PARAMETERS: [(&str, &str); 8] = [
     ("data", "JSON: a list of values"),
     ("datasetFields", "JSON: a list of fields to show"),
 ];
+
+/// The description, for the rest of the dialect.
+pub(crate) static RESOURCE: Resource = Resource::of_routes(routes);
 
 pub(crate) fn routes() -> Router<Scicat> {
     Router::new()
@@ -83,6 +87,13 @@ fn operations() -> impl Iterator<Item = Operation<'static>> {
         }
         Some(operation)
     })
+}
+
+/// The words of all paths, whose case does not matter.
+pub(crate) fn path_words() -> impl Iterator<Item = String> {
+    let described = operations().flat_map(|it| it.path.split('/'));
+    let words = described.chain(["explorer", "explorer-json", "testing"]);
+    words.filter(|it| !it.is_empty() && !it.starts_with('{')).map(str::to_ascii_lowercase)
 }
 
 /// The whole document.

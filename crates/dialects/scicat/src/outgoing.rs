@@ -35,6 +35,21 @@ pub(crate) enum OutgoingError {
     Refused { server: String, status: StatusCode, text: String },
 }
 
+impl OutgoingError {
+    /// Whether the same request may be taken later: nobody answered, or the server says that it is not its time.
+    pub(crate) fn is_passing(&self) -> bool {
+        match self {
+            Self::Request { .. } => false,
+            Self::NoAnswer { .. } => true,
+            Self::Refused { status, .. } => {
+                let later =
+                    [StatusCode::REQUEST_TIMEOUT, StatusCode::TOO_EARLY, StatusCode::TOO_MANY_REQUESTS];
+                status.is_server_error() || later.contains(status)
+            }
+        }
+    }
+}
+
 impl Outgoing {
     /// A plain GET.
     pub(crate) fn get(url: &str) -> Self {
@@ -76,8 +91,7 @@ impl Outgoing {
 }
 
 fn client() -> reqwest::Result<Client> {
-    // Refused, and needless, when another part of the program has chosen the provider of TLS before.
-    let _ = rustls::crypto::ring::default_provider().install_default();
+    pinakes_tls::provider();
     // What a redirect names nobody has configured.
     Client::builder().redirect(reqwest::redirect::Policy::none()).build()
 }

@@ -18,9 +18,11 @@ use crate::datasets::change::{object, stamp};
 use crate::dto::policy as dto;
 use crate::error::{Answer, ScicatError};
 use crate::filter;
-use crate::history::Tracking;
+use crate::history::{Tracked, Tracking};
+use crate::import::complete;
+use crate::import::sorts::{Imported, Marks};
 use crate::listing::Listing;
-use crate::resource;
+use crate::resource::{self, Resource};
 use crate::validate::Form;
 
 /// Policies by owner group.
@@ -42,6 +44,25 @@ static LISTING: Listing = Listing::stored(&POLICY);
 
 /// How many copies on tape a group has when nothing is said.
 const DEFAULT_REDUNDANCY: &str = "low";
+
+/// Policies, for the rest of the dialect.
+pub(crate) static RESOURCE: Resource = Resource {
+    kinds: &[&POLICY],
+    tracked: &[Tracked { name: "Policy", kind: &POLICY, readers: |it| &it.history_access_policies_groups }],
+    imported: &[Imported {
+        name: "policy",
+        plural: "policies",
+        kind: &POLICY,
+        table: || &dto::POLICY,
+        complete: complete::policy,
+        marks: &[Marks {
+            with: &["ownerGroup"],
+            one_of: &["tapeRedundancy", "autoArchive", "embargoPeriod"],
+            ..Marks::rank(4)
+        }],
+    }],
+    ..Resource::of_routes(routes)
+};
 
 pub(crate) fn routes() -> Router<Scicat> {
     Router::new()

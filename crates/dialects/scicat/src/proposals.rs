@@ -25,8 +25,11 @@ use crate::error::{Answer, ScicatError};
 use crate::faults::Fault;
 use crate::filter::{self, Filter};
 use crate::fullquery::Search;
+use crate::history::Tracked;
+use crate::import::complete;
+use crate::import::sorts::{Imported, Marks};
 use crate::listing::{self, Listing};
-use crate::resource;
+use crate::resource::{self, Resource};
 use crate::rights::Rights;
 use crate::scientific;
 use crate::validate::Form;
@@ -80,6 +83,29 @@ static SEARCH: Search = Search { kind: &PROPOSAL, quantities: "metadata", quanti
 
 /// Dates of a proposal that go out in one form.
 const DATES: [&str; 2] = ["startTime", "endTime"];
+
+/// Proposals, for the rest of the dialect.
+pub(crate) static RESOURCE: Resource = Resource {
+    kinds: &[&PROPOSAL],
+    tracked: &[Tracked {
+        name: "Proposal",
+        kind: &PROPOSAL,
+        readers: |it| &it.history_access_proposal_groups,
+    }],
+    imported: &[Imported {
+        name: "proposal",
+        plural: "proposals",
+        kind: &PROPOSAL,
+        table: || &dto::PROPOSAL,
+        complete: complete::proposal,
+        marks: &[Marks {
+            with: &["title"],
+            one_of: &["MeasurementPeriodList", "email", "pi_email", "proposalId"],
+            ..Marks::rank(10)
+        }],
+    }],
+    ..Resource::of_routes(routes)
+};
 
 pub(crate) fn routes() -> Router<Scicat> {
     Router::new()

@@ -27,9 +27,12 @@ use crate::datasets::change::{object, stamp};
 use crate::dto::published_data as dto;
 use crate::error::{Answer, ScicatError};
 use crate::filter::{self, Filter};
+use crate::history::Tracked;
+use crate::import::complete;
+use crate::import::sorts::{Imported, Marks};
 use crate::listing::{self, Listing};
 use crate::proposals::PROPOSAL;
-use crate::resource;
+use crate::resource::{self, Resource};
 use crate::rights::Rights;
 use crate::settings::Settings;
 use crate::validate::Form;
@@ -63,6 +66,25 @@ pub(crate) mod status {
     /// Registered before, and being changed.
     pub(crate) const AMENDED: &str = "amended";
 }
+
+/// Published data, for the rest of the dialect.
+pub(crate) static RESOURCE: Resource = Resource {
+    kinds: &[&PUBLISHED_DATA],
+    tracked: &[Tracked {
+        name: "PublishedData",
+        kind: &PUBLISHED_DATA,
+        readers: |it| &it.history_access_published_data_groups,
+    }],
+    imported: &[Imported {
+        name: "publisheddata",
+        plural: "publisheddatas",
+        kind: &PUBLISHED_DATA,
+        table: || &dto::V4,
+        complete: complete::publication,
+        marks: &[Marks { with: &["title"], one_of: &["pidArray", "datasetPids"], ..Marks::rank(6) }],
+    }],
+    ..Resource::of_routes(routes)
+};
 
 pub(crate) fn routes() -> Router<Scicat> {
     Router::new()

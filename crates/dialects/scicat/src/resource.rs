@@ -1,18 +1,69 @@
-//! Creating, changing and deleting the records that are one JSON document each.
+//! What every resource has in common: the list of all of them, and how the records that are one JSON document each are
+//! created, changed and deleted.
+//!
+//! A new resource is a file with its kind, routes, handlers and a [`Resource`], and a line in [`RESOURCES`]. From the list
+//! come the kinds that are stored, the routes, the words of paths, what history tracks, and what imports and exports know;
+//! the operations of a resource are described in `openapi/operations.txt`.
 
+use std::sync::LazyLock;
+
+use axum::Router;
 use bytes::Bytes;
 use http::StatusCode;
 use pinakes_http::{Refusal, answer};
 use pinakes_store::{Document, Kind, Record, StoreError, Txn};
 use serde_json::{Map, Value};
 
-use crate::app::Asker;
+use crate::app::{Asker, Scicat};
 use crate::datasets::change::{object, stamp};
 use crate::dates;
 use crate::error::{Answer, ScicatError};
 use crate::faults::Fault;
-use crate::history::Tracking;
+use crate::history::{Tracked, Tracking};
+use crate::import::sorts::Imported;
 use crate::validate::Dto;
+
+/// A resource: what the rest of the dialect must know of it.
+pub(crate) struct Resource {
+    /// The kinds of its records.
+    pub(crate) kinds: &'static [&'static Kind],
+    /// Its routes, in small letters.
+    pub(crate) routes: fn() -> Router<Scicat>,
+    /// Those of its records whose changes history tracks if the site wants it.
+    pub(crate) tracked: &'static [Tracked],
+    /// Those of its records that are imported and exported.
+    pub(crate) imported: &'static [Imported],
+}
+
+impl Resource {
+    /// One that keeps no records, to be completed.
+    pub(crate) const fn of_routes(routes: fn() -> Router<Scicat>) -> Self {
+        Self { kinds: &[], routes, tracked: &[], imported: &[] }
+    }
+}
+
+/// All of them. Exports write records in this order, what others refer to first.
+pub(crate) static RESOURCES: [&Resource; 15] = [
+    &crate::datasets::RESOURCE,
+    &crate::blocks::RESOURCE,
+    &crate::attachments::RESOURCE,
+    &crate::samples::RESOURCE,
+    &crate::proposals::RESOURCE,
+    &crate::instruments::RESOURCE,
+    &crate::policies::RESOURCE,
+    &crate::jobs::RESOURCE,
+    &crate::published_data::RESOURCE,
+    &crate::users::RESOURCE,
+    &crate::site::RESOURCE,
+    &crate::history::RESOURCE,
+    &crate::auth::RESOURCE,
+    &crate::logbooks::RESOURCE,
+    &crate::openapi::RESOURCE,
+];
+
+/// Every kind of record that the dialect keeps, to be declared when the catalogue is opened.
+pub static KINDS: LazyLock<Vec<&'static Kind>> =
+    LazyLock::new(|| RESOURCES.iter().flat_map(|it| it.kinds).copied().collect());
 
 /// Refuses a body with faults, in shape E1.
 pub(crate) fn require_sound(faults: &[Fault]) -> Result<(), ScicatError> {

@@ -22,8 +22,11 @@ use crate::dto::sample as dto;
 use crate::error::{Answer, ScicatError};
 use crate::filter::{self, Filter};
 use crate::fullquery::{self, Search};
+use crate::history::Tracked;
+use crate::import::complete;
+use crate::import::sorts::{Imported, Marks};
 use crate::listing::{self, Listing};
-use crate::resource;
+use crate::resource::{self, Resource};
 use crate::rights::Rights;
 use crate::scientific;
 use crate::validate::Form;
@@ -66,6 +69,24 @@ static SEARCH: Search = Search { kind: &SAMPLE, quantities: QUANTITIES, quantity
 
 /// The field that holds quantities.
 const QUANTITIES: &str = "sampleCharacteristics";
+
+/// Samples, for the rest of the dialect.
+pub(crate) static RESOURCE: Resource = Resource {
+    kinds: &[&SAMPLE],
+    tracked: &[Tracked { name: "Sample", kind: &SAMPLE, readers: |it| &it.history_access_sample_groups }],
+    imported: &[Imported {
+        name: "sample",
+        plural: "samples",
+        kind: &SAMPLE,
+        table: || &dto::SAMPLE,
+        complete: complete::sample,
+        marks: &[
+            Marks { one_of: &["sampleCharacteristics", "sampleName"], ..Marks::rank(9) },
+            Marks { with: &["sampleId", "ownerGroup"], ..Marks::rank(13) },
+        ],
+    }],
+    ..Resource::of_routes(routes)
+};
 
 pub(crate) fn routes() -> Router<Scicat> {
     Router::new()
@@ -160,15 +181,16 @@ async fn create(app: State<Scicat>, asker: Asker, headers: HeaderMap, body: Body
     if !asker.rights.has_sample_role(&app.settings) {
         return Err(ScicatError::forbidden_resource());
     }
-    let body = app.object(&headers, body).await?;
-    resource::require_sound(&dto::SAMPLE.check(&body, Form::Create))?;
-    if !asker.rights.may_create_sample(&app.settings, resource::text(&body, "ownerGroup")) {
-        return Err(ScicatError::forbidden("Unauthorized to create this sample"));
-    }
+    let mut body = app.object(&headers, body).await?;
     let id = match resource::text(&body, "sampleId") {
         "" => app.new_uuid(),
         given => given.to_owned(),
     };
+    dto::name_sample(&mut body, &id);
+    resource::require_sound(&dto::SAMPLE.check(&body, Form::Create))?;
+    if !asker.rights.may_create_sample(&app.settings, resource::text(&body, "ownerGroup")) {
+        return Err(ScicatError::forbidden("Unauthorized to create this sample"));
+    }
     let mut sample = Map::new();
     sample.insert("sampleId".to_owned(), id.clone().into());
     sample.insert("_id".to_owned(), id.clone().into());

@@ -70,6 +70,17 @@ pub struct Settings {
     pub rabbitmq_username: String,
     /// Its password (`RABBITMQ_PASSWORD`).
     pub rabbitmq_password: Hidden,
+    /// Whether the connection to the broker is encrypted.
+    pub rabbitmq_tls: bool,
+    /// File of authorities, in PEM form, that may have signed the broker's certificate, besides those of the system.
+    pub rabbitmq_ca_file: String,
+    /// What it holds, read at start.
+    #[serde(skip)]
+    pub rabbitmq_authorities: String,
+    /// How often an action of a job that reaches outside is tried before it is given up; at least once.
+    pub job_action_attempts: u32,
+    /// The wait behind the first try, in milliseconds. The next ones double it, up to an hour.
+    pub job_action_wait_ms: u64,
     /// Whether logbooks are asked for at a `SciChat` service (`LOGBOOK_ENABLED`); otherwise there are none.
     pub logbook_enabled: bool,
     /// The service's address (`LOGBOOK_BASE_URL`), e.g. `http://localhost:3030/scichatapi`.
@@ -225,6 +236,11 @@ impl Default for Settings {
             rabbitmq_port: 5672,
             rabbitmq_username: "guest".to_owned(),
             rabbitmq_password: Hidden::from("guest"),
+            rabbitmq_tls: false,
+            rabbitmq_ca_file: String::new(),
+            rabbitmq_authorities: String::new(),
+            job_action_attempts: 32,
+            job_action_wait_ms: 10_000,
             logbook_enabled: false,
             logbook_base_url: "http://localhost:3030/scichatapi".to_owned(),
             logbook_username: "logbookReader".to_owned(),
@@ -306,6 +322,9 @@ pub enum SettingsError {
         /// Why not.
         reason: String,
     },
+    /// The broker's authorities cannot be used.
+    #[error("rabbitmq_ca_file: {0}")]
+    Authorities(String),
     /// An action of a type of jobs cannot be taken.
     #[error("job type {name}: {reason}")]
     Action {
@@ -432,6 +451,13 @@ impl Settings {
                     );
                 }
             }
+        }
+        if !self.rabbitmq_ca_file.is_empty() {
+            let file = std::path::Path::new(&self.rabbitmq_ca_file);
+            pinakes_tls::authorities(file).map_err(|error| SettingsError::Authorities(error.to_string()))?;
+            let text = std::fs::read_to_string(file);
+            self.rabbitmq_authorities =
+                text.map_err(|error| SettingsError::Authorities(format!("{}: {error}", file.display())))?;
         }
         let schema = self.datafiles_metadata_schema.trim();
         if !schema.is_empty() {

@@ -14,6 +14,10 @@ use serde_json::json;
 pub(crate) use self::runtime_config::RUNTIME_CONFIG;
 use crate::app::{Asker, Scicat};
 use crate::error::Answer;
+use crate::resource::Resource;
+
+/// What the site is configured with, for the rest of the dialect.
+pub(crate) static RESOURCE: Resource = Resource { kinds: &[&RUNTIME_CONFIG], ..Resource::of_routes(routes) };
 
 pub(crate) fn routes() -> Router<Scicat> {
     Router::new()

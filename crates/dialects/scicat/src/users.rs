@@ -19,11 +19,14 @@ use crate::app::{Asker, Path, Scicat};
 use crate::auth::shown;
 use crate::error::{Answer, ScicatError};
 use crate::filter::DEFAULT_LIMIT;
-use crate::resource::text;
+use crate::resource::{Resource, text};
 use crate::rights::Rights;
 
 /// Seconds of a token that never ends: 100 years.
 const NEVER_S: i64 = 100 * 365 * 24 * 3600;
+
+/// Users and what they set, for the rest of the dialect.
+pub(crate) static RESOURCE: Resource = Resource { kinds: &[&USER_SETTINGS], ..Resource::of_routes(routes) };
 
 pub(crate) fn routes() -> Router<Scicat> {
     Router::new()

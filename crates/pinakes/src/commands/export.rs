@@ -61,7 +61,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         None => {}
     }
     let (_house, tenant) = args.place.open(Missing::Refuse)?;
-    let sorts = if args.sorts.is_empty() { &RecordType::ALL[..] } else { &args.sorts };
+    let sorts = if args.sorts.is_empty() { RecordType::all().collect() } else { args.sorts.clone() };
     let bar = progress(None);
     let mut n_records = 0_u64;
     let note = |n_bytes| {
@@ -72,7 +72,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         }
     };
     let mut output = Output::open(args.output.as_deref())?;
-    let counts = export(&tenant, sorts, &mut output, note)?;
+    let counts = export(&tenant, &sorts, &mut output, note)?;
     output.finish()?;
     bar.finish_and_clear();
     for (sort, n) in counts.iter().filter(|it| 0 < it.1) {

@@ -3,6 +3,7 @@
 //! With rustls, since outgoing connections elsewhere use it and nothing of the system needs to be installed for it.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use rustls::client::WebPkiServerVerifier;
@@ -10,7 +11,7 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
+use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
 use tokio_postgres::Socket;
 use tokio_postgres::config::SslMode;
 use tokio_postgres::tls::MakeTlsConnect;
@@ -58,7 +59,7 @@ pub(super) fn of(parameters: &BTreeMap<&str, &str>) -> Result<(SslMode, Tls)> {
             )));
         }
     };
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let provider = pinakes_tls::provider();
     let verifier: Arc<dyn ServerCertVerifier> = match (trust, get("sslrootcert")) {
         (Trust::RootAndName, Some(file)) => of_roots(file, &provider)?,
         (Trust::Root, Some(file)) => {
@@ -74,7 +75,8 @@ pub(super) fn of(parameters: &BTreeMap<&str, &str>) -> Result<(SslMode, Tls)> {
     let config = match (get("sslcert"), get("sslkey")) {
         (None, None) => builder.with_no_client_auth(),
         (Some(certificate), Some(key)) => {
-            let chain = certificates(certificate)?;
+            let chain = pinakes_tls::certificates(Path::new(certificate))
+                .map_err(|error| refused(&error.to_string()))?;
             let secret = PrivateKeyDer::from_pem_file(key)
                 .map_err(|error| refused(&format!("sslkey {key}: {error}; expected a key in PEM form")))?;
             builder
@@ -90,21 +92,9 @@ fn refused(reason: &str) -> StoreError {
     StoreError::Query(format!("database URL: {reason}"))
 }
 
-fn certificates(file: &str) -> Result<Vec<CertificateDer<'static>>> {
-    let failed = |error: &dyn std::fmt::Display| {
-        refused(&format!("{file}: {error}; expected certificates in PEM form"))
-    };
-    let list: std::result::Result<Vec<_>, _> =
-        CertificateDer::pem_file_iter(file).map_err(|error| failed(&error))?.collect();
-    let list = list.map_err(|error| failed(&error))?;
-    if list.is_empty() { Err(failed(&"no certificate in it")) } else { Ok(list) }
-}
-
 fn of_roots(file: &str, provider: &Arc<CryptoProvider>) -> Result<Arc<WebPkiServerVerifier>> {
-    let mut roots = RootCertStore::empty();
-    for certificate in certificates(file)? {
-        roots.add(certificate).map_err(|error| refused(&format!("sslrootcert {file}: {error}")))?;
-    }
+    let roots = pinakes_tls::authorities(Path::new(file))
+        .map_err(|error| refused(&format!("sslrootcert {error}")))?;
     WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone())
         .build()
         .map_err(|error| refused(&format!("sslrootcert {file}: {error}")))

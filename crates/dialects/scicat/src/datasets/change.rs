@@ -50,6 +50,7 @@ async fn patch(app: Scicat, asker: Asker, pid: String, headers: HeaderMap, body:
     let mut changes = app.object(&headers, body).await?;
     let stored = stored_dataset(&asker, &pid).await?;
     let table = if api == Api::V4 { dto::v4() } else { dto::v3(type_of(&stored)) };
+    dto::name_identifiers(&mut changes);
     let faults = table.check(&changes, Form::Update);
     if !faults.is_empty() {
         return Err(refused(&faults, api));
@@ -115,6 +116,7 @@ async fn replace(app: Scicat, asker: Asker, pid: String, headers: HeaderMap, bod
     let mut body = app.object(&headers, body).await?;
     let before = stored_dataset(&asker, &pid).await?;
     let table = if api == Api::V4 { dto::v4() } else { dto::v3(type_of(&before)) };
+    dto::name_identifiers(&mut body);
     let faults = table.check(&body, Form::Replace);
     if !faults.is_empty() {
         return Err(refused(&faults, api));

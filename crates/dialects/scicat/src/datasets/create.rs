@@ -137,10 +137,11 @@ fn insert(
 pub(crate) fn checked(
     app: &Scicat,
     asker: &Asker,
-    body: Map<String, Value>,
+    mut body: Map<String, Value>,
     api: Api,
 ) -> Result<Map<String, Value>, ScicatError> {
     let table = table_of(app, &body, api)?;
+    dto::name_identifiers(&mut body);
     let faults = table.check(&body, Form::Create);
     if !faults.is_empty() {
         return Err(refused(&faults, api));
@@ -250,7 +251,8 @@ pub(crate) async fn is_valid_v3(app: State<Scicat>, asker: Asker, headers: Heade
     if !asker.rights.has_create_role() {
         return Err(ScicatError::forbidden_resource());
     }
-    let body = app.object(&headers, body).await?;
+    let mut body = app.object(&headers, body).await?;
+    dto::name_identifiers(&mut body);
     require_creator(&asker, &body)?;
     // An unknown type is a fault of the body like any other; what is not known here is passed over.
     let Ok(table) = table_of(&app, &body, Api::V3) else {
@@ -273,7 +275,8 @@ pub(crate) async fn is_valid_v4(
     if !asker.rights.has_create_role() {
         return Err(ScicatError::forbidden_resource());
     }
-    let body = app.object(&headers, body).await?;
+    let mut body = app.object(&headers, body).await?;
+    dto::name_identifiers(&mut body);
     let faults = dto::v4().check_known(&body, Form::Create);
     require_creator(&asker, &body)?;
     Ok(answer::json(StatusCode::OK, &json!({"valid": faults.is_empty()})))

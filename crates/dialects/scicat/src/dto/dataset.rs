@@ -239,6 +239,18 @@ pub fn complete(dto: &Dto, body: &mut Map<String, Value>) {
     dto.fill_defaults(body);
 }
 
+/// Reads relationships as version 4 has them, `{pid, relationship}`: what they name is the identifier.
+pub fn name_identifiers(body: &mut Map<String, Value>) {
+    let Some(Value::Array(list)) = body.get_mut("relationships") else { return };
+    for relationship in list.iter_mut().filter_map(Value::as_object_mut) {
+        if !relationship.contains_key("identifier")
+            && let Some(pid) = relationship.shift_remove("pid")
+        {
+            relationship.insert("identifier".to_owned(), pid);
+        }
+    }
+}
+
 /// Drops one `/` at the end of `sourceFolder`; `/` alone stays.
 pub fn trim_source_folder(body: &mut Map<String, Value>) {
     if let Some(Value::String(folder)) = body.get_mut("sourceFolder")

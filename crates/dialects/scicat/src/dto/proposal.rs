@@ -38,6 +38,7 @@ pub static PROPOSAL: Dto = Dto {
         Field::optional("parentProposalId", TEXT).default_to(Default::Null),
         Field::optional("type", TEXT).default_to(Default::Text(DEFAULT_TYPE)),
         Field::optional("instrumentIds", TEXTS).default_to(Default::EmptyList),
+        Field::optional("keywords", TEXTS).default_to(Default::EmptyList),
         Field::optional("isPublished", BOOLEAN),
     ],
 };

@@ -1,5 +1,7 @@
 //! Samples.
 
+use serde_json::{Map, Value};
+
 use super::*;
 use crate::validate::Dto;
 
@@ -20,3 +22,13 @@ pub static SAMPLE: Dto = Dto {
         IS_PUBLISHED,
     ],
 };
+
+/// Names a sample that has no name, as those of version 4 have none: by its description, or its id.
+pub fn name_sample(body: &mut Map<String, Value>, id: &str) {
+    if body.get("sampleName").is_some_and(|it| !it.is_null()) {
+        return;
+    }
+    let description = body.get("description").and_then(Value::as_str).filter(|it| !it.is_empty());
+    let name = description.unwrap_or(id).to_owned();
+    body.insert("sampleName".to_owned(), name.into());
+}

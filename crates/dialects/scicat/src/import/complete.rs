@@ -8,7 +8,9 @@ use super::Importer;
 use crate::blocks::whole_number;
 use crate::datasets::create::DATES;
 use crate::datasets::{lifecycle, seal};
-use crate::dto::dataset::{name_of_folder, trim_source_folder};
+use crate::dto;
+use crate::dto::dataset::{name_identifiers, name_of_folder, trim_source_folder};
+use crate::dto::sample::name_sample;
 use crate::jobs;
 use crate::policies;
 use crate::published_data;
@@ -35,7 +37,7 @@ const STAMPS: [&str; 2] = ["createdAt", "updatedAt"];
 const TARGETS: [(&str, &str); 3] =
     [("datasetId", "dataset"), ("sampleId", "sample"), ("proposalId", "proposal")];
 
-pub(super) fn dataset(importer: &Importer, body: &mut Body) -> Result<String, String> {
+pub(crate) fn dataset(importer: &Importer, body: &mut Body) -> Result<String, String> {
     let app = &importer.app;
     let pid = identify(body, &["pid", "_id"], || app.new_pid());
     for name in OF_OTHERS {
@@ -53,8 +55,9 @@ pub(super) fn dataset(importer: &Importer, body: &mut Body) -> Result<String, St
             list.retain(|it| !it.is_null());
         }
     }
-    without_nulls(body, super::RecordType::Dataset.table());
+    without_nulls(body, dto::dataset::v4());
     trim_source_folder(body);
+    name_identifiers(body);
     if !body.contains_key("datasetName")
         && let Some(folder) = body.get("sourceFolder").and_then(Value::as_str)
     {
@@ -65,7 +68,7 @@ pub(super) fn dataset(importer: &Importer, body: &mut Body) -> Result<String, St
     for list in ["proposalIds", "sampleIds", "instrumentIds"] {
         body.entry(list).or_insert_with(|| json!([]));
     }
-    super::RecordType::Dataset.table().fill_defaults(body);
+    dto::dataset::v4().fill_defaults(body);
     normalise_dates(body, &DATES);
     make_whole(body, &["size", "packedSize", "numberOfFiles", "numberOfFilesArchived"]);
     enrich(body, "scientificMetadata");
@@ -89,7 +92,7 @@ fn complete_lifecycle(importer: &Importer, body: &mut Body) {
     }
 }
 
-pub(super) fn block(importer: &Importer, body: &mut Body) -> Result<String, String> {
+pub(crate) fn block(importer: &Importer, body: &mut Body) -> Result<String, String> {
     let id = identify(body, &["_id", "id"], || importer.app.new_uuid());
     if let Some(pid) = body.shift_remove("rawDatasetId").or_else(|| body.shift_remove("derivedDatasetId")) {
         body.entry("datasetId").or_insert(pid);
@@ -101,7 +104,7 @@ pub(super) fn block(importer: &Importer, body: &mut Body) -> Result<String, Stri
     Ok(id)
 }
 
-pub(super) fn attachment(importer: &Importer, body: &mut Body) -> Result<String, String> {
+pub(crate) fn attachment(importer: &Importer, body: &mut Body) -> Result<String, String> {
     let aid = identify(body, &["aid", "_id", "id"], || importer.app.new_uuid());
     let mut relationships = Vec::new();
     for (name, target) in TARGETS {
@@ -110,7 +113,7 @@ pub(super) fn attachment(importer: &Importer, body: &mut Body) -> Result<String,
                 .push(json!({"targetId": id, "targetType": target, "relationType": "is attached to"}));
         }
     }
-    let table = super::RecordType::Attachment.table();
+    let table = &dto::attachment::V4;
     without_nulls(body, table);
     if !relationships.is_empty() {
         body.entry("relationships").or_insert(Value::Array(relationships));
@@ -122,29 +125,24 @@ pub(super) fn attachment(importer: &Importer, body: &mut Body) -> Result<String,
     Ok(aid)
 }
 
-pub(super) fn sample(importer: &Importer, body: &mut Body) -> Result<String, String> {
+pub(crate) fn sample(importer: &Importer, body: &mut Body) -> Result<String, String> {
     let id = identify(body, &["sampleId", "_id"], || importer.app.new_uuid());
-    let table = super::RecordType::Sample.table();
+    let table = &dto::sample::SAMPLE;
     without_nulls(body, table);
-    // Samples made before v5 have no name.
-    if !body.contains_key("sampleName") {
-        let name = body.get("description").and_then(Value::as_str).filter(|it| !it.is_empty()).unwrap_or(&id);
-        let name = name.to_owned();
-        body.insert("sampleName".to_owned(), name.into());
-    }
+    name_sample(body, &id);
     table.fill_defaults(body);
     enrich(body, "sampleCharacteristics");
     sign(importer, body);
     Ok(id)
 }
 
-pub(super) fn proposal(importer: &Importer, body: &mut Body) -> Result<String, String> {
+pub(crate) fn proposal(importer: &Importer, body: &mut Body) -> Result<String, String> {
     let app = &importer.app;
     if text(body, "proposalId").or_else(|| text(body, "_id")).is_none() {
         return Err("proposal: proposalId must be a string".to_owned());
     }
     let id = identify(body, &["proposalId", "_id"], || app.new_uuid());
-    let table = super::RecordType::Proposal.table();
+    let table = &dto::proposal::PROPOSAL;
     without_nulls(body, table);
     table.fill_defaults(body);
     normalise_dates(body, &["startTime", "endTime"]);
@@ -160,11 +158,11 @@ pub(super) fn proposal(importer: &Importer, body: &mut Body) -> Result<String, S
     Ok(id)
 }
 
-pub(super) fn instrument(importer: &Importer, body: &mut Body) -> Result<String, String> {
+pub(crate) fn instrument(importer: &Importer, body: &mut Body) -> Result<String, String> {
     let app = &importer.app;
     let new_pid = || format!("{}{}", app.settings.pid_prefix, app.new_uuid());
     let pid = identify(body, &["pid", "_id", "id"], new_pid);
-    let table = super::RecordType::Instrument.table();
+    let table = &dto::instrument::INSTRUMENT;
     without_nulls(body, table);
     // Instruments made before v4 have no unique name.
     body.entry("uniqueName").or_insert_with(|| pid.clone().into());
@@ -173,9 +171,9 @@ pub(super) fn instrument(importer: &Importer, body: &mut Body) -> Result<String,
     Ok(pid)
 }
 
-pub(super) fn policy(importer: &Importer, body: &mut Body) -> Result<String, String> {
+pub(crate) fn policy(importer: &Importer, body: &mut Body) -> Result<String, String> {
     identify(body, &["_id", "id"], || importer.app.new_object_id());
-    let table = super::RecordType::Policy.table();
+    let table = &dto::policy::POLICY;
     without_nulls(body, table);
     table.fill_defaults(body);
     sign(importer, body);
@@ -183,10 +181,10 @@ pub(super) fn policy(importer: &Importer, body: &mut Body) -> Result<String, Str
 }
 
 /// Jobs of v3 come with `jobStatusMessage` and `datasetList` at the top.
-pub(super) fn job(importer: &Importer, body: &mut Body) -> Result<String, String> {
+pub(crate) fn job(importer: &Importer, body: &mut Body) -> Result<String, String> {
     let app = &importer.app;
     let id = identify(body, &["_id", "id"], || app.new_uuid());
-    without_nulls(body, super::RecordType::Job.table());
+    without_nulls(body, &dto::job::V4_CREATE);
     if ["jobStatusMessage", "datasetList", "emailJobInitiator"].iter().any(|it| body.contains_key(*it)) {
         *body = jobs::forms::v4_of_create(std::mem::take(body));
     }
@@ -208,12 +206,12 @@ pub(super) fn job(importer: &Importer, body: &mut Body) -> Result<String, String
 }
 
 /// Published data of v3 has its fields at the top.
-pub(super) fn publication(importer: &Importer, body: &mut Body) -> Result<String, String> {
+pub(crate) fn publication(importer: &Importer, body: &mut Body) -> Result<String, String> {
     let app = &importer.app;
     let prefix = app.settings.doi_prefix.trim_end_matches('/');
     let doi = identify(body, &["doi", "_id"], || format!("{prefix}/{}", app.new_uuid()));
     body.shift_remove("id");
-    let table = super::RecordType::PublishedData.table();
+    let table = &dto::published_data::V4;
     without_nulls(body, table);
     if !body.contains_key("datasetPids") {
         from_v3(body);

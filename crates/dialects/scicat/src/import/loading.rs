@@ -211,7 +211,7 @@ fn write_batch(
             }
         };
         *counts.entry(record.sort).or_default() += 1;
-        if has_blocks && record.sort == RecordType::Dataset && !matches!(fate, Fate::Kept) {
+        if has_blocks && record.sort.is_of(&DATASET) && !matches!(fate, Fate::Kept) {
             touched.insert(record.id().to_owned());
         }
     }

@@ -1,41 +1,44 @@
-//! The sorts of records that files hold, and how they are told apart.
+//! The sorts of records that files hold, and how they are told apart. Each resource says its own ([`Imported`]).
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 
 use pinakes_store::Kind;
 use serde_json::{Map, Value};
 
-use super::{Importer, complete};
-use crate::blocks::{DATABLOCK, FILES, ORIG_DATABLOCK};
-use crate::datasets::DATASET;
-use crate::dto;
+use super::Importer;
+use crate::resource::RESOURCES;
 use crate::validate::Dto;
 
-/// A sort of record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum RecordType {
-    /// A dataset.
-    Dataset,
-    /// A list of original files of a dataset.
-    OrigDatablock,
-    /// An archived package of a dataset.
-    Datablock,
-    /// A picture or text attached to a dataset, sample or proposal.
-    Attachment,
-    /// A sample.
-    Sample,
-    /// A proposal.
-    Proposal,
-    /// An instrument.
-    Instrument,
-    /// What happens to the data of an owner group.
-    Policy,
-    /// A job.
-    Job,
-    /// Datasets published together.
-    PublishedData,
+/// A sort of record, as its resource describes it.
+pub(crate) struct Imported {
+    /// The name, as `--kind` takes it.
+    pub(crate) name: &'static str,
+    /// Of many of them.
+    pub(crate) plural: &'static str,
+    /// Its records in the store.
+    pub(crate) kind: &'static Kind,
+    /// What a record must look like, once completed.
+    pub(crate) table: fn() -> &'static Dto,
+    /// Gives a record what it lacks and brings it into the form in which it is stored. Gives its id.
+    pub(crate) complete: fn(&Importer, &mut Map<String, Value>) -> Result<String, String>,
+    /// By what it is told.
+    pub(crate) marks: &'static [Marks],
 }
+
+/// Fields by which a sort is told: all of `with`, one of `one_of` (if there are any), none of `without`.
+pub(crate) struct Marks {
+    /// Lower ranks are looked at first; each is of one alone.
+    pub(crate) rank: u8,
+    pub(crate) with: &'static [&'static str],
+    pub(crate) one_of: &'static [&'static str],
+    pub(crate) without: &'static [&'static str],
+}
+
+/// A sort of record.
+#[derive(Clone, Copy)]
+pub struct RecordType(&'static Imported);
 
 /// A name that is no sort's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -45,127 +48,48 @@ pub struct UnknownSort {
     expected: String,
 }
 
-/// Fields by which a sort is told: all of `with`, one of `one_of` (if there are any), none of `without`.
-struct Marks {
-    sort: RecordType,
-    with: &'static [&'static str],
-    one_of: &'static [&'static str],
-    without: &'static [&'static str],
-}
+impl Marks {
+    /// None but a rank, to be completed.
+    pub(crate) const fn rank(rank: u8) -> Self {
+        Self { rank, with: &[], one_of: &[], without: &[] }
+    }
 
-/// Looked at in this order.
-const MARKS: [Marks; 13] = [
-    Marks { sort: RecordType::Datablock, with: &["archiveId"], one_of: &[], without: &["jobParams"] },
-    Marks {
-        sort: RecordType::OrigDatablock,
-        with: &[FILES],
-        one_of: &["datasetId", "rawDatasetId"],
-        without: &["sourceFolder"],
-    },
-    Marks { sort: RecordType::Dataset, with: &["sourceFolder"], one_of: &[], without: &[] },
-    Marks {
-        sort: RecordType::Policy,
-        with: &["ownerGroup"],
-        one_of: &["tapeRedundancy", "autoArchive", "embargoPeriod"],
-        without: &[],
-    },
-    Marks {
-        sort: RecordType::Job,
-        with: &[],
-        one_of: &["jobParams", "jobStatusMessage", "emailJobInitiator"],
-        without: &[],
-    },
-    Marks {
-        sort: RecordType::PublishedData,
-        with: &["title"],
-        one_of: &["pidArray", "datasetPids"],
-        without: &[],
-    },
-    Marks { sort: RecordType::Attachment, with: &["caption"], one_of: &[], without: &[] },
-    Marks {
-        sort: RecordType::Attachment,
-        with: &["thumbnail"],
-        one_of: &["relationships", "datasetId", "aid"],
-        without: &[],
-    },
-    Marks {
-        sort: RecordType::Sample,
-        with: &[],
-        one_of: &["sampleCharacteristics", "sampleName"],
-        without: &[],
-    },
-    Marks {
-        sort: RecordType::Proposal,
-        with: &["title"],
-        one_of: &["MeasurementPeriodList", "email", "pi_email", "proposalId"],
-        without: &[],
-    },
-    Marks {
-        sort: RecordType::Instrument,
-        with: &["name"],
-        one_of: &["uniqueName", "customMetadata"],
-        without: &[],
-    },
-    Marks { sort: RecordType::Dataset, with: &["type", "contactEmail"], one_of: &[], without: &[] },
-    Marks { sort: RecordType::Sample, with: &["sampleId", "ownerGroup"], one_of: &[], without: &[] },
-];
+    fn fit(&self, body: &Map<String, Value>) -> bool {
+        let has = |name: &&str| body.contains_key(*name);
+        self.with.iter().all(has)
+            && (self.one_of.is_empty() || self.one_of.iter().any(has))
+            && !self.without.iter().any(has)
+    }
+}
 
 impl RecordType {
     /// All of them, in the order in which an export writes them: what others refer to first.
-    pub const ALL: [Self; 10] = [
-        Self::Dataset,
-        Self::OrigDatablock,
-        Self::Datablock,
-        Self::Attachment,
-        Self::Sample,
-        Self::Proposal,
-        Self::Instrument,
-        Self::Policy,
-        Self::Job,
-        Self::PublishedData,
-    ];
+    pub fn all() -> impl Iterator<Item = Self> {
+        RESOURCES.iter().flat_map(|it| it.imported).map(Self)
+    }
 
     /// The name, as `--kind` takes it.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Dataset => "dataset",
-            Self::OrigDatablock => "origdatablock",
-            Self::Datablock => "datablock",
-            Self::Attachment => "attachment",
-            Self::Sample => "sample",
-            Self::Proposal => "proposal",
-            Self::Instrument => "instrument",
-            Self::Policy => "policy",
-            Self::Job => "job",
-            Self::PublishedData => "publisheddata",
-        }
+        self.0.name
     }
 
     /// The sort of a record by its fields.
     pub fn of(body: &Map<String, Value>) -> Option<Self> {
-        let has = |name: &&str| body.contains_key(*name);
-        let found = MARKS.iter().find(|marks| {
-            marks.with.iter().all(has)
-                && (marks.one_of.is_empty() || marks.one_of.iter().any(has))
-                && !marks.without.iter().any(has)
+        let fitting = Self::all().filter_map(|sort| {
+            let ranks = sort.0.marks.iter().filter(|it| it.fit(body)).map(|it| it.rank);
+            Some((ranks.min()?, sort))
         });
-        found.map(|it| it.sort)
+        fitting.min_by_key(|it| it.0).map(|it| it.1)
     }
 
     /// Its records in the store.
     pub fn kind(self) -> &'static Kind {
-        match self {
-            Self::Dataset => &DATASET,
-            Self::OrigDatablock => &ORIG_DATABLOCK,
-            Self::Datablock => &DATABLOCK,
-            Self::Attachment => &crate::attachments::ATTACHMENT,
-            Self::Sample => &crate::samples::SAMPLE,
-            Self::Proposal => &crate::proposals::PROPOSAL,
-            Self::Instrument => &crate::instruments::INSTRUMENT,
-            Self::Policy => &crate::policies::POLICY,
-            Self::Job => &crate::jobs::JOB,
-            Self::PublishedData => &crate::published_data::PUBLISHED_DATA,
-        }
+        self.0.kind
+    }
+
+    /// Whether its records are those of a kind.
+    pub(super) fn is_of(self, kind: &Kind) -> bool {
+        self.0.kind.name == kind.name
     }
 
     /// Whether its records hold lists of files.
@@ -175,18 +99,7 @@ impl RecordType {
 
     /// What a record must look like, once completed.
     pub(super) fn table(self) -> &'static Dto {
-        match self {
-            Self::Dataset => dto::dataset::v4(),
-            Self::OrigDatablock => &dto::origdatablock::ORIG_DATABLOCK,
-            Self::Datablock => &dto::datablock::DATABLOCK,
-            Self::Attachment => &dto::attachment::V4,
-            Self::Sample => &dto::sample::SAMPLE,
-            Self::Proposal => &dto::proposal::PROPOSAL,
-            Self::Instrument => &dto::instrument::INSTRUMENT,
-            Self::Policy => &dto::policy::POLICY,
-            Self::Job => &dto::job::V4_CREATE,
-            Self::PublishedData => &dto::published_data::V4,
-        }
+        (self.0.table)()
     }
 
     /// Gives a record what it lacks and brings it into the form in which it is stored. Gives its id.
@@ -195,18 +108,41 @@ impl RecordType {
         importer: &Importer,
         body: &mut Map<String, Value>,
     ) -> Result<String, String> {
-        let complete = match self {
-            Self::Dataset => complete::dataset,
-            Self::OrigDatablock | Self::Datablock => complete::block,
-            Self::Attachment => complete::attachment,
-            Self::Sample => complete::sample,
-            Self::Proposal => complete::proposal,
-            Self::Instrument => complete::instrument,
-            Self::Policy => complete::policy,
-            Self::Job => complete::job,
-            Self::PublishedData => complete::publication,
-        };
-        complete(importer, body)
+        (self.0.complete)(importer, body)
+    }
+}
+
+impl fmt::Debug for RecordType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl PartialEq for RecordType {
+    fn eq(&self, other: &Self) -> bool {
+        self.name() == other.name()
+    }
+}
+
+impl Eq for RecordType {}
+
+impl Hash for RecordType {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name().hash(state);
+    }
+}
+
+impl PartialOrd for RecordType {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// In the order of an export.
+impl Ord for RecordType {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        let place = |wanted: &Self| Self::all().position(|it| it == *wanted);
+        place(self).cmp(&place(other))
     }
 }
 
@@ -222,16 +158,10 @@ impl FromStr for RecordType {
     /// Takes the singular or the plural, in any case.
     fn from_str(text: &str) -> Result<Self, UnknownSort> {
         let wanted = text.to_ascii_lowercase();
-        let is_named = |it: &&Self| {
-            let plural = match it {
-                Self::Policy => "policies".to_owned(),
-                other => format!("{}s", other.name()),
-            };
-            wanted == it.name() || wanted == plural
-        };
-        Self::ALL.iter().find(is_named).copied().ok_or_else(|| UnknownSort {
+        let known = Self::all().find(|it| wanted == it.name() || wanted == it.0.plural);
+        known.ok_or_else(|| UnknownSort {
             found: text.to_owned(),
-            expected: Self::ALL.map(Self::name).join(", "),
+            expected: Self::all().map(Self::name).collect::<Vec<_>>().join(", "),
         })
     }
 }
@@ -247,32 +177,59 @@ mod tests {
         for (body, expected) in [
             (
                 json!({"pid": "a", "sourceFolder": "/d", "proposalId": "p", "sampleId": "s", "type": "raw"}),
-                Some(RecordType::Dataset),
+                Some("dataset"),
             ),
-            (json!({"datasetId": "a", "size": 1, "dataFileList": []}), Some(RecordType::OrigDatablock)),
-            (json!({"datasetId": "a", "archiveId": "x", "dataFileList": []}), Some(RecordType::Datablock)),
-            (json!({"caption": "c", "datasetId": "a", "thumbnail": "data:"}), Some(RecordType::Attachment)),
-            (json!({"sampleId": "s", "sampleName": "Si", "ownerGroup": "g"}), Some(RecordType::Sample)),
-            (json!({"proposalId": "p", "title": "t", "email": "a@b.ch"}), Some(RecordType::Proposal)),
-            (json!({"_id": "p", "title": "t", "MeasurementPeriodList": []}), Some(RecordType::Proposal)),
-            (json!({"pid": "i", "uniqueName": "u", "name": "n"}), Some(RecordType::Instrument)),
-            (json!({"ownerGroup": "g", "tapeRedundancy": "low"}), Some(RecordType::Policy)),
-            (json!({"type": "archive", "jobParams": {}, "ownerGroup": "g"}), Some(RecordType::Job)),
-            (json!({"doi": "10.1/x", "title": "t", "pidArray": []}), Some(RecordType::PublishedData)),
-            (json!({"title": "t", "abstract": "a", "datasetPids": []}), Some(RecordType::PublishedData)),
+            (json!({"datasetId": "a", "size": 1, "dataFileList": []}), Some("origdatablock")),
+            (json!({"datasetId": "a", "archiveId": "x", "dataFileList": []}), Some("datablock")),
+            (json!({"caption": "c", "datasetId": "a", "thumbnail": "data:"}), Some("attachment")),
+            (json!({"sampleId": "s", "sampleName": "Si", "ownerGroup": "g"}), Some("sample")),
+            (json!({"proposalId": "p", "title": "t", "email": "a@b.ch"}), Some("proposal")),
+            (json!({"_id": "p", "title": "t", "MeasurementPeriodList": []}), Some("proposal")),
+            (json!({"pid": "i", "uniqueName": "u", "name": "n"}), Some("instrument")),
+            (json!({"ownerGroup": "g", "tapeRedundancy": "low"}), Some("policy")),
+            (json!({"type": "archive", "jobParams": {}, "ownerGroup": "g"}), Some("job")),
+            (json!({"doi": "10.1/x", "title": "t", "pidArray": []}), Some("publisheddata")),
+            (json!({"title": "t", "abstract": "a", "datasetPids": []}), Some("publisheddata")),
             (json!({"name": "x"}), None),
             (json!({}), None),
         ] {
             let Value::Object(map) = &body else { continue };
-            assert_eq!(RecordType::of(map), expected, "{body}");
+            assert_eq!(RecordType::of(map).map(RecordType::name), expected, "{body}");
         }
+    }
+
+    /// What others refer to comes first.
+    #[test]
+    fn sorts_are_in_the_order_of_an_export() {
+        let names: Vec<&str> = RecordType::all().map(RecordType::name).collect();
+        assert_eq!(
+            names,
+            [
+                "dataset",
+                "origdatablock",
+                "datablock",
+                "attachment",
+                "sample",
+                "proposal",
+                "instrument",
+                "policy",
+                "job",
+                "publisheddata"
+            ]
+        );
+        let mut ranks: Vec<u8> =
+            RESOURCES.iter().flat_map(|it| it.imported).flat_map(|it| it.marks).map(|it| it.rank).collect();
+        ranks.sort_unstable();
+        assert!(ranks.is_sorted_by(|a, b| a < b), "two marks of one rank: {ranks:?}");
     }
 
     #[test]
     fn names_may_be_plural() {
-        assert_eq!("Datasets".parse(), Ok(RecordType::Dataset));
-        assert_eq!("policies".parse(), Ok(RecordType::Policy));
-        assert_eq!("publisheddata".parse(), Ok(RecordType::PublishedData));
+        for (written, expected) in
+            [("Datasets", "dataset"), ("policies", "policy"), ("publisheddata", "publisheddata")]
+        {
+            assert_eq!(written.parse::<RecordType>().map(RecordType::name), Ok(expected));
+        }
         assert!("x".parse::<RecordType>().is_err_and(|it| it.to_string().contains("origdatablock")));
     }
 }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::broker::Publish;
 use super::template::{self, Escape};
 use crate::published_data::schema::Schema;
-use crate::settings::JobType;
+use crate::settings::{JobType, Settings};
 
 /// An action.
 #[derive(Debug, Clone, Deserialize)]
@@ -29,6 +29,17 @@ pub enum Action {
     Email(Email),
     /// Publishes to a message broker.
     RabbitMq(Publish),
+}
+
+impl Action {
+    /// Whether another server is asked for something when it is taken, switches aside.
+    pub(crate) fn reaches_outside(&self, settings: &Settings) -> bool {
+        match self {
+            Self::Url(_) | Self::Email(_) => true,
+            Self::RabbitMq(_) => settings.rabbitmq_enabled,
+            Self::Validate(_) | Self::Switch(_) | Self::Error(_) | Self::Log(_) => false,
+        }
+    }
 }
 
 /// Paths and the JSON schemas that what they lead to must satisfy.
@@ -265,6 +276,24 @@ pub(crate) fn has_publish(actions: &[Action]) -> bool {
         Action::Switch(switch) => switch.cases.iter().any(|it| has_publish(&it.actions)),
         _ => false,
     })
+}
+
+/// Whether any action, in switches too, asks another server for something.
+pub(crate) fn reach_outside(actions: &[Action], settings: &Settings) -> bool {
+    actions.iter().any(|action| match action {
+        Action::Switch(switch) => switch.cases.iter().any(|it| reach_outside(&it.actions, settings)),
+        other => other.reaches_outside(settings),
+    })
+}
+
+/// How many actions, in all cases of switches, may ask another server for something.
+pub(crate) fn n_outside(actions: &[Action]) -> usize {
+    let n = |action: &Action| match action {
+        Action::Switch(switch) => switch.cases.iter().map(|it| n_outside(&it.actions)).sum(),
+        Action::Url(_) | Action::Email(_) | Action::RabbitMq(_) => 1,
+        _ => 0,
+    };
+    actions.iter().map(n).sum()
 }
 
 /// Longest name of an exchange, a queue or a routing key in AMQP 0-9-1, in bytes.

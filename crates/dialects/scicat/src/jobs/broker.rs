@@ -8,9 +8,10 @@ use std::time::Duration;
 use lapin::options::{
     BasicPublishOptions, ConfirmSelectOptions, ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptions,
 };
+use lapin::tcp::OwnedTLSConfig;
 use lapin::types::FieldTable;
-use lapin::uri::{AMQPAuthority, AMQPUri, AMQPUserInfo};
-use lapin::{BasicProperties, Connection, ConnectionProperties, ExchangeKind};
+use lapin::uri::{AMQPAuthority, AMQPScheme, AMQPUri, AMQPUserInfo};
+use lapin::{BasicProperties, Connection, DefaultConnectionBuilder, ExchangeKind};
 use serde::Deserialize;
 
 use crate::settings::Settings;
@@ -57,7 +58,10 @@ pub(super) async fn publish(
 
 /// Whether the broker took the message.
 async fn exchange(settings: &Settings, to: &Publish, message: &[u8]) -> lapin::Result<bool> {
+    pinakes_tls::provider();
+    let scheme = if settings.rabbitmq_tls { AMQPScheme::AMQPS } else { AMQPScheme::AMQP };
     let uri = AMQPUri {
+        scheme,
         authority: AMQPAuthority {
             userinfo: AMQPUserInfo {
                 username: settings.rabbitmq_username.clone(),
@@ -68,7 +72,9 @@ async fn exchange(settings: &Settings, to: &Publish, message: &[u8]) -> lapin::R
         },
         ..AMQPUri::default()
     };
-    let connection = Connection::connect_uri(uri, ConnectionProperties::default()).await?;
+    let authorities = Some(settings.rabbitmq_authorities.clone()).filter(|it| !it.is_empty());
+    let tls = OwnedTLSConfig { identity: None, cert_chain: authorities };
+    let connection = DefaultConnectionBuilder::new()?.with_uri(uri).with_tls_config(tls).connect().await?;
     let sent = send(&connection, to, message).await;
     let closed = connection.close(DONE, "done".into()).await;
     if let (Ok(_), Err(error)) = (&sent, closed) {

@@ -51,8 +51,23 @@ impl Scene {
         self
     }
 
+    /// What it was made of: the request, the datasets' pids, the job.
+    pub(super) fn parts(&self) -> (Map<String, Value>, Vec<String>, Map<String, Value>) {
+        let object = |name: &str| self.context[name].as_object().cloned().unwrap_or_default();
+        (object("request"), self.pids.clone(), object("job"))
+    }
+
+    /// The job's id, for the log.
+    pub(super) fn job_id(&self) -> &str {
+        self.context["job"]["id"].as_str().unwrap_or_default()
+    }
+
     /// Reads the datasets that templates and switches of the actions see, if any does.
-    fn see_datasets(&mut self, view: &mut View<'_>, actions: &[Action]) -> Result<(), ScicatError> {
+    pub(super) fn see_datasets(
+        &mut self,
+        view: &mut View<'_>,
+        actions: &[Action],
+    ) -> Result<(), ScicatError> {
         if !format!("{actions:?}").contains("datasets") {
             return Ok(());
         }
@@ -219,43 +234,51 @@ fn steps(path: &str) -> Vec<String> {
     steps
 }
 
-/// Takes the actions of a job that is stored, one after the other.
-///
-/// Errors: 500 in shape E2 for the first that fails and is not to be ignored; the job stays.
-pub(super) async fn perform(
-    settings: &Settings,
-    actions: &[Action],
-    scene: &Scene,
-) -> Result<(), ScicatError> {
-    for action in taken(actions, scene) {
-        let (done, is_ignored) = match action {
-            Action::Log(it) => {
-                log(it.perform_job.as_deref(), scene);
-                continue;
-            }
-            Action::Error(it) => return Err(refusal(it, scene)),
-            Action::Url(it) => (call(settings, it, scene).await, it.ignore_errors),
-            Action::Email(it) => (mail(settings, it, scene).await, it.ignore_errors),
-            Action::RabbitMq(it) if settings.rabbitmq_enabled => {
-                let job = scene.context["job"].to_string();
-                let sent = broker::publish(settings, it, job.as_bytes(), timeout(settings)).await;
-                (sent, it.ignore_errors)
-            }
-            _ => continue,
-        };
-        if let Err(error) = done {
-            tracing::warn!(error, "job action");
-            if !is_ignored {
-                let message = format!("The job was stored, but an action failed: {error}");
-                return Err(ScicatError::short(StatusCode::INTERNAL_SERVER_ERROR, message));
-            }
-        }
+/// Why an action came to nothing.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// It is there to refuse.
+    Refused(ScicatError),
+    /// Another try would fail alike.
+    Lasting(String),
+    /// Another server did not take it, but may do so later.
+    Passing(String),
+}
+
+impl From<String> for Failure {
+    fn from(reason: String) -> Self {
+        Self::Lasting(reason)
     }
-    Ok(())
+}
+
+/// Takes one action of a job that is stored, no switch. One that fails and is to be ignored is told to the log alone.
+pub(super) async fn take(settings: &Settings, action: &Action, scene: &Scene) -> Result<(), Failure> {
+    let (done, is_ignored) = match action {
+        Action::Log(it) => {
+            log(it.perform_job.as_deref(), scene);
+            return Ok(());
+        }
+        Action::Error(it) => return Err(Failure::Refused(refusal(it, scene))),
+        Action::Url(it) => (call(settings, it, scene).await, it.ignore_errors),
+        Action::Email(it) => (mail(settings, it, scene).await, it.ignore_errors),
+        Action::RabbitMq(it) if settings.rabbitmq_enabled => {
+            let job = scene.context["job"].to_string();
+            let sent = broker::publish(settings, it, job.as_bytes(), timeout(settings)).await;
+            (sent.map_err(Failure::Passing), it.ignore_errors)
+        }
+        Action::RabbitMq(_) | Action::Validate(_) | Action::Switch(_) => return Ok(()),
+    };
+    match done {
+        Err(Failure::Lasting(error) | Failure::Passing(error)) if is_ignored => {
+            tracing::warn!(job = scene.job_id(), error, "job action: failed, and is to be ignored");
+            Ok(())
+        }
+        done => done,
+    }
 }
 
 /// The actions to take, switches decided.
-fn taken<'a>(actions: &'a [Action], scene: &Scene) -> Vec<&'a Action> {
+pub(super) fn taken<'a>(actions: &'a [Action], scene: &Scene) -> Vec<&'a Action> {
     let mut list = Vec::new();
     for action in actions {
         match action {
@@ -271,7 +294,7 @@ fn taken<'a>(actions: &'a [Action], scene: &Scene) -> Vec<&'a Action> {
     list
 }
 
-async fn call(settings: &Settings, url: &Url, scene: &Scene) -> Result<(), String> {
+async fn call(settings: &Settings, url: &Url, scene: &Scene) -> Result<(), Failure> {
     let mut headers = Vec::with_capacity(url.headers.len() + 1);
     for (name, template) in &url.headers {
         headers.push((name.clone(), scene.text(template)?));
@@ -288,7 +311,10 @@ async fn call(settings: &Settings, url: &Url, scene: &Scene) -> Result<(), Strin
         }
     };
     let request = Outgoing { method: actions::method(url)?, url: scene.url(&url.url)?, headers, body };
-    request.send(timeout(settings)).await.map_err(|error| format!("url: {error}"))
+    request.send(timeout(settings)).await.map_err(|error| {
+        let reason = format!("url: {error}");
+        if error.is_passing() { Failure::Passing(reason) } else { Failure::Lasting(reason) }
+    })
 }
 
 fn timeout(settings: &Settings) -> Duration {
@@ -308,7 +334,7 @@ fn filled(body: &Value, scene: &Scene) -> Result<Value, String> {
     })
 }
 
-async fn mail(settings: &Settings, email: &Email, scene: &Scene) -> Result<(), String> {
+async fn mail(settings: &Settings, email: &Email, scene: &Scene) -> Result<(), Failure> {
     let from = email.from.as_deref().unwrap_or(&settings.email_from);
     let mailbox = |text: &str| {
         text.trim()
@@ -328,8 +354,11 @@ async fn mail(settings: &Settings, email: &Email, scene: &Scene) -> Result<(), S
     let sent = tokio::task::spawn_blocking(move || transport.send(&message)).await;
     match sent {
         Ok(Ok(_)) => Ok(()),
-        Ok(Err(error)) => Err(format!("email: {host} did not take it: {error}")),
-        Err(error) => Err(format!("email: {error}")),
+        Ok(Err(error)) => {
+            let reason = format!("email: {host} did not take it: {error}");
+            Err(if error.is_permanent() { Failure::Lasting(reason) } else { Failure::Passing(reason) })
+        }
+        Err(error) => Err(Failure::Passing(format!("email: {error}"))),
     }
 }
 

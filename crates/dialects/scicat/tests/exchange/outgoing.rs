@@ -3,10 +3,11 @@
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use pinakes_scicat::Settings;
 use pinakes_scicat::jobs::actions;
+use pinakes_scicat::{KINDS, Settings};
+use pinakes_store::Expr;
 use serde_json::{Value, json};
 
 use crate::engine::Engine;
@@ -216,15 +217,94 @@ async fn an_action_that_fails_is_told_unless_ignored() -> Result<(), Failure> {
     let port = fake.port;
     let action =
         |more: &str| format!(r#"[{{actionType: url, url: "http://127.0.0.1:{port}/?token=hush"{more}}}]"#);
-    let failing = server(with_actions(&action(""), "[]")?).await?;
+    let once = Settings { job_action_attempts: 1, ..with_actions(&action(""), "[]")? };
+    let failing = server(once).await?;
     let (status, body) = failing.json(JOB).await?;
     let message = format!(
         "The job was stored, but an action failed: url: 127.0.0.1:{port} answered 500 Internal Server Error: out of order"
     );
     assert_eq!((status, body), (500, json!({"status": 500, "message": message})));
     assert_eq!(failing.json("admin GET /api/v4/jobs/count").await?.1["count"], 1);
+    assert_eq!(n_waiting(&failing).await?, 0, "given up");
     let ignoring = server(with_actions(&action(", ignoreErrors: true"), "[]")?).await?;
     assert_eq!(ignoring.json(JOB).await?.0, 201);
+    assert_eq!(n_waiting(&ignoring).await?, 0, "ignored");
+    Ok(())
+}
+
+/// Entries of actions that are still to be done.
+async fn n_waiting(server: &Server) -> Result<u64, Failure> {
+    let kind = KINDS.iter().find(|it| it.name == "scicat_job_action").copied().ok_or("no such kind")?;
+    let counted = server.tenant.read(pinakes_store::Weight::Point, move |view| view.count(kind, &Expr::All));
+    counted.await.map_err(|error: pinakes_store::StoreError| error.into())
+}
+
+/// Waits until no entry is left.
+async fn all_done(server: &Server) -> Result<(), Failure> {
+    let end = Instant::now() + PATIENCE;
+    while n_waiting(server).await? != 0 {
+        if end < Instant::now() {
+            return Err("entries are left".into());
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    Ok(())
+}
+
+/// What fails for now is done later, from where it failed on; the job is taken all the same.
+#[tokio::test]
+async fn an_action_that_fails_for_now_is_tried_again() -> Result<(), Failure> {
+    let fake = Fake::http(vec!["200 ", "503 not now", "429 slowly", "200 ", "200 "])?;
+    let call = |name: &str| {
+        format!(
+            r#"{{actionType: url, url: "http://127.0.0.1:{}/{name}?for={{{{job.id}}}}&by={{{{request.ownerUser}}}}&of={{{{datasets.[0].ownerGroup}}}}"}}"#,
+            fake.port
+        )
+    };
+    let create = format!("[{}, {}, {}]", call("first"), call("second"), call("third"));
+    let settings = Settings { job_action_wait_ms: 10, ..with_actions(&create, "[]")? };
+    let server = server(settings).await?;
+    let (status, job) = server.json(JOB).await?;
+    assert_eq!(status, 201, "{job}");
+    assert_eq!(n_waiting(&server).await?, 1);
+    let id = job["id"].as_str().ok_or("no id")?;
+    for name in ["first", "second", "second", "second", "third"] {
+        let seen = fake.next()?;
+        assert!(
+            seen.starts_with(&format!("GET /{name}?for={id}&by=user1&of=group1 HTTP/1.1\r\n")),
+            "{name}: {seen}"
+        );
+    }
+    all_done(&server).await
+}
+
+/// No further try is made of what would fail alike, nor of what was tried often enough.
+#[tokio::test]
+async fn an_action_is_given_up() -> Result<(), Failure> {
+    let fake = Fake::http(vec!["404 no such queue", "500 a", "500 b", "500 c", "200 "])?;
+    let create = format!(r#"[{{actionType: url, url: "http://127.0.0.1:{}/{{{{job.id}}}}"}}]"#, fake.port);
+    let settings =
+        Settings { job_action_wait_ms: 10, job_action_attempts: 3, ..with_actions(&create, &create)? };
+    let server = server(settings).await?;
+    let (status, refused) = server.json(JOB).await?;
+    let message = refused["message"].as_str().unwrap_or_default();
+    assert!(status == 500 && message.ends_with("answered 404 Not Found: no such queue"), "{refused}");
+    fake.next()?;
+    assert_eq!(n_waiting(&server).await?, 0);
+
+    let id = server.json("user1 GET /api/v4/jobs").await?.1[0]["id"].as_str().ok_or("no job")?.to_owned();
+    let patch = format!("user1 PATCH /api/v4/jobs/{id}\n{{\"statusCode\":\"s\",\"statusMessage\":\"m\"}}");
+    assert_eq!(server.json(&patch).await?.0, 200);
+    for _ in 0..3 {
+        assert!(fake.next()?.starts_with(&format!("GET /{id} HTTP/1.1\r\n")));
+    }
+    all_done(&server).await?;
+    // The next that is asked is another job's.
+    let (status, job) = server.json(JOB).await?;
+    assert_eq!(status, 201, "{job}");
+    assert!(
+        fake.next()?.starts_with(&format!("GET /{} HTTP/1.1\r\n", job["id"].as_str().unwrap_or_default()))
+    );
     Ok(())
 }
 

@@ -64,7 +64,7 @@ impl Server {
     pub(crate) async fn start(engine: Engine, settings: Settings) -> Result<Self, Failure> {
         let folder = tempfile::tempdir()?;
         let limits = Limits::default();
-        let kinds: &'static [&'static Kind] = [pinakes_accounts::KINDS, KINDS].concat().leak();
+        let kinds: &'static [&'static Kind] = [pinakes_accounts::KINDS, &KINDS].concat().leak();
         let catalogue = Catalogue::open(engine.location(&folder)?, kinds, limits.clone())?;
         let tenant = catalogue.create_tenant("default", "a facility")?;
         let clock = Clock::fixed(BEGIN_MS);
