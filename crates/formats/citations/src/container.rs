@@ -402,7 +402,7 @@ pub(crate) fn write_container(path: &Path, sections: &[(Section, PathBuf)]) -> i
     header.extend_from_slice(&checksum.to_le_bytes());
     file.seek(SeekFrom::Start(0))?;
     file.write_all(&header)?;
-    file.sync_all()
+    crate::build::sync(&file)
 }
 
 fn copy_section(file: &mut File, source: &Path) -> io::Result<(u64, u64)> {

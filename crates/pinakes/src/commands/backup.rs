@@ -68,7 +68,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     });
     let manifest =
         copied.with_context(|| format!("the backup into {shown} failed, nothing of it is kept"))?;
-    fs::rename(&aside, &args.to).with_context(|| format!("the backup cannot be put at {shown}"))?;
+    put_in_place(&aside, &args.to).with_context(|| format!("the backup cannot be put at {shown}"))?;
     let bytes = manifest.tenants.iter().map(|it| it.bytes).sum();
     let tenants = counted(manifest.tenants.len() as u64, "tenant");
     say(format!("backed up {tenants}, {} bytes, into {shown}", thousands(bytes)))?;
@@ -98,6 +98,13 @@ pub(crate) fn aside(target: &Path) -> anyhow::Result<PathBuf> {
     let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&aside);
     made.with_context(|| format!("the folder {} cannot be made", aside.display()))?;
     Ok(aside)
+}
+
+/// Gives a complete folder its name, which is on disk when this returns.
+pub(crate) fn put_in_place(aside: &Path, target: &Path) -> std::io::Result<()> {
+    fs::rename(aside, target)?;
+    let above = target.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    File::open(above)?.sync_all()
 }
 
 fn copy(house: &House, to: &Path) -> anyhow::Result<Manifest> {

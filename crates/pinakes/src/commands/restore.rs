@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use pinakes_accounts::SECRET_FILE;
 
-use super::backup::{FORM, MANIFEST, Manifest, aside, copy_durably, require_empty};
+use super::backup::{FORM, MANIFEST, Manifest, aside, copy_durably, put_in_place, require_empty};
 use super::check::findings;
 use crate::config::{Config, Misuse};
 use crate::place::{Missing, Place, open};
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         let _ = fs::remove_dir_all(&aside);
     });
     copied.with_context(|| format!("{} could not be restored; nothing was changed", args.from.display()))?;
-    fs::rename(&aside, &data)
+    put_in_place(&aside, &data)
         .with_context(|| format!("the restored catalogue cannot be put at {}", data.display()))?;
     let tenants = counted(manifest.tenants.len() as u64, "tenant");
     say(format!("restored {tenants} into {}; all of it is sound", data.display()))?;

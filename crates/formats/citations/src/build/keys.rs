@@ -8,6 +8,7 @@ use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
+use super::disk;
 use super::spool::Records;
 use super::workspace::Workspace;
 use crate::omid::Omid;
@@ -69,7 +70,7 @@ impl<const N: usize> PartWriter<N> {
         for (part, file) in self.files.iter_mut().enumerate() {
             if self.synced_lens[part] != self.lens[part] {
                 file.flush()?;
-                file.get_ref().sync_data()?;
+                disk::sync(file.get_ref())?;
                 self.synced_lens[part] = self.lens[part];
             }
         }

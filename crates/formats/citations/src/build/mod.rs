@@ -16,6 +16,7 @@
 //! Keys: a DOI's is a 63-bit hash, an OMID's a bijection of its number. Two DOIs of one key would be mixed up; all DOIs
 //! meet when keys are numbered, so this is noticed, and the build starts anew with another seed.
 
+mod disk;
 mod encode;
 mod identifiers;
 mod join;
@@ -29,6 +30,8 @@ mod section;
 mod spool;
 mod texts;
 mod workspace;
+
+pub(crate) use disk::sync;
 
 use std::fs;
 use std::io;
@@ -329,7 +332,7 @@ impl CompleteBuild {
         let summary = Graph::open(&self.path())?.summary().clone();
         self.take_place()?;
         let folder = self.out.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        fs::File::open(folder)?.sync_all()?;
+        disk::sync_folder(folder)?;
         self.work.remove()?;
         Ok(summary)
     }
@@ -409,6 +412,54 @@ mod tests {
         drop(work);
         build(&options, &mut Silent)?;
         assert!(fs::read(&options.out)? == whole);
+        Ok(())
+    }
+
+    /// Wherever the power fails, the build goes on from what the disk holds then and gives the same file.
+    #[test]
+    fn a_build_survives_power_failures() -> Result<(), Box<dyn std::error::Error>> {
+        let inputs = tempfile::tempdir()?;
+        let (edges, ids) = (inputs.path().join("edges.tsv"), inputs.path().join("ids.tsv"));
+        let rows: String = (0..600).map(|n| format!("10.1/{}\t10.1/{}\n", n % 97, n % 89)).collect();
+        fs::write(&edges, rows)?;
+        fs::write(&ids, (0..60).map(|n| format!("x{n}\t10.1/{n}\n")).collect::<String>())?;
+        let options = |out: PathBuf| BuildOptions {
+            ids: vec![ids.clone()],
+            n_threads: 1,
+            checkpoint_rows: 200,
+            ..BuildOptions::new(vec![edges.clone()], out)
+        };
+        let whole = inputs.path().join("whole");
+        build(&options(whole.clone()), &mut Silent)?;
+        let whole = fs::read(whole)?;
+        let mut n_cuts = 0;
+        for cut_at in 1.. {
+            let mut is_over = false;
+            for seed in 0..6 {
+                let folder = tempfile::tempdir()?;
+                let begin = options(folder.path().join("graph"));
+                let work = || drop(build(&begin, &mut Silent).map_err(|error| panic!("{error}")));
+                let Some(found) = disk::power::failing(folder.path(), cut_at, 7 * cut_at + seed, work) else {
+                    is_over = true;
+                    break;
+                };
+                n_cuts += 1;
+                let after = tempfile::tempdir()?;
+                for (name, bytes) in &found {
+                    let path = after.path().join(name);
+                    fs::create_dir_all(path.parent().unwrap_or(after.path()))?;
+                    fs::write(path, bytes)?;
+                }
+                let go_on = options(after.path().join("graph"));
+                let told = || format!("request {cut_at}, seed {seed}, found {:?}", found.keys());
+                build(&go_on, &mut Silent).map_err(|error| format!("{}: {error}", told()))?;
+                assert!(fs::read(&go_on.out)? == whole, "{}: another graph", told());
+            }
+            if is_over {
+                break;
+            }
+        }
+        assert!(50 < n_cuts, "the power failed {n_cuts} times");
         Ok(())
     }
 }

@@ -13,6 +13,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
+use super::disk;
+
 /// Read buffers of all runs of a merge together, in bytes.
 const MERGE_BYTES: usize = 96 << 20;
 const RUN_BUFFER_MIN_BYTES: usize = 4 << 10;
@@ -97,7 +99,7 @@ impl<B: Batch> Spool<B> {
         if self.batch.len_bytes() == 0 {
             self.batch = spare;
         }
-        self.file.sync_data()?;
+        disk::sync(&self.file)?;
         Ok(&self.runs)
     }
 

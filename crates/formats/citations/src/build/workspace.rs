@@ -7,6 +7,7 @@ use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
 
+use super::disk;
 use super::spool::Run;
 use super::{BuildError, BuildOptions, Leftover};
 use crate::container::FORMAT_VERSION;
@@ -157,19 +158,37 @@ impl Workspace {
         self.plan.inputs.clone()
     }
 
-    /// Saves the plan: what it says is done stays done.
+    /// Saves the plan: what it says is done stays done, also when the power fails. The names of the files that it speaks of
+    /// are on disk before it is, and it is before any file goes that it needs no more.
     pub(crate) fn save(&self) -> io::Result<()> {
         let text = serde_json::to_vec(&self.plan)?;
         let temporary = self.path("plan.new");
         fs::write(&temporary, text)?;
-        File::open(&temporary)?.sync_all()?;
-        fs::rename(&temporary, self.path(PLAN))
+        disk::sync(&File::open(&temporary)?)?;
+        disk::sync_folder(&self.folder)?;
+        fs::rename(&temporary, self.path(PLAN))?;
+        disk::sync_folder(&self.folder)
     }
 
-    /// Saves that `stage` is next.
+    /// Saves that `stage` is next. What the stages before it wrote is on disk by then: after a power failure they are not
+    /// done again.
     pub(crate) fn enter(&mut self, stage: Stage) -> io::Result<()> {
+        // Of a build that is complete, the one file that is left to publish is on disk already.
+        if stage != Stage::Complete {
+            self.sync_files()?;
+        }
         self.plan.stage = stage;
         self.save()
+    }
+
+    fn sync_files(&self) -> io::Result<()> {
+        for entry in fs::read_dir(&self.folder)? {
+            let entry = entry?;
+            if entry.file_type()?.is_file() {
+                disk::sync(&File::open(entry.path())?)?;
+            }
+        }
+        Ok(())
     }
 
     /// Forgets all that was done and takes the next seed.
