@@ -28,6 +28,10 @@ fuzz *arguments:
 power cuts="5000":
     PINAKES_POWER_CUTS={{cuts}} cargo test --release --package pinakes-store --lib -- power
 
+# A simulated life of a store: `just simulate 20000` steps; PINAKES_SIMULATION_SEED begins another life.
+simulate steps="20000":
+    PINAKES_SIMULATION_STEPS={{steps}} cargo test --release --package pinakes-store --lib -- simulation
+
 # Rewrites the answers of golden tests; read the diff.
 bless package:
     BLESS=1 cargo test --package {{package}}

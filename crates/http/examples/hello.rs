@@ -51,7 +51,7 @@ async fn read(
     Path(id): Path<String>,
     headers: HeaderMap,
 ) -> Result<Response, Failure> {
-    let db = context.db(&headers)?;
+    let db = context.db(&headers).await?;
     let path = format!("/greetings/{id}");
     let found = db.read(Weight::Point, move |view| view.get(&GREETING, &id)).await?;
     let record = found.ok_or(Refusal::NotFound { path })?;

@@ -104,13 +104,13 @@ impl Context {
         self.0.accounts.entropy()
     }
 
-    /// The data of the tenant that the request is for. Records the stage `auth`.
+    /// The data of the tenant that the request is for, which is opened aside when it is not open. Records the stage `auth`.
     ///
     /// Errors: an unusable header; an unknown tenant ([`pinakes_store::StoreError::UnknownTenant`]).
-    pub fn db(&self, headers: &HeaderMap) -> Result<Db, Refusal> {
+    pub async fn db(&self, headers: &HeaderMap) -> Result<Db, Refusal> {
         let started = Instant::now();
         let name = self.tenant_name(headers)?;
-        let tenant = self.0.catalogue.tenant(name);
+        let tenant = self.0.catalogue.tenant_aside(name).await;
         if let Some(scope) = RequestScope::current() {
             scope.add(Stage::Auth, started.elapsed());
             scope.set_tenant(name);
@@ -135,8 +135,8 @@ impl Context {
     /// The data of a tenant that the request names in another way.
     ///
     /// Errors: an unknown tenant.
-    pub fn db_of(&self, name: &str) -> Result<Db, Refusal> {
-        let tenant = self.0.catalogue.tenant(name);
+    pub async fn db_of(&self, name: &str) -> Result<Db, Refusal> {
+        let tenant = self.0.catalogue.tenant_aside(name).await;
         if let Some(scope) = RequestScope::current() {
             scope.set_tenant(name);
         }

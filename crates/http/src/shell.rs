@@ -29,6 +29,7 @@ use crate::context::Context;
 use crate::etag::Tagged;
 use crate::held::held;
 use crate::inflate::inflate;
+use crate::local::is_of_this_machine;
 use crate::metrics::{Metrics, Names};
 use crate::mount::{Mount, MountFault, MountPoint, Mounts};
 use crate::openapi;
@@ -320,16 +321,21 @@ impl Shell {
     async fn try_store(&self) -> Result<(), StoreError> {
         let catalogue = self.context.catalogue().clone();
         let default = self.context.tenants().default.clone();
-        let opened = tokio::task::spawn_blocking(move || match catalogue.tenant(&default) {
+        let name = match catalogue.tenant_aside(&default).await {
             Err(StoreError::UnknownTenant(_)) => {
-                let first = catalogue.tenants()?.into_iter().next();
-                first.map(|it| catalogue.tenant(&it.name)).transpose()
+                let all = catalogue.clone();
+                let listed = tokio::task::spawn_blocking(move || all.tenants()).await;
+                let first = listed.unwrap_or(Err(StoreError::Closed))?.into_iter().next();
+                let Some(first) = first else { return Ok(()) };
+                first.name
             }
-            other => other.map(Some),
-        });
-        if let Some(tenant) = opened.await.unwrap_or(Err(StoreError::Closed))? {
-            tenant.read(Weight::Point, |view| view.sequence()).await?;
-        }
+            other => {
+                other?;
+                default
+            }
+        };
+        let tenant = catalogue.tenant_aside(&name).await?;
+        tenant.read(Weight::Point, |view| view.sequence()).await?;
         Ok(())
     }
 }
@@ -343,13 +349,12 @@ fn host_fault(request: &Request<Incoming>) -> Option<Refusal> {
 
 /// Who asks from this machine, and for nobody else, is told the names of tenants.
 fn names_for(request: &Request<Incoming>, scope: &RequestScope) -> Names {
-    let is_local = scope.peer().is_some_and(|it| it.ip().to_canonical().is_loopback());
-    let is_passed_on = FORWARDED.iter().any(|it| request.headers().contains_key(*it));
-    if is_local && !is_passed_on { Names::Told } else { Names::Hidden }
+    let peer = scope.peer().map(|it| it.ip());
+    match is_of_this_machine(peer, request.version(), request.headers()) {
+        true => Names::Told,
+        false => Names::Hidden,
+    }
 }
-
-/// What a proxy says of whom it asks for.
-const FORWARDED: [&str; 5] = ["forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip"];
 
 /// Descriptors that a server with less left cannot answer well.
 const SPARE_DESCRIPTORS: u64 = 32;

@@ -57,7 +57,7 @@ impl FromRequestParts<Site> for Visitor {
     type Rejection = SiteError;
 
     async fn from_request_parts(parts: &mut Parts, site: &Site) -> Result<Self> {
-        let db = site.context.db(&parts.headers)?;
+        let db = site.context.db(&parts.headers).await?;
         let session = entrance::cookie(&parts.headers, SESSION_COOKIE).map(str::to_owned);
         let caller = match &session {
             Some(token) => site.context.asking_with(&db, token).await?.or_anonymous(),

@@ -1,6 +1,7 @@
 //! All tenants of a server: where they are, which are open.
 
 use std::collections::{BTreeMap, HashMap};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -75,7 +76,10 @@ struct Everything {
     points: Arc<Semaphore>,
     budget: Budget,
     parking: Arc<Semaphore>,
+    openings: Arc<Semaphore>,
     open: Mutex<HashMap<String, Arc<Slot>>>,
+    /// Descriptions of tenants in a folder, each with the number of the file that it was read from.
+    descriptions: Mutex<HashMap<String, (u64, String)>>,
     clock: AtomicU64,
     is_closed: AtomicBool,
 }
@@ -149,16 +153,25 @@ fn file(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("{name}{EXTENSION}"))
 }
 
-/// The place of one tenant: opening one holds up nobody who asks for another.
+/// The place of one tenant: opening one holds up nobody who asks for another, and nobody who asks whether it is open.
 #[derive(Default)]
 struct Slot {
+    /// Locked for moments.
     tenant: Mutex<Option<Tenant>>,
+    /// Locked while it is opened, made, closed or deleted, which may take as long as a migration.
+    change: Mutex<()>,
+    /// Where those stand in line for it who must not wait on their thread.
+    line: Arc<tokio::sync::Mutex<()>>,
     last_use: AtomicU64,
 }
 
 impl Slot {
     fn lock(&self) -> MutexGuard<'_, Option<Tenant>> {
         self.tenant.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn begin_change(&self) -> MutexGuard<'_, ()> {
+        self.change.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -203,6 +216,8 @@ impl Catalogue {
             points: Arc::new(Semaphore::new(limits.database_sessions)),
             budget: Budget::new(limits.held_bytes),
             parking: Arc::new(Semaphore::new(limits.slow_streams)),
+            openings: Arc::new(Semaphore::new(limits.openings.max(1))),
+            descriptions: Mutex::default(),
             limits,
             open: Mutex::default(),
             clock: AtomicU64::new(0),
@@ -220,30 +235,82 @@ impl Catalogue {
         &self.0.budget
     }
 
-    /// A tenant by name, opened if need be.
+    /// A tenant by name, opened if need be, on this thread.
     pub fn tenant(&self, name: &str) -> Result<Tenant> {
         check_name(name)?;
-        let known = self.lock().get(name).cloned();
-        let slot = match known {
-            Some(slot) => slot,
-            None if self.0.place_of(name).exists(name)? => {
-                self.lock().entry(name.to_owned()).or_default().clone()
-            }
-            None => return Err(StoreError::UnknownTenant(name.to_owned())),
-        };
-        slot.last_use.store(self.0.clock.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
-        let mut opened = slot.lock();
-        if let Some(tenant) = &*opened {
-            return Ok(tenant.clone());
+        let slot = self.slot(name)?;
+        if let Some(tenant) = self.used(&slot) {
+            return Ok(tenant);
+        }
+        let change = slot.begin_change();
+        if let Some(tenant) = self.used(&slot) {
+            return Ok(tenant);
         }
         self.require_open()?;
         if !self.0.place_of(name).exists(name)? {
             return Err(StoreError::UnknownTenant(name.to_owned()));
         }
-        let tenant = opened.insert(self.open_tenant(name)?).clone();
-        drop(opened);
+        let tenant = self.open_tenant(name)?;
+        *slot.lock() = Some(tenant.clone());
+        drop(change);
         self.close_least_used();
         Ok(tenant)
+    }
+
+    /// The same for callers on threads that serve others: one that is open is given at once, one that is not is opened
+    /// aside, as is all that asks the disk or the database. Of those who ask for one tenant meanwhile, all but one wait
+    /// without a thread; at most `limits.openings` tenants are opened at once.
+    pub async fn tenant_aside(&self, name: &str) -> Result<Tenant> {
+        check_name(name)?;
+        let known = self.lock().get(name).cloned();
+        if let Some(tenant) = known.as_ref().and_then(|slot| self.used(slot)) {
+            return Ok(tenant);
+        }
+        let slot = match known {
+            Some(slot) => slot,
+            None => {
+                let (catalogue, wanted) = (self.clone(), name.to_owned());
+                self.aside(None, move || catalogue.slot(&wanted)).await?
+            }
+        };
+        let turn = slot.line.clone().lock_owned().await;
+        if let Some(tenant) = self.used(&slot) {
+            return Ok(tenant);
+        }
+        let (catalogue, wanted) = (self.clone(), name.to_owned());
+        self.aside(Some(turn), move || catalogue.tenant(&wanted)).await
+    }
+
+    /// Runs work that waits on a thread of its own. Whoever goes away meanwhile leaves it at work, with its place.
+    async fn aside<R: Send + 'static>(
+        &self,
+        turn: Option<tokio::sync::OwnedMutexGuard<()>>,
+        work: impl FnOnce() -> Result<R> + Send + 'static,
+    ) -> Result<R> {
+        let place = self.0.openings.clone().acquire_owned().await.map_err(|_| StoreError::Closed)?;
+        let run = move || {
+            let done = work();
+            drop((place, turn));
+            done
+        };
+        tokio::task::spawn_blocking(run).await.unwrap_or(Err(StoreError::Panicked))
+    }
+
+    /// The slot of a tenant. Errors: there is no such tenant.
+    fn slot(&self, name: &str) -> Result<Arc<Slot>> {
+        if let Some(slot) = self.lock().get(name) {
+            return Ok(slot.clone());
+        }
+        match self.0.place_of(name).exists(name)? {
+            true => Ok(self.lock().entry(name.to_owned()).or_default().clone()),
+            false => Err(StoreError::UnknownTenant(name.to_owned())),
+        }
+    }
+
+    /// The tenant of a slot, if it is open; the last that was used from now on.
+    fn used(&self, slot: &Slot) -> Option<Tenant> {
+        slot.last_use.store(self.0.clock.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+        slot.lock().clone()
     }
 
     /// Makes a tenant.
@@ -253,7 +320,7 @@ impl Catalogue {
         check_name(name)?;
         {
             let slot = self.lock().entry(name.to_owned()).or_default().clone();
-            let _opened = slot.lock();
+            let _change = slot.begin_change();
             self.require_open()?;
             if self.0.place_of(name).exists(name)? {
                 return Err(StoreError::TenantExists(name.to_owned()));
@@ -265,11 +332,15 @@ impl Catalogue {
             return Ok(tenant);
         }
         let description = description.to_owned();
-        tenant.write_blocking(move |txn| {
+        // A list that came in between has read it as empty.
+        let forget = || self.0.descriptions.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
+        let written = tenant.write_blocking(move |txn| {
             let sql = "INSERT INTO meta (name, value, text) VALUES ('description', 0, ?1) \
                        ON CONFLICT (name) DO UPDATE SET text = excluded.text";
             txn.view.session.execute(sql, &[description.as_str().into()])
-        })?;
+        });
+        forget();
+        written?;
         Ok(tenant)
     }
 
@@ -294,15 +365,16 @@ impl Catalogue {
     /// Errors: there is none of that name; somebody is using it.
     pub fn delete_tenant(&self, name: &str) -> Result<()> {
         check_name(name)?;
-        let slot = self.lock().entry(name.to_owned()).or_default().clone();
-        let mut opened = slot.lock();
+        let slot = self.slot(name)?;
+        let _change = slot.begin_change();
         if !self.0.place_of(name).exists(name)? {
             return Err(StoreError::UnknownTenant(name.to_owned()));
         }
-        if let Some(tenant) = opened.take()
+        let opened = slot.lock().take();
+        if let Some(tenant) = opened
             && let Err(tenant) = into_last(tenant)
         {
-            *opened = Some(tenant);
+            *slot.lock() = Some(tenant);
             return Err(StoreError::Query(format!(
                 "tenant {name:?} is in use; try again when its requests are done"
             )));
@@ -341,14 +413,33 @@ impl Catalogue {
             let file = entry.map_err(failed)?.file_name();
             let name = file.to_str().and_then(|it| it.strip_suffix(EXTENSION));
             if let Some(name) = name.filter(|it| is_meant(it)) {
-                let description = self.tenant(name)?.read_blocking(|view| {
-                    view.session
-                        .first("SELECT text FROM meta WHERE name = 'description'", &[], |row| row.text(0))
-                })?;
-                list.push(TenantInfo { name: name.to_owned(), description: description.unwrap_or_default() });
+                list.push(TenantInfo { name: name.to_owned(), description: self.described(folder, name)? });
             }
         }
         Ok(list)
+    }
+
+    /// What was said of a tenant in a folder when it was made: read once, without opening the tenant. One that cannot be
+    /// read so, as files of former formats cannot, is opened.
+    fn described(&self, folder: &Path, name: &str) -> Result<String> {
+        let file = file(folder, name);
+        let number = std::fs::metadata(&file)
+            .map(|it| it.ino())
+            .map_err(|source| StoreError::Io { path: file.display().to_string(), source })?;
+        let known = || self.0.descriptions.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, text)) = known().get(name).filter(|it| it.0 == number) {
+            return Ok(text.clone());
+        }
+        let text = match sqlite::meta_text(&file, "description") {
+            Some(text) => text,
+            None => self.tenant(name)?.read_blocking(|view| {
+                let sql = "SELECT text FROM meta WHERE name = 'description'";
+                let found = view.session.first(sql, &[], |row| row.text(0))?;
+                Ok::<_, StoreError>(found.unwrap_or_default())
+            })?,
+        };
+        known().insert(name.to_owned(), (number, text.clone()));
+        Ok(text)
     }
 
     /// A text of the catalogue as a whole, such as the secret that tokens are signed with: what `make` gives when
@@ -364,14 +455,14 @@ impl Catalogue {
     /// Figures of the tenants that are open.
     pub fn statistics(&self) -> Vec<TenantStats> {
         let slots: Vec<Arc<Slot>> = self.lock().values().cloned().collect();
-        let tenants = slots.iter().filter_map(|slot| slot.tenant.try_lock().ok()?.clone());
+        let tenants = slots.iter().filter_map(|slot| slot.lock().clone());
         tenants.map(|tenant| tenant.statistics()).collect()
     }
 
     /// Why a tenant that is open writes nothing any more, if that is so; see [`Tenant::failure`].
     pub fn failure(&self) -> Option<String> {
         let slots: Vec<Arc<Slot>> = self.lock().values().cloned().collect();
-        slots.iter().find_map(|slot| slot.tenant.try_lock().ok()?.as_ref()?.failure())
+        slots.iter().find_map(|slot| slot.lock().as_ref()?.failure())
     }
 
     /// Closes all tenants for good, also those that are still held: what waits to be written is finished, and when this
@@ -380,6 +471,7 @@ impl Catalogue {
         self.0.is_closed.store(true, Ordering::Release);
         let all: Vec<Arc<Slot>> = self.lock().drain().map(|(_, slot)| slot).collect();
         for slot in all {
+            let _change = slot.begin_change();
             let opened = slot.lock().take();
             if let Some(tenant) = opened {
                 tenant.close();
@@ -421,18 +513,24 @@ impl Catalogue {
     /// Closes idle tenants beyond the bound; those in use stay open, however many they are.
     fn close_least_used(&self) {
         let mut slots: Vec<Arc<Slot>> = self.lock().values().cloned().collect();
-        let is_open = |slot: &Arc<Slot>| slot.tenant.try_lock().is_ok_and(|it| it.is_some());
-        slots.retain(is_open);
-        let n_over = slots.len().saturating_sub(self.0.limits.open_tenants);
+        slots.retain(|slot| slot.lock().is_some());
+        let mut n_over = slots.len().saturating_sub(self.0.limits.open_tenants);
         slots.sort_unstable_by_key(|slot| slot.last_use.load(Ordering::Relaxed));
-        let idle = slots.iter().filter_map(|slot| {
-            let mut opened = slot.tenant.try_lock().ok()?;
+        for slot in slots {
+            if n_over == 0 {
+                return;
+            }
+            // Whoever asks for it now opens it again when it is closed, and not before.
+            let Ok(_change) = slot.change.try_lock() else { continue };
+            let mut opened = slot.lock();
             // One that may not write any more must not come back as one that may.
             let is_idle =
                 opened.as_ref().is_some_and(|it| Arc::strong_count(&it.0) == 1 && it.failure().is_none());
-            if is_idle { opened.take() } else { None }
-        });
-        idle.take(n_over).for_each(drop);
+            let idle = if is_idle { opened.take() } else { None };
+            drop(opened);
+            n_over -= usize::from(idle.is_some());
+            drop(idle);
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<Slot>>> {

@@ -56,6 +56,8 @@ pub struct Limits {
     pub read_timeout_ms: u64,
     /// Tenants open at once (256); the least recently used is closed beyond.
     pub open_tenants: usize,
+    /// Tenants that are being opened at once (16); who asks for others waits. Those that are open are not concerned.
+    pub openings: usize,
     /// Reading connections kept per tenant (16).
     pub readers: usize,
     /// Page cache of one connection, in KiB (8 MiB). Pages mostly come from the mapped file.
@@ -123,6 +125,7 @@ impl Default for Limits {
             scans: 16,
             read_timeout_ms: 30_000,
             open_tenants: 256,
+            openings: 16,
             readers: 16,
             page_cache_kib: 8 << 10,
             map_bytes: 1 << 40,

@@ -12,6 +12,8 @@ mod keeper;
 mod power;
 mod presence;
 mod queue;
+#[cfg(test)]
+mod simulation;
 mod writer;
 
 use std::fs::{File, Permissions};
@@ -354,6 +356,21 @@ pub(crate) fn create(path: &Path) -> Result<()> {
     connection.pragma_update(None, "journal_mode", "WAL")?;
     drop(connection);
     sync_folder(path)
+}
+
+/// A text of a tenant's file, empty when there is none of that name, read without opening the tenant. `None` when it cannot
+/// be read so.
+pub(crate) fn meta_text(path: &Path, name: &str) -> Option<String> {
+    use rusqlite::OptionalExtension as _;
+    // Writable: the first to read a log makes the file beside it that readers share.
+    let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_WRITE | rusqlite::OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut connection = Connection::open_with_flags(path, flags).ok()?;
+    wait_for_locks(&mut connection, LOCK_SOON).ok()?;
+    let sql = "SELECT text FROM meta WHERE name = ?1";
+    let found = connection.query_row(sql, [name], |row| row.get::<_, Option<String>>(0)).optional();
+    // Nothing of the log is written back by who has only looked.
+    keep_log(&connection);
+    found.ok().map(|it| it.flatten().unwrap_or_default())
 }
 
 /// Who may read and write a tenant's files: their owner alone, whatever folder they lie in. The engine gives the log and what

@@ -243,7 +243,7 @@ impl Tenant {
         self.write_later(closure, company)?.wait()
     }
 
-    fn write_later<R, E>(
+    pub(crate) fn write_later<R, E>(
         &self,
         closure: impl FnMut(&mut Txn<'_>) -> Result<R, E> + Send + 'static,
         company: Sharing,

@@ -174,7 +174,7 @@ impl FromRequestParts<Conclave> for Asker {
     type Rejection = ConclaveError;
 
     async fn from_request_parts(parts: &mut Parts, app: &Conclave) -> Result<Self> {
-        let db = app.context.db(&parts.headers)?;
+        let db = app.context.db(&parts.headers).await?;
         let session = entrance::cookie(&parts.headers, COOKIE_NAME).map(str::to_owned);
         // What stands in a header is meant; a cookie comes along.
         let has_header = parts.headers.contains_key(http::header::AUTHORIZATION);

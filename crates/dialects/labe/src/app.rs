@@ -81,8 +81,8 @@ impl Labe {
     }
 
     /// The tenant's data.
-    pub(crate) fn db(&self, headers: &HeaderMap) -> Result<Db, Refusal> {
-        self.context.db(headers)
+    pub(crate) async fn db(&self, headers: &HeaderMap) -> Result<Db, Refusal> {
+        self.context.db(headers).await
     }
 }
 

@@ -91,7 +91,7 @@ async fn by_id(
     }
     let institution = isil::of_query(uri.query())?;
     let id = path::rest(&uri, "/id/").ok_or(LabeError::UnknownId)?;
-    let db = app.db(&headers)?;
+    let db = app.db(&headers).await?;
     let graph = app.graph();
     let mapped = mapped(&app, &db, graph.clone(), &id).await?.ok_or(LabeError::UnknownId)?;
     app.parts.statistics.note_part(Part::LookUp, started.elapsed());
@@ -176,7 +176,7 @@ async fn by_doi(
         return Ok(redirect);
     }
     let asked = path::rest(&uri, "/doi/").unwrap_or_default();
-    let db = app.db(&headers)?;
+    let db = app.db(&headers).await?;
     let id = db.read(Weight::Point, move |view| first_id(&app, view, &asked)).await?;
     let Some(id) = id else {
         return Ok(answer::text(StatusCode::NOT_FOUND, "{\"msg\": \"no id found\", \"status\": 404}\n"));

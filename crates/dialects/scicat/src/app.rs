@@ -176,7 +176,7 @@ impl FromRequestParts<Scicat> for Asker {
     type Rejection = ScicatError;
 
     async fn from_request_parts(parts: &mut Parts, app: &Scicat) -> Result<Self, ScicatError> {
-        let db = app.context.db(&parts.headers)?;
+        let db = app.context.db(&parts.headers).await?;
         let caller = match app.context.asking(&db, parts).await? {
             Asking::Expired => return Err(ScicatError::session_expired()),
             asking => asking.or_anonymous(),

@@ -252,7 +252,7 @@ impl IntoResponse for ToyError {
 
 async fn create(State(toy): State<Toy>, request: Request) -> Result<Response, ToyError> {
     let (parts, body) = request.into_parts();
-    let db = toy.context.db(&parts.headers)?;
+    let db = toy.context.db(&parts.headers).await?;
     let thing: Value = body::receive_json(&parts.headers, body, toy.context.limits()).await?;
     let id = thing["id"].as_str().unwrap_or("none").to_owned();
     let stored = thing.clone();
@@ -265,7 +265,7 @@ async fn read(
     Path(id): Path<String>,
     headers: HeaderMap,
 ) -> Result<Response, ToyError> {
-    let db = toy.context.db(&headers)?;
+    let db = toy.context.db(&headers).await?;
     let path = format!("/toy/things/{id}");
     let found = db.read(Weight::Point, move |view| view.get(&THING, &id)).await?;
     let Some(record) = found else { return Err(Refusal::NotFound { path }.into()) };
@@ -288,7 +288,7 @@ async fn stream(
     Path(n): Path<i64>,
     headers: HeaderMap,
 ) -> Result<Response, ToyError> {
-    let db = toy.context.db(&headers)?;
+    let db = toy.context.db(&headers).await?;
     let produce = move |_: &mut pinakes_store::View<'_>, sink: &mut pinakes_http::Sink| {
         if n < 0 {
             return Err(StoreError::Query("negative".into()));
@@ -337,7 +337,7 @@ async fn text() -> Response {
 
 async fn who_am_i(State(toy): State<Toy>, request: Request) -> Result<Response, ToyError> {
     let (parts, _) = request.into_parts();
-    let db = toy.context.db(&parts.headers)?;
+    let db = toy.context.db(&parts.headers).await?;
     let text = match toy.context.asking(&db, &parts).await? {
         Asking::Caller(caller) => caller.username().unwrap_or("nobody").to_owned(),
         other => format!("{other:?}"),

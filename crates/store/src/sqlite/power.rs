@@ -53,9 +53,14 @@ enum Flushes {
 }
 
 /// A small generator of numbers that look random (xorshift).
-struct Dice(u64);
+pub(super) struct Dice(u64);
 
 impl Dice {
+    pub(super) fn new(seed: u64) -> Self {
+        // Seeds that are near each other begin far from each other.
+        Self((seed.wrapping_mul(0x9E37_79B9_7F4A_7C15)) | 1)
+    }
+
     fn roll(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -63,7 +68,7 @@ impl Dice {
         self.0
     }
 
-    fn below(&mut self, n: usize) -> usize {
+    pub(super) fn below(&mut self, n: usize) -> usize {
         usize::try_from(self.roll() >> 11).unwrap_or(0) % n.max(1)
     }
 }
@@ -172,10 +177,9 @@ fn moments(flushes: Flushes, n_cuts: usize, dice: &mut Dice) -> Vec<Moment> {
 }
 
 /// The log as it may be found: sectors that were flushed, and of the others those that the dice choose.
-fn found(moment: &Moment, dice: &mut Dice) -> Vec<u8> {
-    let (kept, written) = (&moment.kept, &moment.written);
+pub(super) fn found(kept: &[u8], written: &[u8], dice: &mut Dice) -> Vec<u8> {
     let n_more = written.len().saturating_sub(kept.len());
-    let mut log = kept.clone();
+    let mut log = kept.to_vec();
     log.resize(kept.len() + dice.below(n_more + 1), 0);
     // Of ten sectors so many are kept: mostly none, mostly all, or some.
     let n_of_ten = dice.below(11);
@@ -219,7 +223,7 @@ fn faults(moment: &Moment, log: &[u8]) -> Vec<String> {
     faults
 }
 
-fn number(name: &str, default: u64) -> u64 {
+pub(super) fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().map_or(default, |it| it.parse().expect(name))
 }
 
@@ -230,7 +234,7 @@ fn first_fault(flushes: Flushes, n_cuts: usize) -> Option<String> {
     let mut n_acknowledged = 0;
     for run in 0..n_cuts.div_ceil(CUTS_OF_RUN) {
         for (cut, moment) in moments(flushes, CUTS_OF_RUN, &mut dice).iter().enumerate() {
-            let faults = faults(moment, &found(moment, &mut dice));
+            let faults = faults(moment, &found(&moment.kept, &moment.written, &mut dice));
             n_acknowledged += moment.acknowledged.len();
             if !faults.is_empty() {
                 return Some(format!("seed {seed}, run {run}, cut {cut}: {faults:?}"));

@@ -173,6 +173,12 @@ impl Queue {
         self.lock().n_flushing += 1;
     }
 
+    /// Batches on their way to the disk.
+    #[cfg(test)]
+    pub(super) fn n_flushing(&self) -> usize {
+        self.lock().n_flushing
+    }
+
     /// So many are there, or will never be.
     pub(super) fn flushed(&self, n: usize, failure: Option<&str>) {
         let mut state = self.lock();

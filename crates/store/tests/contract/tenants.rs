@@ -327,3 +327,100 @@ fn a_bad_url_is_named_without_its_password() {
         assert!(!error.to_string().contains("secret"), "{error}");
     }
 }
+
+/// On one thread: what waited there would hold up everything.
+fn on_one_thread(work: impl Future<Output = ()>) {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime").block_on(work);
+}
+
+#[test]
+fn a_tenant_that_takes_long_to_open_holds_up_nobody() {
+    let place = sqlite();
+    let making = place.open(ALL, Limits::default());
+    making.create_tenant("slow", "").expect("a tenant");
+    making.create_tenant("quick", "").expect("a tenant");
+    drop(making);
+    let catalogue = place.open(ALL, Limits { openings: 2, ..Limits::default() });
+    // Whoever opens the file waits for this lock, as for a migration.
+    let lock = rusqlite::Connection::open(place.file("slow")).expect("the file");
+    lock.execute_batch("BEGIN IMMEDIATE").expect("a lock");
+    on_one_thread(async {
+        let waiting: Vec<_> = (0..20)
+            .map(|_| {
+                let catalogue = catalogue.clone();
+                tokio::spawn(
+                    async move { catalogue.tenant_aside("slow").await.map(|it| it.name().to_owned()) },
+                )
+            })
+            .collect();
+        // All of them have begun to wait.
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+        for _ in 0..3 {
+            let quick = catalogue.tenant_aside("quick").await.expect("the tenant");
+            let n = quick.read(pinakes_store::Weight::Point, |view| view.count(&PLAIN, &Expr::All)).await;
+            assert_eq!(n.expect("a count"), 0);
+        }
+        let unknown = catalogue.tenant_aside("nosuch").await.err();
+        assert!(matches!(unknown, Some(StoreError::UnknownTenant(_))));
+        assert!(waiting.iter().all(|it| !it.is_finished()));
+        let open: Vec<String> = catalogue.statistics().into_iter().map(|it| it.name).collect();
+        assert_eq!(open, ["quick"], "what is being opened holds up no figures");
+        lock.execute_batch("COMMIT").expect("the end of the lock");
+        for it in waiting {
+            assert_eq!(it.await.expect("no panic").expect("the tenant"), "slow");
+        }
+    });
+}
+
+#[test]
+fn many_tasks_open_one_tenant_once() {
+    for place in engines() {
+        drop(place.tenant(ALL));
+        let catalogue = place.open(ALL, Limits::default());
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+        runtime.expect("a runtime").block_on(async {
+            let tasks = (0..8).map(|n| {
+                let catalogue = catalogue.clone();
+                tokio::spawn(async move {
+                    let tenant = catalogue.tenant_aside("t").await.expect("the tenant");
+                    let put = tenant.write(move |txn| txn.insert(&PLAIN, &n.to_string(), &json!({}))).await;
+                    put.map(drop)
+                })
+            });
+            for task in tasks.collect::<Vec<_>>() {
+                task.await.expect("no panic").expect("a write");
+            }
+        });
+        let tenant = catalogue.tenant("t").expect("the tenant");
+        assert_eq!(read(&tenant, |view| view.count(&PLAIN, &Expr::All)), 8, "{}", place.engine);
+        assert_eq!(catalogue.statistics().len(), 1, "{}", place.engine);
+    }
+}
+
+#[test]
+fn a_list_of_tenants_opens_none() {
+    for place in engines() {
+        let making = place.open(ALL, Limits::default());
+        for n in 0..5 {
+            making.create_tenant(&format!("t{n}"), &format!("number {n}")).expect("a tenant");
+        }
+        let listed = |catalogue: &Catalogue| {
+            let list = catalogue.tenants().expect("a list");
+            list.into_iter().map(|it| format!("{}: {}", it.name, it.description)).collect::<Vec<_>>()
+        };
+        let expected: Vec<String> = (0..5).map(|n| format!("t{n}: number {n}")).collect();
+        let other = place.open(ALL, Limits::default());
+        // Beside a server that has them open, and alone.
+        assert_eq!(listed(&other), expected, "{}", place.engine);
+        assert!(other.statistics().is_empty(), "{}", place.engine);
+        drop((making, other));
+        let alone = place.open(ALL, Limits::default());
+        assert_eq!(listed(&alone), expected, "{}", place.engine);
+        assert!(alone.statistics().is_empty(), "{}", place.engine);
+        alone.delete_tenant("t2").expect("a deletion");
+        alone.create_tenant("t2", "another").expect("a tenant");
+        assert_eq!(listed(&alone)[2], "t2: another", "{}", place.engine);
+    }
+}

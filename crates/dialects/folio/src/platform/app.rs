@@ -149,7 +149,7 @@ impl Call {
         body: Body,
         access: &Access,
     ) -> Result<Self, FolioError> {
-        let db = match app.context.db(&parts.headers) {
+        let db = match app.context.db(&parts.headers).await {
             Err(Refusal::Store(StoreError::UnknownTenant(_) | StoreError::TenantName(_)))
                 if *access != Access::Anybody && has_token(&parts.headers) =>
             {
@@ -248,7 +248,7 @@ async fn caller(app: &Folio, db: Db, parts: &Parts) -> Result<(Db, Caller), Foli
     if let Asking::OtherTenant(name) = &asking
         && !app.context.is_tenant_named(&parts.headers)
     {
-        db = app.context.db_of(name)?;
+        db = app.context.db_of(name).await?;
         asking = app.context.asking(&db, parts).await?;
     }
     match asking {

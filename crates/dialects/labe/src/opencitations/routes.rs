@@ -301,7 +301,7 @@ async fn answered(
         Operation::at(&path, settings.metadata_works).ok_or_else(|| ApiError::NoOperation(path.clone()))?;
     let bounds = PageBounds { size_default: settings.page_rows, size_max: settings.rows };
     let parameters = Parameters::parse(pairs, headers, operation.columns(), bounds)?;
-    let db = app.db(headers)?;
+    let db = app.db(headers).await?;
     let graph = app.graph();
     let n_rows = graph.as_deref().map_or(0, |graph| operation.n_rows(graph));
     let is_short = n_rows <= settings.inline_neighbours;

@@ -25,7 +25,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use http::HeaderMap;
 use pinakes_citations::Graph;
 use pinakes_store::{StoreError, Tenant, View};
 
@@ -198,13 +197,14 @@ impl Shelves {
 
     /// Begins the shelf of the tenant that requests are for unless they name another, before the first one comes.
     pub(crate) fn prepare(&self, app: &Labe) {
-        let (Some(graph), Ok(db)) = (app.graph(), app.db(&HeaderMap::new())) else { return };
-        if !is_wanted(app, db.tenant()) || app.parts.settings.shelf_first {
+        let default = app.context.catalogue().tenant(&app.context.tenants().default);
+        let (Some(graph), Ok(tenant)) = (app.graph(), default) else { return };
+        if !is_wanted(app, &tenant) || app.parts.settings.shelf_first {
             return;
         }
-        let slot = self.slot(db.tenant().name());
+        let slot = self.slot(tenant.name());
         if !slot.is_being_made.swap(true, Ordering::AcqRel) {
-            self.begin(app, db.tenant(), &graph, &slot);
+            self.begin(app, &tenant, &graph, &slot);
         }
     }
 

@@ -117,7 +117,7 @@ impl Clerk<'_> {
 /// Fills what the dialects keep beside SciCat. `key` opens Dataverse's paths for its own administrators.
 pub(super) async fn fill(neighbours: &[Neighbour], context: &Context, key: &str) -> anyhow::Result<String> {
     let tenant = context.tenants().default.clone();
-    let db = context.db_of(&tenant).map_err(|it| anyhow::anyhow!("{it}"))?;
+    let db = context.db_of(&tenant).await.map_err(|it| anyhow::anyhow!("{it}"))?;
     let admin = context.accounts().by_username(db.tenant(), ACCOUNTS[0].name).await?;
     let admin = admin.context("the demo's admin is missing")?;
     let claims = json!({"username": admin.username, "id": admin.id, "_id": admin.id, "sub": admin.username, "user_id": admin.id});

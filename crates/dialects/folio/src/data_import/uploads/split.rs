@@ -100,7 +100,8 @@ async fn receive_part(mut call: Call) -> Answer {
     })?;
     let limits = call.app.context.limits().clone();
     let refused = || FolioError::text(StatusCode::FORBIDDEN, format!("the upload {upload} was never begun"));
-    let tenant = call.app.context.catalogue().tenant(call.param("tenant")).map_err(|_| refused())?;
+    let tenant =
+        call.app.context.catalogue().tenant_aside(call.param("tenant")).await.map_err(|_| refused())?;
     let db = Db::new(tenant);
     let at = upload.clone();
     if !db
