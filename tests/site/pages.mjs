@@ -76,8 +76,12 @@ async function signIn() {
 
 const paths = ["/", "/site/search", "/site/search?q=x-ray", "/site/search?q=&in=datasets&f=type:raw", "/site/sign-in", "/site/dataset/20.500.demo/saxs-0002", "/site/work/10.5555/demo.1"];
 const deposit = await firstHit("deposits");
-if (deposit) paths.push(deposit);
+if (deposit) paths.push(deposit, deposit.replace("/site/deposit/", "/site/differences/"), "/site/search?q=gaug");
 else fault("demo", "no deposit is found");
+await open(WINDOWS[0], deposit);
+const previews = await page.evaluate(() => [...document.querySelectorAll("a[href^='/site/preview/']")].map((it) => it.getAttribute("href")));
+if (previews.length !== 3) fault("demo", `${previews.length} previews of 3 files`);
+paths.push(...previews);
 for (const window of WINDOWS) {
   for (const path of [...new Set(paths)]) {
     const isHidden = path.includes("saxs-0002");
@@ -86,18 +90,65 @@ for (const window of WINDOWS) {
     if (path === "/" && window.name === "wide light") await picture("front");
     if (path === "/" && window.name === "narrow dark") await picture("front-narrow");
     if (path.includes("/work/") && window.name === "wide light") await picture("work");
+    if (path === deposit && window.name === "wide light") await picture("deposit");
+    if (path === previews[0] && window.name === "narrow dark") await picture("preview-narrow");
+    if (path.includes("/differences/") && window.name === "wide dark") await picture("differences");
   }
 }
 await signIn();
 const title = await firstHit("titles");
 if (!title) fault("demo", "no title is found");
-const staff = ["/site/desk", "/site/imports", "/site/operators", "/site/dataset/20.500.demo/saxs-0002", ...(title ? [title] : [])];
+
+/** Deposits, as somebody would who has no script: the form, a file, publication. Gives the deposit's address. */
+async function deposits() {
+  await open(WINDOWS[0], "/site/deposits/new");
+  await Promise.all([page.waitForNavigation(), page.evaluate(() => document.querySelector("form.sheet").submit())]);
+  if (!(await page.$(".alert"))) fault("/site/deposits/new", "an empty form is taken");
+  await judge(WINDOWS[0]);
+  await page.type("#title", "Readings of a browser");
+  await page.type("[name='author.0.name']", "Sample, Bo");
+  await page.type("#description", "Made by the test of the pages.");
+  await page.click("input[name=subject]");
+  await Promise.all([page.waitForNavigation(), page.click("button[value=author]")]);
+  if ((await page.$$("[name^='author.'][name$='.name']")).length < 3) fault(page.url(), "no more rows of authors");
+  await Promise.all([page.waitForNavigation(), page.click("p.row button")]);
+  const files = new URL(page.url()).pathname;
+  if (!files.startsWith("/site/deposits/files/")) fault("/site/deposits/new", `leads to ${files}: ${await page.$eval("main", (it) => it.innerText.slice(0, 300))}`);
+  const input = await page.$("#file");
+  await input.uploadFile(process.argv[1]);
+  await page.evaluate(() => { const input = document.querySelector("#file"); input.closest("form").requestSubmit(); });
+  await page.waitForNavigation();
+  if (!(await page.$eval("main", (it) => it.innerText)).includes("pages.mjs")) fault(files, "the file is not there");
+  return files;
+}
+
+async function publish(files) {
+  await open(WINDOWS[0], files);
+  const button = await page.$("form:has(input[value=publish]) button");
+  await Promise.all([page.waitForNavigation(), button.click()]);
+  const path = new URL(page.url()).pathname;
+  if (!path.startsWith("/site/deposit/")) fault(files, `publishing leads to ${path}`);
+  return path;
+}
+
+const files = await deposits();
+const edit = files.replace("/files/", "/edit/");
+const staff = ["/site/deposits", "/site/deposits/new", files, edit, "/site/account", "/site/users", "/site/desk", "/site/imports", "/site/operators", "/site/dataset/20.500.demo/saxs-0002", ...(title ? [title] : [])];
 for (const window of WINDOWS) {
   for (const path of staff) {
     await open(window, path);
     await judge(window);
-    const name = { "/site/desk": "desk", [staff[3]]: "dataset", "/site/operators": "operators" }[path] ?? (path === title ? "title" : null);
+    const name = { "/site/desk": "desk", "/site/dataset/20.500.demo/saxs-0002": "dataset", "/site/operators": "operators", "/site/deposits/new": "deposit-form", [files]: "deposit-files", "/site/account": "account", "/site/users": "users" }[path] ?? (path === title ? "title" : null);
     if (name && window.name === "wide light") await picture(name);
+  }
+}
+const published = await publish(files);
+await open(WINDOWS[0], "/site/users");
+const user = await page.evaluate(() => document.querySelector("a[href^='/site/users/']")?.getAttribute("href"));
+for (const window of WINDOWS) {
+  for (const path of [published, user]) {
+    await open(window, path);
+    await judge(window);
   }
 }
 await browser.close();

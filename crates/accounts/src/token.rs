@@ -18,6 +18,11 @@ use crate::user;
 /// What the text of every token begins with, so that it is recognised, by us and by secret scanners.
 const PREFIX: &str = "pnk_";
 
+/// Whether a text is an API token, known or not, and no web token.
+pub fn is_api_token(text: &str) -> bool {
+    text.starts_with(PREFIX)
+}
+
 /// API tokens of a tenant.
 pub static TOKEN: Kind = Kind {
     columns: &[Column::one("user", Type::Text), Column::one("name", Type::Text)],

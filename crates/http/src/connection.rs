@@ -12,11 +12,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use pinakes_store::Limits;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep};
 
 use crate::request_line::RequestLines;
 use crate::speed::Patience;
+use crate::tls::Socket;
 
 /// How long a close waits for a client that is still sending a body nobody wants, in seconds.
 const LINGER_S: u64 = 2;
@@ -96,9 +96,9 @@ impl ConnectionState {
     }
 }
 
-/// A TCP stream with limits on how long the client may leave an answer unread, and on how slowly it may read.
+/// A stream with limits on how long the client may leave an answer unread, and on how slowly it may read.
 pub(crate) struct Connection {
-    stream: TcpStream,
+    stream: Socket,
     state: Arc<ConnectionState>,
     patience: Patience,
     /// Since when a write waits for the client, and what ends that.
@@ -116,7 +116,7 @@ struct Closing {
 }
 
 impl Connection {
-    pub(crate) fn new(stream: TcpStream, state: Arc<ConnectionState>, limits: &Limits) -> Self {
+    pub(crate) fn new(stream: Socket, state: Arc<ConnectionState>, limits: &Limits) -> Self {
         Self {
             stream,
             state,
@@ -261,7 +261,9 @@ impl AsyncWrite for Connection {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
+        // An encrypted stream may still hold what was written.
+        let outcome = Pin::new(&mut self.stream).poll_flush(context).map_ok(|()| 0);
+        self.bounded(context, outcome).map_ok(|_| ())
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {

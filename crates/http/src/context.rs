@@ -11,6 +11,7 @@ use pinakes_store::{Catalogue, Limits, Tenant, Txn, View, Weight, WriteTimes};
 
 use crate::entrance::{self, Entrance};
 use crate::refusal::Refusal;
+use crate::slow::SlowRequests;
 use crate::stages::{self, RequestScope, Stage};
 use crate::tenant::TenantChoice;
 
@@ -24,6 +25,7 @@ struct Inner {
     limits: Limits,
     tenants: TenantChoice,
     blobs: Blobs,
+    slow: Arc<SlowRequests>,
 }
 
 /// What the credentials of a request came to.
@@ -53,19 +55,21 @@ impl Context {
     /// Of a server's parts. Files are kept in memory, see [`Context::with_blobs`].
     pub fn new(catalogue: Catalogue, accounts: Accounts, limits: Limits, tenants: TenantChoice) -> Self {
         let blobs = Blobs::in_memory();
-        Self(Arc::new(Inner { catalogue, accounts, limits, tenants, blobs }))
+        let slow = Arc::new(SlowRequests::new(limits.slow_request_ms, accounts.clock().clone()));
+        Self(Arc::new(Inner { catalogue, accounts, limits, tenants, blobs, slow }))
     }
 
     /// The same with a place for files.
     #[must_use]
     pub fn with_blobs(self, blobs: Blobs) -> Self {
-        let Inner { catalogue, accounts, limits, tenants, .. } = &*self.0;
+        let Inner { catalogue, accounts, limits, tenants, slow, .. } = &*self.0;
         Self(Arc::new(Inner {
             catalogue: catalogue.clone(),
             accounts: accounts.clone(),
             limits: limits.clone(),
             tenants: tenants.clone(),
             blobs,
+            slow: Arc::clone(slow),
         }))
     }
 
@@ -87,6 +91,11 @@ impl Context {
     /// All bounds.
     pub fn limits(&self) -> &Limits {
         &self.0.limits
+    }
+
+    /// Requests that took long.
+    pub fn slow_requests(&self) -> &SlowRequests {
+        &self.0.slow
     }
 
     /// How tenants are chosen.

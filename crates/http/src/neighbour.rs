@@ -11,7 +11,7 @@ use axum::Router;
 use axum::body::Body;
 use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST};
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};
 use pinakes_store::Budget;
 use serde_json::Value;
 use tower::ServiceExt as _;
@@ -26,6 +26,11 @@ const ANSWER_BYTES_MAX: usize = 8 << 20;
 /// Headers of the visitor that say how the server is called from outside.
 const OF_ADDRESS: [HeaderName; 3] =
     [HOST, HeaderName::from_static("x-forwarded-host"), HeaderName::from_static("x-forwarded-proto")];
+
+/// Mark of a request that comes from another part of the server: its token is one that this server signed for whoever is
+/// signed in there. No request from outside carries it, as extensions of a request are never read from a connection.
+#[derive(Debug, Clone, Copy)]
+pub struct Inside;
 
 /// A dialect that can be asked from inside the server. Cheap to clone.
 #[derive(Clone)]
@@ -47,6 +52,19 @@ pub struct OnBehalf<'a> {
     pub token: Option<&'a str>,
     /// The headers of the visitor's request, for the name of the server alone.
     pub headers: &'a HeaderMap,
+}
+
+/// What a neighbour is asked, where that is more than JSON.
+#[derive(Debug)]
+pub struct Question<'a> {
+    /// The method.
+    pub method: Method,
+    /// The path with its query, as routes spell it.
+    pub path: &'a str,
+    /// Further headers: the type of the body, a range of bytes.
+    pub headers: Vec<(HeaderName, HeaderValue)>,
+    /// The body.
+    pub body: Body,
 }
 
 /// What a neighbour said.
@@ -134,31 +152,47 @@ impl Neighbour {
         asker: OnBehalf<'_>,
         budget: &Budget,
     ) -> std::result::Result<Said, Unheard> {
-        let request = self.request(method, path, body, asker)?;
-        let scope = RequestScope::new(Instant::now(), Arc::default(), budget);
-        scope.set_entrance(self.0.entrance);
-        let answer = match scope.run(self.0.router.clone().oneshot(request)).await {
-            Ok(answer) => answer,
-            Err(never) => match never {},
-        };
+        let mut headers = Vec::new();
+        let content = body.map(|it| Bytes::from(it.to_string()));
+        if let Some(content) = &content {
+            headers.push((CONTENT_TYPE, HeaderValue::from_static("application/json")));
+            headers.push((http::header::CONTENT_LENGTH, HeaderValue::from(content.len())));
+        }
+        let body = content.map_or_else(Body::empty, Body::from);
+        let answer = self.open(Question { method, path, headers, body }, asker, budget).await?;
         let status = answer.status();
         let body = axum::body::to_bytes(answer.into_body(), ANSWER_BYTES_MAX).await;
         Ok(Said { status, body: body.map_err(|_| Unheard::TooLong)? })
     }
 
+    /// A request with any body, whose answer is read as it comes. Its length has no bound here.
+    ///
+    /// # Errors
+    /// See [`Unheard`]; a refusal of the dialect is none.
+    pub async fn open(
+        &self,
+        question: Question<'_>,
+        asker: OnBehalf<'_>,
+        budget: &Budget,
+    ) -> std::result::Result<Response<Body>, Unheard> {
+        let request = self.request(question, asker)?;
+        let scope = RequestScope::new(Instant::now(), Arc::default(), budget);
+        scope.set_entrance(self.0.entrance);
+        match scope.run(self.0.router.clone().oneshot(request)).await {
+            Ok(answer) => Ok(answer),
+            Err(never) => match never {},
+        }
+    }
+
     fn request(
         &self,
-        method: Method,
-        path: &str,
-        body: Option<&Value>,
+        question: Question<'_>,
         asker: OnBehalf<'_>,
     ) -> std::result::Result<Request<Body>, Unheard> {
-        let content = body.map(|it| Bytes::from(it.to_string()));
-        let stated = content.as_ref().map(Bytes::len);
-        let request = Request::builder().method(method).uri(path);
-        let request = request.body(content.map_or_else(Body::empty, Body::from));
+        let request = Request::builder().method(question.method).uri(question.path).body(question.body);
         let mut request = request.map_err(|_| Unheard::Unsayable)?;
         let value = |text: &str| HeaderValue::from_str(text).map_err(|_| Unheard::Unsayable);
+        request.extensions_mut().insert(Inside);
         let headers = request.headers_mut();
         for name in OF_ADDRESS {
             if let Some(said) = asker.headers.get(&name) {
@@ -166,10 +200,7 @@ impl Neighbour {
             }
         }
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
-        if let Some(n_bytes) = stated {
-            headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-            headers.insert(http::header::CONTENT_LENGTH, HeaderValue::from(n_bytes));
-        }
+        headers.extend(question.headers);
         let tenant_header = self.0.entrance.tenant_headers.first().ok_or(Unheard::NoTenant)?;
         headers.insert(*tenant_header, value(asker.tenant)?);
         if let (Some(token), Some(place)) = (asker.token, self.0.entrance.tokens.first()) {
@@ -218,18 +249,12 @@ mod tests {
         headers.insert("authorization", HeaderValue::from_static("Basic c2VjcmV0"));
         headers.insert("x-pinakes-tenant", HeaderValue::from_static("other"));
         let it = neighbour(Entrance::default(), MountPoint::default());
+        let budget = Budget::new(1 << 20);
         let runtime = tokio::runtime::Builder::new_current_thread().build()?;
         let asked = |method: Method, token: Option<&'static str>, body: Option<Value>| {
             let asker = OnBehalf { tenant: "site", token, headers: &headers };
-            let said = it.request(method, "/echo?a=b", body.as_ref(), asker);
-            let said = said.map(|request| runtime.block_on(it.0.router.clone().oneshot(request)));
-            let body = said.map(|it| it.map(axum::response::Response::into_body));
-            match body {
-                Ok(Ok(body)) => runtime
-                    .block_on(axum::body::to_bytes(body, ANSWER_BYTES_MAX))
-                    .map(|it| String::from_utf8_lossy(&it).into_owned())
-                    .unwrap_or_default(),
-                Ok(Err(never)) => match never {},
+            match runtime.block_on(it.ask(method, "/echo?a=b", body.as_ref(), asker, &budget)) {
+                Ok(said) => String::from_utf8_lossy(&said.body).into_owned(),
                 Err(unheard) => unheard.to_string(),
             }
         };
@@ -245,7 +270,9 @@ mod tests {
     fn a_dialect_that_cannot_be_told_the_tenant_is_not_asked() {
         let it = neighbour(Entrance { tokens: &[], tenant_headers: &[] }, MountPoint::default());
         let asker = OnBehalf { tenant: "site", token: None, headers: &HeaderMap::new() };
-        let refused = it.request(Method::GET, "/echo", None, asker).map(|_| ());
+        let question =
+            Question { method: Method::GET, path: "/echo", headers: Vec::new(), body: Body::empty() };
+        let refused = it.request(question, asker).map(|_| ());
         assert_eq!(refused, Err(Unheard::NoTenant));
     }
 

@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use http::{HeaderName, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -19,6 +20,10 @@ use tokio::time::{sleep, timeout};
 
 use crate::connection::{Connection, ConnectionState};
 use crate::shell::Shell;
+use crate::tls::Socket;
+
+/// How handlers learn that a connection is encrypted, as they do behind a proxy.
+const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 
 /// Connections that the system keeps until they are accepted (bounded by `net.core.somaxconn`).
 const BACKLOG: u32 = 4096;
@@ -68,6 +73,7 @@ impl Shell {
         let (phase, _) = watch::channel(Phase::Serve);
         let http = http(shell.context.limits());
 
+        let watching = shell.tls.clone().map(|it| tokio::spawn(it.watch()));
         let mut shutdown = pin!(shutdown);
         loop {
             let accepted = tokio::select! {
@@ -81,6 +87,9 @@ impl Shell {
             }
         }
         drop(listener);
+        if let Some(watching) = watching {
+            watching.abort();
+        }
         shell.draining.store(true, Ordering::Relaxed);
         // Without a connection nobody listens, which is as well.
         phase.send_replace(Phase::Drain);
@@ -146,10 +155,16 @@ async fn converse(
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, %peer, "no TCP_NODELAY");
     }
+    let is_encrypted = shell.tls.is_some();
+    let Some(stream) = encrypted(&shell, stream, peer).await else { return };
     let state = Arc::new(ConnectionState::new(peer));
     let io = TokioIo::new(Connection::new(stream, Arc::clone(&state), shell.context.limits()));
-    let service = service_fn(|request| {
+    let service = service_fn(|mut request: hyper::Request<hyper::body::Incoming>| {
         let (shell, state) = (Arc::clone(&shell), Arc::clone(&state));
+        if is_encrypted {
+            // Whatever a client says: addresses and cookies are those of an encrypted server.
+            request.headers_mut().insert(FORWARDED_PROTO, HeaderValue::from_static("https"));
+        }
         async move { Ok::<_, Infallible>(shell.answer(request, &state).await) }
     });
     let mut conversation = pin!(http.serve_connection(io, service));
@@ -169,6 +184,23 @@ async fn converse(
         tracing::debug!(%error, %peer, "connection ended");
     }
     drop(open);
+}
+
+/// The stream of a connection, after the handshake where the server encrypts; nothing where that fails.
+async fn encrypted(shell: &Shell, stream: TcpStream, peer: SocketAddr) -> Option<Socket> {
+    let Some(tls) = &shell.tls else { return Some(Socket::Plain(stream)) };
+    let limit = Duration::from_millis(shell.context.limits().header_timeout_ms);
+    match timeout(limit, tls.accept(stream)).await {
+        Ok(Ok(stream)) => Some(stream),
+        Ok(Err(error)) => {
+            tracing::debug!(%error, %peer, "no handshake");
+            None
+        }
+        Err(_) => {
+            tracing::debug!(%peer, "the handshake took too long");
+            None
+        }
+    }
 }
 
 /// Waits until every connection has given its place back.

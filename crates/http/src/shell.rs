@@ -39,6 +39,8 @@ use crate::public_url::{MountedAt, relocate};
 use crate::refusal::Refusal;
 use crate::request_id::{RequestIds, X_REQUEST_ID};
 use crate::stages::RequestScope;
+use crate::tls::Tls;
+use crate::traces::Traces;
 
 /// Where the time of the request went.
 const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
@@ -63,6 +65,8 @@ pub struct Shell {
     pub(crate) context: Context,
     pub(crate) metrics: Metrics,
     pub(crate) draining: AtomicBool,
+    pub(crate) tls: Option<Tls>,
+    traces: Option<Traces>,
     mounts: Mounts,
     access_log: AccessLog,
     request_ids: RequestIds,
@@ -79,6 +83,8 @@ impl Shell {
             context,
             metrics,
             draining: AtomicBool::new(false),
+            tls: None,
+            traces: None,
             mounts: Mounts::default(),
             access_log: AccessLog::default(),
             request_ids,
@@ -99,6 +105,18 @@ impl Shell {
     /// With access log lines at this level.
     pub fn access_log(mut self, access_log: AccessLog) -> Self {
         self.access_log = access_log;
+        self
+    }
+
+    /// With connections that are encrypted.
+    pub fn tls(mut self, tls: Tls) -> Self {
+        self.tls = Some(tls);
+        self
+    }
+
+    /// With a span for each request that is traced.
+    pub fn traces(mut self, traces: Traces) -> Self {
+        self.traces = Some(traces);
         self
     }
 
@@ -125,6 +143,8 @@ impl Shell {
             scope.ask_how();
         }
         let logged = self.access_log.is_on().then(|| Logged::of(&request));
+        let method = request.method().clone();
+        let traced = self.traces.as_ref().and_then(|it| Some((it, it.place(request.headers())?)));
         let mut response = self.routed(request, &scope, &request_id).await;
 
         let took = scope.started().elapsed();
@@ -140,6 +160,13 @@ impl Shell {
             response_headers.insert(CONNECTION, HeaderValue::from_static("close"));
         }
         self.metrics.observe(dialect, response.answer.status(), took, &scope);
+        let status = response.answer.status().as_u16();
+        if self.context.slow_requests().is_slow(took) {
+            self.context.slow_requests().note(&method, dialect, status, &request_id, took, &scope);
+        }
+        if let Some((traces, place)) = traced {
+            traces.answered(place, method, dialect, status, &request_id, took, &scope);
+        }
         if let Some(logged) = logged {
             logged.write(self.access_log, &request_id, &response, took, &scope);
         }

@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use pinakes_accounts::sign_in::{Sources, directory, provider};
-use pinakes_http::{AccessLog, MountPoint, TenantChoice};
+use pinakes_http::{AccessLog, MountPoint, TenantChoice, TraceSettings};
 use pinakes_site::Setting;
 use pinakes_store::Limits;
 use serde::Deserialize;
@@ -96,6 +96,20 @@ pub(crate) struct Server {
     pub(crate) log_format: LogFormat,
     /// The level of the line that each request leaves.
     pub(crate) access_log: AccessLog,
+    /// TLS of its own connections.
+    pub(crate) tls: TlsFiles,
+    /// Where traces go.
+    pub(crate) traces: TraceSettings,
+}
+
+/// The table `[server.tls]`: both files, or none.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct TlsFiles {
+    /// The chain of certificates; empty: connections are not encrypted.
+    pub(crate) certificate: PathBuf,
+    /// Its private key.
+    pub(crate) key: PathBuf,
 }
 
 /// The form of log lines.
@@ -118,6 +132,8 @@ impl Default for Server {
             log: "info".to_owned(),
             log_format: LogFormat::Text,
             access_log: AccessLog::Debug,
+            tls: TlsFiles::default(),
+            traces: TraceSettings::default(),
         }
     }
 }

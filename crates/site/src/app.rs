@@ -6,9 +6,9 @@ use axum::body::Body;
 use axum::extract::FromRequestParts;
 use http::header::ACCEPT_LANGUAGE;
 use http::request::Parts;
-use http::{HeaderMap, Method};
-use pinakes_accounts::Caller;
-use pinakes_http::{Context, Db, Neighbour, OnBehalf, Said, body, entrance, host_name};
+use http::{HeaderMap, Method, Response};
+use pinakes_accounts::{Caller, token};
+use pinakes_http::{Context, Db, Neighbour, OnBehalf, Question, Said, body, entrance, host_name};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
@@ -58,7 +58,10 @@ impl FromRequestParts<Site> for Visitor {
 
     async fn from_request_parts(parts: &mut Parts, site: &Site) -> Result<Self> {
         let db = site.context.db(&parts.headers).await?;
-        let session = entrance::cookie(&parts.headers, SESSION_COOKIE).map(str::to_owned);
+        // A session is what a sign-in made: an API token may be good for less than its user, and makes no other tokens.
+        let session = entrance::cookie(&parts.headers, SESSION_COOKIE)
+            .filter(|it| !token::is_api_token(it))
+            .map(str::to_owned);
         let caller = match &session {
             Some(token) => site.context.asking_with(&db, token).await?.or_anonymous(),
             None => Caller::anonymous(),
@@ -91,8 +94,12 @@ impl Visitor {
     ///
     /// Errors: it is another's.
     pub(crate) fn proven(&self, form: &Fields) -> Result<()> {
+        self.proven_by(form.text("_csrf"))
+    }
+
+    /// The same by the token that came with a form of several parts.
+    pub(crate) fn proven_by(&self, given: &str) -> Result<()> {
         self.expect_own_page()?;
-        let given = form.text("_csrf");
         match self.csrf_with(given.split('.').next().unwrap_or_default()) {
             Some(token) if token == given => Ok(()),
             Some(_) => Err(SiteError::ForeignForm),
@@ -165,8 +172,21 @@ impl Site {
         neighbour.ask(method, path, sent, visitor.on_behalf(), budget).await.map_err(SiteError::Unheard)
     }
 
-    /// The same for reading. Dataverse has tokens of its own and refuses those of accounts; where a token is refused it is
-    /// asked again as nobody, who may see the least.
+    /// The same with any body, and an answer that is read as it comes.
+    ///
+    /// Errors: as [`Site::ask`].
+    pub(crate) async fn open(
+        &self,
+        visitor: &Visitor,
+        dialect: &str,
+        question: Question<'_>,
+    ) -> Result<Response<Body>> {
+        let neighbour = self.neighbour(dialect).ok_or(SiteError::NotFound)?;
+        let budget = self.context.catalogue().budget();
+        neighbour.open(question, visitor.on_behalf(), budget).await.map_err(SiteError::Unheard)
+    }
+
+    /// The same for reading. Where a dialect refuses the session it is asked again as nobody, who may see the least.
     ///
     /// Errors: as [`Site::ask`]; the dialect refused.
     pub(crate) async fn read(&self, visitor: &Visitor, dialect: &str, path: &str) -> Result<Value> {

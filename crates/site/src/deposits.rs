@@ -5,9 +5,12 @@ use axum::response::Response;
 use serde_json::Value;
 
 use crate::app::{Site, Visitor};
+use crate::deposit::path_of;
 use crate::error::Result;
-use crate::fields::{encoded, encoded_rest};
-use crate::record::{Citable, Link, Record, bytes_shown, doi_of, items, text};
+use crate::fields::{Fields, encoded, encoded_rest};
+use crate::preview::Showing;
+use crate::record::{Action, Citable, Link, Record, bytes_shown, doi_of, items, text};
+use crate::versions;
 
 /// Files that a page lists.
 const FILES_MAX: usize = 200;
@@ -16,17 +19,24 @@ pub(crate) async fn page(
     State(site): State<Site>,
     visitor: Visitor,
     Path(pid): Path<String>,
+    fields: Fields,
 ) -> Result<Response> {
-    let record = deposit(&site, &visitor, &pid).await;
+    let wanted = Some(fields.text("version")).filter(|it| !it.is_empty());
+    let record = deposit(&site, &visitor, &pid, wanted).await;
     let shown = record.and_then(|it| site.record_page(&visitor, &it));
     site.shown(&visitor, shown)
 }
 
-/// A deposit that the visitor may see.
-pub(crate) async fn deposit(site: &Site, visitor: &Visitor, pid: &str) -> Result<Record> {
-    let path = format!("/api/datasets/:persistentId?persistentId={}", encoded(pid));
-    let said = site.read(visitor, "dataverse", &path).await?;
-    let (it, version) = (&said["data"], &said["data"]["latestVersion"]);
+/// A deposit as one of its versions has it; without a choice the newest one that the visitor may see.
+async fn deposit(site: &Site, visitor: &Visitor, pid: &str, wanted: Option<&str>) -> Result<Record> {
+    let (path, may) = match wanted {
+        Some(id) => (path_of(pid, &format!("/versions/{}", encoded(id).replace("%3A", ":"))), String::new()),
+        None => (path_of(pid, ""), path_of(pid, "/userPermissions")),
+    };
+    let (said, versions) = tokio::join!(site.read(visitor, "dataverse", &path), site.versions(visitor, pid));
+    let said = said?;
+    let it = &said["data"];
+    let version = if wanted.is_some() { it } else { &it["latestVersion"] };
     let fields = items(version, "metadataBlocks/citation/fields");
     let field = |name: &str| fields.iter().find(|it| it["typeName"] == name).map(|it| &it["value"]);
     let parts = |name: &str, part: &str| field(name).map(|it| parts_of(it, part)).unwrap_or_default();
@@ -49,9 +59,25 @@ pub(crate) async fn deposit(site: &Site, visitor: &Visitor, pid: &str) -> Result
     record.plain("subjects", subjects.filter_map(|it| it.as_str().map(str::to_owned)));
     record.fact("license", [Link::to(text(version, "license/name"), text(version, "license/uri"))]);
     record.plain("version", [version_name(version)]);
+    let words = visitor.language.texts();
+    if let Ok(list) = versions {
+        let rows = versions::rows(pid, &list, words.get("differences_to").copied().unwrap_or_default());
+        if 1 < rows.len() {
+            record.table("versions", &["version", "date", "note", "differences"], rows, None);
+        }
+    }
+    if !may.is_empty() && !visitor.caller.is_anonymous() {
+        let may = site.read(visitor, "dataverse", &may).await.unwrap_or_default();
+        if may["data"]["canEditDataset"] == true {
+            let to = |what: &str| format!("/site/deposits/{what}/{}", encoded_rest(pid));
+            record.actions.push(Action { key: "edit_deposit", href: to("edit") });
+            record.actions.push(Action { key: "deposit_files", href: to("files") });
+        }
+    }
     let files = items(version, "files");
-    let rows = files.iter().take(FILES_MAX).map(|it| file_row(site, visitor, it)).collect();
-    record.table("files", &["file", "size", "type"], rows, Some(files.len() as u64));
+    let look = words.get("look").copied().unwrap_or_default();
+    let rows = files.iter().take(FILES_MAX).map(|it| file_row(site, visitor, it, look)).collect();
+    record.table("files", &["file", "size", "type", "preview_head"], rows, Some(files.len() as u64));
     for (name, exporter) in
         [("Dublin Core", "oai_dc"), ("DataCite", "Datacite"), ("DDI", "ddi"), ("schema.org", "schema.org")]
     {
@@ -81,14 +107,15 @@ fn parts_of(value: &Value, part: &str) -> Vec<String> {
     list.iter().map(|it| text(it, &format!("{part}/value"))).filter(|it| !it.is_empty()).collect()
 }
 
-fn version_name(version: &Value) -> String {
+/// `2.1`, or the state of a version without numbers.
+pub(crate) fn version_name(version: &Value) -> String {
     match (version["versionNumber"].as_u64(), version["versionMinorNumber"].as_u64()) {
         (Some(major), Some(minor)) => format!("{major}.{minor}"),
         _ => text(version, "versionState"),
     }
 }
 
-fn file_row(site: &Site, visitor: &Visitor, it: &Value) -> Vec<Link> {
+fn file_row(site: &Site, visitor: &Visitor, it: &Value, look: &str) -> Vec<Link> {
     let file = &it["dataFile"];
     let name = Some(text(it, "label")).filter(|it| !it.is_empty()).unwrap_or_else(|| text(file, "filename"));
     let folder = text(it, "directoryLabel");
@@ -96,7 +123,11 @@ fn file_row(site: &Site, visitor: &Visitor, it: &Value) -> Vec<Link> {
     let path = format!("/api/access/datafile/{}", encoded(&text(file, "id")));
     let href = site.href(visitor, "dataverse", &path).filter(|_| it["restricted"] != true);
     let size = file["filesize"].as_f64().map(bytes_shown).unwrap_or_default();
-    vec![Link { text: name, href }, Link::plain(size), Link::plain(text(file, "contentType"))]
+    let content_type = text(file, "contentType");
+    let preview = Showing::of(&content_type, &name).filter(|_| href.is_some());
+    let preview =
+        preview.map(|_| Link::to(look.to_owned(), format!("/site/preview/{}", encoded(&text(file, "id")))));
+    vec![Link { text: name, href }, Link::plain(size), Link::plain(content_type), preview.unwrap_or_default()]
 }
 
 #[cfg(test)]

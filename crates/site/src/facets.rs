@@ -25,10 +25,14 @@ const OF_DEPOSITS: [(&str, &str); 5] = [
 const OF_DATASETS: [(&str, &str); 3] =
     [("type", "type"), ("keywords", "keywords"), ("creationLocation", "location")];
 
+/// The same of library titles, as FOLIO names them.
+const OF_TITLES: [(&str, &str); 2] = [("languages", "languages"), ("source", "source")];
+
 fn known(scope: &str) -> &'static [(&'static str, &'static str)] {
     match scope {
         "deposits" => &OF_DEPOSITS,
         "datasets" => &OF_DATASETS,
+        "titles" => &OF_TITLES,
         _ => &[],
     }
 }
@@ -36,8 +40,8 @@ fn known(scope: &str) -> &'static [(&'static str, &'static str)] {
 /// A value of a facet that a search is narrowed by: `f=keywords:x-ray`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Chosen {
-    facet: &'static str,
-    value: String,
+    pub(crate) facet: &'static str,
+    pub(crate) value: String,
 }
 
 /// What a request chose among the facets of a scope; anything else is passed over.
@@ -133,6 +137,26 @@ pub(crate) async fn of_datasets(
         named.collect()
     };
     Ok(shown(&OF_DATASETS, counts, base, chosen))
+}
+
+/// The same of library titles; `cql` is the search with what was chosen.
+pub(crate) async fn of_titles(
+    site: &Site,
+    visitor: &Visitor,
+    cql: &str,
+    base: &str,
+    chosen: &[Chosen],
+) -> Result<Vec<Shown>> {
+    let wanted: String = OF_TITLES.iter().map(|it| format!("&facet={}:{VALUES_MAX}", it.0)).collect();
+    let path = format!("/search/instances/facets?query={}{wanted}", encoded(cql));
+    let said = site.read(visitor, "folio", &path).await?;
+    let counts = |name: &str| {
+        let values = items(&said["facets"][name], "values").iter();
+        let named =
+            values.filter_map(|it| Some((it["id"].as_str()?.to_owned(), it["totalRecords"].as_u64()?)));
+        named.collect()
+    };
+    Ok(shown(&OF_TITLES, counts, base, chosen))
 }
 
 fn shown(

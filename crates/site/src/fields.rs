@@ -46,6 +46,11 @@ impl Fields {
         self.0.all(name)
     }
 
+    /// Whether the name was sent, with or without a value.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.0.get(name).is_some()
+    }
+
     /// The same as it was sent, for passwords.
     pub(crate) fn exact(&self, name: &str) -> &str {
         self.0.get(name).unwrap_or_default()

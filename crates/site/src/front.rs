@@ -12,7 +12,10 @@ use serde_json::json;
 use crate::app::{Site, Visitor};
 use crate::error::{Result, SiteError};
 use crate::fields::encoded;
-use crate::record::text;
+use crate::record::{items, text};
+
+/// Keywords that the search form suggests before anything is typed.
+const SUGGESTED_MAX: usize = 50;
 
 /// A dialect on the front page.
 #[derive(Serialize)]
@@ -38,7 +41,8 @@ pub(crate) async fn front(State(site): State<Site>, visitor: Visitor, request: R
         let refused = answer::empty(StatusCode::METHOD_NOT_ALLOWED);
         return Ok(answer::with_header(refused, http::header::ALLOW, "GET, HEAD"));
     }
-    let (datasets, deposits) = tokio::join!(n_datasets(&site, &visitor), n_deposits(&site, &visitor));
+    let (datasets, deposits) = tokio::join!(datasets(&site, &visitor), n_deposits(&site, &visitor));
+    let (datasets, suggestions) = datasets.unwrap_or_default();
     let mut served = Vec::new();
     let mut add = |dialect: &str, name_key, about_key, href: Option<String>, n_records: Option<String>| {
         if site.neighbour(dialect).is_some() {
@@ -54,7 +58,8 @@ pub(crate) async fn front(State(site): State<Site>, visitor: Visitor, request: R
     let topics = topics.and_then(|path| site.href(&visitor, "conclave", &path));
     add("conclave", "conclave_name", "conclave_about", topics, None);
     let explorer = site.href(&visitor, "scicat", "/explorer");
-    let page = json!({ "title_key": "welcome", "served": served, "explorer": explorer });
+    let page =
+        json!({ "title_key": "welcome", "served": served, "explorer": explorer, "suggestions": suggestions });
     site.page(&visitor, StatusCode::OK, "front.html", page)
 }
 
@@ -69,11 +74,15 @@ async fn labes_own(site: &Site, visitor: &Visitor, method: Method) -> Result<Res
     Ok(response)
 }
 
-async fn n_datasets(site: &Site, visitor: &Visitor) -> Option<String> {
-    let facets = format!("fields={}&facets={}", encoded("{}"), encoded(&json!(["type"]).to_string()));
+/// How many datasets there are, and their most frequent keywords.
+async fn datasets(site: &Site, visitor: &Visitor) -> Option<(Option<String>, Vec<String>)> {
+    let wanted = json!(["type", "keywords"]).to_string();
+    let facets = format!("fields={}&facets={}", encoded("{}"), encoded(&wanted));
     let said = site.read(visitor, "scicat", &format!("/api/v3/datasets/fullfacet?{facets}")).await.ok()?;
-    let total = said.get(0)?.get("all")?.get(0)?;
-    Some(text(total, "totalSets")).filter(|it| !it.is_empty())
+    let found = said.get(0)?;
+    let total = found.get("all").and_then(|it| it.get(0)).map(|it| text(it, "totalSets"));
+    let keywords = items(found, "keywords").iter().take(SUGGESTED_MAX).map(|it| text(it, "_id"));
+    Some((total.filter(|it| !it.is_empty()), keywords.collect()))
 }
 
 async fn n_deposits(site: &Site, visitor: &Visitor) -> Option<String> {

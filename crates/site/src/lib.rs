@@ -10,13 +10,18 @@
 //! | `language.rs`, `data/texts.tsv` | the texts, in English and German |
 //! | `pages.rs`, `templates/` | how a page is made |
 //! | `record.rs` | what a record's page is made of, and how others cite it |
-//! | `front.rs`, `search.rs` | what is served, and what is found |
+//! | `front.rs`, `search.rs`, `facets.rs`, `suggest.rs` | what is served, what is found, and by what it is narrowed |
 //! | `datasets.rs`, `deposits.rs`, `library.rs`, `works.rs` | the records of each dialect |
+//! | `preview.rs`, `versions.rs` | files of deposits, and how their versions differ |
+//! | `deposit/` | depositing: drafts, the form, files, review and publication |
 //! | `desk.rs`, `imports.rs`, `operators.rs` | for staff |
+//! | `account.rs`, `users.rs` | the visitor's own account and tokens; all accounts, for those who manage them |
 //! | `session.rs` | signing in and out |
 
+mod account;
 mod app;
 mod datasets;
+mod deposit;
 mod deposits;
 mod desk;
 mod error;
@@ -28,10 +33,14 @@ mod language;
 mod library;
 mod operators;
 mod pages;
+mod preview;
 mod record;
 mod search;
 mod session;
 mod settings;
+mod suggest;
+mod users;
+mod versions;
 mod works;
 
 use std::sync::Arc;
@@ -55,9 +64,19 @@ pub fn mount(context: Context, settings: Settings, neighbours: Vec<Neighbour>) -
         .route("/site", get(front::moved))
         .route("/site/", get(front::moved))
         .route("/site/search", get(search::search))
+        .route("/site/suggest", get(suggest::suggest))
+        .route("/site/opensearch.xml", get(suggest::description))
         .route("/site/dataset/{*pid}", get(datasets::page))
         .route("/site/publication/{*doi}", get(datasets::publication))
         .route("/site/deposit/{*pid}", get(deposits::page))
+        .route("/site/deposits", get(deposit::list).post(deposit::join))
+        .route("/site/deposits/new", get(deposit::edit::new).post(deposit::edit::create))
+        .route("/site/deposits/edit/{*pid}", get(deposit::edit::edit).post(deposit::edit::save))
+        .route("/site/deposits/files/{*pid}", get(deposit::files::page).post(deposit::files::upload))
+        .route("/site/deposits/act/{*pid}", post(deposit::files::act))
+        .route("/site/preview/{id}", get(preview::page))
+        .route("/site/preview/{id}/content", get(preview::content))
+        .route("/site/differences/{*pid}", get(versions::page))
         .route("/site/title/{id}", get(library::title))
         .route("/site/authority/{id}", get(library::authority))
         .route("/site/work/{*doi}", get(works::page))
@@ -67,6 +86,11 @@ pub fn mount(context: Context, settings: Settings, neighbours: Vec<Neighbour>) -
         .route("/site/imports/{id}", get(imports::page))
         .route("/site/operators", get(operators::page))
         .route("/site/sign-in", get(session::form).post(session::sign_in))
+        .route("/site/sign-in/provider", get(session::depart))
+        .route("/site/sign-in/callback", get(session::arrive))
+        .route("/site/account", get(account::page).post(account::act))
+        .route("/site/users", get(users::list).post(users::create))
+        .route("/site/users/{id}", get(users::page).post(users::act))
         .route("/site/sign-out", post(session::sign_out))
         .route("/site/language", get(session::language))
         .route("/site/assets/site.css", get(pages::style))

@@ -3,8 +3,8 @@
 use axum::extract::State;
 use axum::response::Response;
 use http::StatusCode;
+use pinakes_http::SlowRequest;
 use serde::Serialize;
-
 use serde_json::json;
 
 use crate::app::{Site, Visitor};
@@ -20,6 +20,37 @@ struct Tenant {
     n_waiting: Option<u64>,
     n_writes: Option<u64>,
     log: Option<String>,
+}
+
+/// A slow request, as operators see it.
+#[derive(Serialize)]
+struct Slow {
+    at: String,
+    what: String,
+    status: u16,
+    took_ms: u128,
+    stages: String,
+    tenant: Option<String>,
+    id: String,
+}
+
+impl Slow {
+    fn of(it: &SlowRequest) -> Self {
+        let at = time::OffsetDateTime::from_unix_timestamp(it.at_ms.div_euclid(1000));
+        let at = at.ok().and_then(|it| it.format(&time::format_description::well_known::Rfc3339).ok());
+        let mut stages = it.stages.clone();
+        stages.sort_by_key(|it| std::cmp::Reverse(it.1));
+        let stages = stages.iter().map(|(name, spent)| format!("{name} {} ms", spent.as_millis()));
+        Self {
+            at: at.unwrap_or_default(),
+            what: format!("{} {}", it.method, it.route),
+            status: it.status,
+            took_ms: it.took.as_millis(),
+            stages: stages.collect::<Vec<_>>().join(", "),
+            tenant: it.tenant.clone(),
+            id: it.request_id.clone(),
+        }
+    }
 }
 
 impl Site {
@@ -64,7 +95,11 @@ async fn operators(site: &Site, visitor: &Visitor) -> Result<Response> {
     let probe = site.context.blobs().probe().await;
     let failure = site.context.catalogue().failure();
     let dialects: Vec<&str> = site.neighbours.iter().map(|it| it.dialect()).collect();
+    let slow = site.context.slow_requests();
+    let slow_from = slow.from().map(|it| it.as_millis());
+    let slow: Vec<Slow> = slow.latest().iter().map(Slow::of).collect();
     let page = json!({
+        "slow": slow, "slow_from": slow_from,
         "title_key": "operators", "tenants": tenants, "failure": failure,
         "files_failure": probe.err().map(|it| it.to_string()), "version": env!("CARGO_PKG_VERSION"),
         "dialects": dialects, "settings": &site.settings.effective,

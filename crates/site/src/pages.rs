@@ -20,7 +20,7 @@ const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self' data:
 const STYLE: &str = include_str!("../assets/site.css");
 
 /// Every template that a page is made of.
-const TEMPLATES: [(&str, &str); 11] = [
+const TEMPLATES: [(&str, &str); 19] = [
     ("layout.html", include_str!("../templates/layout.html")),
     ("parts.html", include_str!("../templates/parts.html")),
     ("front.html", include_str!("../templates/front.html")),
@@ -28,6 +28,14 @@ const TEMPLATES: [(&str, &str); 11] = [
     ("record.html", include_str!("../templates/record.html")),
     ("signin.html", include_str!("../templates/signin.html")),
     ("error.html", include_str!("../templates/error.html")),
+    ("deposits.html", include_str!("../templates/deposits.html")),
+    ("deposit_form.html", include_str!("../templates/deposit_form.html")),
+    ("deposit_files.html", include_str!("../templates/deposit_files.html")),
+    ("preview.html", include_str!("../templates/preview.html")),
+    ("differences.html", include_str!("../templates/differences.html")),
+    ("account.html", include_str!("../templates/account.html")),
+    ("users.html", include_str!("../templates/users.html")),
+    ("user.html", include_str!("../templates/user.html")),
     ("desk.html", include_str!("../templates/desk.html")),
     ("imports.html", include_str!("../templates/imports.html")),
     ("import.html", include_str!("../templates/import.html")),
@@ -85,7 +93,8 @@ impl Site {
             "t": visitor.language.texts(), "site": &self.settings.name, "lang": visitor.language.tag(),
             "other_lang": other.tag(), "user": visitor.caller.username(), "csrf": visitor.csrf(),
             "here": encoded(&visitor.asked), "has_folio": self.neighbour("folio").is_some(),
-            "is_operator": self.is_operator(visitor), "page": page,
+            "has_dataverse": self.neighbour("dataverse").is_some(),
+            "is_operator": self.is_operator(visitor), "manages_accounts": self.manages_accounts(visitor), "page": page,
         });
         let html = self.pages.render(name, values)?;
         let mut response = answer::bytes(status, HeaderValue::from_static("text/html; charset=utf-8"), html);

@@ -33,6 +33,13 @@ pub(crate) struct Fact {
     pub(crate) values: Vec<Link>,
 }
 
+/// Something that the visitor may do with the record: key of its name, and where.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Action {
+    pub(crate) key: &'static str,
+    pub(crate) href: String,
+}
+
 /// A table on a record's page.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Table {
@@ -55,6 +62,7 @@ pub(crate) struct Record {
     pub(crate) facts: Vec<Fact>,
     pub(crate) tables: Vec<Table>,
     pub(crate) exports: Vec<Link>,
+    pub(crate) actions: Vec<Action>,
     /// A picture as a `data:` address.
     pub(crate) image: Option<String>,
     /// A drawing, as SVG that is escaped already.

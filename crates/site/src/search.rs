@@ -77,6 +77,17 @@ pub(crate) async fn search(State(site): State<Site>, visitor: Visitor, fields: F
         let (a, b, c, d, e) = tokio::join!(of(0), of(1), of(2), of(3), of(4));
         groups.extend([a, b, c, d, e].into_iter().flatten());
     }
+    // A search that finds enough needs no other words.
+    let n_hits: usize = groups.iter().map(|it| it.hits.len()).sum();
+    let suggestions = match n_hits {
+        0..=3 if !words.is_empty() => site.suggestions(&visitor, words).await,
+        _ => Vec::new(),
+    };
+    let suggested = |it: String| {
+        let scope = wanted.map_or("", |it| it.0);
+        Link::to(it.clone(), format!("/site/search?q={}&in={scope}", encoded(&it)))
+    };
+    let suggestions: Vec<Link> = suggestions.into_iter().map(suggested).collect();
     let facets = match wanted {
         Some((scope, ..)) => narrowing(&site, &visitor, &asked, scope).await,
         None => Vec::new(),
@@ -97,7 +108,7 @@ pub(crate) async fn search(State(site): State<Site>, visitor: Visitor, fields: F
     let page = json!({
         "title_key": "search", "q": words, "scope": wanted.map_or("", |it| it.0), "scopes": scopes, "number": number,
         "groups": groups, "facets": facets, "doi": doi, "measured": measured,
-        "is_asked": !words.is_empty() || wanted.is_some(),
+        "suggestions": suggestions, "is_asked": !words.is_empty() || wanted.is_some(),
     });
     site.page(&visitor, StatusCode::OK, "search.html", page)
 }
@@ -120,6 +131,7 @@ async fn narrowing(site: &Site, visitor: &Visitor, asked: &Asked<'_>, scope: &st
             let path = deposits_path(&Asked { limit: 1, skip: 0, chosen: asked.chosen.clone(), ..*asked });
             facets::of_deposits(site, visitor, &path, &base, &asked.chosen).await
         }
+        "titles" => facets::of_titles(site, visitor, &cql(asked), &base, &asked.chosen).await,
         "datasets" => facets::of_datasets(site, visitor, &datasets_fields(asked), &base, &asked.chosen).await,
         _ => Ok(Vec::new()),
     };
@@ -235,11 +247,12 @@ fn quoted(words: &str) -> String {
 }
 
 fn cql(asked: &Asked<'_>) -> String {
-    if asked.text.is_empty() {
-        "cql.allRecords=1".to_owned()
-    } else {
-        format!("keyword all {}", quoted(asked.text))
-    }
+    let words = match asked.text {
+        "" => "cql.allRecords=1".to_owned(),
+        text => format!("keyword all {}", quoted(text)),
+    };
+    let narrowed = asked.chosen.iter().map(|it| format!(" and {}=={}", it.facet, quoted(&it.value)));
+    words + &narrowed.collect::<String>()
 }
 
 async fn titles(site: &Site, visitor: &Visitor, asked: &Asked<'_>) -> Found {

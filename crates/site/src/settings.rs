@@ -17,6 +17,11 @@ pub struct Settings {
     pub maps: Vec<String>,
     /// Groups of the default tenant whose members see the page of operators.
     pub operator_groups: Vec<String>,
+    /// Groups of the default tenant whose members manage its accounts.
+    pub account_groups: Vec<String>,
+    /// Where the OpenID Connect provider sends browsers back to, e.g. `https://pinakes.example.org/site/sign-in/callback`; it
+    /// must be known there. Empty: that path at the host of `accounts.oidc.callback_url`.
+    pub callback_url: String,
     /// How long a sign-in lasts, in seconds (12 h).
     pub session_s: i64,
     /// What is configured, for the page of operators; filled by the command, never read from a file.
@@ -42,6 +47,8 @@ impl Default for Settings {
             brand: PathBuf::new(),
             maps: vec!["default".to_owned()],
             operator_groups: vec!["admin".to_owned()],
+            account_groups: vec!["admin".to_owned()],
+            callback_url: String::new(),
             session_s: 12 * 60 * 60,
             effective: Vec::new(),
         }

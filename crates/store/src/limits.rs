@@ -20,6 +20,8 @@ pub struct Limits {
     pub body_timeout_ms: u64,
     /// How long an answer may take to begin, in milliseconds (60 s). Beyond: 503.
     pub request_timeout_ms: u64,
+    /// From how many milliseconds on a request is kept for the operators' page of slow requests (500); 0: none is.
+    pub slow_request_ms: u64,
     /// How long a look at the store and the files may take at `/health/ready`, in milliseconds (5 s). Beyond: 503.
     pub ready_timeout_ms: u64,
     /// Connections open at once (20,000). Beyond: accepted when one closes.
@@ -109,6 +111,7 @@ impl Default for Limits {
             header_timeout_ms: 15_000,
             body_timeout_ms: 30_000,
             request_timeout_ms: 60_000,
+            slow_request_ms: 500,
             ready_timeout_ms: 5_000,
             connections: 20_000,
             drain_timeout_ms: 30_000,

@@ -253,23 +253,47 @@ impl Accounts {
     /// Errors: no provider is configured; it cannot be asked.
     pub async fn depart(&self, tenant: &Tenant, client: &str, return_url: &str) -> Result<Departure> {
         let settings = &self.sources().oidc;
+        let frontend = settings.frontend(client);
+        let return_url = if is_own(return_url, &frontend) { return_url } else { &frontend.return_url };
+        self.departure(tenant, client, return_url, &settings.callback_url).await
+    }
+
+    /// The same for pages of this server, to which the browser comes back at `callback_url`, and which go on at `return_url`,
+    /// a path of theirs.
+    ///
+    /// Errors: as for [`Accounts::depart`].
+    pub async fn depart_from_pages(
+        &self,
+        tenant: &Tenant,
+        callback_url: &str,
+        return_url: &str,
+    ) -> Result<Departure> {
+        self.departure(tenant, "", return_url, callback_url).await
+    }
+
+    async fn departure(
+        &self,
+        tenant: &Tenant,
+        client: &str,
+        return_url: &str,
+        callback_url: &str,
+    ) -> Result<Departure> {
+        let settings = &self.sources().oidc;
         let metadata = self.metadata().await?;
         let random = || URL_SAFE_NO_PAD.encode(self.entropy().bytes::<32>());
         let (state, nonce, verifier) = (random(), random(), random());
-        let frontend = settings.frontend(client);
-        let return_url = if is_own(return_url, &frontend) { return_url } else { &frontend.return_url };
         let begun = Begun {
             state: state.clone(),
             nonce: nonce.clone(),
             verifier: verifier.clone(),
             client: client.to_owned(),
             return_url: return_url.to_owned(),
-            callback_url: settings.callback_url.clone(),
+            callback_url: callback_url.to_owned(),
         };
         let invalid = |error: openidconnect::url::ParseError| failed("callback_url", error);
         let client =
             CoreClient::from_provider_metadata((*metadata).clone(), client_id(settings), secret(settings))
-                .set_redirect_uri(RedirectUrl::new(settings.callback_url.clone()).map_err(invalid)?);
+                .set_redirect_uri(RedirectUrl::new(callback_url.to_owned()).map_err(invalid)?);
         let flow = AuthenticationFlow::<CoreResponseType>::AuthorizationCode;
         let scopes = settings.scope.split_whitespace().filter(|it| *it != "openid");
         let (url, ..) = client

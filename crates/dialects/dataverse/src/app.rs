@@ -129,7 +129,7 @@ impl Call {
         parts: Parts,
         body: Body,
     ) -> Result<Self, ApiError> {
-        let db = app.context.db(&parts.headers)?;
+        let db = app.context.db(&parts.headers).await?;
         app.prepare(&db).await?;
         let query = Query::parse(parts.uri.query().unwrap_or_default());
         let peer: Option<IpAddr> =

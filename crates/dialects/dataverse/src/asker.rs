@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use http::request::Parts;
-use pinakes_http::{Db, RequestScope};
+use pinakes_http::{Asking, Db, Inside, RequestScope};
 use pinakes_store::{View, Weight};
 
 use crate::app::Dataverse;
@@ -27,6 +27,8 @@ pub struct Asker {
     pub token: Option<String>,
     /// Whether a signed URL stands for the user.
     pub is_signed: bool,
+    /// The server's account that is signed in at the pages for people, whether it has a user here or not.
+    pub account: Option<Arc<pinakes_accounts::User>>,
 }
 
 /// What a private URL lets its holder see.
@@ -112,6 +114,10 @@ pub(crate) async fn of(
     let is_other_key = parts.uri.path().contains("/builtin-users");
     let is_signed = query.get("until").is_some() && query.get("token").is_some();
     let asker = match token_of(parts, query).filter(|_| !is_other_key) {
+        // Tokens of this dialect have no dots.
+        Some(token) if parts.extensions.get::<Inside>().is_some() && token.contains('.') => {
+            with_account(app, db, token, guest).await?
+        }
         Some(token) => {
             let mut asker = with_token(app, db, token, guest).await?;
             if asker.preview.is_some_and(|it| it.anonymized) && !is_download(parts.uri.path()) {
@@ -139,6 +145,22 @@ pub(crate) async fn of(
         scope.set_username(&user.name);
     }
     Ok(asker)
+}
+
+/// The user of the account that is signed in at the pages for people; a guest where the account has no user here yet.
+///
+/// Errors: 401 for a session that is over, or a user who is shut out.
+async fn with_account(app: &Dataverse, db: &Db, token: &str, guest: Asker) -> Result<Asker, ApiError> {
+    let Asking::Caller(caller) = app.context.asking_with(db, token).await? else {
+        return Err(ApiError::unauthorized(BAD_KEY));
+    };
+    let Some(account) = caller.user else { return Ok(guest) };
+    let id = account.id.clone();
+    let user = db.read(Weight::Point, move |view| users::by_account(view, &id)).await?;
+    if user.as_ref().is_some_and(|it| it.deactivated) {
+        return Err(ApiError::unauthorized("User deactivated"));
+    }
+    Ok(Asker { user: user.map(Arc::new), account: Some(account), ..guest })
 }
 
 /// The caller whose token this is. Errors: 401 `Bad API key`.

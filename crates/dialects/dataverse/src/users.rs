@@ -19,8 +19,9 @@ pub(crate) static USER: Kind = Kind {
         Column::one("name", Type::Folded),
         Column::one("email", Type::Folded),
         Column::one("superuser", Type::Boolean),
+        Column::one("account", Type::Text),
     ],
-    indexes: &[Index::unique(&["name"]), Index::unique(&["email"])],
+    indexes: &[Index::unique(&["name"]), Index::unique(&["email"]), Index::on(&["account"])],
     ..Kind::named("dataverse_user")
 };
 
@@ -145,6 +146,13 @@ pub(crate) fn put(txn: &mut Txn<'_>, user: &User) -> Result<(), ApiError> {
 pub(crate) fn by_email(view: &mut View<'_>, email: &str) -> Result<Option<User>, ApiError> {
     let value = pinakes_store::Value::Folded(email.trim().to_owned());
     let found = view.first(&USER, Expr::Is("email".into(), value))?;
+    found.as_ref().map(stored::parsed).transpose()
+}
+
+/// The user of an account of the server.
+pub(crate) fn by_account(view: &mut View<'_>, account: &str) -> Result<Option<User>, ApiError> {
+    let value = pinakes_store::Value::Text(account.to_owned());
+    let found = view.first(&USER, Expr::Is("account".into(), value))?;
     found.as_ref().map(stored::parsed).transpose()
 }
 

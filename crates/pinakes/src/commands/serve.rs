@@ -7,7 +7,7 @@ use std::thread::available_parallelism;
 
 use anyhow::Context as _;
 use pinakes_blobs::Blobs;
-use pinakes_http::{Context, Drained, MountPoint, Neighbour, Shell};
+use pinakes_http::{Context, Drained, MountPoint, Neighbour, Shell, Tls, Traces};
 use pinakes_scicat::testing::Testing;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::TcpListener;
@@ -106,11 +106,29 @@ async fn serve_until_told(
         neighbours: Vec::new(),
     };
     let shell = dialects::mount(shell, &mut parts)?;
-    let Parts { context, config, at_hangup, neighbours, .. } = parts;
+    let Parts { context, config, mut at_hangup, neighbours, .. } = parts;
+    let tls = encryption(&config.server)?;
+    let (shell, scheme) = match tls {
+        Some(tls) => {
+            let files = tls.clone();
+            at_hangup.push(Box::new(move || files.reload_if_changed()));
+            (shell.tls(tls), "https")
+        }
+        None => (shell, "http"),
+    };
+    let (clock, entropy) = (context.clock().clone(), context.entropy().clone());
+    let traces = Traces::of(&config.server.traces, clock, entropy);
+    let shell = match traces.map_err(|error| Misuse(error.to_string()))? {
+        Some((traces, sender)) => {
+            tokio::spawn(sender.run());
+            shell.traces(traces)
+        }
+        None => shell,
+    };
     before(&neighbours, &context).await?;
     reload_at_hangup(at_hangup)?;
     let listener = listen(config.server.listen)?;
-    let url = format!("http://{}", listener.local_addr()?);
+    let url = format!("{scheme}://{}", listener.local_addr()?);
     announce(&url, &shell, &config.server, &blobs, testing, notes)?;
     let sweeper = Sweeper::start(&catalogue, &blobs)?;
     let drained = shell.serve(listener, told(interrupted, terminated)).await;
@@ -136,6 +154,21 @@ fn reload_at_hangup(reloads: Vec<Box<dyn Fn() + Send + Sync>>) -> anyhow::Result
         }
     });
     Ok(())
+}
+
+/// Certificate and key of the settings. Errors: one is given without the other, or they cannot be used.
+fn encryption(server: &Server) -> anyhow::Result<Option<Tls>> {
+    let (certificate, key) = (&server.tls.certificate, &server.tls.key);
+    match (certificate.as_os_str().is_empty(), key.as_os_str().is_empty()) {
+        (true, true) => Ok(None),
+        (false, false) => Ok(Some(Tls::load(certificate, key).map_err(|error| Misuse(error.to_string()))?)),
+        (true, false) => {
+            Err(Misuse("server.tls.key is set and server.tls.certificate is not; set both".to_owned()).into())
+        }
+        (false, true) => {
+            Err(Misuse("server.tls.certificate is set and server.tls.key is not; set both".to_owned()).into())
+        }
+    }
 }
 
 fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {

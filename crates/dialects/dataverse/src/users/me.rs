@@ -9,7 +9,7 @@ use crate::collections::{self, COLLECTION, Collection};
 use crate::error::{Answer, ApiError};
 use crate::permissions::{self, GRANT, Grant, Permission};
 use crate::routes::Routes;
-use crate::users::builtin::{is_username, recreate};
+use crate::users::builtin::{is_username, make, read_user, recreate};
 use crate::users::{self, User, traces};
 use crate::{clock, envelope, groups, roles, stored, tokens};
 
@@ -237,12 +237,31 @@ async fn merge(call: Call) -> Answer {
     envelope::message(format!("All account data for {from} has been merged into {into} ."))
 }
 
-/// Accounts of identity providers come by bearer tokens, which are off, as they are in the original by default.
-async fn register(_: Call) -> Answer {
-    Err(ApiError::new(
-        StatusCode::INTERNAL_SERVER_ERROR,
-        "This endpoint is only available when bearer authentication is enabled.",
-    ))
+/// Makes a user for the account that is signed in at the pages for people. From outside, accounts would come by bearer
+/// tokens, which are off, as they are in the original by default.
+async fn register(mut call: Call) -> Answer {
+    let Some(account) = call.asker.account.clone() else {
+        return Err(ApiError::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "This endpoint is only available when bearer authentication is enabled.",
+        ));
+    };
+    if call.asker.user.is_some() {
+        return Err(ApiError::bad_request("User is already registered with this account."));
+    }
+    let body = call.object().await?;
+    if body.get("termsAccepted").and_then(Value::as_bool) != Some(true) {
+        return Err(ApiError::bad_request("Terms must be accepted: termsAccepted is not true."));
+    }
+    let mut said = body.clone();
+    said.insert("userName".to_owned(), account.username.clone().into());
+    if let Some(email) = body.get("emailAddress") {
+        said.insert("email".to_owned(), email.clone());
+    }
+    let mut user = read_user(&call.app, &said)?;
+    user.account = Some(account.id.clone());
+    make(&call, user, None).await?;
+    envelope::message("User registered.")
 }
 
 /// There are no sessions to end.

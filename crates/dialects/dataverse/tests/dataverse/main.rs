@@ -1,5 +1,6 @@
 //! The life of a deposit over HTTP, in one process.
 
+mod accounts;
 mod every_route;
 mod files;
 mod groups;

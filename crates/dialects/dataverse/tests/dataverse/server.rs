@@ -4,12 +4,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use axum::body::Body;
 use axum::extract::Request;
-use http::{HeaderMap, StatusCode};
+use http::{HeaderMap, Method, StatusCode};
 use http_body_util::BodyExt as _;
 use pinakes_accounts::{Accounts, Clock, Entropy, Secret};
 use pinakes_blobs::Blobs;
 use pinakes_dataverse::{AdminAccess, Settings};
-use pinakes_http::{Context, Mount, TenantChoice};
+use pinakes_http::{Context, Mount, Neighbour, OnBehalf, TenantChoice};
 use pinakes_store::{Catalogue, Kind, Limits, Location};
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
@@ -25,6 +25,7 @@ const UNBLOCK: &str = "unblocked";
 pub(crate) struct Server {
     _folder: tempfile::TempDir,
     mount: Mount,
+    context: Context,
 }
 
 /// An answer.
@@ -82,7 +83,32 @@ impl Server {
             admin_unblock_key: UNBLOCK.to_owned(),
             ..Settings::default()
         };
-        Ok(Self { _folder: folder, mount: pinakes_dataverse::mount(context, settings) })
+        let mount = pinakes_dataverse::mount(context.clone(), settings);
+        Ok(Self { _folder: folder, mount, context })
+    }
+
+    /// A new account of the server, without a user of Dataverse: a web token of its.
+    pub(crate) async fn account(&self, name: &str) -> Result<String, Failure> {
+        let db = self.context.db_of("pinakes").map_err(|error| error.to_string())?;
+        let accounts = self.context.accounts();
+        let user = accounts.create(db.tenant(), accounts.new_user(name), None).await?;
+        let claims = json!({"username": user.username, "_id": user.id, "id": user.id, "sub": user.username});
+        Ok(accounts.sign_for("pinakes", claims.as_object().cloned().unwrap_or_default(), 600))
+    }
+
+    /// Asks as another part of the server does, with the web token of an account.
+    pub(crate) async fn inside(
+        &self,
+        token: &str,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<Got, Failure> {
+        let headers = HeaderMap::new();
+        let asker = OnBehalf { tenant: "pinakes", token: Some(token), headers: &headers };
+        let budget = self.context.catalogue().budget();
+        let said = Neighbour::of(&self.mount).ask(method, path, body, asker, budget).await?;
+        Ok(Got { status: said.status, headers: HeaderMap::new(), body: said.body.to_vec() })
     }
 
     /// Sends a request; `key` is an API token, empty for a guest.

@@ -2,12 +2,17 @@
 //! here, and goes through the interfaces that clients use.
 
 use std::fmt::Write as _;
+use std::io::Write as _;
 use std::path::Path;
 
 use anyhow::{Context as _, bail};
-use http::{HeaderMap, Method};
+use axum::body::Body;
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, HeaderValue, Method};
 use pinakes_citations::{BuildOptions, Observer, Problem, Progress, build};
-use pinakes_http::{Context, Neighbour, OnBehalf};
+use pinakes_http::{Context, Neighbour, OnBehalf, Question};
 use serde_json::{Value, json};
 
 use super::ACCOUNTS;
@@ -114,6 +119,36 @@ impl Clerk<'_> {
     }
 }
 
+impl Clerk<'_> {
+    /// Adds a file to a dataset, as clients of Dataverse do.
+    async fn upload(
+        &self,
+        token: &str,
+        dataset: i64,
+        name: &str,
+        content_type: &str,
+        content: &[u8],
+    ) -> anyhow::Result<()> {
+        const BOUNDARY: &str = "pinakes-demo-7d1f";
+        let found = self.neighbours.iter().find(|it| it.dialect() == "dataverse");
+        let neighbour = found.context("the demo does not serve dataverse")?;
+        let head = format!(
+            "--{BOUNDARY}\r\nContent-Disposition: form-data; name=\"file\"; filename=\"{name}\"\r\nContent-Type: {content_type}\r\n\r\n"
+        );
+        let form = [head.as_bytes(), content, format!("\r\n--{BOUNDARY}--\r\n").as_bytes()].concat();
+        let of_form = HeaderValue::from_str(&format!("multipart/form-data; boundary={BOUNDARY}"))?;
+        let path = format!("/api/datasets/{dataset}/add");
+        let headers = vec![(CONTENT_TYPE, of_form)];
+        let question = Question { method: Method::POST, path: &path, headers, body: Body::from(form) };
+        let asker = OnBehalf { tenant: &self.tenant, token: Some(token), headers: &HeaderMap::new() };
+        let answer = neighbour.open(question, asker, self.context.catalogue().budget()).await?;
+        if !answer.status().is_success() {
+            bail!("dataverse: {name}: {}", answer.status());
+        }
+        Ok(())
+    }
+}
+
 /// Fills what the dialects keep beside SciCat. `key` opens Dataverse's paths for its own administrators.
 pub(super) async fn fill(neighbours: &[Neighbour], context: &Context, key: &str) -> anyhow::Result<String> {
     let tenant = context.tenants().default.clone();
@@ -127,7 +162,9 @@ pub(super) async fn fill(neighbours: &[Neighbour], context: &Context, key: &str)
     library(&clerk).await?;
     let n_topics = topics(&clerk).await?;
     deposit(&clerk, key).await?;
-    Ok(format!("{TITLES} library titles with items; {PATRONS} patrons; {n_topics} topics; 1 deposit"))
+    Ok(format!(
+        "{TITLES} library titles with items; {PATRONS} patrons; {n_topics} topics; 1 deposit with 2 versions"
+    ))
 }
 
 /// An id that is the same in every demo.
@@ -270,9 +307,74 @@ async fn deposit(clerk: &Clerk<'_>, key: &str) -> anyhow::Result<()> {
     let made =
         clerk.send_as(&token, "dataverse", Method::POST, "/api/dataverses/root/datasets", &body).await?;
     let number = made["data"]["id"].as_i64().context("the deposit got no number")?;
+    for (name, content_type, content) in deposited() {
+        clerk.upload(&token, number, name, content_type, &content).await?;
+    }
     let path = format!("/api/datasets/{number}/actions/:publish?type=major");
     clerk.send_as(&token, "dataverse", Method::POST, &path, &Value::Null).await?;
+    // A second version, so that there is something to compare.
+    let path = format!("/api/datasets/{number}/editMetadata?replace=true");
+    let title =
+        json!({"fields": [field("title", "Tide gauge readings of a harbour that is made up, corrected")]});
+    clerk.send_as(&token, "dataverse", Method::PUT, &path, &title).await?;
+    let path = format!("/api/datasets/{number}/actions/:publish?type=minor");
+    clerk.send_as(&token, "dataverse", Method::POST, &path, &Value::Null).await?;
+    let user = json!({
+        "firstName": "Demo", "lastName": "Admin", "emailAddress": "admin@example.org", "termsAccepted": true,
+    });
+    clerk.send("dataverse", Method::POST, "/api/users/register", &user).await?;
+    for (assignee, role) in [("@admin", "admin"), (":authenticated-users", "dsContributor")] {
+        let role = json!({"assignee": assignee, "role": role});
+        let path = "/api/dataverses/root/assignments";
+        clerk.send_as(&token, "dataverse", Method::POST, path, &role).await?;
+    }
     Ok(())
+}
+
+/// Files of the deposit: name, type, content. A table, a text, and a picture of what the table says.
+fn deposited() -> [(&'static str, &'static str, Vec<u8>); 3] {
+    let mut table = "hour,level_m,gauge\n".to_owned();
+    let mut bars = Vec::new();
+    for hour in 0..240_u32 {
+        let level = (f64::from(hour) / 12.42 * std::f64::consts::TAU).sin() * 1.8 + 2.5;
+        let _ = writeln!(table, "{hour},{level:.2},A{}", hour % 2 + 1);
+        bars.push(level);
+    }
+    let notes =
+        "# Readings\n\nOne row an hour. Levels are metres above the chart's zero.\nAll of it is made up.\n";
+    [
+        ("readings.csv", "text/csv", table.into_bytes()),
+        ("README.md", "text/markdown", notes.as_bytes().to_vec()),
+        ("levels.png", "image/png", chart(&bars)),
+    ]
+}
+
+/// A picture of bars as PNG, eight bits of grey.
+fn chart(levels: &[f64]) -> Vec<u8> {
+    const HEIGHT: usize = 120;
+    let (width, zero) = (levels.len() * 2, 0_u8);
+    let mut rows = Vec::with_capacity((width + 1) * HEIGHT);
+    for row in 0..HEIGHT {
+        rows.push(zero); // no filter
+        let height = (HEIGHT - row) as f64 / HEIGHT as f64 * 5.0;
+        rows.extend(levels.iter().flat_map(|it| [if height <= *it { 90_u8 } else { 245 }; 2]));
+    }
+    let mut zlib = ZlibEncoder::new(Vec::new(), Compression::default());
+    // Writing into memory does not fail.
+    let _ = zlib.write_all(&rows);
+    let zlib = zlib.finish().unwrap_or_default();
+    let side = |n: usize| u32::try_from(n).unwrap_or(u32::MAX).to_be_bytes();
+    let head = [&side(width)[..], &side(HEIGHT)[..], &[8, 0, 0, 0, 0][..]].concat();
+    let mut png = b"\x89PNG\r\n\x1a\n".to_vec();
+    for (name, content) in [(b"IHDR", head), (b"IDAT", zlib), (b"IEND", Vec::new())] {
+        let named = [&name[..], &content[..]].concat();
+        let mut crc = flate2::Crc::new();
+        crc.update(&named);
+        png.extend(side(content.len()));
+        png.extend_from_slice(&named);
+        png.extend(crc.sum().to_be_bytes());
+    }
+    png
 }
 
 /// DOI of a work of the citation graph; the first works are also titles of the library.

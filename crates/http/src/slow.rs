@@ -1,0 +1,120 @@
+//! Requests that took long, with where their time went, for those who run the server.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use http::{HeaderValue, Method};
+
+use crate::stages::{RequestScope, Stage};
+
+/// Slow requests that are kept, the latest ones.
+const KEPT: usize = 200;
+
+/// A request that took long. Times are up to the answer's head.
+#[derive(Debug, Clone)]
+pub struct SlowRequest {
+    /// When it was answered, milliseconds since 1970.
+    pub at_ms: i64,
+    /// Its id, as in the log and in `X-Request-Id`.
+    pub request_id: String,
+    /// The method.
+    pub method: String,
+    /// The dialect.
+    pub dialect: &'static str,
+    /// The route's template; never the path, which may hold what is nobody's business.
+    pub route: String,
+    /// The tenant, if it was found.
+    pub tenant: Option<String>,
+    /// Status of the answer.
+    pub status: u16,
+    /// How long it took.
+    pub took: Duration,
+    /// Time in each stage that took any.
+    pub stages: Vec<(&'static str, Duration)>,
+}
+
+/// The latest slow requests.
+#[derive(Debug)]
+pub struct SlowRequests {
+    from: Duration,
+    list: Mutex<VecDeque<SlowRequest>>,
+    clock: pinakes_accounts::Clock,
+}
+
+impl SlowRequests {
+    /// Of requests that take `from_ms` or longer; none with 0.
+    pub(crate) fn new(from_ms: u64, clock: pinakes_accounts::Clock) -> Self {
+        let from = if from_ms == 0 { Duration::MAX } else { Duration::from_millis(from_ms) };
+        Self { from, list: Mutex::default(), clock }
+    }
+
+    /// From when on a request is slow; `None`: none is kept.
+    pub fn from(&self) -> Option<Duration> {
+        Some(self.from).filter(|it| *it != Duration::MAX)
+    }
+
+    /// Those that are kept, the latest first.
+    pub fn latest(&self) -> Vec<SlowRequest> {
+        self.list.lock().unwrap_or_else(PoisonError::into_inner).iter().rev().cloned().collect()
+    }
+
+    pub(crate) fn is_slow(&self, took: Duration) -> bool {
+        self.from <= took
+    }
+
+    pub(crate) fn note(
+        &self,
+        method: &Method,
+        dialect: &'static str,
+        status: u16,
+        request_id: &HeaderValue,
+        took: Duration,
+        scope: &RequestScope,
+    ) {
+        let stages = Stage::ALL.map(|it| (it.name(), scope.spent(it)));
+        let request = SlowRequest {
+            at_ms: self.clock.now_ms(),
+            request_id: request_id.to_str().unwrap_or_default().to_owned(),
+            method: method.to_string(),
+            dialect,
+            route: scope.route().to_owned(),
+            tenant: scope.tenant().map(str::to_owned),
+            status,
+            took,
+            stages: stages.into_iter().filter(|it| !it.1.is_zero()).collect(),
+        };
+        let mut list = self.list.lock().unwrap_or_else(PoisonError::into_inner);
+        if KEPT <= list.len() {
+            list.pop_front();
+        }
+        list.push_back(request);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use std::sync::Arc;
+    use std::time::Instant;
+
+    use pinakes_store::Budget;
+
+    #[test]
+    fn the_latest_slow_ones_are_kept() {
+        let slow = SlowRequests::new(500, pinakes_accounts::Clock::fixed(1_000));
+        assert!(slow.is_slow(Duration::from_millis(500)) && !slow.is_slow(Duration::from_millis(499)));
+        let scope = RequestScope::new(Instant::now(), Arc::default(), &Budget::new(1 << 20));
+        scope.add(Stage::Store, Duration::from_millis(400));
+        for n in 0..KEPT as u16 + 5 {
+            let id = HeaderValue::from_static("id");
+            slow.note(&Method::GET, "scicat", n, &id, Duration::from_secs(1), &scope);
+        }
+        let latest = slow.latest();
+        assert_eq!((latest.len(), latest[0].status), (KEPT, KEPT as u16 + 4));
+        assert_eq!(latest[0].stages, [("store", Duration::from_millis(400))]);
+        let none = SlowRequests::new(0, pinakes_accounts::Clock::fixed(1_000));
+        assert_eq!((none.from(), none.is_slow(Duration::from_secs(3600))), (None, false));
+    }
+}

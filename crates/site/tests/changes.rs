@@ -1,0 +1,339 @@
+//! Pages that change something, over a Dataverse that is made up here: deposits, previews, tokens, accounts.
+
+use std::error::Error;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::extract::Request;
+use axum::response::{IntoResponse as _, Response};
+use http::{HeaderMap, Method, StatusCode};
+use pinakes_accounts::{Accounts, Clock, Entropy, Password, Resolved, Secret, Settings};
+use pinakes_http::{Context, Inside, Mount, Neighbour, TenantChoice};
+use pinakes_store::{Catalogue, Kind, Limits, Location};
+use serde_json::{Value, json};
+
+type Outcome<T = ()> = Result<T, Box<dyn Error>>;
+
+static KINDS: &[&Kind] = &[&pinakes_accounts::USER, &pinakes_accounts::TOKEN];
+
+/// What the made-up Dataverse was asked: method, path with query, body.
+type Asked = Arc<Mutex<Vec<(String, String, String)>>>;
+
+struct House {
+    /// Removed when the test is over.
+    _folder: tempfile::TempDir,
+    catalogue: Catalogue,
+    accounts: Accounts,
+    mount: Mount,
+    asked: Asked,
+}
+
+struct Page {
+    status: StatusCode,
+    headers: HeaderMap,
+    text: String,
+}
+
+/// Dataverse as far as the pages need it: ada is a user, root is none; `doi:10.1/A` is a draft of ada's.
+async fn dataverse(asked: Asked, request: Request) -> Response {
+    let is_inside = request.extensions().get::<Inside>().is_some();
+    let (parts, body) = request.into_parts();
+    let body = String::from_utf8_lossy(&to_bytes(body, 1 << 20).await.unwrap_or_default()).into_owned();
+    let path = parts.uri.path_and_query().map_or("", |it| it.as_str()).to_owned();
+    if let Ok(mut list) = asked.lock() {
+        list.push((parts.method.to_string(), path.clone(), body.clone()));
+    }
+    let is_known = is_inside && parts.headers.contains_key("authorization");
+    let ok = |data: Value| axum::Json(json!({"status": "OK", "data": data})).into_response();
+    let route = path.split('?').next().unwrap_or_default();
+    match (parts.method.as_str(), route) {
+        ("GET", "/api/users/:me") if is_known => {
+            ok(json!({"identifier": "@ada", "displayName": "Ada", "email": "ada@example.org"}))
+        }
+        ("GET", "/api/users/:me") => StatusCode::UNAUTHORIZED.into_response(),
+        ("GET", "/api/users/ada/allowedCollections/AddDataset") => {
+            ok(json!({"items": [{"name": "Root", "alias": "root"}]}))
+        }
+        ("GET", "/api/metadatablocks/citation") => {
+            ok(json!({"fields": {"subject": {"controlledVocabularyValues": ["Other", "Physics"]}}}))
+        }
+        ("GET", "/api/licenses") => ok(json!([{"name": "CC0 1.0", "active": true, "isDefault": true}])),
+        ("POST", "/api/dataverses/root/datasets") if body.contains("refuse") => {
+            let message = json!({"status": "ERROR", "message": "Validation <failed>"});
+            (StatusCode::BAD_REQUEST, axum::Json(message)).into_response()
+        }
+        ("POST", "/api/dataverses/root/datasets") => ok(json!({"persistentId": "doi:10.1/A"})),
+        ("POST", "/api/datasets/:persistentId/add") if body.contains("\r\n\r\nbad") => {
+            (StatusCode::BAD_REQUEST, axum::Json(json!({"message": "a file of that name"}))).into_response()
+        }
+        ("POST", "/api/datasets/:persistentId/add") => ok(json!({"files": []})),
+        ("GET", "/api/datasets/:persistentId/userPermissions") => {
+            ok(json!({"canEditDataset": is_known, "canPublishDataset": false, "canDeleteDatasetDraft": true}))
+        }
+        ("GET", "/api/datasets/:persistentId/locks") => ok(json!([])),
+        ("GET", "/api/datasets/:persistentId") => {
+            ok(json!({"latestVersion": {"versionState": "DRAFT", "files": []}}))
+        }
+        ("POST", "/api/datasets/:persistentId/submitForReview") => ok(json!({})),
+        ("GET", "/api/files/1") => {
+            ok(json!({"label": "a.html", "dataFile": {"contentType": "text/html", "filesize": 30}}))
+        }
+        ("GET", "/api/access/datafile/1") if parts.headers.contains_key("range") => {
+            (StatusCode::PARTIAL_CONTENT, "<script>alert(1)</script>").into_response()
+        }
+        ("GET", "/api/files/2") => {
+            ok(json!({"label": "a.png", "dataFile": {"contentType": "image/png", "filesize": 4}}))
+        }
+        ("GET", "/api/access/datafile/2") => ([("content-type", "text/html")], "\u{89}PNG").into_response(),
+        _ => StatusCode::NOT_FOUND.into_response(),
+    }
+}
+
+fn runtime() -> Outcome<tokio::runtime::Runtime> {
+    Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?)
+}
+
+fn house() -> Outcome<House> {
+    let folder = tempfile::tempdir()?;
+    let limits = Limits::default();
+    let catalogue = Catalogue::open(Location::Folder(folder.path().into()), KINDS, limits.clone())?;
+    let (clock, entropy) = (Clock::System, Entropy::System);
+    let secret = Secret::load_or_create(folder.path(), &entropy)?;
+    let accounts = Accounts::new(Settings { secret, everyone: Vec::new(), clock, entropy }, &limits);
+    let tenant = catalogue.tenant_or_new("default")?;
+    for (name, group) in [("ada", "readers"), ("root", "admin")] {
+        let mut user = accounts.new_user(name);
+        user.groups = vec![group.to_owned()];
+        runtime()?.block_on(accounts.create(&tenant, user, Some(Password::new("a good one")?)))?;
+    }
+    let asked = Asked::default();
+    let heard = Arc::clone(&asked);
+    let router = Router::new().fallback(move |request: Request| dataverse(Arc::clone(&heard), request));
+    let neighbours = vec![Neighbour::of(&Mount::new("dataverse", &["/api"], router))];
+    let context = Context::new(catalogue.clone(), accounts.clone(), limits, TenantChoice::default());
+    let mount = pinakes_site::mount(context, pinakes_site::Settings::default(), neighbours)?;
+    Ok(House { _folder: folder, catalogue, accounts, mount, asked })
+}
+
+impl House {
+    fn ask(&self, method: Method, path: &str, cookie: &str, kind: &str, body: &str) -> Outcome<Page> {
+        let request = Request::builder().method(method).uri(path).header("host", "site.example.org");
+        let request = request.header("cookie", cookie).header("content-type", kind);
+        let request = request.body(Body::from(body.to_owned()))?;
+        runtime()?.block_on(async {
+            let (parts, body) = self.mount.answer(request, self.catalogue.budget()).await.into_parts();
+            let text = String::from_utf8_lossy(&to_bytes(body, 1 << 20).await?).replace("&#x2f;", "/");
+            Ok(Page { status: parts.status, headers: parts.headers, text })
+        })
+    }
+
+    fn get(&self, path: &str, cookie: &str) -> Outcome<Page> {
+        self.ask(Method::GET, path, cookie, "", "")
+    }
+
+    fn post(&self, path: &str, cookie: &str, form: &str) -> Outcome<Page> {
+        self.ask(Method::POST, path, cookie, "application/x-www-form-urlencoded", form)
+    }
+
+    fn sign_in(&self, name: &str) -> Outcome<String> {
+        let said = self.post("/site/sign-in", "", &format!("username={name}&password=a+good+one"))?;
+        assert_eq!(said.status, StatusCode::SEE_OTHER, "{}", said.text);
+        Ok(said.header("set-cookie").split(';').next().unwrap_or_default().to_owned())
+    }
+
+    /// The token of the forms of a page.
+    fn csrf(&self, path: &str, cookie: &str) -> Outcome<String> {
+        let page = self.get(path, cookie)?;
+        let found = page.text.split_once("name=\"_csrf\" value=\"").and_then(|it| it.1.split('"').next());
+        Ok(found.ok_or("no form")?.to_owned())
+    }
+
+    /// The last thing that Dataverse was asked by a method.
+    fn heard(&self, method: &str) -> Option<(String, String)> {
+        let list = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        list.iter().rev().find(|it| it.0 == method).map(|it| (it.1.clone(), it.2.clone()))
+    }
+}
+
+impl Page {
+    fn header(&self, name: &str) -> String {
+        self.headers.get(name).and_then(|it| it.to_str().ok()).unwrap_or_default().to_owned()
+    }
+}
+
+const WHOLE: &str = "collection=root&title=Tides&description=Levels&author.0.name=Sample&contact.0.name=\
+    &contact.0.email=a%40example.org&subject=Physics&license=CC0+1.0";
+
+#[test]
+fn a_deposit_is_made_of_what_the_form_says() -> Outcome {
+    let house = house()?;
+    assert_eq!(house.get("/site/deposits/new", "")?.status, StatusCode::UNAUTHORIZED);
+    let ada = house.sign_in("ada")?;
+    let form = house.get("/site/deposits/new", &ada)?;
+    assert!(
+        form.text.contains("value=\"ada@example.org\"") && form.text.contains("Physics"),
+        "{}",
+        form.text
+    );
+    for csrf in ["", "_csrf=0.1&"] {
+        let refused = house.post("/site/deposits/new", &ada, &format!("{csrf}{WHOLE}"))?;
+        assert_eq!((refused.status, house.heard("POST")), (StatusCode::FORBIDDEN, None));
+    }
+    let csrf = format!("_csrf={}&", house.csrf("/site/deposits/new", &ada)?);
+    let empty = house.post("/site/deposits/new", &ada, &format!("{csrf}title=Tides"))?;
+    assert_eq!((empty.status, house.heard("POST")), (StatusCode::UNPROCESSABLE_ENTITY, None));
+    assert!(empty.text.contains("No subject is chosen.") && empty.text.contains("value=\"Tides\""));
+    let more = house.post("/site/deposits/new", &ada, &format!("{csrf}{WHOLE}&more=author"))?;
+    assert!(more.text.contains("name=\"author.3.name\"") && house.heard("POST").is_none());
+    let made = house.post("/site/deposits/new", &ada, &format!("{csrf}{WHOLE}"))?;
+    assert_eq!(made.header("location"), "/site/deposits/files/doi%3A10.1/A", "{}", made.text);
+    let (path, body) = house.heard("POST").ok_or("nothing was asked")?;
+    assert_eq!(path, "/api/dataverses/root/datasets");
+    let said: Value = serde_json::from_str(&body)?;
+    assert_eq!(said["datasetVersion"]["license"]["name"], "CC0 1.0");
+    assert!(body.contains("\"typeName\":\"title\"") && body.contains("\"Tides\""), "{body}");
+    let refused =
+        house.post("/site/deposits/new", &ada, &format!("{csrf}{}", WHOLE.replace("Tides", "refuse")))?;
+    assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert!(refused.text.contains("Validation &lt;failed&gt;"), "{}", refused.text);
+    Ok(())
+}
+
+fn form(csrf: &str, files: &[(&str, &str)]) -> String {
+    let field = |name: &str, value: &str| {
+        format!("--b\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{value}\r\n")
+    };
+    let mut form = if csrf.is_empty() { String::new() } else { field("_csrf", csrf) };
+    form += &field("folder", "data");
+    for (name, content) in files {
+        form += &format!(
+            "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"{name}\"\r\n\
+             Content-Type: text/csv\r\n\r\n{content}\r\n"
+        );
+    }
+    form + "--b--\r\n"
+}
+
+#[test]
+fn files_go_on_to_dataverse_one_by_one() -> Outcome {
+    let house = house()?;
+    let ada = house.sign_in("ada")?;
+    let path = "/site/deposits/files/doi:10.1/A";
+    let kind = "multipart/form-data; boundary=b";
+    let two = [("a.csv", "1,2"), ("b.csv", "3")];
+    for csrf in ["", "0.1"] {
+        let refused = house.ask(Method::POST, path, &ada, kind, &form(csrf, &two))?;
+        assert_eq!((refused.status, house.heard("POST")), (StatusCode::FORBIDDEN, None));
+    }
+    let csrf = house.csrf(path, &ada)?;
+    let taken = house.ask(Method::POST, path, &ada, kind, &form(&csrf, &two))?;
+    assert_eq!(taken.header("location"), "/site/deposits/files/doi%3A10.1/A", "{}", taken.text);
+    let (asked, body) = house.heard("POST").ok_or("nothing was asked")?;
+    assert_eq!(asked, "/api/datasets/:persistentId/add?persistentId=doi%3A10.1%2FA");
+    assert!(body.contains("filename=\"b.csv\"\r\nContent-Type: text/csv\r\n\r\n3\r\n"), "{body}");
+    assert!(body.contains(r#"{"directoryLabel":"data"}"#), "{body}");
+    let n_asked =
+        |house: &House| house.asked.lock().map_or(0, |it| it.iter().filter(|it| it.0 == "POST").count());
+    assert_eq!(n_asked(&house), 2);
+    let half =
+        house.ask(Method::POST, path, &ada, kind, &form(&csrf, &[("c.csv", "bad"), ("d.csv", "4")]))?;
+    assert_eq!((half.status, n_asked(&house)), (StatusCode::UNPROCESSABLE_ENTITY, 4));
+    assert!(half.text.contains("c.csv") && half.text.contains("a file of that name"), "{}", half.text);
+    let act = "/site/deposits/act/doi:10.1/A";
+    assert_eq!(house.post(act, &ada, "action=submit")?.status, StatusCode::FORBIDDEN);
+    let kept = house.post(act, &ada, &format!("_csrf={csrf}&action=discard"))?;
+    assert_eq!((kept.status, house.heard("DELETE")), (StatusCode::UNPROCESSABLE_ENTITY, None));
+    let submitted = house.post(act, &ada, &format!("_csrf={csrf}&action=submit"))?;
+    assert_eq!(submitted.status, StatusCode::SEE_OTHER, "{}", submitted.text);
+    Ok(())
+}
+
+#[test]
+fn previews_run_nothing() -> Outcome {
+    let house = house()?;
+    let text = house.get("/site/preview/1", "")?;
+    assert!(text.text.contains("&lt;script&gt;alert(1)") && !text.text.contains("<script"), "{}", text.text);
+    assert_eq!(house.get("/site/preview/1/content", "")?.status, StatusCode::NOT_FOUND);
+    let picture = house.get("/site/preview/2/content", "")?;
+    assert_eq!(picture.header("content-type"), "image/png");
+    assert_eq!(picture.header("x-content-type-options"), "nosniff");
+    assert_eq!(picture.header("content-security-policy"), "default-src 'none'; frame-ancestors 'self'");
+    assert_eq!(house.get("/site/preview/3", "")?.status, StatusCode::NOT_FOUND);
+    Ok(())
+}
+
+#[test]
+fn tokens_are_shown_once_and_taken_back() -> Outcome {
+    let house = house()?;
+    assert_eq!(house.get("/site/account", "")?.status, StatusCode::UNAUTHORIZED);
+    let ada = house.sign_in("ada")?;
+    let csrf = house.csrf("/site/account", &ada)?;
+    let made = house.post("/site/account", &ada, &format!("_csrf={csrf}&action=token&name=robot&days=1"))?;
+    let token = made.text.split_once("<code>pnk_").and_then(|it| it.1.split('<').next()).ok_or("no token")?;
+    let token = format!("pnk_{token}");
+    let tenant = house.catalogue.tenant("default")?;
+    let resolve = || Ok::<_, Box<dyn Error>>(runtime()?.block_on(house.accounts.resolve(&tenant, &token))?);
+    assert!(matches!(resolve()?, Resolved::Caller(it) if it.username() == Some("ada")));
+    // It is no session: it may be good for less than its user.
+    assert_eq!(house.get("/site/account", &format!("pinakes={token}"))?.status, StatusCode::UNAUTHORIZED);
+    let page = house.get("/site/account", &ada)?;
+    assert!(page.text.contains("robot") && !page.text.contains(&token));
+    let again = house.post("/site/account", &ada, &format!("_csrf={csrf}&action=token&name=robot&days=1"))?;
+    assert_eq!(again.status, StatusCode::UNPROCESSABLE_ENTITY);
+    let id = page.text.split_once("name=\"token\" value=\"").and_then(|it| it.1.split('"').next());
+    let remove = format!("action=remove-token&token={}", id.ok_or("no token listed")?);
+    // Another's token is not there for root.
+    let root = house.sign_in("root")?;
+    let foreign = format!("_csrf={}&{remove}", house.csrf("/site/account", &root)?);
+    assert_eq!(house.post("/site/account", &root, &foreign)?.status, StatusCode::NOT_FOUND);
+    assert_eq!(house.post("/site/account", &ada, &format!("_csrf={csrf}&{remove}"))?.status, StatusCode::OK);
+    assert!(matches!(resolve()?, Resolved::Invalid));
+    for (form, expected) in [
+        ("old=wrong&new=another+one&again=another+one", StatusCode::UNPROCESSABLE_ENTITY),
+        ("old=a+good+one&new=short&again=short", StatusCode::UNPROCESSABLE_ENTITY),
+        ("old=a+good+one&new=another+one&again=other+one", StatusCode::UNPROCESSABLE_ENTITY),
+        ("old=a+good+one&new=another+one&again=another+one", StatusCode::OK),
+    ] {
+        let said = house.post("/site/account", &ada, &format!("_csrf={csrf}&action=password&{form}"))?;
+        assert_eq!(said.status, expected, "{form}");
+    }
+    Ok(())
+}
+
+#[test]
+fn accounts_are_managed_by_their_managers_alone() -> Outcome {
+    let house = house()?;
+    let (ada, root) = (house.sign_in("ada")?, house.sign_in("root")?);
+    for (cookie, expected) in
+        [("", StatusCode::UNAUTHORIZED), (&ada, StatusCode::FORBIDDEN), (&root, StatusCode::OK)]
+    {
+        assert_eq!(house.get("/site/users", cookie)?.status, expected);
+    }
+    let new = "username=bo&groups=readers%2C+p1&password=a+good+one";
+    let of_ada = format!("_csrf={}&{new}", house.csrf("/site/account", &ada)?);
+    assert_eq!(house.post("/site/users", &ada, &of_ada)?.status, StatusCode::FORBIDDEN);
+    assert_eq!(house.post("/site/users", &root, new)?.status, StatusCode::FORBIDDEN);
+    let csrf = house.csrf("/site/users", &root)?;
+    let made = house.post("/site/users", &root, &format!("_csrf={csrf}&{new}"))?;
+    let page = made.header("location");
+    assert!(house.get(&page, &root)?.text.contains("readers\np1"), "{page}");
+    let bo = house.sign_in("bo")?;
+    let shut = format!("_csrf={csrf}&action=save&groups=p1");
+    assert_eq!(house.post(&page, &ada, &shut)?.status, StatusCode::FORBIDDEN);
+    assert_eq!(house.post(&page, &root, &shut)?.status, StatusCode::OK);
+    assert_eq!(house.get("/site/account", &bo)?.status, StatusCode::UNAUTHORIZED, "bo is shut out");
+    let list = house.get("/site/users?q=root", &root)?;
+    let own =
+        list.text.split_once("href=\"/site/users/").and_then(|it| it.1.split('"').next()).ok_or("no root")?;
+    let own = format!("/site/users/{own}");
+    for form in ["action=save&groups=admin", "action=save&active=yes&groups=readers"] {
+        let said = house.post(&own, &root, &format!("_csrf={csrf}&{form}"))?;
+        assert_eq!(said.status, StatusCode::UNPROCESSABLE_ENTITY, "{form}");
+    }
+    assert_eq!(
+        house.post("/site/users", &root, &format!("_csrf={csrf}&{new}"))?.status,
+        StatusCode::UNPROCESSABLE_ENTITY
+    );
+    Ok(())
+}
