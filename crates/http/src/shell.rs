@@ -40,7 +40,7 @@ use crate::refusal::Refusal;
 use crate::request_id::{RequestIds, X_REQUEST_ID};
 use crate::stages::RequestScope;
 use crate::tls::Tls;
-use crate::traces::Traces;
+use crate::traces::{Exchange, Traces};
 
 /// Where the time of the request went.
 const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
@@ -165,7 +165,8 @@ impl Shell {
             self.context.slow_requests().note(&method, dialect, status, &request_id, took, &scope);
         }
         if let Some((traces, place)) = traced {
-            traces.answered(place, method, dialect, status, &request_id, took, &scope);
+            let exchange = Exchange { method, dialect, status, request_id: &request_id, took };
+            traces.answered(place, exchange, &scope);
         }
         if let Some(logged) = logged {
             logged.write(self.access_log, &request_id, &response, took, &scope);

@@ -255,7 +255,7 @@ mod tests {
         });
         let mut roots = RootCertStore::empty();
         roots.add(CertificateDer::from_pem_file(data(trusted)).map_err(|error| error.to_string())?)?;
-        let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        let config = ClientConfig::builder_with_provider(pinakes_tls::provider())
             .with_safe_default_protocol_versions()?
             .with_root_certificates(roots)
             .with_no_client_auth();

@@ -126,6 +126,16 @@ pub struct Sender {
     n_dropped: Arc<AtomicU64>,
 }
 
+/// What a span tells of a request and its answer.
+#[derive(Debug)]
+pub(crate) struct Exchange<'a> {
+    pub(crate) method: Method,
+    pub(crate) dialect: &'static str,
+    pub(crate) status: u16,
+    pub(crate) request_id: &'a http::HeaderValue,
+    pub(crate) took: Duration,
+}
+
 impl Traces {
     /// Of settings; `None` where no endpoint is set. The sender is to be run beside the server.
     ///
@@ -178,16 +188,8 @@ impl Traces {
     }
 
     /// Hands the span of a request over that was answered just now.
-    pub(crate) fn answered(
-        &self,
-        place: Place,
-        method: Method,
-        dialect: &'static str,
-        status: u16,
-        request_id: &http::HeaderValue,
-        took: Duration,
-        scope: &RequestScope,
-    ) {
+    pub(crate) fn answered(&self, place: Place, exchange: Exchange<'_>, scope: &RequestScope) {
+        let Exchange { method, dialect, status, request_id, took } = exchange;
         let end_ns = i128::from(self.0.clock.now_ms()) * 1_000_000;
         let stages = Stage::ALL.map(|it| (it.name(), scope.spent(it)));
         let span = Span {
@@ -357,7 +359,14 @@ mod tests {
         let scope = RequestScope::new(Instant::now(), Arc::default(), &Budget::new(1 << 20));
         scope.add(Stage::Store, Duration::from_millis(3));
         let id = http::HeaderValue::from_static("r1");
-        traces.answered(place, Method::GET, "scicat", 500, &id, Duration::from_millis(5), &scope);
+        let answered = Exchange {
+            method: Method::GET,
+            dialect: "scicat",
+            status: 500,
+            request_id: &id,
+            took: Duration::from_millis(5),
+        };
+        traces.answered(place, answered, &scope);
         let span = sender.queue.try_recv()?;
         let body = sender.body(&[span]);
         let span = &body["resourceSpans"][0]["scopeSpans"][0]["spans"][0];

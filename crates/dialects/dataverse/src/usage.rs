@@ -2,6 +2,7 @@
 //! showing counts, and how far the programs that write them are.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use pinakes_store::{Column, Expr, Index, Kind, Query, Txn, Type, View, Weight};
 use serde::{Deserialize, Serialize};
@@ -316,9 +317,9 @@ async fn public_counts(call: &Call) -> Result<Vec<Usage>, ApiError> {
         all.retain(|it| country.as_ref().is_none_or(|country| it.country == *country));
         let mut public: BTreeMap<i64, bool> = BTreeMap::new();
         for it in &all {
-            if !public.contains_key(&it.dataset) {
+            if let Entry::Vacant(entry) = public.entry(it.dataset) {
                 let dataset = datasets::by_id(view, it.dataset)?;
-                public.insert(it.dataset, dataset.is_some_and(|it| it.released.is_some()));
+                entry.insert(dataset.is_some_and(|it| it.released.is_some()));
             }
         }
         all.retain(|it| public.get(&it.dataset) == Some(&true));

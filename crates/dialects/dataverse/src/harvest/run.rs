@@ -53,7 +53,7 @@ async fn run(app: &Dataverse, db: &Db, name: &str) -> Result<(), ApiError> {
     let (wanted, owner) = (name.to_owned(), uuid::Uuid::new_v4().to_string());
     let take = move |txn: &mut Txn<'_>| -> Result<_, ApiError> {
         let lease = txn.take_lease_of(QUEUE, &wanted, &owner, LEASE_MS)?;
-        Ok(lease.map(|lease| Ok::<_, ApiError>((lease, super::named(txn, &wanted)?))).transpose()?)
+        lease.map(|lease| Ok::<_, ApiError>((lease, super::named(txn, &wanted)?))).transpose()
     };
     let Some((mut lease, client)) = db.write(take).await? else { return Ok(()) };
     let began = app.now();

@@ -89,7 +89,7 @@ impl Server {
 
     /// A new account of the server, without a user of Dataverse: a web token of its.
     pub(crate) async fn account(&self, name: &str) -> Result<String, Failure> {
-        let db = self.context.db_of("pinakes").map_err(|error| error.to_string())?;
+        let db = self.context.db_of("pinakes").await.map_err(|error| error.to_string())?;
         let accounts = self.context.accounts();
         let user = accounts.create(db.tenant(), accounts.new_user(name), None).await?;
         let claims = json!({"username": user.username, "_id": user.id, "id": user.id, "sub": user.username});

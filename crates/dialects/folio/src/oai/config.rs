@@ -4,7 +4,7 @@
 //! There are three settings, `general`, `behavior` and `technical`, each an object of texts.
 
 use http::StatusCode;
-use pinakes_store::{Column, Expr, Index, Kind, Query, Type, Value as StoreValue, View};
+use pinakes_store::{Column, Expr, Index, Kind, Type, Value as StoreValue, View};
 use serde_json::Value;
 
 use crate::configuration::records::CONFIGURATIONS;
@@ -154,10 +154,8 @@ fn setting(view: &mut View<'_>, name: &str) -> Result<Value, FolioError> {
         return Ok(record.json()?["configValue"].take());
     }
     let entry = is("module", "OAIPMH").and(is("configName", name));
-    for record in view.find(&CONFIGURATIONS.kind, &Query::filter(entry).window(0, 1))? {
-        let entry = record.json()?;
-        let value = text_at(&entry, "value").unwrap_or_default();
-        return Ok(serde_json::from_str(value).unwrap_or_default());
-    }
-    Ok(Value::Null)
+    let Some(record) = view.first(&CONFIGURATIONS.kind, entry)? else { return Ok(Value::Null) };
+    let entry = record.json()?;
+    let value = text_at(&entry, "value").unwrap_or_default();
+    Ok(serde_json::from_str(value).unwrap_or_default())
 }

@@ -207,7 +207,9 @@ pub(crate) fn moved_in(
         map.insert("metadata".into(), metadata);
     }
     for pointer in STATUS_DATES {
-        if let (Some(kept @ Value::String(_)), Some(date)) = (moved.pointer(pointer), whole.pointer_mut(pointer)) {
+        if let (Some(kept @ Value::String(_)), Some(date)) =
+            (moved.pointer(pointer), whole.pointer_mut(pointer))
+        {
             *date = kept.clone();
         }
     }
