@@ -21,7 +21,7 @@ const browser = await puppeteer.launch({ executablePath: "/usr/bin/chromium", ar
 const context = await browser.createBrowserContext();
 const page = await context.newPage();
 let watched = "";
-page.on("console", (it) => { if (it.type() === "error" && !it.text().includes("status of 40")) fault(watched, it.text()); });
+page.on("console", (it) => { if (it.type() === "error" && !/status of 4\d\d/.test(it.text())) fault(watched, it.text()); });
 page.on("pageerror", (it) => fault(watched, it.message));
 
 async function open(window, path, expected = 200) {
@@ -102,8 +102,8 @@ if (!title) fault("demo", "no title is found");
 /** Deposits, as somebody would who has no script: the form, a file, publication. Gives the deposit's address. */
 async function deposits() {
   await open(WINDOWS[0], "/site/deposits/new");
-  await Promise.all([page.waitForNavigation(), page.evaluate(() => document.querySelector("form.sheet").submit())]);
-  if (!(await page.$(".alert"))) fault("/site/deposits/new", "an empty form is taken");
+  const [refused] = await Promise.all([page.waitForNavigation(), page.evaluate(() => document.querySelector("form.sheet").submit())]);
+  if (refused.status() !== 422 || !(await page.$(".alert"))) fault("/site/deposits/new", "an empty form is taken");
   await judge(WINDOWS[0]);
   await page.type("#title", "Readings of a browser");
   await page.type("[name='author.0.name']", "Sample, Bo");

@@ -113,7 +113,7 @@ impl Server {
 
     /// The answer to `GET path`, as text.
     pub(crate) async fn get(&self, path: &str) -> Result<String, Failure> {
-        let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+        let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
         Ok(String::from_utf8_lossy(&self.exchange(request.as_bytes()).await?).into_owned())
     }
 }
