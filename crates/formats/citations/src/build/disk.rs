@@ -148,6 +148,13 @@ pub(super) mod power {
         });
     }
 
+    /// Runs `work` in a folder, and tells how many requests it makes of the disk.
+    pub(in crate::build) fn n_requests(folder: &Path, work: impl FnOnce()) -> u64 {
+        DISK.set(Some(Disk { folder: folder.to_owned(), cut_at: u64::MAX, ..Disk::default() }));
+        work();
+        DISK.take().map_or(0, |it| it.n_requests)
+    }
+
     /// Runs `work` in a folder, with the power failing at the request of that number. Gives the disk as it is found
     /// then; `None` when there were fewer requests.
     pub(in crate::build) fn failing(

@@ -415,6 +415,9 @@ mod tests {
         Ok(())
     }
 
+    /// Failures of the power in the test of it, spread over the whole build.
+    const CUTS: u64 = 24;
+
     /// Wherever the power fails, the build goes on from what the disk holds then and gives the same file.
     #[test]
     fn a_build_survives_power_failures() -> Result<(), Box<dyn std::error::Error>> {
@@ -432,34 +435,29 @@ mod tests {
         let whole = inputs.path().join("whole");
         build(&options(whole.clone()), &mut Silent)?;
         let whole = fs::read(whole)?;
-        let mut n_cuts = 0;
-        for cut_at in 1.. {
-            let mut is_over = false;
-            for seed in 0..6 {
-                let folder = tempfile::tempdir()?;
-                let begin = options(folder.path().join("graph"));
-                let work = || drop(build(&begin, &mut Silent).map_err(|error| panic!("{error}")));
-                let Some(found) = disk::power::failing(folder.path(), cut_at, 7 * cut_at + seed, work) else {
-                    is_over = true;
-                    break;
-                };
-                n_cuts += 1;
-                let after = tempfile::tempdir()?;
-                for (name, bytes) in &found {
-                    let path = after.path().join(name);
-                    fs::create_dir_all(path.parent().unwrap_or(after.path()))?;
-                    fs::write(path, bytes)?;
-                }
-                let go_on = options(after.path().join("graph"));
-                let told = || format!("request {cut_at}, seed {seed}, found {:?}", found.keys());
-                build(&go_on, &mut Silent).map_err(|error| format!("{}: {error}", told()))?;
-                assert!(fs::read(&go_on.out)? == whole, "{}: another graph", told());
+        let folder = tempfile::tempdir()?;
+        let begin = options(folder.path().join("graph"));
+        let work = || drop(build(&begin, &mut Silent).map_err(|error| panic!("{error}")));
+        let n_requests = disk::power::n_requests(folder.path(), work);
+        assert!(CUTS < n_requests, "the disk is asked {n_requests} times");
+        for seed in 0..CUTS {
+            let cut_at = 1 + seed * n_requests / CUTS;
+            let folder = tempfile::tempdir()?;
+            let begin = options(folder.path().join("graph"));
+            let work = || drop(build(&begin, &mut Silent).map_err(|error| panic!("{error}")));
+            let found = disk::power::failing(folder.path(), cut_at, seed, work);
+            let found = found.ok_or_else(|| format!("request {cut_at} of {n_requests} was not made"))?;
+            let after = tempfile::tempdir()?;
+            for (name, bytes) in &found {
+                let path = after.path().join(name);
+                fs::create_dir_all(path.parent().unwrap_or(after.path()))?;
+                fs::write(path, bytes)?;
             }
-            if is_over {
-                break;
-            }
+            let go_on = options(after.path().join("graph"));
+            let told = || format!("request {cut_at} of {n_requests}, seed {seed}, found {:?}", found.keys());
+            build(&go_on, &mut Silent).map_err(|error| format!("{}: {error}", told()))?;
+            assert!(fs::read(&go_on.out)? == whole, "{}: another graph", told());
         }
-        assert!(50 < n_cuts, "the power failed {n_cuts} times");
         Ok(())
     }
 }
