@@ -418,8 +418,7 @@ impl Life {
 
     /// Puts a burst of writes into the queue at once: they are one batch. The flush of it waits when this returns.
     fn submit(&mut self) -> (Vec<Op>, Vec<Loading<(), StoreError>>) {
-        let n = 1 + self.dice.below(BURST);
-        let ops: Vec<Op> = (0..n).map(|_| Op::rolled(&mut self.dice)).collect();
+        let ops = self.one_batch();
         let open = self.open();
         let held = engine(open).queue.hold();
         let waiting = ops.iter().map(|op| {
@@ -430,6 +429,20 @@ impl Life {
         drop(held);
         open.gate.wait_for_flush();
         (ops, waiting)
+    }
+
+    /// Writes of which one at most is refused, the last: a batch ends with the write for which it is undone and done again.
+    fn one_batch(&mut self) -> Vec<Op> {
+        let (mut model, mut ops) = (self.now().clone(), Vec::new());
+        for _ in 0..1 + self.dice.below(BURST) {
+            let op = Op::rolled(&mut self.dice);
+            let is_done = op.apply(&mut model);
+            ops.push(op);
+            if !is_done {
+                break;
+            }
+        }
+        ops
     }
 
     /// The state after a batch becomes one that may be found.
