@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::server::{Failure, Server};
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn an_account_gets_a_user_of_its_own_from_inside_alone() -> Result<(), Failure> {
     let server = Server::start()?;
     let admin = server.user("admin").await?;
