@@ -19,6 +19,17 @@ def free_port() -> int:
         return it.getsockname()[1]
 
 
+def listening(process: subprocess.Popen, port: int) -> None:
+    """Waits until a program of another's takes connections on a port of this machine."""
+    end = time.monotonic() + PATIENCE_S
+    while time.monotonic() < end and process.poll() is None:
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+            return
+        time.sleep(0.1)
+    process.kill()
+    raise AssertionError(f"{process.args[0]} takes no connection on port {port}")
+
+
 def printed(process: subprocess.Popen, pattern: str) -> re.Match:
     """What a program prints once it is ready."""
     end, lines = time.monotonic() + PATIENCE_S, []

@@ -6,9 +6,7 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
-import time
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import parse_qs, urljoin, urlsplit
@@ -17,7 +15,7 @@ import pytest
 import requests
 from catalogue import Server, pinakes
 from certificates import certified
-from running import PATIENCE_S, free_port, printed_url, serving
+from running import PATIENCE_S, free_port, listening, printed_url, serving
 
 HERE = Path(__file__).parent
 SLAPD = shutil.which("slapd", path=os.environ["PATH"] + ":/usr/sbin:/usr/local/sbin")
@@ -97,14 +95,7 @@ class Directory:
         self.process = subprocess.Popen(
             [SLAPD, "-f", self.configuration, "-h", f"{self.url} {self.tls_url}", "-d", "0"], stderr=subprocess.DEVNULL
         )
-        port, end = urlsplit(self.url).port, time.monotonic() + PATIENCE_S
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", port), timeout=1).close()
-                return
-            except OSError:
-                assert self.process.poll() is None and time.monotonic() < end, "slapd does not listen"
-                time.sleep(0.05)
+        listening(self.process, urlsplit(self.url).port)
 
     def run(self, command: str, ldif: str) -> None:
         done = subprocess.run(

@@ -2,11 +2,10 @@
 
 import shutil
 import subprocess
-import time
 
 import folioclient
 import pytest
-from running import PATIENCE_S, free_port
+from running import PATIENCE_S, free_port, listening
 
 ZTEST = shutil.which("yaz-ztest")
 pytestmark = pytest.mark.skipif(ZTEST is None, reason="there is no yaz-ztest: apt install yaz")
@@ -15,11 +14,8 @@ pytestmark = pytest.mark.skipif(ZTEST is None, reason="there is no yaz-ztest: ap
 @pytest.fixture
 def target():
     port = free_port()
-    process = subprocess.Popen([ZTEST, f"tcp:127.0.0.1:{port}"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    end = time.monotonic() + PATIENCE_S
-    for line in process.stderr:
-        if "static listener" in line or time.monotonic() > end:
-            break
+    process = subprocess.Popen([ZTEST, f"tcp:127.0.0.1:{port}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    listening(process, port)
     yield f"127.0.0.1:{port}/Default"
     process.terminate()
     process.wait(timeout=PATIENCE_S)

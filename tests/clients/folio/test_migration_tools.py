@@ -107,7 +107,7 @@ def base(tmp_path_factory, library):
     (base / ".gitignore").write_text("results/\narchive/\nsource_data/\n")
     iteration = base / "iterations" / "one"
     results = iteration / "results"
-    for folder in [results, base / "mapping_files", *(iteration / "source_data" / it for it in ["loans", "requests", "marc"])]:
+    for folder in [results, base / "mapping_files", *(iteration / "source_data" / it for it in ["loans", "requests"])]:
         folder.mkdir(parents=True, exist_ok=True)
     for name, records in [
         ("instances", INSTANCES), ("holdings", HOLDINGS), ("items", ITEMS), ("users", USERS),
@@ -134,7 +134,9 @@ def base(tmp_path_factory, library):
             client.folio_post("/configurations/entries", entry)
         term = {"id": uid(7, 1), "name": "Spring", "startDate": "2026-02-01", "endDate": "2026-06-01"}
         client.folio_post("/coursereserves/terms", term)
-        client.folio_post("/owners", {"id": uid(10, 3), "owner": "Desk"})
+        # Without an owner of fees at an item's place nothing can be declared lost.
+        desk = [{"value": POINT, "label": "Circ Desk 1"}]
+        client.folio_post("/owners", {"id": uid(10, 3), "owner": "Desk", "servicePointOwner": desk})
         client.folio_post("/feefines", {"id": uid(10, 2), "feeFineType": "Damage", "ownerId": uid(10, 3)})
     return base
 
@@ -186,8 +188,7 @@ def test_a_library_moves_in(library, base):
 @pytest.mark.skipif(not DATA.is_dir(), reason="no collection of records: PINAKES_TEST_DATA names one")
 def test_marc_records_move_in(library, base):
     file = DATA / "marc" / "bib" / "folio-perf-serialset-1k.mrc"
-    (base / "iterations" / "one" / "source_data" / "marc" / "bibs.mrc").write_bytes(file.read_bytes())
-    (base / "iterations" / "one" / "source_data" / "bibs.mrc").write_bytes(file.read_bytes())
+    (base / "iterations" / "one" / "results" / "bibs.mrc").write_bytes(file.read_bytes())
     with folioclient.FolioClient(library.url, library.tenant, "admin", library.password("admin")) as client:
         before = client.folio_get("/source-storage/records?limit=0")["totalRecords"]
         done(base, "marc")
