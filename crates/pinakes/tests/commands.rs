@@ -119,8 +119,14 @@ fn plain(text: &str) -> String {
     plain
 }
 
-/// `3 records in 0.1 s, 30/s; 1 left out` as `3 records in TIME; 1 left out`.
+/// `3 records in 0.1 s, 30/s; 1 left out` as `3 records in TIME; 1 left out`, `3 documents stored, in 0.1 s` as
+/// `3 documents stored, in TIME`.
 fn without_rate(line: &str) -> String {
+    if let Some((before, after)) = line.rsplit_once(", in ")
+        && after.strip_suffix(" s").is_some_and(|it| it.parse::<f64>().is_ok())
+    {
+        return format!("{before}, in TIME");
+    }
     match (line.split_once(" in "), line.split_once("/s;")) {
         (Some((before, _)), Some((_, after))) => format!("{before} in TIME;{after}"),
         _ => match line.split_once(", ") {

@@ -19,6 +19,7 @@ mod app;
 mod citation;
 mod envelope;
 mod error;
+pub mod export;
 mod extra_ids;
 mod graph_file;
 mod holder;

@@ -1,5 +1,6 @@
 //! `pinakes export`: records as NDJSON.
 
+mod documents;
 mod folio;
 mod topics;
 
@@ -50,12 +51,14 @@ pub(crate) struct Args {
 /// What is no record of SciCat.
 #[derive(Debug, clap::Subcommand)]
 enum Command {
+    Documents(documents::DocumentsArgs),
     Folio(folio::FolioArgs),
     Topics(topics::TopicsArgs),
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match &args.command {
+        Some(Command::Documents(args)) => return documents::run(args),
         Some(Command::Topics(args)) => return topics::run(args),
         Some(Command::Folio(args)) => return folio::run(args),
         None => {}

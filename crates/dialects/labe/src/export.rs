@@ -1,0 +1,69 @@
+//! Writing a tenant's catalogue documents in the form that [`crate::import`] reads.
+
+use std::io::Write;
+use std::ops::ControlFlow;
+
+use pinakes_store::{Expr, Query, StoreError, Tenant};
+use serde_json::Value;
+
+use crate::envelope;
+use crate::kinds::DOCUMENT;
+
+/// Why an export stopped.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    /// The output refused.
+    #[error("the output cannot be written: {0}")]
+    Output(#[from] std::io::Error),
+    /// The store failed, or a record in it is damaged.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Writes every document, a line each, from one consistent state: the object as it is sent, with the id and a tab before it
+/// where it does not state that id itself. Calls `note` after each with the bytes written. Gives how many there are.
+///
+/// # Errors
+/// The output refuses; the store fails.
+pub fn export(
+    tenant: &Tenant,
+    output: &mut impl Write,
+    mut note: impl FnMut(u64),
+) -> Result<u64, ExportError> {
+    tenant.read_blocking(|view| {
+        let (mut n_documents, mut line, mut failure) = (0, Vec::new(), None);
+        view.for_each(&DOCUMENT, &Query::filter(Expr::All), |record| {
+            line.clear();
+            let written = put(&record.id, &record.body, &mut line)
+                .and_then(|()| output.write_all(&line).map_err(ExportError::from));
+            match written {
+                Ok(()) => {
+                    n_documents += 1;
+                    note(line.len() as u64);
+                    ControlFlow::Continue(())
+                }
+                Err(error) => {
+                    failure = Some(error);
+                    ControlFlow::Break(())
+                }
+            }
+        })?;
+        failure.map_or(Ok(n_documents), Err)
+    })
+}
+
+fn put(id: &str, body: &[u8], line: &mut Vec<u8>) -> Result<(), ExportError> {
+    let mut text = Vec::new();
+    if !envelope::push_text(body, &mut text) {
+        return Err(StoreError::Damaged(format!("the document {id:?} has no text")).into());
+    }
+    let stated: Value = serde_json::from_slice(&text)
+        .map_err(|error| StoreError::Damaged(format!("the document {id:?} is not JSON: {error}")))?;
+    if stated["id"].as_str() != Some(id) {
+        line.extend_from_slice(id.as_bytes());
+        line.push(b'\t');
+    }
+    line.append(&mut text);
+    line.push(b'\n');
+    Ok(())
+}

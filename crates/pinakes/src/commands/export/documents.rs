@@ -1,0 +1,44 @@
+//! `pinakes export documents`: index records of a library's catalogue, of the labe dialect.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use super::{NOTED_RECORDS, Output};
+use crate::place::{Missing, TenantPlace};
+use crate::terminal::{counted, progress};
+
+/// Writes catalogue documents of the labe dialect, one JSON object a line, from one consistent state, also while they are served.
+///
+/// An object is written as it is sent. One that states another id than its own, or none, has its id and a tab before it.
+/// `pinakes import documents` takes the file back.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  pinakes export documents --output catalogue.ndjson.zst
+  pinakes export documents --tenant library | wc -l")]
+pub(super) struct DocumentsArgs {
+    #[command(flatten)]
+    place: TenantPlace,
+    /// File to write, compressed if its name ends in .gz or .zst [default: standard output]
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+pub(super) fn run(args: &DocumentsArgs) -> anyhow::Result<ExitCode> {
+    let (_house, tenant) = args.place.open(Missing::Refuse)?;
+    let bar = progress(None);
+    let mut n_documents = 0_u64;
+    let mut output = Output::open(args.output.as_deref())?;
+    pinakes_labe::export::export(&tenant, &mut output, |n_bytes| {
+        n_documents += 1;
+        bar.inc(n_bytes);
+        if n_documents.is_multiple_of(NOTED_RECORDS) {
+            bar.set_message(counted(n_documents, "document"));
+        }
+    })?;
+    output.flush()?;
+    output.finish()?;
+    bar.finish_and_clear();
+    Ok(ExitCode::SUCCESS)
+}
