@@ -143,6 +143,26 @@ impl<'a> View<'a> {
         self.visit_keys(kind, &keys, &mut visit).map(|_| ())
     }
 
+    /// The same with a visit that may fail, which ends it.
+    ///
+    /// Errors: the visit's; the store.
+    pub fn try_for_each<E: From<StoreError>>(
+        &mut self,
+        kind: &'static Kind,
+        query: &Query,
+        mut visit: impl FnMut(Record) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        let mut failure = None;
+        self.for_each(kind, query, |record| match visit(record) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                failure = Some(error);
+                ControlFlow::Break(())
+            }
+        })?;
+        failure.map_or(Ok(()), Err)
+    }
+
     /// The same with each record's id and body, parsed.
     ///
     /// Errors: a stored body is not JSON.

@@ -6,7 +6,6 @@
 //! their permissions, passwords and PINs, mails and their server, timers, jobs.
 
 use std::io::{self, Read, Write};
-use std::ops::ControlFlow;
 
 use pinakes_accounts::{Clock, Entropy};
 use pinakes_store::{Expr, Kind, Query, StoreError, Tenant, Txn, View};
@@ -123,26 +122,17 @@ fn export_kind(
     output: &mut impl Write,
     note: &mut impl FnMut(u64),
 ) -> Result<u64, MovingError> {
-    let (mut n, mut failure) = (0, None);
-    view.for_each(kind, &Query::filter(Expr::All), |record| {
+    let mut n = 0;
+    view.try_for_each(kind, &Query::filter(Expr::All), |record| {
         let head = format!("{{\"path\":\"{path}\",\"id\":{},\"record\":", Value::from(record.id.as_str()));
-        let written = output
-            .write_all(head.as_bytes())
-            .and_then(|()| output.write_all(&record.body))
-            .and_then(|()| output.write_all(b"}\n"));
-        match written {
-            Ok(()) => {
-                n += 1;
-                note((head.len() + record.body.len() + 2) as u64);
-                ControlFlow::Continue(())
-            }
-            Err(error) => {
-                failure = Some(error);
-                ControlFlow::Break(())
-            }
-        }
+        output.write_all(head.as_bytes())?;
+        output.write_all(&record.body)?;
+        output.write_all(b"}\n")?;
+        n += 1;
+        note((head.len() + record.body.len() + 2) as u64);
+        Ok::<_, MovingError>(())
     })?;
-    failure.map_or(Ok(n), |error| Err(error.into()))
+    Ok(n)
 }
 
 /// What a record is.

@@ -1,7 +1,6 @@
 //! Writing a tenant's catalogue documents in the form that [`crate::import`] reads.
 
 use std::io::Write;
-use std::ops::ControlFlow;
 
 use pinakes_store::{Expr, Query, StoreError, Tenant};
 use serde_json::Value;
@@ -31,24 +30,16 @@ pub fn export(
     mut note: impl FnMut(u64),
 ) -> Result<u64, ExportError> {
     tenant.read_blocking(|view| {
-        let (mut n_documents, mut line, mut failure) = (0, Vec::new(), None);
-        view.for_each(&DOCUMENT, &Query::filter(Expr::All), |record| {
+        let (mut n_documents, mut line) = (0, Vec::new());
+        view.try_for_each(&DOCUMENT, &Query::filter(Expr::All), |record| {
             line.clear();
-            let written = put(&record.id, &record.body, &mut line)
-                .and_then(|()| output.write_all(&line).map_err(ExportError::from));
-            match written {
-                Ok(()) => {
-                    n_documents += 1;
-                    note(line.len() as u64);
-                    ControlFlow::Continue(())
-                }
-                Err(error) => {
-                    failure = Some(error);
-                    ControlFlow::Break(())
-                }
-            }
+            put(&record.id, &record.body, &mut line)?;
+            output.write_all(&line)?;
+            n_documents += 1;
+            note(line.len() as u64);
+            Ok::<_, ExportError>(())
         })?;
-        failure.map_or(Ok(n_documents), Err)
+        Ok(n_documents)
     })
 }
 

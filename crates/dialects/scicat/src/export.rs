@@ -46,21 +46,15 @@ fn export_bodies(
     output: &mut impl Write,
     note: &mut impl FnMut(u64),
 ) -> Result<u64, ExportError> {
-    let (mut n, mut failure) = (0, None);
-    view.for_each(kind, &Query::filter(Expr::All), |record| {
-        match output.write_all(&record.body).and_then(|()| output.write_all(b"\n")) {
-            Ok(()) => {
-                n += 1;
-                note(record.body.len() as u64 + 1);
-                ControlFlow::Continue(())
-            }
-            Err(error) => {
-                failure = Some(error);
-                ControlFlow::Break(())
-            }
-        }
+    let mut n = 0;
+    view.try_for_each(kind, &Query::filter(Expr::All), |record| {
+        output.write_all(&record.body)?;
+        output.write_all(b"\n")?;
+        n += 1;
+        note(record.body.len() as u64 + 1);
+        Ok::<_, ExportError>(())
     })?;
-    failure.map_or(Ok(n), |error| Err(error.into()))
+    Ok(n)
 }
 
 /// The heads of blocks are small and collected; their files are not.

@@ -65,23 +65,34 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     let (_house, tenant) = args.place.open(Missing::Refuse)?;
     let sorts = if args.sorts.is_empty() { RecordType::all().collect() } else { args.sorts.clone() };
-    let bar = progress(None);
-    let mut n_records = 0_u64;
-    let note = |n_bytes| {
-        n_records += 1;
-        bar.inc(n_bytes);
-        if n_records.is_multiple_of(NOTED_RECORDS) {
-            bar.set_message(counted(n_records, "record"));
-        }
-    };
-    let mut output = Output::open(args.output.as_deref())?;
-    let counts = export(&tenant, &sorts, &mut output, note)?;
-    output.finish()?;
-    bar.finish_and_clear();
+    let counts =
+        written(args.output.as_deref(), "record", |output, note| Ok(export(&tenant, &sorts, output, note)?))?;
     for (sort, n) in counts.iter().filter(|it| 0 < it.1) {
         warn(format!("{sort}: {n}"));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Has `export` write to a file, or to standard output; a bar counts what it notes, by the bytes of each.
+fn written<T>(
+    path: Option<&Path>,
+    unit: &str,
+    export: impl FnOnce(&mut Output, &mut dyn FnMut(u64)) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    let bar = progress(None);
+    let mut n_records = 0_u64;
+    let mut note = |n_bytes| {
+        n_records += 1;
+        bar.inc(n_bytes);
+        if n_records.is_multiple_of(NOTED_RECORDS) {
+            bar.set_message(counted(n_records, unit));
+        }
+    };
+    let mut output = Output::open(path)?;
+    let result = export(&mut output, &mut note)?;
+    output.finish()?;
+    bar.finish_and_clear();
+    Ok(result)
 }
 
 /// Where records go.

@@ -1,12 +1,10 @@
 //! `pinakes export documents`: index records of a library's catalogue, of the labe dialect.
 
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use super::{NOTED_RECORDS, Output};
+use super::written;
 use crate::place::{Missing, TenantPlace};
-use crate::terminal::{counted, progress};
 
 /// Writes catalogue documents of the labe dialect, one JSON object a line, from one consistent state, also while they are served.
 ///
@@ -27,18 +25,8 @@ pub(super) struct DocumentsArgs {
 
 pub(super) fn run(args: &DocumentsArgs) -> anyhow::Result<ExitCode> {
     let (_house, tenant) = args.place.open(Missing::Refuse)?;
-    let bar = progress(None);
-    let mut n_documents = 0_u64;
-    let mut output = Output::open(args.output.as_deref())?;
-    pinakes_labe::export::export(&tenant, &mut output, |n_bytes| {
-        n_documents += 1;
-        bar.inc(n_bytes);
-        if n_documents.is_multiple_of(NOTED_RECORDS) {
-            bar.set_message(counted(n_documents, "document"));
-        }
+    written(args.output.as_deref(), "document", |output, note| {
+        Ok(pinakes_labe::export::export(&tenant, output, note)?)
     })?;
-    output.flush()?;
-    output.finish()?;
-    bar.finish_and_clear();
     Ok(ExitCode::SUCCESS)
 }

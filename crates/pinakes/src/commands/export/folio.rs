@@ -1,14 +1,13 @@
 //! `pinakes export folio`: a tenant's records of the FOLIO dialect.
 
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use pinakes_folio::moving;
 
-use super::{NOTED_RECORDS, Output};
+use super::written;
 use crate::place::{Missing, TenantPlace};
-use crate::terminal::{counted, progress, warn};
+use crate::terminal::warn;
 
 /// Writes the records of the FOLIO dialect as NDJSON, from one consistent state, also while it is served.
 ///
@@ -30,19 +29,8 @@ pub(super) struct FolioArgs {
 
 pub(super) fn run(args: &FolioArgs) -> anyhow::Result<ExitCode> {
     let (_house, tenant) = args.place.open(Missing::Refuse)?;
-    let bar = progress(None);
-    let mut n_records = 0_u64;
-    let mut output = Output::open(args.output.as_deref())?;
-    let counts = moving::export(&tenant, &mut output, |n_bytes| {
-        n_records += 1;
-        bar.inc(n_bytes);
-        if n_records.is_multiple_of(NOTED_RECORDS) {
-            bar.set_message(counted(n_records, "record"));
-        }
-    })?;
-    output.flush()?;
-    output.finish()?;
-    bar.finish_and_clear();
+    let counts =
+        written(args.output.as_deref(), "record", |output, note| Ok(moving::export(&tenant, output, note)?))?;
     for (path, n) in counts.iter().filter(|it| 0 < it.1) {
         warn(format!("{path}: {n}"));
     }

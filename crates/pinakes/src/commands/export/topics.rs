@@ -1,7 +1,6 @@
 //! `pinakes export topics`: a map of the Conclave dialect as a topic map, or as topic documents.
 
 use std::io::Write as _;
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -70,20 +69,17 @@ pub(super) fn run(args: &TopicsArgs) -> anyhow::Result<ExitCode> {
             End::Included(low.as_str().into()),
             End::Excluded(high.as_str().into()),
         );
-        let mut outcome = Ok(());
-        view.for_each(&TOPIC, &Query::filter(range).sorted("key", Direction::Ascending), |record| {
+        view.try_for_each(&TOPIC, &Query::filter(range).sorted("key", Direction::Ascending), |record| {
             n_topics += 1;
-            outcome = Topic::stored(&record.body).map_err(anyhow::Error::from).and_then(|topic| {
-                match format {
-                    Some(_) => topics.push(topic),
-                    None => output.write_all(line(&topic).as_bytes())?,
-                }
-                Ok(())
-            });
-            if outcome.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            let topic = Topic::stored(&record.body)?;
+            match format {
+                Some(_) => topics.push(topic),
+                None => output.write_all(line(&topic).as_bytes())?,
+            }
+            Ok::<_, anyhow::Error>(())
         })?;
         of_map = OfMap::stored(view, &args.map)?;
-        outcome
+        Ok(())
     })?;
     if let Some(format) = format {
         write(format, &to_map(&topics, &of_map)?, &format!("urn:conclave:map:{}", args.map), &mut output)?;
