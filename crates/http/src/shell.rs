@@ -38,9 +38,9 @@ use crate::process;
 use crate::public_url::{MountedAt, relocate};
 use crate::refusal::Refusal;
 use crate::request_id::{RequestIds, X_REQUEST_ID};
-use crate::stages::RequestScope;
+use crate::stages::{Exchange, RequestScope};
 use crate::tls::Tls;
-use crate::traces::{Exchange, Traces};
+use crate::traces::Traces;
 
 /// Where the time of the request went.
 const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
@@ -161,12 +161,12 @@ impl Shell {
         }
         self.metrics.observe(dialect, response.answer.status(), took, &scope);
         let status = response.answer.status().as_u16();
+        let exchange = Exchange { method: &method, dialect, status, request_id: &request_id, took };
         if self.context.slow_requests().is_slow(took) {
-            self.context.slow_requests().note(&method, dialect, status, &request_id, took, &scope);
+            self.context.slow_requests().note(&exchange, &scope);
         }
         if let Some((traces, place)) = traced {
-            let exchange = Exchange { method, dialect, status, request_id: &request_id, took };
-            traces.answered(place, exchange, &scope);
+            traces.answered(place, &exchange, &scope);
         }
         if let Some(logged) = logged {
             logged.write(self.access_log, &request_id, &response, took, &scope);

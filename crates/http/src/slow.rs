@@ -4,9 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use http::{HeaderValue, Method};
-
-use crate::stages::{RequestScope, Stage};
+use crate::stages::{Exchange, RequestScope};
 
 /// Slow requests that are kept, the latest ones.
 const KEPT: usize = 200;
@@ -63,16 +61,8 @@ impl SlowRequests {
         self.from <= took
     }
 
-    pub(crate) fn note(
-        &self,
-        method: &Method,
-        dialect: &'static str,
-        status: u16,
-        request_id: &HeaderValue,
-        took: Duration,
-        scope: &RequestScope,
-    ) {
-        let stages = Stage::ALL.map(|it| (it.name(), scope.spent(it)));
+    pub(crate) fn note(&self, exchange: &Exchange<'_>, scope: &RequestScope) {
+        let Exchange { method, dialect, status, request_id, took } = *exchange;
         let request = SlowRequest {
             at_ms: self.clock.now_ms(),
             request_id: request_id.to_str().unwrap_or_default().to_owned(),
@@ -82,7 +72,7 @@ impl SlowRequests {
             tenant: scope.tenant().map(str::to_owned),
             status,
             took,
-            stages: stages.into_iter().filter(|it| !it.1.is_zero()).collect(),
+            stages: scope.stages(),
         };
         let mut list = self.list.lock().unwrap_or_else(PoisonError::into_inner);
         if KEPT <= list.len() {
@@ -99,7 +89,10 @@ mod tests {
     use std::sync::Arc;
     use std::time::Instant;
 
+    use http::{HeaderValue, Method};
     use pinakes_store::Budget;
+
+    use crate::stages::Stage;
 
     #[test]
     fn the_latest_slow_ones_are_kept() {
@@ -107,9 +100,12 @@ mod tests {
         assert!(slow.is_slow(Duration::from_millis(500)) && !slow.is_slow(Duration::from_millis(499)));
         let scope = RequestScope::new(Instant::now(), Arc::default(), &Budget::new(1 << 20));
         scope.add(Stage::Store, Duration::from_millis(400));
-        for n in 0..KEPT as u16 + 5 {
-            let id = HeaderValue::from_static("id");
-            slow.note(&Method::GET, "scicat", n, &id, Duration::from_secs(1), &scope);
+        let id = HeaderValue::from_static("id");
+        for status in 0..KEPT as u16 + 5 {
+            let took = Duration::from_secs(1);
+            let exchange =
+                Exchange { method: &Method::GET, dialect: "scicat", status, request_id: &id, took };
+            slow.note(&exchange, &scope);
         }
         let latest = slow.latest();
         assert_eq!((latest.len(), latest[0].status), (KEPT, KEPT as u16 + 4));

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::extract::MatchedPath;
-use http::HeaderValue;
+use http::{HeaderValue, Method};
 use pinakes_store::{Budget, Held, StoreError};
 
 use crate::connection::ConnectionState;
@@ -63,6 +63,16 @@ const EXPLANATION_BYTES: usize = 4_000;
 
 tokio::task_local! {
     static SCOPE: Arc<RequestScope>;
+}
+
+/// A request that is answered, for those who are told of it: slow requests and traces.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Exchange<'a> {
+    pub(crate) method: &'a Method,
+    pub(crate) dialect: &'static str,
+    pub(crate) status: u16,
+    pub(crate) request_id: &'a HeaderValue,
+    pub(crate) took: Duration,
 }
 
 /// What belongs to one request while it is answered.
@@ -199,6 +209,12 @@ impl RequestScope {
     /// Time spent in a stage so far.
     pub fn spent(&self, stage: Stage) -> Duration {
         Duration::from_nanos(self.stages_ns[stage as usize].load(Ordering::Relaxed))
+    }
+
+    /// The stages that took any time, by their names.
+    pub(crate) fn stages(&self) -> Vec<(&'static str, Duration)> {
+        let all = Stage::ALL.map(|it| (it.name(), self.spent(it)));
+        all.into_iter().filter(|it| !it.1.is_zero()).collect()
     }
 
     /// Says that the request goes on: the limit on how long an answer may take starts anew.

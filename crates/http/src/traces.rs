@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use crate::stages::{RequestScope, Stage};
+use crate::stages::{Exchange, RequestScope};
 
 /// Spans that wait to be sent.
 const QUEUE: usize = 4096;
@@ -126,16 +126,6 @@ pub struct Sender {
     n_dropped: Arc<AtomicU64>,
 }
 
-/// What a span tells of a request and its answer.
-#[derive(Debug)]
-pub(crate) struct Exchange<'a> {
-    pub(crate) method: Method,
-    pub(crate) dialect: &'static str,
-    pub(crate) status: u16,
-    pub(crate) request_id: &'a http::HeaderValue,
-    pub(crate) took: Duration,
-}
-
 impl Traces {
     /// Of settings; `None` where no endpoint is set. The sender is to be run beside the server.
     ///
@@ -156,8 +146,7 @@ impl Traces {
         if !(0.0..=1.0).contains(&settings.share) {
             return Err(TracesError::Share(settings.share));
         }
-        // Refused, and needless, when another part of the program has chosen the provider of TLS before.
-        let _ = rustls::crypto::ring::default_provider().install_default();
+        pinakes_tls::provider();
         let client = reqwest::Client::builder().timeout(Duration::from_secs(SEND_S)).build();
         let client = client.map_err(|error| TracesError::Client(error.to_string()))?;
         let (sender, queue) = mpsc::channel(QUEUE);
@@ -188,21 +177,20 @@ impl Traces {
     }
 
     /// Hands the span of a request over that was answered just now.
-    pub(crate) fn answered(&self, place: Place, exchange: Exchange<'_>, scope: &RequestScope) {
-        let Exchange { method, dialect, status, request_id, took } = exchange;
+    pub(crate) fn answered(&self, place: Place, exchange: &Exchange<'_>, scope: &RequestScope) {
+        let Exchange { method, dialect, status, request_id, took } = *exchange;
         let end_ns = i128::from(self.0.clock.now_ms()) * 1_000_000;
-        let stages = Stage::ALL.map(|it| (it.name(), scope.spent(it)));
         let span = Span {
             place,
             begin_ns: end_ns - i128::try_from(took.as_nanos()).unwrap_or(0),
             end_ns,
-            method,
+            method: method.clone(),
             route: scope.route().to_owned(),
             dialect,
             status,
             tenant: scope.tenant().map(str::to_owned),
             request_id: request_id.to_str().unwrap_or_default().to_owned(),
-            stages: stages.into_iter().filter(|it| !it.1.is_zero()).collect(),
+            stages: scope.stages(),
         };
         if self.0.queue.try_send(span).is_err() {
             self.0.n_dropped.fetch_add(1, Ordering::Relaxed);
@@ -311,6 +299,7 @@ impl Sender {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stages::Stage;
 
     use std::time::Instant;
 
@@ -359,14 +348,14 @@ mod tests {
         let scope = RequestScope::new(Instant::now(), Arc::default(), &Budget::new(1 << 20));
         scope.add(Stage::Store, Duration::from_millis(3));
         let id = http::HeaderValue::from_static("r1");
-        let answered = Exchange {
-            method: Method::GET,
+        let exchange = Exchange {
+            method: &Method::GET,
             dialect: "scicat",
             status: 500,
             request_id: &id,
             took: Duration::from_millis(5),
         };
-        traces.answered(place, answered, &scope);
+        traces.answered(place, &exchange, &scope);
         let span = sender.queue.try_recv()?;
         let body = sender.body(&[span]);
         let span = &body["resourceSpans"][0]["scopeSpans"][0]["spans"][0];

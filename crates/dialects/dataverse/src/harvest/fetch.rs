@@ -31,8 +31,7 @@ pub(super) async fn get(
     if !parameters.is_empty() {
         url.query_pairs_mut().extend_pairs(parameters);
     }
-    // Refused, and needless, when another part of the program has chosen the provider of TLS before.
-    let _ = rustls::crypto::ring::default_provider().install_default();
+    pinakes_tls::provider();
     let client = Client::builder()
         .redirect(reqwest::redirect::Policy::limited(REDIRECTS))
         .timeout(PATIENCE)
