@@ -50,10 +50,25 @@ impl Registries {
 /// They stand in no index of searches.
 pub(crate) fn mail_fields(view: &mut View<'_>) -> Result<Arc<HashSet<String>>, ApiError> {
     static SHIPPED: LazyLock<Arc<HashSet<String>>> = LazyLock::new(|| Arc::new(mails(&Registry::shipped())));
-    if view.count(&BLOCK_SOURCE, &Expr::All)? == 0 {
+    // Of the tables that were asked for last, so that a deposit does not read all of them again.
+    static LAST: Mutex<Option<MailFields>> = Mutex::new(None);
+    let sources = sources(view)?;
+    if sources.is_empty() {
         return Ok(Arc::clone(&SHIPPED));
     }
-    Ok(Arc::new(mails(&built(&sources(view)?))))
+    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(it) = last.as_ref().filter(|it| it.sources == sources) {
+        return Ok(Arc::clone(&it.names));
+    }
+    let names = Arc::new(mails(&built(&sources)));
+    *last = Some(MailFields { sources, names: Arc::clone(&names) });
+    Ok(names)
+}
+
+/// The fields that hold mail addresses where these tables were loaded.
+struct MailFields {
+    sources: Vec<Value>,
+    names: Arc<HashSet<String>>,
 }
 
 fn mails(registry: &Registry) -> HashSet<String> {

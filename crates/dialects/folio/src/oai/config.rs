@@ -156,6 +156,9 @@ fn setting(view: &mut View<'_>, name: &str) -> Result<Value, FolioError> {
     let entry = is("module", "OAIPMH").and(is("configName", name));
     let Some(record) = view.first(&CONFIGURATIONS.kind, entry)? else { return Ok(Value::Null) };
     let entry = record.json()?;
-    let value = text_at(&entry, "value").unwrap_or_default();
-    Ok(serde_json::from_str(value).unwrap_or_default())
+    let Some(value) = text_at(&entry, "value") else { return Ok(Value::Null) };
+    Ok(serde_json::from_str(value).unwrap_or_else(|error| {
+        tracing::warn!(%error, name, id = record.id, "an entry of OAI-PMH's configuration is not JSON; the defaults hold");
+        Value::Null
+    }))
 }

@@ -309,7 +309,7 @@ impl Shared {
 
     /// Tries what is due in a tenant. Gives how long it need not be looked at, or nothing when it is gone.
     async fn look_at(self: &Arc<Self>, name: &str) -> Option<Duration> {
-        let tenant = self.context.catalogue().tenant(name).ok()?;
+        let tenant = self.context.catalogue().tenant_aside(name).await.ok()?;
         loop {
             match self.try_first(&tenant).await {
                 Ok(Some(wait)) => return Some(wait),
