@@ -32,14 +32,16 @@ def listening(process: subprocess.Popen, port: int) -> None:
 
 def printed(process: subprocess.Popen, pattern: str) -> re.Match:
     """What a program prints once it is ready."""
-    end, lines = time.monotonic() + PATIENCE_S, []
+    end, said = time.monotonic() + PATIENCE_S, b""
     while time.monotonic() < end and process.poll() is None:
         if select.select([process.stdout], [], [], 0.2)[0]:
-            lines.append(process.stdout.readline())
-            if found := re.search(pattern, lines[-1]):
+            # Not `readline`: it takes in more than it gives, and no `select` tells of what it has kept.
+            said += os.read(process.stdout.fileno(), 64 * 1024)
+            whole_lines = said[: said.rfind(b"\n") + 1].decode()
+            if found := re.search(pattern, whole_lines):
                 return found
     process.kill()
-    raise AssertionError(f"the server did not start:\n{''.join(lines)}{process.communicate()[1]}")
+    raise AssertionError(f"the server did not start:\n{said.decode()}{process.communicate()[1]}")
 
 
 def printed_url(process: subprocess.Popen) -> str:
