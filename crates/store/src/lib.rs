@@ -45,6 +45,7 @@ mod lists;
 mod marks;
 mod narrow;
 mod pace;
+mod pipeline;
 mod places;
 mod plan;
 mod postgres;
@@ -78,6 +79,7 @@ pub use kind::{Arity, Column, Counts, Facet, Identifier, Index, Kind, Link, Sear
 pub use leases::{Heartbeat, Lease, QueuedJob};
 pub use limits::Limits;
 pub use lists::{Browsed, ListEntry, ListPlace, Listed, Listing, Wanted};
+pub use pipeline::pipeline;
 pub use places::ScanPlace;
 pub use priority::step_back;
 pub use query::{Direction, End, Expr, FacetCount, Order, Path, Pattern, Query, TextQuery, Value};

@@ -1,15 +1,16 @@
 //! Catalogue documents from files: a JSON object a line with an `id`, or `id<TAB>object`, plain, gzip, zstd or zip.
 //!
-//! A [`Reader`] cuts a file into lines; [`prepare`] makes a record of a line, on any thread; [`load`] does all in
-//! turn and writes batches. A bad line is told of with file, line and reason, and left out. Records that are there
+//! A [`Reader`] cuts a file into lines; [`prepare`] makes a record of a line, on any thread; [`load`] does all this at
+//! once and writes batches. A bad line is told of with file, line and reason, and left out. Records that are there
 //! already are replaced, or kept, as [`Existing`] says.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use pinakes_citations::source::{self, SourceError};
-use pinakes_store::{Document, StoreError, Tenant};
+use pinakes_store::{Document, StoreError, Tenant, Txn, pipeline};
 use serde_json::Value;
 
 use crate::kinds::DOCUMENT;
@@ -20,7 +21,7 @@ pub const LINE_LEN_MAX_BYTES: usize = 16 << 20;
 /// What may stand before the first line.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// Records written in one transaction at most.
-const BATCH_RECORDS: usize = 1_000;
+const BATCH_RECORDS: usize = 8_000;
 /// Bytes written in one transaction, about (8 MiB).
 const BATCH_BYTES: usize = 8 << 20;
 
@@ -127,7 +128,8 @@ pub fn prepare(line: &[u8]) -> Result<Document, LineFault> {
     Document::new(&DOCUMENT, id, &body).map_err(|error| LineFault::Id(error.to_string()))
 }
 
-/// Loads a file into a tenant, in batches; `tell` is told each bad line. Nothing but the batch is held in memory.
+/// Loads a file into a tenant, in batches, of which a few are in memory at a time; `tell` is told each bad line, in the
+/// order of the file. What was loaded is on disk when this returns.
 ///
 /// # Errors
 /// The file cannot be read; the store failed.
@@ -137,67 +139,120 @@ pub fn load(
     existing: Existing,
     tell: &mut dyn FnMut(&BadLine),
 ) -> Result<Loaded, ImportError> {
-    let mut loading = Loading { tenant, existing, batch: Vec::new(), n_bytes: 0, loaded: Loaded::default() };
+    let mut loaded = Loaded::default();
+    let read = pipeline(
+        |take| read_all(path, take),
+        Prepared::of,
+        |batch| {
+            loaded.n_bad += batch.bad.len() as u64;
+            batch.bad.iter().for_each(&mut *tell);
+            let documents = batch.documents.clone();
+            let written = tenant.load_blocking(move |txn| write(txn, &documents, existing))?;
+            loaded.n_made += written.n_made;
+            loaded.n_replaced += written.n_replaced;
+            loaded.n_kept += written.n_kept;
+            Ok::<_, ImportError>(batch)
+        },
+    )?;
+    // What a load has written is durable once a write behind it is.
+    tenant.write_blocking(|_| Ok::<_, StoreError>(()))?;
+    read.map(|()| loaded)
+}
+
+/// Lines of one file, each with its number.
+struct Lines {
+    file: String,
+    n_bytes: usize,
+    lines: Vec<(u64, Result<Vec<u8>, LineFault>)>,
+}
+
+impl Lines {
+    fn of(file: &str) -> Self {
+        Self { file: file.to_owned(), n_bytes: 0, lines: Vec::new() }
+    }
+
+    fn is_full(&self) -> bool {
+        BATCH_RECORDS <= self.lines.len() || BATCH_BYTES <= self.n_bytes
+    }
+}
+
+/// Cuts a file into batches, until nobody takes them.
+fn read_all(path: &Path, take: &mut dyn FnMut(Lines) -> bool) -> Result<(), ImportError> {
     let n_read = AtomicU64::new(0);
-    source::visit_members::<ImportError>(path, &std::env::temp_dir(), &n_read, &mut |member| {
+    let result = source::visit_members::<Stop>(path, &std::env::temp_dir(), &n_read, &mut |member| {
         let mut reader = Reader::new(BufReader::with_capacity(1 << 18, member.bytes));
-        let failed = |error| SourceError::Read { file: member.name.clone(), error };
-        while let Some((line, bytes)) = reader.next_line().map_err(failed)? {
-            match bytes.ok_or(LineFault::TooLong).and_then(prepare) {
-                Ok(document) => loading.add(document)?,
-                Err(reason) => {
-                    loading.loaded.n_bad += 1;
-                    tell(&BadLine { file: member.name.clone(), line, reason });
+        let mut batch = Lines::of(&member.name);
+        let ended = loop {
+            match reader.next_line() {
+                Ok(Some((number, line))) => {
+                    batch.n_bytes += line.map_or(0, <[u8]>::len);
+                    batch.lines.push((number, line.map(<[u8]>::to_vec).ok_or(LineFault::TooLong)));
                 }
+                Ok(None) => break Ok(()),
+                Err(error) => break Err(SourceError::Read { file: member.name.clone(), error }),
+            }
+            if batch.is_full() && !take(std::mem::replace(&mut batch, Lines::of(&member.name))) {
+                return Err(Stop::Unwanted);
+            }
+        };
+        // What came before a failure is loaded.
+        if !take(batch) {
+            return Err(Stop::Unwanted);
+        }
+        Ok(ended?)
+    });
+    match result {
+        Err(Stop::Source(error)) => Err(error.into()),
+        // The writing has ended, and says why.
+        Ok(()) | Err(Stop::Unwanted) => Ok(()),
+    }
+}
+
+/// Why reading ended before its time.
+enum Stop {
+    Source(SourceError),
+    Unwanted,
+}
+
+impl From<SourceError> for Stop {
+    fn from(error: SourceError) -> Self {
+        Self::Source(error)
+    }
+}
+
+/// A batch ready to be written.
+struct Prepared {
+    documents: Arc<[Document]>,
+    bad: Vec<BadLine>,
+}
+
+impl Prepared {
+    fn of(lines: Lines) -> Self {
+        let (mut documents, mut bad) = (Vec::with_capacity(lines.lines.len()), Vec::new());
+        for (number, line) in lines.lines {
+            match line.and_then(|line| prepare(&line)) {
+                Ok(document) => documents.push(document),
+                Err(reason) => bad.push(BadLine { file: lines.file.clone(), line: number, reason }),
             }
         }
-        Ok(())
-    })?;
-    loading.write()?;
-    Ok(loading.loaded)
-}
-
-struct Loading<'a> {
-    tenant: &'a Tenant,
-    existing: Existing,
-    batch: Vec<Document>,
-    n_bytes: usize,
-    loaded: Loaded,
-}
-
-impl Loading<'_> {
-    fn add(&mut self, document: Document) -> Result<(), StoreError> {
-        self.n_bytes += document.body().len();
-        self.batch.push(document);
-        if BATCH_RECORDS <= self.batch.len() || BATCH_BYTES <= self.n_bytes { self.write() } else { Ok(()) }
+        Self { documents: documents.into(), bad }
     }
+}
 
-    fn write(&mut self) -> Result<(), StoreError> {
-        let batch = std::mem::take(&mut self.batch);
-        self.n_bytes = 0;
-        let existing = self.existing;
-        let written = self.tenant.write_blocking(move |txn| {
-            let mut written = Loaded::default();
-            for document in &batch {
-                match (txn.has(&DOCUMENT, document.id())?, existing) {
-                    (false, _) => {
-                        txn.insert_document(document)?;
-                        written.n_made += 1;
-                    }
-                    (true, Existing::Replace) => {
-                        txn.update_document(document)?;
-                        written.n_replaced += 1;
-                    }
-                    (true, Existing::Keep) => written.n_kept += 1,
-                }
+fn write(txn: &mut Txn<'_>, documents: &[Document], existing: Existing) -> Result<Loaded, StoreError> {
+    let mut loaded = Loaded::default();
+    let made = txn.insert_missing(&documents.iter().collect::<Vec<_>>())?;
+    for (document, is_made) in documents.iter().zip(made) {
+        match (is_made, existing) {
+            (true, _) => loaded.n_made += 1,
+            (false, Existing::Keep) => loaded.n_kept += 1,
+            (false, Existing::Replace) => {
+                txn.update_document(document)?;
+                loaded.n_replaced += 1;
             }
-            Ok::<_, StoreError>(written)
-        })?;
-        self.loaded.n_made += written.n_made;
-        self.loaded.n_replaced += written.n_replaced;
-        self.loaded.n_kept += written.n_kept;
-        Ok(())
+        }
     }
+    Ok(loaded)
 }
 
 /// Cuts a stream into lines, of which none is held beyond the longest one taken.

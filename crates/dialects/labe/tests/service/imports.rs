@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::Write as _;
 
+use pinakes_labe::DOCUMENT;
 use pinakes_labe::import::{Existing, LINE_LEN_MAX_BYTES, Loaded, Reader, load as load_file, prepare};
 use proptest::prelude::*;
 
@@ -47,6 +48,48 @@ async fn what_is_there_stays_or_is_replaced() -> Result<(), Failure> {
     }
     assert_eq!(n_made, [(1, 0, 0), (0, 1, 0), (0, 0, 1)]);
     assert_eq!(tenant.check()?, Vec::<String>::new());
+    server.stop().await
+}
+
+/// More lines than batches in flight hold: they come in the order of the file, ids that come again included.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_batches_keep_the_order_of_the_file() -> Result<(), Failure> {
+    const LINES: u64 = 50_000;
+    let server = Server::start(&Content { edges: EDGES.to_owned(), ..Content::default() }, |_| {}).await?;
+    let path = server.folder.path().join("documents");
+    let line = |n: u64| match n % 1_000 {
+        0 => "nonsense\n".to_owned(),
+        1 => format!("{{\"id\":\"again\",\"line\":{n}}}\n"),
+        _ => format!("{{\"id\":\"{n}\",\"line\":{n}}}\n"),
+    };
+    fs::write(&path, (1..=LINES).map(line).collect::<String>())?;
+    let (loaded, told) = load(&server.catalogue, &path)?;
+    let n_bad = LINES / 1_000;
+    let n_replaced = LINES / 1_000 - 1;
+    assert_eq!(loaded, Loaded { n_made: LINES - n_bad - n_replaced, n_replaced, n_bad, n_kept: 0 });
+    let bad: Vec<String> = (1..=n_bad).map(|it| format!("{}:", it * 1_000)).collect();
+    assert_eq!(told.iter().map(|it| it.split_inclusive(':').next().unwrap_or_default()).collect::<Vec<_>>(), bad);
+    let again = server.catalogue.tenant("default")?.read_blocking(|view| view.get(&DOCUMENT, "again"))?;
+    let body = again.ok_or("no document")?.json()?;
+    assert_eq!(body["text"], format!("{{\"id\":\"again\",\"line\":{}}}", LINES - 999));
+    server.stop().await
+}
+
+/// A file that breaks off is told of; what stands before is loaded.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_packed_file_that_is_cut_gives_what_it_has() -> Result<(), Failure> {
+    let server = Server::start(&Content { edges: EDGES.to_owned(), ..Content::default() }, |_| {}).await?;
+    let path = server.folder.path().join("lines.gz");
+    let lines: String = (0..30_000).map(|n| format!("{{\"id\":\"{n}\",\"noise\":\"{:x}\"}}\n", n * n)).collect();
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(lines.as_bytes())?;
+    let packed = gzip.finish()?;
+    fs::write(&path, &packed[..packed.len() - 9])?;
+    let tenant = server.catalogue.tenant("default")?;
+    let failure = load_file(&tenant, &path, Existing::Keep, &mut |_| {}).expect_err("the file is cut");
+    assert!(failure.to_string().contains("lines.gz"), "{failure}");
+    let n = tenant.read_blocking(|view| view.count(&DOCUMENT, &pinakes_store::Expr::All))?;
+    assert!((29_000..=30_000).contains(&n), "{n}");
     server.stop().await
 }
 

@@ -1,13 +1,12 @@
-//! Reading, preparing and writing at the same time, with bounded queues between.
+//! SciCat's records through the stages of a bulk load: cut out, prepared, written.
 
 use std::collections::BTreeMap;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{self, available_parallelism};
+use std::sync::Arc;
 
+use anyhow::Context as _;
 use indicatif::ProgressBar;
 use pinakes_scicat::import::{Existing, Importer, Loading, Prepared, RecordType};
-use pinakes_store::Tenant;
+use pinakes_store::{Tenant, pipeline};
 
 use super::Source;
 use super::split::{Piece, Splitter};
@@ -17,10 +16,6 @@ use crate::terminal::{counted, thousands};
 const BATCH_RECORDS: usize = 8_000;
 /// Bytes after which a batch is full.
 const BATCH_BYTES: usize = 8 << 20;
-/// Batches that wait between two stages at most.
-const WAITING_BATCHES: usize = 1;
-/// Threads that prepare at most: the one that writes is the slower part beyond.
-const PREPARING_THREADS: usize = 4;
 
 /// A record that was left out.
 pub(crate) struct Rejected {
@@ -71,20 +66,15 @@ impl Totals {
 
 /// Records as they were cut out, in order.
 struct RawBatch {
-    number: u64,
     source: Arc<str>,
     pieces: Vec<Piece>,
-    /// Reading ended here before its time.
-    failure: Option<anyhow::Error>,
 }
 
 /// The same after preparing.
 struct Batch {
-    number: u64,
     source: Arc<str>,
     ready: Vec<(Prepared, Piece)>,
     rejected: Vec<Rejected>,
-    failure: Option<anyhow::Error>,
 }
 
 /// Loads all sources into a tenant. Records of `limit_bytes` at most; the rest is rejected.
@@ -99,75 +89,57 @@ pub(crate) fn load(
     bar: &ProgressBar,
     reject: &mut dyn FnMut(&Rejected) -> anyhow::Result<()>,
 ) -> anyhow::Result<Totals> {
-    let n_threads = available_parallelism().map_or(1, usize::from).clamp(1, PREPARING_THREADS);
-    let (raw, to_prepare) = sync_channel(WAITING_BATCHES);
-    let (ready, to_write) = sync_channel(WAITING_BATCHES);
-    let (used, to_drop) = sync_channel(WAITING_BATCHES);
-    let to_prepare = Arc::new(Mutex::new(to_prepare));
-    thread::scope(|scope| {
-        scope.spawn(move || read_all(sources, limit_bytes, &raw));
-        for _ in 0..n_threads {
-            let (to_prepare, ready) = (Arc::clone(&to_prepare), ready.clone());
-            scope.spawn(move || prepare_all(importer, &to_prepare, &ready));
-        }
-        drop((ready, to_prepare));
-        // The memory of a batch is given back while the next one is written.
-        scope.spawn(move || to_drop.into_iter().for_each(drop));
-        // Whatever ends the writing closes the queues, and with them the other stages.
-        write_all(Loading::begin(importer.clone(), tenant.clone(), existing)?, to_write, used, bar, reject)
-    })
+    let mut loading = Loading::begin(importer.clone(), tenant.clone(), existing)?;
+    let mut totals = Totals::default();
+    let read = pipeline(
+        |take| read_all(sources, limit_bytes, take),
+        |raw| prepare(importer, raw),
+        |batch| {
+            let used = write_one(&mut loading, batch, &mut totals, reject)?;
+            bar.set_message(counted(totals.n_records(), "record"));
+            Ok::<_, anyhow::Error>(used)
+        },
+    )?;
+    bar.set_message("making indexes");
+    loading.finish()?;
+    read.map(|()| totals)
 }
 
 /// Cuts all sources into batches, until nobody takes them or one cannot be read.
-fn read_all(sources: Vec<Source>, limit_bytes: usize, raw: &SyncSender<RawBatch>) {
-    let mut number = 0;
+fn read_all(
+    sources: Vec<Source>,
+    limit_bytes: usize,
+    take: &mut dyn FnMut(RawBatch) -> bool,
+) -> anyhow::Result<()> {
     for source in sources {
         let name: Arc<str> = source.name.into();
         let mut splitter = Splitter::new(source.input, limit_bytes);
         loop {
-            let mut batch = RawBatch { number, source: Arc::clone(&name), pieces: Vec::new(), failure: None };
-            let is_end = fill(&mut batch, &mut splitter);
-            let is_failed = batch.failure.is_some();
-            if raw.send(batch).is_err() || is_failed {
-                return;
+            let mut batch = RawBatch { source: Arc::clone(&name), pieces: Vec::new() };
+            let filled = fill(&mut batch.pieces, &mut splitter);
+            // What came before a failure is loaded.
+            if !take(batch) {
+                return Ok(());
             }
-            number += 1;
+            let is_end = filled
+                .with_context(|| format!("{name} cannot be read beyond its record on line {}", splitter.line()))?;
             if is_end {
                 break;
             }
         }
     }
+    Ok(())
 }
 
 /// Fills a batch; true at the end of the source.
-fn fill(batch: &mut RawBatch, splitter: &mut Splitter<impl std::io::BufRead>) -> bool {
+fn fill(pieces: &mut Vec<Piece>, splitter: &mut Splitter<impl std::io::BufRead>) -> std::io::Result<bool> {
     let mut n_bytes = 0;
-    while batch.pieces.len() < BATCH_RECORDS && n_bytes < BATCH_BYTES {
-        match splitter.next() {
-            Ok(Some(piece)) => {
-                n_bytes += piece.record.len();
-                batch.pieces.push(piece);
-            }
-            Ok(None) => return true,
-            Err(error) => {
-                let place =
-                    format!("{} cannot be read beyond its record on line {}", batch.source, splitter.line());
-                batch.failure = Some(anyhow::Error::new(error).context(place));
-                return true;
-            }
-        }
+    while pieces.len() < BATCH_RECORDS && n_bytes < BATCH_BYTES {
+        let Some(piece) = splitter.next()? else { return Ok(true) };
+        n_bytes += piece.record.len();
+        pieces.push(piece);
     }
-    false
-}
-
-fn prepare_all(importer: &Importer, batches: &Mutex<Receiver<RawBatch>>, ready: &SyncSender<Batch>) {
-    loop {
-        let next = batches.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        let Ok(raw) = next else { return };
-        if ready.send(prepare(importer, raw)).is_err() {
-            return;
-        }
-    }
+    Ok(false)
 }
 
 fn prepare(importer: &Importer, raw: RawBatch) -> Batch {
@@ -182,7 +154,7 @@ fn prepare(importer: &Importer, raw: RawBatch) -> Batch {
             Err(reason) => rejected.push(Rejected::of(&raw.source, piece, reason)),
         }
     }
-    Batch { number: raw.number, source: raw.source, ready, rejected, failure: raw.failure }
+    Batch { source: raw.source, ready, rejected }
 }
 
 /// A batch that was written.
@@ -194,40 +166,13 @@ impl Rejected {
     }
 }
 
-/// Writes batches in the order of their numbers.
-fn write_all(
-    mut loading: Loading,
-    batches: Receiver<Batch>,
-    used: SyncSender<Used>,
-    bar: &ProgressBar,
-    reject: &mut dyn FnMut(&Rejected) -> anyhow::Result<()>,
-) -> anyhow::Result<Totals> {
-    let (mut totals, mut early, mut next) = (Totals::default(), BTreeMap::new(), 0);
-    for batch in batches {
-        early.insert(batch.number, batch);
-        while let Some(batch) = early.remove(&next) {
-            next += 1;
-            let failure = write_one(&mut loading, batch, &used, &mut totals, reject)?;
-            bar.set_message(counted(totals.n_records(), "record"));
-            if let Some(failure) = failure {
-                loading.finish()?;
-                return Err(failure);
-            }
-        }
-    }
-    bar.set_message("making indexes");
-    loading.finish()?;
-    Ok(totals)
-}
-
-/// Writes a batch and gives what ended the reading behind it, if anything did.
+/// Writes a batch, and gives back what it was.
 fn write_one(
     loading: &mut Loading,
     batch: Batch,
-    used: &SyncSender<Used>,
     totals: &mut Totals,
     reject: &mut dyn FnMut(&Rejected) -> anyhow::Result<()>,
-) -> anyhow::Result<Option<anyhow::Error>> {
+) -> anyhow::Result<Used> {
     let (ready, mut pieces): (Vec<Prepared>, Vec<Option<Piece>>) =
         batch.ready.into_iter().map(|(prepared, piece)| (prepared, Some(piece))).unzip();
     let ready: Arc<[Prepared]> = ready.into();
@@ -242,9 +187,5 @@ fn write_one(
     }
     rejected.sort_by_key(|it| it.line);
     rejected.iter().try_for_each(reject)?;
-    if let Err(unsent) = used.send((ready, pieces)) {
-        // The thread is gone: this one gives the memory back.
-        drop(unsent);
-    }
-    Ok(batch.failure)
+    Ok((ready, pieces))
 }
