@@ -15,6 +15,7 @@ mod found;
 mod layout;
 mod lists;
 mod order;
+mod page;
 mod select;
 mod set;
 mod terms;

@@ -6,7 +6,7 @@ use tantivy::columnar::{Column, DynamicColumn, StrColumn};
 use super::condition::{PathTexts, Segment, failed};
 use super::found::{Changed, Found};
 use super::layout::{KEY, column_name};
-use super::select::{Source, text_at};
+use super::page::Page;
 use super::set::Set;
 use super::terms::EXACT;
 use super::texts::{Texts, Top, window};
@@ -18,8 +18,6 @@ use crate::{Direction, Path, Result, Type};
 
 /// Columns that an answer is sorted by at most.
 pub(crate) const ORDERS: usize = 3;
-/// Rows before a page from which on its begin is looked for.
-const DEEP_ROWS: u64 = 500;
 /// Records that are sorted on their bodies rather than by all texts of a path.
 const FEW_RECORDS: u64 = 1_000;
 
@@ -33,11 +31,11 @@ pub(crate) enum SortBy {
 }
 
 /// A value to sort by: what it is, and where it stands among its like; `None` for what is absent, which comes first.
-type Rank = Option<(u8, u64)>;
+pub(super) type Rank = Option<(u8, u64)>;
 
 /// Numbers, texts, objects, booleans: in this order they come.
 const NUMBER: u8 = 1;
-const TEXT: u8 = 2;
+pub(super) const TEXT: u8 = 2;
 const OBJECT: u8 = 3;
 const BOOLEAN: u8 = 5;
 
@@ -51,7 +49,7 @@ pub(super) struct Entry<const N: usize> {
 }
 
 /// What a sort compares.
-enum SortColumn {
+pub(super) enum SortColumn {
     Whole(Column<i64>),
     Real(Column<f64>),
     Text(Option<StrColumn>),
@@ -59,7 +57,7 @@ enum SortColumn {
 }
 
 /// What stands at a path without a column.
-struct PathColumn {
+pub(super) struct PathColumn {
     /// Columns of any type.
     numbers: Vec<DynamicColumn>,
     texts: PathTexts,
@@ -91,7 +89,7 @@ impl PathColumn {
 
 impl SortColumn {
     /// The ranks of documents; those of texts count within the segment.
-    fn ranks(&self, docs: &[u32], into: &mut Vec<Rank>) {
+    pub(super) fn ranks(&self, docs: &[u32], into: &mut Vec<Rank>) {
         into.clear();
         match self {
             Self::Whole(column) => {
@@ -111,6 +109,15 @@ impl SortColumn {
                 into.extend(values.into_iter().map(|it| it.map(|it| (TEXT, it))));
             }
             Self::Path(column) => into.extend(docs.iter().map(|doc| column.rank(*doc))),
+        }
+    }
+
+    /// Whether ranks of one segment can be compared with those of another: those of texts cannot.
+    pub(super) fn is_comparable(&self) -> bool {
+        match self {
+            Self::Whole(_) | Self::Real(_) | Self::Text(None) => true,
+            Self::Text(Some(_)) => false,
+            Self::Path(column) => column.texts.is_empty(),
         }
     }
 
@@ -137,7 +144,7 @@ fn real_rank(number: f64) -> u64 {
 }
 
 /// A value of a changed record.
-enum TailValue {
+pub(super) enum TailValue {
     Ranked(Rank),
     Text(String),
     /// Nothing that ranks tell.
@@ -312,121 +319,6 @@ impl Found<'_> {
 
     fn is_real(&self, place: usize) -> bool {
         one_columns(self.kind).nth(place).is_some_and(|it| it.ty == Type::Real)
-    }
-
-    /// The part of an order by a column of texts in which a page lies, and the page counted from there.
-    fn narrowed(
-        &self,
-        columns: &[Vec<SortColumn>],
-        tail: &[TailValue],
-        direction: Direction,
-        page: Page,
-    ) -> Result<(Page, Option<Within>)> {
-        let Some(limit) = page.limit else { return Ok((page, None)) };
-        let (mut sources, mut source_of) = (Vec::new(), Vec::new());
-        let mut n_rows = 0;
-        for (own, (_, set)) in columns.iter().zip(&self.segments) {
-            n_rows += set.len();
-            let column = match own.first() {
-                Some(SortColumn::Text(column)) => column,
-                _ => return Ok((page, None)),
-            };
-            source_of.push(column.as_ref().map(|column| {
-                sources.push(Source::of_column(column, set));
-                sources.len() - 1
-            }));
-        }
-        let texts: Vec<&str> = tail
-            .iter()
-            .filter_map(|it| match it {
-                TailValue::Text(text) => Some(text.as_str()),
-                TailValue::Ranked(_) | TailValue::Other => None,
-            })
-            .collect();
-        n_rows += tail.len() as u64;
-        sources.push(Source::of_list(texts));
-        let n_absent = n_rows - sources.iter().map(Source::n_rows).sum::<u64>();
-        // The page in the ascending order.
-        let end = page.skip.saturating_add(limit).min(n_rows);
-        let (from, to) = match direction {
-            Direction::Ascending => (page.skip, end),
-            Direction::Descending => (n_rows - end, n_rows.saturating_sub(page.skip)),
-        };
-        if to <= from {
-            return Ok((Page { skip: 0, limit: Some(0) }, Some(Within::nothing(columns.len()))));
-        }
-        let at = |position: u64| match position.checked_sub(n_absent) {
-            None => Ok(None),
-            Some(position) => text_at(&sources, position),
-        };
-        let (low, high) = (at(from)?, at(to - 1)?);
-        let (mut n_before, mut n_upto) = (if low.is_some() { n_absent } else { 0 }, n_absent);
-        let mut ranges = Vec::new();
-        for source in &sources {
-            let from = low.as_ref().map_or(Ok(0), |it| source.place(it).map(|it| it.from))?;
-            let to = high.as_ref().map_or(Ok(0), |it| source.place(it).map(|it| it.to))?;
-            n_before += source.rows_before(from);
-            n_upto += source.rows_before(to);
-            ranges.push(Ranks { has_absent: low.is_none(), from, to });
-        }
-        let nothing = Ranks { has_absent: low.is_none(), from: 0, to: 0 };
-        let segments = source_of.iter().map(|at| at.map_or(nothing, |at| ranges[at])).collect();
-        let skip = match direction {
-            Direction::Ascending => page.skip - n_before,
-            Direction::Descending => page.skip - (n_rows - n_upto),
-        };
-        Ok((Page { skip, limit: Some(limit) }, Some(Within { segments, low, high })))
-    }
-}
-
-/// A window of an answer.
-#[derive(Debug, Clone, Copy)]
-struct Page {
-    skip: u64,
-    limit: Option<u64>,
-}
-
-impl Page {
-    fn is_deep(&self) -> bool {
-        DEEP_ROWS < self.skip
-    }
-}
-
-/// Ranks of a segment's texts.
-#[derive(Debug, Clone, Copy)]
-struct Ranks {
-    has_absent: bool,
-    from: u64,
-    /// Behind the last.
-    to: u64,
-}
-
-impl Ranks {
-    fn has(&self, rank: Rank) -> bool {
-        rank.map_or(self.has_absent, |(_, ord)| self.from <= ord && ord < self.to)
-    }
-}
-
-/// Part of an order by texts.
-struct Within {
-    segments: Vec<Ranks>,
-    /// The first and the last text; `None` stands for what is absent.
-    low: Option<Vec<u8>>,
-    high: Option<Vec<u8>>,
-}
-
-impl Within {
-    fn nothing(n_segments: usize) -> Self {
-        let nothing = Ranks { has_absent: false, from: 0, to: 0 };
-        Self { segments: vec![nothing; n_segments], low: Some(vec![u8::MAX]), high: None }
-    }
-
-    fn has(&self, value: &TailValue) -> bool {
-        let text = match value {
-            TailValue::Text(text) => Some(text.as_bytes()),
-            TailValue::Ranked(_) | TailValue::Other => None,
-        };
-        self.low.as_deref() <= text && text <= self.high.as_deref()
     }
 }
 

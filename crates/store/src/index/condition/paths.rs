@@ -22,6 +22,11 @@ impl PathTexts {
         self.by_doc.get(doc as usize)?.checked_sub(1).map(u64::from)
     }
 
+    /// Whether no document has one.
+    pub(in crate::index) fn is_empty(&self) -> bool {
+        self.by_doc.is_empty()
+    }
+
     /// The text at a place.
     pub(in crate::index) fn text(&self, ord: u64) -> &[u8] {
         self.texts.get(ord as usize)
