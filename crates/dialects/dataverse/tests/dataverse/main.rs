@@ -8,6 +8,7 @@ mod harvesting;
 mod headers;
 mod hostile;
 mod leaks;
+mod moving;
 mod outside;
 mod saved_searches;
 mod search;
