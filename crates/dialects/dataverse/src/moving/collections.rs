@@ -109,10 +109,6 @@ impl In<'_> {
         }
         let (came, notes) = match written {
             Ok(done) => done,
-            Err(error) if error.message.starts_with("Error creating dataverse") => {
-                self.leave_out(COLLECTIONS, line.number, &alias, error.message);
-                return Ok(());
-            }
             Err(error) => return self.blame(COLLECTIONS, line.number, &alias, error),
         };
         for what in notes {
@@ -153,7 +149,6 @@ impl In<'_> {
 /// The collection, if it is here already.
 fn found(view: &mut View<'_>, inward: &Inward, said: &Value) -> Result<Option<Came>, ApiError> {
     let id = said["id"].as_i64().ok_or_else(|| ApiError::bad_request("the collection has no id"))?;
-    let id = inward.number(id)?;
     if said["parent"].is_null() {
         // The root collection of a new tenant takes over what the export's was.
         return Ok(match (inward.is_new, inward.has_root(view)?) {
@@ -162,11 +157,7 @@ fn found(view: &mut View<'_>, inward: &Inward, said: &Value) -> Result<Option<Ca
             (false, _) => Some(Came::Other(ROOT)),
         });
     }
-    if id == ROOT {
-        return Err(ApiError::bad_request(
-            "the number 1 is that of the root collection, and this one has a parent",
-        ));
-    }
+    let id = inward.own(id)?;
     if collections::by_id(view, id)?.is_some() {
         return Ok(Some(Came::Before(id)));
     }
@@ -186,7 +177,11 @@ fn begin(txn: &mut Txn<'_>, inward: &Inward, said: &Said) -> Result<(Came, Vec<S
     }
     let is_fair = !body["isLocallyFair"].is_null();
     let mut collection: Collection = read(inward.numbered(txn, body, shape::COLLECTION)?)?;
-    collections::write::check(&collection)?;
+    // What is wrong with a collection is answered with 500, as clients expect.
+    collections::write::check(&collection).map_err(|error| {
+        let shown = error.message.trim_start_matches("Error creating dataverse: Command failed: ");
+        ApiError::bad_request(shown)
+    })?;
     let is_root = collection.parent.is_none();
     if is_root {
         collection.id = ROOT;
@@ -235,6 +230,12 @@ fn begin(txn: &mut Txn<'_>, inward: &Inward, said: &Said) -> Result<(Came, Vec<S
     if let Some(logo) = said.logo.as_ref().filter(|it| !it["blob"].is_null()) {
         stored::put(txn, &COLLECTION_LOGO, &id.to_string(), logo)?;
     }
+    if let Some(template) = collection.default_template
+        && !txn.has(&TEMPLATE, &template.to_string())?
+    {
+        collection.default_template = None;
+        notes.push("the template that its datasets begin with is not here".to_owned());
+    }
     if let Some(alias) = contributor_role {
         match roles::by_alias(txn, &alias)? {
             Some(role) => collection.default_contributor_role = Some(role.id),
@@ -267,7 +268,9 @@ fn complete(
         let Some(mut known) = crate::groups::by_identifier(txn, &identifier)? else { continue };
         for member in group["members"].as_array().into_iter().flatten().filter_map(Value::as_str) {
             let member = inward.assignee(txn, member)?;
-            if !known.members.contains(&member) {
+            if !is_here(txn, &member)? {
+                notes.push(format!("{member}, who is not here, is not in the group {}", known.alias));
+            } else if !known.members.contains(&member) {
                 known.members.push(member);
             }
         }
@@ -278,10 +281,14 @@ fn complete(
     link(txn, inward, show, &said.links, &mut notes)?;
     // Who may see it at all: groups that came after it are known now.
     let named = said.collection["more"]["locallyFairRoleAssignees"].as_array().cloned().unwrap_or_default();
-    let named = named.iter().filter_map(Value::as_str).map(|it| inward.assignee(txn, it));
-    let named = named.collect::<Result<Vec<_>, _>>()?;
-    if !named.is_empty() {
-        collection.more.insert("locallyFairRoleAssignees".to_owned(), json!(named));
+    let mut here = Vec::new();
+    for name in named.iter().filter_map(Value::as_str) {
+        let name = inward.assignee(txn, name)?;
+        // Nobody's name, so that the collection is kept from all rather than open to them.
+        here.push(if is_here(txn, &name)? { name } else { format!("!{name}") });
+    }
+    if !here.is_empty() {
+        collection.more.insert("locallyFairRoleAssignees".to_owned(), json!(here));
     }
     collection.more.remove(MARK);
     collections::put(txn, &collection)?;

@@ -211,7 +211,7 @@ fn is_head(line: &Line) -> bool {
 fn there(view: &mut View<'_>, inward: &Inward, said: &Value) -> Result<There, ApiError> {
     let id = said["id"].as_i64().ok_or_else(|| ApiError::bad_request("the dataset has no id"))?;
     let pid = said["pid"].as_str().ok_or_else(|| ApiError::bad_request("the dataset has no identifier"))?;
-    if datasets::by_id(view, inward.number(id)?)?.is_some() {
+    if datasets::by_id(view, inward.own(id)?)?.is_some() {
         return Ok(There::Before);
     }
     Ok(if datasets::by_pid(view, pid)?.is_some() { There::Other } else { There::No })
@@ -320,6 +320,7 @@ fn file(
     notes: &mut Vec<String>,
 ) -> Result<(), ApiError> {
     let file: DataFile = read(inward.numbered(txn, line.file.clone(), shape::DATA_FILE)?)?;
+    inward.own(line.file["id"].as_i64().unwrap_or_default())?;
     let (id, key) = (file.id, file.id.to_string());
     fresh(txn, &DATA_FILE, &key, &DataFile { dataset, ..file.clone() })?;
     for row in &line.rows {

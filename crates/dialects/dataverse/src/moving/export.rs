@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, File};
 use std::io::{BufWriter, Write as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use pinakes_blobs::Blob;
@@ -77,7 +78,13 @@ pub fn export(
             folder,
             note: &mut *note,
         };
-        let root = collections::named_by_record(view, ROOT)?.alias;
+        let root = collections::by_id(view, ROOT)?.ok_or_else(|| {
+            let advice = "nothing of Dataverse's dialect was ever asked of it";
+            MovingError::Refused(format!(
+                "the tenant has no collections: {advice}; name another one with --tenant"
+            ))
+        })?;
+        let root = root.alias;
         let top = match &asked.collection {
             None => ROOT,
             Some(alias) => {
@@ -119,7 +126,9 @@ pub fn export(
 
 /// Sees to it that the folder may be written to: nothing but an export is written over.
 fn claim(folder: &Path) -> Result<(), MovingError> {
-    fs::create_dir_all(folder).map_err(MovingError::file(folder))?;
+    // For its owner alone: drafts, restricted files and mail addresses are in it.
+    let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
+    made.map_err(MovingError::file(folder))?;
     for entry in fs::read_dir(folder).map_err(MovingError::file(folder))? {
         let name = entry.map_err(MovingError::file(folder))?.file_name();
         let known = [MANIFEST, SITE, USERS, COLLECTIONS, DATASETS, FILES];

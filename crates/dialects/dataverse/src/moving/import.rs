@@ -200,16 +200,15 @@ impl In<'_> {
         Ok(())
     }
 
-    /// Says so when a file ended before all was read that it held when it was written.
+    /// Says so when a file holds less or more than when it was written.
     pub(super) fn compare(&mut self, file: &str, what: &str, found: u64, expected: u64) {
-        if found != expected {
-            self.leave_out(
-                file,
-                0,
-                what,
-                format!("{found} were read, {MANIFEST} says {expected}: the file was cut; export again"),
-            );
-        }
+        let why = match found.cmp(&expected) {
+            std::cmp::Ordering::Equal => return,
+            std::cmp::Ordering::Less => "the file was cut",
+            std::cmp::Ordering::Greater => "the file is not that of this export",
+        };
+        let reason = format!("{found} were read, {MANIFEST} says {expected}: {why}; export again");
+        self.leave_out(file, 0, what, reason);
     }
 
     /// Each line of a file.

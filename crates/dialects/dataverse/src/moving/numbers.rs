@@ -85,6 +85,18 @@ impl Inward {
         Ok(number + self.distance)
     }
 
+    /// The same for an object that comes with the export.
+    ///
+    /// Errors: 400 for one of the numbers that the server gives by itself, too.
+    pub(super) fn own(&self, number: i64) -> Result<i64, ApiError> {
+        match number {
+            ..FIRST => Err(ApiError::bad_request(format!(
+                "the number {number} is none of an object; expected one from {FIRST} on"
+            ))),
+            _ => self.number(number),
+        }
+    }
+
     /// The number of a collection by its short name in the export.
     ///
     /// Errors: 400 for one that is neither in the export nor here.
