@@ -1,6 +1,7 @@
 //! The life of a deposit over HTTP, in one process.
 
 mod accounts;
+mod deposits;
 mod every_route;
 mod files;
 mod groups;
