@@ -42,6 +42,11 @@ pub(crate) fn parse(text: &str) -> Option<i64> {
     i64::try_from(at.unix_timestamp_nanos() / 1_000_000).ok()
 }
 
+/// Whether a text is a day, `2026-01-31`.
+pub(crate) fn is_day(text: &str) -> bool {
+    text.len() == "2026-01-31".len() && parse(&format!("{text}T00:00:00Z")).is_some()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

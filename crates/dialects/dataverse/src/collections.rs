@@ -2,6 +2,7 @@
 
 pub(crate) mod fair;
 pub(crate) mod logo;
+mod moving;
 mod page;
 pub(crate) mod people;
 pub(crate) mod publication;
@@ -239,6 +240,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .with(structure::routes)
         .with(people::routes)
         .with(publication::routes)
+        .with(moving::routes)
         .with(storage::routes)
         .with(fair::routes)
 }

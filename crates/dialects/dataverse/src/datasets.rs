@@ -12,6 +12,7 @@ pub(crate) mod ddi;
 pub(crate) mod edit;
 pub(crate) mod jsonld;
 pub(crate) mod locks;
+mod migrate;
 pub(crate) mod moving;
 pub(crate) mod people;
 pub(crate) mod publish;
@@ -20,6 +21,7 @@ pub(crate) mod schema;
 pub(crate) mod show;
 pub(crate) mod storage;
 pub(crate) mod terms;
+mod values;
 pub(crate) mod version;
 
 use http::StatusCode;
@@ -374,6 +376,7 @@ pub(crate) fn draft_for_edit(
 pub(crate) fn routes(routes: Routes) -> Routes {
     routes
         .with(create::routes)
+        .with(migrate::routes)
         .with(ddi::routes)
         .with(show::routes)
         .with(edit::routes)

@@ -475,7 +475,7 @@ async fn show_image(call: Call) -> Answer {
 }
 
 /// Name of a collection's setting: the aliases of collections that its page features.
-const COLLECTIONS: &str = "featured";
+pub(crate) const COLLECTIONS: &str = "featured";
 
 /// `GET /dataverses/{id}/featured`: aliases, of those that the caller may see.
 async fn list_collections(call: Call) -> Answer {

@@ -22,6 +22,9 @@ const RANGE: i64 = 1000;
 /// The first number of a new tenant; smaller ones belong to what `bootstrap.rs` makes.
 pub(crate) const FIRST: i64 = 10;
 
+/// Larger numbers are not exact in what clients compute with (2^53).
+const LARGEST: i64 = 9_007_199_254_740_992;
+
 /// Numbers for one write. A copy starts anew, so that a closure that runs again gives the same numbers.
 #[derive(Debug, Clone, Copy)]
 pub struct Ids {
@@ -81,7 +84,33 @@ pub(crate) fn next_of(txn: &mut Txn<'_>, name: &str) -> Result<i64, ApiError> {
     Ok(next)
 }
 
-fn set_aside(txn: &mut Txn<'_>, n: i64) -> Result<i64, ApiError> {
+/// A span of numbers that were given elsewhere is set aside, moved behind all that were given here: how far it is moved. The span of a
+/// tenant without objects stays where it is.
+///
+/// Errors: 400 for numbers that do not fit behind those of the tenant.
+pub(crate) fn span_set_aside(txn: &mut Txn<'_>, (low, high): (i64, i64)) -> Result<i64, ApiError> {
+    if low < FIRST || high < low || LARGEST < high {
+        return Err(ApiError::bad_request(format!(
+            "the numbers from {low} to {high} are none of objects; expected such from {FIRST} to {LARGEST}"
+        )));
+    }
+    let stored = txn.get(&SEQUENCE, ID)?;
+    let next = match stored {
+        Some(record) => record.json()?["next"].as_i64().unwrap_or(FIRST),
+        None => FIRST,
+    };
+    let distance = (next - low).max(0);
+    if LARGEST < high + distance {
+        return Err(ApiError::bad_request(format!(
+            "the numbers from {low} to {high} do not fit behind {next}, where those of this tenant end"
+        )));
+    }
+    txn.put(&SEQUENCE, ID, &json!({"next": high + distance + 1}))?;
+    Ok(distance)
+}
+
+/// The first of `n` numbers that nobody else gets.
+pub(crate) fn set_aside(txn: &mut Txn<'_>, n: i64) -> Result<i64, ApiError> {
     let stored = txn.get(&SEQUENCE, ID)?;
     let next = match stored {
         Some(record) => record.json()?["next"].as_i64().unwrap_or(FIRST),

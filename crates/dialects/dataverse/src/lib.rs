@@ -11,6 +11,7 @@
 //! | `ids.rs` | numbers of objects |
 //! | `bootstrap.rs` | what is there in a new tenant |
 //! | `blocks/` | metadata blocks: definitions, values, what is missing or wrong |
+//! | `moving/` | collections with all that lies in them, to a folder and back |
 //! | `exports/` | DDI, DataCite, Dublin Core, schema.org, OAI-ORE, Croissant |
 
 mod access;
@@ -46,6 +47,7 @@ mod kinds;
 mod licenses;
 mod links;
 mod metrics;
+pub mod moving;
 mod mydata;
 mod notifications;
 mod oai;

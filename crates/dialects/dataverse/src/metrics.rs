@@ -156,21 +156,19 @@ impl Asked {
     }
 }
 
-/// The month of the path, up to which things count. Errors: 400 for text that is none.
+/// The month of the path, up to which things count. Errors: 400 for text that is none, and for one that has not begun.
 fn asked_month(call: &Call) -> Result<Option<String>, ApiError> {
-    Some(call.param("month")).filter(|it| !it.is_empty()).map(checked_month).transpose()
-}
-
-fn checked_month(text: &str) -> Result<String, ApiError> {
-    let is_month = text.len() == 7
-        && text
-            .bytes()
-            .enumerate()
-            .all(|(place, it)| if place == 4 { it == b'-' } else { it.is_ascii_digit() });
-    if is_month {
-        return Ok(text.to_owned());
+    let Some(text) = Some(call.param("month")).filter(|it| !it.is_empty()) else { return Ok(None) };
+    if !clock::is_day(&format!("{text}-01")) {
+        let what = format!("Text '{text}' could not be parsed");
+        return Err(ApiError::bad_request(format!(
+            "The expected format is YYYY-MM but an exception was thrown: {what}"
+        )));
     }
-    Err(ApiError::bad_request("Month must be in the form yyyy-MM"))
+    if clock::date(call.app.now_ms()).get(..7).is_some_and(|now| now < text) {
+        return Err(ApiError::bad_request("The requested date is set past the current month."));
+    }
+    Ok(Some(text.to_owned()))
 }
 
 /// The collections from `alias` down; none for all.

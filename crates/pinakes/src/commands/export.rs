@@ -1,5 +1,6 @@
 //! `pinakes export`: records as NDJSON.
 
+pub(super) mod dataverse;
 mod documents;
 mod folio;
 mod topics;
@@ -51,6 +52,7 @@ pub(crate) struct Args {
 /// What is no record of SciCat.
 #[derive(Debug, clap::Subcommand)]
 enum Command {
+    Dataverse(dataverse::DataverseArgs),
     Documents(documents::DocumentsArgs),
     Folio(folio::FolioArgs),
     Topics(topics::TopicsArgs),
@@ -58,6 +60,7 @@ enum Command {
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match &args.command {
+        Some(Command::Dataverse(args)) => return dataverse::run(args),
         Some(Command::Documents(args)) => return documents::run(args),
         Some(Command::Topics(args)) => return topics::run(args),
         Some(Command::Folio(args)) => return folio::run(args),

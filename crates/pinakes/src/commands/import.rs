@@ -3,6 +3,7 @@
 //! One thread reads and splits, others parse and check, this one writes; the queues between them are bounded
 //! in number and bytes, so memory is too. Batches are written in the order of the files.
 
+mod dataverse;
 mod documents;
 mod folio;
 mod marc;
@@ -38,6 +39,7 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum Command {
     Scicat(ScicatArgs),
+    Dataverse(dataverse::DataverseArgs),
     Documents(documents::DocumentsArgs),
     Folio(folio::FolioArgs),
     Marc(marc::MarcArgs),
@@ -85,6 +87,7 @@ struct ScicatArgs {
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     match args.command {
         Command::Scicat(args) => import_scicat(&args),
+        Command::Dataverse(args) => dataverse::run(&args),
         Command::Documents(args) => documents::run(&args),
         Command::Folio(args) => folio::run(&args),
         Command::Marc(args) => marc::run(&args),

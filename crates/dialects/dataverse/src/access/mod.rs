@@ -70,7 +70,10 @@ impl Content {
         match file.original.as_ref().filter(|_| original) {
             Some(original) => Ok(Self {
                 head: Bytes::new(),
-                blob: original.blob.parse().map_err(store_fault)?,
+                blob: match original.blob.as_str() {
+                    "" => return Err(elsewhere()),
+                    blob => blob.parse().map_err(store_fault)?,
+                },
                 content_type: original.content_type.clone(),
                 name: original.name.clone(),
             }),

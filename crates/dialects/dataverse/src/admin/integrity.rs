@@ -198,7 +198,10 @@ pub(super) async fn computed(
     file: &files::DataFile,
     algorithm: Algorithm,
 ) -> Result<String, ApiError> {
-    let deposited = file.original.as_ref().map(|it| it.blob.as_str()).or(file.blob.as_deref());
+    let deposited = match &file.original {
+        Some(original) => Some(original.blob.as_str()).filter(|it| !it.is_empty()),
+        None => file.blob.as_deref(),
+    };
     let elsewhere = || ApiError::not_found("The file's bytes are not kept here.");
     let blob: Blob = deposited.ok_or_else(elsewhere)?.parse().map_err(store_fault)?;
     let (blobs, tenant) = (call.app.context.blobs().clone(), call.tenant().to_owned());

@@ -1,4 +1,4 @@
-//! Publishing, deleting and moving collections.
+//! Publishing and deleting collections.
 
 use pinakes_store::{Txn, View};
 use serde_json::Value;
@@ -17,7 +17,6 @@ pub(crate) fn routes(routes: Routes) -> Routes {
     routes
         .post("/dataverses/{id}/actions/:publish", |call: Call| async move { publish(&call, "id").await })
         .delete("/dataverses/{id}", delete)
-        .post("/dataverses/{id}/move/{target}", relocate)
 }
 
 /// Makes a collection visible to everybody.
@@ -75,56 +74,6 @@ async fn delete(call: Call) -> Answer {
     };
     call.db().write(write).await?;
     envelope::message(format!("Dataverse {} deleted", call.param("id")))
-}
-
-/// `POST /api/dataverses/{id}/move/{target}`: superusers.
-async fn relocate(call: Call) -> Answer {
-    call.asker.superuser("Move Dataverse can only be called by superusers.")?;
-    let (app, id, target) = (call.app.clone(), call.param("id").to_owned(), call.param("target").to_owned());
-    let force = call.query.is_true("forceMove");
-    let write = move |txn: &mut Txn<'_>| -> Result<(), ApiError> {
-        let mut collection = collections::find(txn, &id)?;
-        let target = collections::find(txn, &target)?;
-        check_move(txn, &collection, &target)?;
-        let linked = links::of_collection_into(txn, collection.id, &target)?;
-        if linked && !force {
-            return Err(ApiError::forbidden(
-                "Dataverse is linked to target dataverse or one of its parents. Please use the API and see \"Move a Dataverse Collection\" with the parameter ?forceMove=true to complete the move. This will remove anything from the dataverse that is not compatible with the target dataverse.",
-            ));
-        }
-        if linked {
-            links::unlink_collection_from(txn, collection.id, &target)?;
-        }
-        collection.parent = Some(target.id);
-        collections::put(txn, &collection)?;
-        changes::collection(txn, &app, collection.id)?;
-        changes::below(txn, &app, collection.id)
-    };
-    call.db().write(write).await?;
-    envelope::message("Dataverse moved successfully")
-}
-
-fn check_move(view: &mut View<'_>, collection: &Collection, target: &Collection) -> Result<(), ApiError> {
-    if collection.id == ROOT {
-        return Err(ApiError::forbidden("The root dataverse cannot be moved."));
-    }
-    if collection.id == target.id {
-        return Err(ApiError::forbidden("Cannot move a dataverse into itself"));
-    }
-    if collection.parent == Some(target.id) {
-        return Err(ApiError::forbidden("Dataverse already in this dataverse"));
-    }
-    let above = collections::with_owners(view, target.clone())?;
-    if above.iter().any(|it| it.id == collection.id) {
-        return Err(ApiError::forbidden("Can't move a dataverse to its descendant"));
-    }
-    if collection.is_released() && !target.is_released() {
-        return Err(ApiError::forbidden(format!(
-            "Published dataverse may not be moved to unpublished dataverse. You may publish {} and re-try the move.",
-            target.name
-        )));
-    }
-    Ok(())
 }
 
 /// The collections directly below one.

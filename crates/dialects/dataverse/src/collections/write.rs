@@ -108,7 +108,7 @@ impl Given {
 }
 
 /// Refuses fields that no collection can have, as the original does: 500 with the field and what it wants.
-fn check(collection: &Collection) -> Result<(), ApiError> {
+pub(crate) fn check(collection: &Collection) -> Result<(), ApiError> {
     let refuse = |field: &str, value: &str, what: &str| {
         Err(ApiError::internal(format!(
             "Error creating dataverse: Command failed: [{field}: \"{value}\" - {what}]"

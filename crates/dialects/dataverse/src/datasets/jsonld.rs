@@ -314,6 +314,13 @@ pub(crate) fn new_body(
     Ok([("datasetVersion".to_owned(), Value::Object(version))].into_iter().collect())
 }
 
+/// What a body says of the dataset as a whole by a term of schema.org, `version` or `datePublished`.
+pub(crate) fn of_schema(body: &Map<String, Value>, term: &str) -> Option<String> {
+    let (context, wanted) = (Context::of(body), format!("{SCHEMA}{term}"));
+    let found = body.iter().find(|(name, _)| context.whole(name) == wanted)?;
+    texts(found.1).into_iter().next()
+}
+
 /// Whether a request's body is JSON-LD.
 pub(crate) fn is_jsonld(call: &Call) -> bool {
     call.header("content-type").is_some_and(|it| it.starts_with("application/ld+json"))

@@ -2,7 +2,7 @@
 //! nobody meets a lock.
 
 use pinakes_store::{Expr, Query, Txn, View};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::app::{Call, Dataverse};
 use crate::asker::Asker;
@@ -20,11 +20,13 @@ pub(crate) fn routes(routes: Routes) -> Routes {
     routes
         .post("/datasets/{id}/actions/:publish", publish)
         .get("/datasets/{id}/actions/:publish", publish)
-        .post("/datasets/{id}/actions/:releasemigrated", release_migrated)
         .post("/datasets/{id}/submitForReview", submit)
         .post("/datasets/{id}/returnToAuthor", return_to_author)
         .post("/datasets/{id}/versions/{version}/deaccession", deaccession)
 }
+
+/// Longest address to which a withdrawn version leads.
+const LINK_CHARACTERS: usize = 1260;
 
 /// What becomes of a draft.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,7 +79,7 @@ async fn publish(call: Call) -> Answer {
 }
 
 /// People who are told of one publication, at most.
-const NOTICES: i64 = 50;
+pub(super) const NOTICES: i64 = 50;
 
 /// Releases a dataset's draft for the caller.
 pub(crate) async fn release(call: &Call, dataset: i64, kind: Release) -> Result<Dataset, ApiError> {
@@ -275,25 +277,6 @@ fn add_subjects(
     Ok(())
 }
 
-/// A dataset that was published elsewhere keeps its date: body `{"datePublished": …}`.
-async fn release_migrated(mut call: Call) -> Answer {
-    call.asker.superuser("Only superusers can release migrated datasets")?;
-    let body: Map<String, Value> = call.object().await.unwrap_or_default();
-    let text = body.iter().find(|(name, _)| name.ends_with("datePublished")).map(|it| it.1.clone());
-    let date = text.and_then(|it| it.as_str().and_then(|it| it.get(..10)).map(str::to_owned));
-    let date = date.ok_or_else(|| ApiError::bad_request("Supplied date: datePublished is missing"))?;
-    let (app, asker, wanted, ids) =
-        (call.app.clone(), call.asker.clone(), Wanted::of(&call)?, call.ids(NOTICES).await?);
-    let write = move |txn: &mut Txn<'_>| -> Result<Value, ApiError> {
-        let dataset = wanted.find(txn)?;
-        let mut dataset = release_in(txn, &app, &asker, dataset, Release::Major, ids)?;
-        dataset.publication_date = Some(date.clone());
-        datasets::put(txn, &dataset)?;
-        Ok(Value::Object(show::dataset_map(txn, &app, &dataset)?))
-    };
-    envelope::ok(call.db().write(write).await?)
-}
-
 async fn submit(call: Call) -> Answer {
     let (app, asker, wanted, ids) =
         (call.app.clone(), call.asker.clone(), Wanted::of(&call)?, call.ids(NOTICES).await?);
@@ -420,7 +403,7 @@ async fn deaccession(mut call: Call) -> Answer {
         .ok_or_else(|| ApiError::bad_request("Field 'deaccessionReason' is mandatory"))?;
     let link = text("deaccessionForwardURL").filter(|it| !it.is_empty());
     if let Some(link) = &link
-        && !crate::blocks::validate::is_url(link)
+        && (!crate::blocks::validate::is_url(link) || LINK_CHARACTERS < link.chars().count())
     {
         return Err(ApiError::bad_request(format!("Invalid deaccession forward URL: {link}")));
     }

@@ -3,7 +3,9 @@
 use pinakes_store::View;
 use serde_json::{Map, Value, json};
 
+use super::values;
 use crate::blocks::Registry;
+use crate::blocks::validate::Levels;
 use crate::collections::{Collection, structure};
 use crate::error::ApiError;
 
@@ -73,11 +75,7 @@ pub(crate) fn of(
 }
 
 /// What of a body is not as the schema has it, in the words of the validator of the original; the first such thing.
-pub(crate) fn fault(
-    registry: &Registry,
-    _collection: &Collection,
-    body: &Map<String, Value>,
-) -> Option<String> {
+pub(crate) fn fault(registry: &Registry, levels: &Levels, body: &Map<String, Value>) -> Option<String> {
     let Some(version) = body.get("datasetVersion") else {
         return Some("#: required key [datasetVersion] not found".to_owned());
     };
@@ -90,20 +88,23 @@ pub(crate) fn fault(
             return Some(format!("{at}: required key [fields] not found"));
         };
         for (place, field) in fields.iter().enumerate() {
-            if let Some(fault) = field_fault(registry, &format!("{at}/fields/{place}"), name, field) {
-                return Some(fault);
+            for key in ["typeName", "typeClass", "multiple"] {
+                if field.get(key).is_none() {
+                    return Some(format!("{at}/fields/{place}: required key [{key}] not found"));
+                }
             }
         }
     }
-    None
+    let of_values = body.iter().find_map(|(key, value)| values::fault(registry, levels, key, value));
+    let of_types = || {
+        blocks.as_object()?.iter().find_map(|(name, block)| {
+            block.get("fields")?.as_array()?.iter().find_map(|it| field_fault(registry, name, it))
+        })
+    };
+    of_values.or_else(of_types)
 }
 
-fn field_fault(registry: &Registry, at: &str, block: &str, field: &Value) -> Option<String> {
-    for key in ["typeName", "typeClass", "multiple"] {
-        if field.get(key).is_none() {
-            return Some(format!("{at}: required key [{key}] not found"));
-        }
-    }
+fn field_fault(registry: &Registry, block: &str, field: &Value) -> Option<String> {
     let name = field["typeName"].as_str().unwrap_or_default();
     let Some(ty) = registry.field(name) else {
         return Some(format!("Invalid field {name} in block {block}: no such type"));

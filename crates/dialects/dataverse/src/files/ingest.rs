@@ -341,7 +341,7 @@ async fn uningest(call: Call) -> Answer {
             }
             return Err(ApiError::bad_request("Cannot uningest a file that is not tabular."));
         };
-        file.blob = Some(original.blob);
+        file.blob = Some(original.blob).filter(|it| !it.is_empty());
         file.content_type = original.content_type;
         file.size = original.size;
         file.unf = None;

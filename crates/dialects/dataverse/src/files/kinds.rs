@@ -152,7 +152,8 @@ fn is_zero(it: &u64) -> bool {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Original {
-    /// Where its bytes lie.
+    /// Where its bytes lie; empty for those that were left behind by an export.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub blob: String,
     /// Media type.
     pub content_type: String,

@@ -26,7 +26,7 @@ mod replace;
 pub(crate) mod room;
 pub(crate) mod rows;
 mod show;
-mod side;
+pub(crate) mod side;
 mod summing;
 pub(crate) mod types;
 mod unzip;

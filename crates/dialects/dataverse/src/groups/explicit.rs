@@ -49,7 +49,7 @@ fn asked(call: &Call) -> Asked {
 }
 
 /// `&explicit/{owner}-{alias}`.
-fn identifier(owner: i64, alias: &str) -> String {
+pub(crate) fn identifier(owner: i64, alias: &str) -> String {
     format!("&explicit/{owner}-{alias}")
 }
 

@@ -1,6 +1,7 @@
 //! The life of a deposit over HTTP, in one process.
 
 mod accounts;
+mod deposits;
 mod every_route;
 mod files;
 mod groups;
@@ -8,6 +9,7 @@ mod harvesting;
 mod headers;
 mod hostile;
 mod leaks;
+mod moving;
 mod outside;
 mod saved_searches;
 mod search;

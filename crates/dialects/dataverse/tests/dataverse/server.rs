@@ -8,9 +8,10 @@ use http::{HeaderMap, Method, StatusCode};
 use http_body_util::BodyExt as _;
 use pinakes_accounts::{Accounts, Clock, Entropy, Secret};
 use pinakes_blobs::Blobs;
+use pinakes_dataverse::moving::MoveParts;
 use pinakes_dataverse::{AdminAccess, Settings};
 use pinakes_http::{Context, Mount, Neighbour, OnBehalf, TenantChoice};
-use pinakes_store::{Catalogue, Kind, Limits, Location};
+use pinakes_store::{Catalogue, Kind, Limits, Location, Tenant};
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
@@ -59,6 +60,16 @@ fn location(folder: &tempfile::TempDir) -> Result<Location, Failure> {
     Ok(Location::Postgres(format!("{url}{mark}catalogue=d{}-{started}-{n}", std::process::id())))
 }
 
+fn settings() -> Settings {
+    Settings {
+        builtin_users_key: "burrito".to_owned(),
+        open_deposit: true,
+        admin_access: AdminAccess::Key,
+        admin_unblock_key: UNBLOCK.to_owned(),
+        ..Settings::default()
+    }
+}
+
 impl Server {
     pub(crate) fn start() -> Result<Self, Failure> {
         let folder = tempfile::tempdir()?;
@@ -76,15 +87,15 @@ impl Server {
         let accounts = Accounts::new(of_accounts, &limits);
         let tenants = TenantChoice { default: "pinakes".to_owned(), ..TenantChoice::default() };
         let context = Context::new(catalogue, accounts, limits, tenants).with_blobs(Blobs::in_memory());
-        let settings = Settings {
-            builtin_users_key: "burrito".to_owned(),
-            open_deposit: true,
-            admin_access: AdminAccess::Key,
-            admin_unblock_key: UNBLOCK.to_owned(),
-            ..Settings::default()
-        };
+        let settings = settings();
         let mount = pinakes_dataverse::mount(context.clone(), settings);
         Ok(Self { _folder: folder, mount, context })
+    }
+
+    /// What an export or import works with, and the tenant.
+    pub(crate) fn parts(&self) -> Result<(MoveParts, Tenant), Failure> {
+        let parts = MoveParts { context: self.context.clone(), settings: settings() };
+        Ok((parts, self.context.catalogue().tenant("pinakes")?))
     }
 
     /// A new account of the server, without a user of Dataverse: a web token of its.
