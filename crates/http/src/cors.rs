@@ -69,3 +69,29 @@ impl Cors {
 /// Headers that a page may read besides the usual ones.
 const EXPOSED: HeaderValue =
     HeaderValue::from_static("etag,location,server-timing,x-okapi-token,x-request-id");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a page of this origin may read: the two fields that say so.
+    fn allowed(cors: &Cors, origin: &'static str) -> (Option<HeaderValue>, Option<HeaderValue>) {
+        let request = HeaderMap::from_iter([(ORIGIN, HeaderValue::from_static(origin))]);
+        let mut answer = HeaderMap::new();
+        cors.put(&request, &mut answer);
+        (answer.remove(ACCESS_CONTROL_ALLOW_ORIGIN), answer.remove(ACCESS_CONTROL_ALLOW_CREDENTIALS))
+    }
+
+    #[test]
+    fn cookies_are_for_pages_of_listed_origins() {
+        let is = HeaderValue::from_static;
+        let listed = Cors::Listed(vec!["https://folio.example.org".to_owned()]);
+        let own = (Some(is("https://folio.example.org")), Some(is("true")));
+        assert_eq!(allowed(&listed, "https://folio.example.org"), own);
+        for other in ["https://evil.example", "https://folio.example.org.evil.example", "http://folio.example.org", "null"] {
+            assert_eq!(allowed(&listed, other), (Some(is("*")), None), "{other}");
+        }
+        assert_eq!(allowed(&Cors::Anyone, "https://evil.example"), (Some(is("*")), None));
+        assert_eq!(allowed(&Cors::Off, "https://evil.example"), (None, None));
+    }
+}

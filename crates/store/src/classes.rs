@@ -20,15 +20,28 @@ const CLASS_SETS_MAX: usize = 4_096;
 /// What a tenant knows of its classes.
 pub(crate) struct Classes {
     known: Mutex<HashMap<&'static str, Arc<KindClasses>>>,
-    sets: Cache<(String, usize), Arc<ClassSet>>,
+    sets: Cache<String, Arc<ClassSet>>,
 }
 
 /// The classes of one kind, oldest first.
-#[derive(Default)]
+#[derive(Default, Clone)]
 struct KindClasses {
     list: Vec<Known>,
     by_number: HashMap<i64, usize>,
     last_row: i64,
+}
+
+impl KindClasses {
+    /// Takes classes with the rows they are stored in, in order; those that are there already are left out.
+    fn add(&mut self, fresh: Vec<(i64, Known)>) {
+        for (row, class) in fresh {
+            if self.last_row < row {
+                self.by_number.insert(class.number, self.list.len());
+                self.list.push(class);
+                self.last_row = row;
+            }
+        }
+    }
 }
 
 /// A class: its number and the text and content of its fields.
@@ -69,6 +82,20 @@ pub(crate) struct ClassSet {
     pub(crate) numbers: Vec<i64>,
     /// Whether these are all classes of the kind.
     pub(crate) is_all: bool,
+    /// How many classes were looked at, the oldest first.
+    n_seen: usize,
+}
+
+impl ClassSet {
+    /// The classes that satisfy `condition`, of which a former set knows the oldest: only what came since is looked at, so that a new
+    /// class costs the same however many there are.
+    fn of(classes: &[Known], condition: &Expr, former: Option<&Self>) -> Self {
+        let (mut numbers, n_seen) =
+            former.map_or_else(Default::default, |it| (it.numbers.clone(), it.n_seen));
+        let matching = classes[n_seen..].iter().filter(|it| eval::matches(condition, &it.fields));
+        numbers.extend(matching.map(|it| it.number));
+        Self { is_all: numbers.len() == classes.len(), numbers, n_seen: classes.len() }
+    }
 }
 
 impl Classes {
@@ -85,18 +112,19 @@ impl Classes {
         condition: &Expr,
     ) -> Result<Arc<ClassSet>> {
         let classes = self.current(session, state, kind)?;
-        let key = (format!("{} {condition:?}", kind.name), classes.list.len());
-        if state == State::Committed
-            && let Some(set) = self.sets.get(&key)
+        if state != State::Committed {
+            return Ok(Arc::new(ClassSet::of(&classes.list, condition, None)));
+        }
+        let key = format!("{} {condition:?}", kind.name);
+        // Another may have seen more by now.
+        let former = self.sets.get(&key).filter(|it| it.n_seen <= classes.list.len());
+        if let Some(set) = &former
+            && set.n_seen == classes.list.len()
         {
-            return Ok(set);
+            return Ok(set.clone());
         }
-        let matching = classes.list.iter().filter(|it| eval::matches(condition, &it.fields));
-        let numbers: Vec<i64> = matching.map(|it| it.number).collect();
-        let set = Arc::new(ClassSet { is_all: numbers.len() == classes.list.len(), numbers });
-        if state == State::Committed {
-            self.sets.insert(key, set.clone());
-        }
+        let set = Arc::new(ClassSet::of(&classes.list, condition, former.as_deref()));
+        self.sets.insert(key, set.clone());
         Ok(set)
     }
 
@@ -139,27 +167,23 @@ impl Classes {
         if fresh.is_empty() {
             return Ok(known);
         }
-        let mut grown = KindClasses {
-            list: known.list.clone(),
-            by_number: known.by_number.clone(),
-            last_row: known.last_row,
-        };
-        for (row, number, text) in fresh {
+        let read = |(row, number, text): (i64, i64, String)| {
             let fields = serde_json::from_str(&text)
                 .map_err(|error| StoreError::Damaged(format!("{}: class {number}: {error}", kind.name)))?;
-            grown.by_number.insert(number, grown.list.len());
-            grown.list.push(Known { number, text: text.into(), fields: Arc::new(fields) });
-            grown.last_row = row;
+            Ok((row, Known { number, text: text.into(), fields: Arc::new(fields) }))
+        };
+        let fresh = fresh.into_iter().map(read).collect::<Result<Vec<_>>>()?;
+        if state != State::Committed {
+            let mut grown = KindClasses::clone(&known);
+            grown.add(fresh);
+            return Ok(Arc::new(grown));
         }
-        let grown = Arc::new(grown);
-        if state == State::Committed {
-            let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-            let remembered = known.entry(kind.name).or_default();
-            if remembered.last_row < grown.last_row {
-                *remembered = grown.clone();
-            }
-        }
-        Ok(grown)
+        // What is remembered grows in place where nobody else looks at it.
+        drop(known);
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let remembered = known.entry(kind.name).or_default();
+        Arc::make_mut(remembered).add(fresh);
+        Ok(remembered.clone())
     }
 
     /// Reads the committed classes that were added since.
@@ -172,5 +196,36 @@ impl Classes {
         let known = self.known(kind);
         let position = known.by_number.get(&taken.class.0);
         position.is_some_and(|position| known.list[*position].text == taken.class_text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn class(number: i64, group: &str) -> (i64, Known) {
+        let fields = json!({"group": group});
+        (number, Known { number, text: fields.to_string().into(), fields: Arc::new(fields) })
+    }
+
+    #[test]
+    fn only_new_classes_are_looked_at() {
+        let mut classes = KindClasses::default();
+        classes.add(vec![class(1, "a"), class(2, "b"), class(3, "a")]);
+        let condition = Expr::Is("group".into(), "a".into());
+        let first = ClassSet::of(&classes.list, &condition, None);
+        assert_eq!((&first.numbers[..], first.is_all, first.n_seen), (&[1, 3][..], false, 3));
+        // Rows that another reader brought before are no second time there.
+        classes.add(vec![class(3, "a"), class(4, "a")]);
+        assert_eq!(classes.list.len(), 4);
+        let second = ClassSet::of(&classes.list, &condition, Some(&first));
+        assert_eq!((&second.numbers[..], second.n_seen), (&[1, 3, 4][..], 4));
+        // What the former set says of the old ones is taken, not looked up again.
+        let says_nothing = ClassSet { numbers: Vec::new(), is_all: false, n_seen: 3 };
+        assert_eq!(ClassSet::of(&classes.list, &condition, Some(&says_nothing)).numbers, [4]);
+        let all = ClassSet::of(&classes.list, &Expr::All, None);
+        assert!(all.is_all && all.numbers.len() == 4);
     }
 }

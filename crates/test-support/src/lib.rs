@@ -1,7 +1,9 @@
-//! What tests of several crates share: where the collection of real records is.
+//! What tests of several crates share: where the collection of real records is, and fuzz targets within `cargo test` ([`fuzzing`]).
 //!
 //! Most tests bring their data along. Some read a collection of real records that is too large, or not ours, to be kept
 //! here. Where it is missing such a test checks nothing, and that is counted: `.ci/run` prints how many there were.
+
+pub mod fuzzing;
 
 use std::fs::OpenOptions;
 use std::io::Write as _;

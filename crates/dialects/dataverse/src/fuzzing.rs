@@ -1,4 +1,4 @@
-//! What the fuzz targets of this crate (`fuzz/`) may call; in no other build.
+//! What the fuzz targets of this crate (`fuzz/`) may call; in no build but theirs and that of the tests, which run them too.
 
 use std::sync::LazyLock;
 
@@ -63,3 +63,6 @@ pub fn entry(bytes: &[u8]) {
 fn is_kept(fields: &Fields) {
     assert_eq!(&Fields::stored(&SHIPPED, &fields.to_json(&SHIPPED)), fields);
 }
+
+#[cfg(test)]
+mod tests;

@@ -14,6 +14,12 @@
 //! | `moving/` | collections with all that lies in them, to a folder and back |
 //! | `exports/` | DDI, DataCite, Dublin Core, schema.org, OAI-ORE, Croissant |
 
+// By these names the fuzz targets call what they use; they are modules of the tests.
+#[cfg(test)]
+extern crate pinakes_test_support as libfuzzer_sys;
+#[cfg(test)]
+extern crate self as pinakes_dataverse;
+
 mod access;
 mod admin;
 pub mod app;
@@ -35,7 +41,7 @@ pub mod exports;
 mod featured;
 mod feedback;
 mod files;
-#[cfg(fuzzing)]
+#[cfg(any(fuzzing, test))]
 pub mod fuzzing;
 mod groups;
 mod guestbooks;

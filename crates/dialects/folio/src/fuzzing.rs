@@ -1,4 +1,4 @@
-//! What the fuzz targets of this crate (`fuzz/`) may call; in no other build.
+//! What the fuzz targets of this crate (`fuzz/`) may call; in no build but theirs and that of the tests, which run them too.
 
 use pinakes_marc::{Encoding, Format, parse, records};
 
@@ -24,3 +24,6 @@ pub fn mapping_rules(text: &str, file: &[u8]) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

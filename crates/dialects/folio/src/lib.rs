@@ -27,6 +27,12 @@
 //! | `moving.rs` | a tenant's records to a file and back |
 //! | `modules.rs`, `routes.rs`, `reference.rs`, `chores.rs` | the wiring: every collection, every route, what is there in a new tenant, what timers do |
 
+// By these names the fuzz targets call what they use; they are modules of the tests.
+#[cfg(test)]
+extern crate pinakes_test_support as libfuzzer_sys;
+#[cfg(test)]
+extern crate self as pinakes_folio;
+
 pub mod authorities;
 mod bulk_edit;
 mod chores;
@@ -34,7 +40,7 @@ mod circulation;
 pub mod configuration;
 mod data_export;
 pub mod data_import;
-#[cfg(fuzzing)]
+#[cfg(any(fuzzing, test))]
 pub mod fuzzing;
 pub mod inventory;
 mod links;

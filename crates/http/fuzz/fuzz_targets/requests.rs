@@ -4,7 +4,7 @@
 use http::Request;
 use libfuzzer_sys::fuzz_target;
 use pinakes_http::etag::Tag;
-use pinakes_http::{DoubleSlashes, FinalSlash, PathRules, TenantChoice, TokenPlace, Entrance, entrance};
+use pinakes_http::{DoubleSlashes, Entrance, FinalSlash, PathRules, TenantChoice, TokenPlace, entrance};
 
 const OPEN: Entrance = Entrance {
     tokens: &[TokenPlace::Bearer, TokenPlace::Cookie("token"), TokenPlace::Query("access_token")],

@@ -8,7 +8,10 @@ use crate::session::Cell;
 use crate::statements::one_columns;
 use crate::{Direction, Kind, Order, Query, Type, fold};
 
-/// Rows that are sorted by what their bodies hold.
+/// Rows gathered at least before those behind the page are let go.
+const ROWS_MIN: usize = 1_000;
+
+/// Rows that are sorted by what their bodies hold: no more than twice those up to the end of the page are kept.
 pub(super) struct Sorting {
     kind: &'static Kind,
     query: Query,
@@ -41,6 +44,17 @@ impl Sorting {
         };
         let values = self.query.order.iter().zip(&self.columns).map(value).collect();
         self.rows.push((values, key));
+        let n_kept = self.n_up_to_the_end();
+        if n_kept.max(ROWS_MIN).saturating_mul(2) <= self.rows.len() {
+            self.sort();
+            self.rows.truncate(n_kept);
+        }
+    }
+
+    /// How many rows the page and what is before it have.
+    fn n_up_to_the_end(&self) -> usize {
+        let end = self.query.limit.map_or(u64::MAX, |limit| self.query.skip.saturating_add(limit));
+        usize::try_from(end).unwrap_or(usize::MAX)
     }
 
     /// Whether a list of values is compared without case and accents.
@@ -49,9 +63,16 @@ impl Sorting {
     }
 
     pub(super) fn window(mut self) -> Vec<i64> {
-        let Query { order, skip, limit, .. } = self.query;
+        self.sort();
+        let skip = usize::try_from(self.query.skip).unwrap_or(usize::MAX);
+        let limit = self.n_up_to_the_end().saturating_sub(skip);
+        self.rows.into_iter().skip(skip).take(limit).map(|(_, key)| key).collect()
+    }
+
+    fn sort(&mut self) {
+        let order = &self.query.order;
         let is_newest_first = order.last().is_some_and(|it| it.direction == Direction::Descending);
-        self.rows.sort_by(|(a, a_key), (b, b_key)| {
+        self.rows.sort_unstable_by(|(a, a_key), (b, b_key)| {
             for (index, it) in order.iter().enumerate() {
                 let by_value = sort_order(a[index].as_ref(), b[index].as_ref());
                 let by_value =
@@ -62,8 +83,41 @@ impl Sorting {
             }
             if is_newest_first { b_key.cmp(a_key) } else { a_key.cmp(b_key) }
         });
-        let skip = usize::try_from(skip).unwrap_or(usize::MAX);
-        let limit = limit.and_then(|it| usize::try_from(it).ok()).unwrap_or(usize::MAX);
-        self.rows.into_iter().skip(skip).take(limit).map(|(_, key)| key).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::Expr;
+
+    static THING: Kind = Kind::named("thing");
+
+    #[test]
+    fn no_more_than_the_page_and_what_is_before_it_is_kept() {
+        for (skip, limit, direction) in [
+            (0, 5, Direction::Ascending),
+            (1_500, 20, Direction::Descending),
+            (9_990, 50, Direction::Ascending),
+        ] {
+            let query = Query::filter(Expr::All).sorted("free", direction).window(skip, limit);
+            let mut sorting = Sorting::of(&THING, &query);
+            let bound = 2 * ROWS_MIN.max((skip + limit) as usize);
+            for n in 0..10_000_i64 {
+                // Each value comes twice, in no order; rows of equal values are told apart by their keys.
+                sorting.add(n, &json!({"free": n * 7_919 % 5_000}));
+                assert!(sorting.rows.len() < bound, "{} rows for {skip} + {limit}", sorting.rows.len());
+            }
+            let mut keys: Vec<i64> = (0..10_000).collect();
+            let value = |key: i64| key * 7_919 % 5_000;
+            match direction {
+                Direction::Ascending => keys.sort_by_key(|key| (value(*key), *key)),
+                Direction::Descending => keys.sort_by_key(|key| std::cmp::Reverse((value(*key), *key))),
+            }
+            let expected: Vec<i64> = keys.into_iter().skip(skip as usize).take(limit as usize).collect();
+            assert_eq!(sorting.window(), expected, "{skip} {limit}");
+        }
     }
 }

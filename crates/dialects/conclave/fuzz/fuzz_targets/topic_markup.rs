@@ -9,7 +9,9 @@ libfuzzer_sys::fuzz_target!(|text: &str| {
         for tag in html.split('<').skip(1) {
             let tag = tag.split_once('>').map_or(tag, |it| it.0);
             let is_wrong = ["script", "iframe", "object", "embed"].iter().any(|it| tag.starts_with(it))
-                || ["href=\"javascript:", "src=\"javascript:", "href=\"data:"].iter().any(|it| tag.contains(it));
+                || ["href=\"javascript:", "src=\"javascript:", "href=\"data:"]
+                    .iter()
+                    .any(|it| tag.contains(it));
             assert!(!is_wrong, "{behaviour}: <{tag}> in {html:?}, made of {text:?}");
         }
     }

@@ -7,8 +7,11 @@
 //! `{{csrf}}` is the token of the browser's forms, `{{N.header}}` a header field of the answer to request N. The clock
 //! begins at 2026-02-01T10:00:00Z and goes on by a second before each request.
 
+extern crate pinakes_test_support as libfuzzer_sys;
+
 #[path = "../../../../store/tests/support/engine.rs"]
 mod engine;
+mod fuzz;
 mod hostile;
 mod joined;
 mod maps;

@@ -135,6 +135,12 @@ fn what_is_no_query_says_where() {
     let long = vec!["a"; 60].join(" or ");
     assert!(fits(&long, &body()).is_err_and(|it| it.contains("more than 50 conditions")));
     assert!(fits(&"a".repeat(10_001), &body()).is_err_and(|it| it.contains("at most 10000 are read")));
+    // Words are counted over all terms: each is a regular expression of its own.
+    let words = |n: usize| format!("title any \"{}\"", "w ".repeat(n));
+    assert_eq!(fits(&words(200), &body()), Ok(false));
+    for query in [words(201), format!("{} or {}", words(100), words(101))] {
+        assert!(fits(&query, &body()).is_err_and(|it| it.contains("more than 200 words")));
+    }
 }
 
 /// The plain reading of a tree over texts, word by word.

@@ -1,5 +1,8 @@
 //! The dialect behind the shell, over a real socket: recorded answers, a plain model, imports and swaps.
 
+extern crate pinakes_test_support as libfuzzer_sys;
+
+mod fuzz;
 mod golden;
 mod hubs;
 mod imports;

@@ -26,6 +26,10 @@ pub(crate) static USER_SETTINGS: Kind =
 
 /// Deepest nesting that a dotted key reaches.
 const MAX_DEPTH: usize = 32;
+/// The settings and their `externalSettings`, which are around what a dotted key names.
+const LEVELS_ABOVE: usize = 2;
+/// Nesting that can be read back from what is kept.
+const PARSER_DEPTH: usize = 127;
 
 pub(super) fn routes() -> Router<Scicat> {
     Router::new()
@@ -170,6 +174,14 @@ async fn merge_external(
     if let Some(key) = changes.keys().find(|it| MAX_DEPTH < it.split('.').count()) {
         return Err(ScicatError::bad_request(format!("{key} is deeper than {MAX_DEPTH} levels")));
     }
+    let most = app.context.limits().json_depth.min(PARSER_DEPTH);
+    let is_too_deep =
+        |(key, value): (&String, &Value)| most < LEVELS_ABOVE + key.split('.').count() - 1 + depth(value);
+    if let Some(key) = changes.iter().find(|it| is_too_deep(*it)).map(|it| it.0) {
+        return Err(ScicatError::bad_request(format!(
+            "{key} with its value is nested deeper than the {most} levels that settings may have"
+        )));
+    }
     let stored = write(&app, &asker, &id, move |settings| {
         let external = settings.entry("externalSettings").or_insert_with(|| json!({}));
         for (path, value) in &changes {
@@ -177,6 +189,15 @@ async fn merge_external(
         }
     });
     Ok(answer::stored_json(StatusCode::OK, stored.await?))
+}
+
+/// How many objects and lists are around the innermost value.
+fn depth(value: &Value) -> usize {
+    match value {
+        Value::Array(list) => 1 + list.iter().map(depth).max().unwrap_or(0),
+        Value::Object(map) => 1 + map.values().map(depth).max().unwrap_or(0),
+        _ => 0,
+    }
 }
 
 /// Sets what lies at a dotted path; what is no object on the way becomes one.

@@ -70,8 +70,14 @@ fn http_exchange(stream: TcpStream, answer: &str) -> std::io::Result<String> {
     let mut body = vec![0; length];
     reader.read_exact(&mut body)?;
     let (status, text) = answer.split_once(' ').unwrap_or((answer, ""));
+    // What stands behind the status of a redirect is where it leads to.
+    let (location, text) =
+        if status.starts_with('3') { (format!("Location: {text}\r\n"), "") } else { (String::new(), text) };
     let length = text.len();
-    write!(&stream, "HTTP/1.1 {status} Said\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{text}")?;
+    write!(
+        &stream,
+        "HTTP/1.1 {status} Said\r\n{location}Content-Length: {length}\r\nConnection: close\r\n\r\n{text}"
+    )?;
     Ok(format!("{head}\n{}", String::from_utf8_lossy(&body)))
 }
 
@@ -385,6 +391,34 @@ async fn dois_are_registered() -> Result<(), Failure> {
     assert!(fake.next()?.contains("\"titles\":[{\"title\":\"U\"}]"));
     let (status, _) = server.json(&format!("user2 POST /api/v3/publisheddata/{path}/register")).await?;
     assert_eq!(status, 403, "nobody else registers it");
+    Ok(())
+}
+
+/// A server that is asked sends nobody elsewhere: neither a registration with the site's credentials nor a job's URL.
+#[tokio::test]
+async fn redirects_are_not_followed() -> Result<(), Failure> {
+    let elsewhere = Fake::http(vec!["200 "])?;
+    let answer: &'static str = format!("307 http://127.0.0.1:{}/landed", elsewhere.port).leak();
+    let fake = Fake::http(vec![answer, answer])?;
+    let create = format!(r#"[{{actionType: url, url: "http://127.0.0.1:{}/called"}}]"#, fake.port);
+    let settings = Settings {
+        register_doi_uri: format!("http://127.0.0.1:{}/dois", fake.port),
+        doi_username: "SITE".to_owned(),
+        doi_password: "hush".into(),
+        job_action_attempts: 1,
+        ..with_actions(&create, "[]")?
+    };
+    let server = server(settings).await?;
+    let (_, made) = server.json(&format!("admin POST /api/v4/publisheddata\n{PUBLICATION}")).await?;
+    let path = made["doi"].as_str().ok_or("no doi")?.replace('/', "%2F");
+    assert_eq!(server.json(&format!("admin POST /api/v4/publisheddata/{path}/publish")).await?.0, 201);
+    let (status, refused) = server.json(&format!("admin POST /api/v4/publisheddata/{path}/register")).await?;
+    assert_eq!(status, 502, "{refused}");
+    assert!(fake.next()?.starts_with("PUT /dois/"));
+    let (status, refused) = server.json(JOB).await?;
+    assert_eq!(status, 500, "{refused}");
+    assert!(fake.next()?.starts_with("GET /called "));
+    assert!(elsewhere.seen.try_recv().is_err(), "a redirect was followed");
     Ok(())
 }
 

@@ -188,6 +188,34 @@ async fn sizes_of_blocks_are_numbers_of_bytes() -> Result<(), Failure> {
     Ok(())
 }
 
+/// Merging puts a value below a path: what would be too deep to be read back is refused, and nothing of a user's settings breaks.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn settings_can_be_read_back_whatever_is_merged() -> Result<(), Failure> {
+    let path = (0..32).map(|it| it.to_string()).collect::<Vec<_>>().join(".");
+    for engine in Engine::all() {
+        let server = Server::start(engine, site()).await?;
+        let (_, me) = server.json("user1 GET /api/v3/users/my/self").await?;
+        let settings = format!("/api/v3/users/{}/settings", me["id"].as_str().ok_or("no id")?);
+        // The settings, externalSettings and 31 objects are around the value: 67 levels are left of 100.
+        for (n_levels, expected) in [(67, 200), (68, 400), (97, 400), (1, 200)] {
+            let value = format!("{}1{}", "[".repeat(n_levels), "]".repeat(n_levels));
+            let merge = format!("user1 PATCH {settings}/external\n{{\"{path}\":{value}}}");
+            let (status, answer) = server.json(&merge).await?;
+            assert_eq!(status, expected, "{n_levels}: {answer}");
+            for request in [
+                format!("user1 GET {settings}"),
+                format!("user1 PATCH {settings}\n{{\"jobCount\":{n_levels}}}"),
+                format!("user1 PATCH {settings}/external\n{{\"x\":1}}"),
+            ] {
+                let (status, answer) = server.json(&request).await?;
+                assert_eq!(status, 200, "{n_levels}: {request}: {answer}");
+            }
+        }
+        assert_eq!(server.json(&format!("user1 DELETE {settings}")).await?.0, 200);
+    }
+    Ok(())
+}
+
 /// A list of files whose request is given up leaves nothing behind, however far it came.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn files_of_a_request_that_is_given_up_go_away() -> Result<(), Failure> {

@@ -1,0 +1,19 @@
+//! The fuzz targets of this crate on mutated inputs of a fixed seed; `just fuzz` tries them for longer.
+
+extern crate pinakes_test_support as libfuzzer_sys;
+
+#[path = "../fuzz/fuzz_targets/read.rs"]
+#[allow(unused_attributes, reason = "`no_main` is for the fuzzer's build")]
+mod read;
+
+#[test]
+fn read_survives() {
+    let stata = [&b"\x72\x02\x01\0\x01\0\x01\0\0\0"[..], &[0; 400]].concat();
+    let spss = [&b"$FL2@(#) SPSS DATA FILE"[..], &[b' '; 37], b"\x02\0\0\0\x01\0\0\0", &[0; 400]].concat();
+    read::survives([
+        b"name,size,when\n\"a, b\",1.5,2026-01-02\nc,-2,2026-01-03 10:00:00\n".to_vec(),
+        b"name\tsize\nx\t1\ny\t\n".to_vec(),
+        stata,
+        spss,
+    ]);
+}

@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# A folder of many tenants (11 MB each): a server over it is ready as soon as over one of few, lists them without opening any, and each is opened when
+# it is asked for. TENANTS says how many there are; START_MS how long a start may take (measure with a release build).
+. "$(dirname "$0")/cluster.sh"
+
+DATA="$WORK/many.data"
+TENANTS=${TENANTS:-100}
+# A debug build on a machine with much else to do; what opens every tenant takes minutes.
+START_MS=${START_MS:-20000}
+
+"$PINAKES" tenant add t0 --data "$DATA" >/dev/null
+for ((n = 1; n < TENANTS; n++)); do cp "$DATA/tenants/t0.sqlite" "$DATA/tenants/t$n.sqlite"; done
+sync
+
+open_tenants() { curl -s -m "$PATIENCE" "$(server_url web)/metrics" | sed -n 's/^pinakes_open_tenants \([0-9]*\).*/\1/p'; }
+now_ms() { date +%s%3N; }
+
+begun=$(now_ms)
+n_listed=$("$PINAKES" tenant list --data "$DATA" | grep -c '^t[0-9]')
+took=$(($(now_ms) - begun))
+[ "$n_listed" = "$TENANTS" ] || fail "$n_listed tenants of $TENANTS are listed"
+[ "$took" -lt "$START_MS" ] || fail "listing $TENANTS tenants took $took ms"
+say "$TENANTS tenants are listed in $took ms"
+
+begun=$(now_ms)
+start_server web
+until ready web; do [ "$(($(now_ms) - begun))" -lt $((PATIENCE * 1000)) ] || fail "not ready: $(cat "$WORK/body")"; done
+took=$(($(now_ms) - begun))
+[ "$took" -lt "$START_MS" ] || fail "a start over $TENANTS tenants took $took ms"
+opened=$(open_tenants)
+[ "$opened" -le 2 ] || fail "$opened tenants are open after a start"
+say "a server over them is ready after $took ms, with $opened tenants open and $(sed -n 's/VmRSS:[^0-9]*\([0-9]*\).*/\1/p' "/proc/$(pid_of web)/status") KB of memory"
+
+for n in 0 7 $((TENANTS - 1)); do
+    code=$(status_of -H "X-Pinakes-Tenant: t$n" "$(server_url web)/api/v3/datasets/count")
+    [ "$code" = 200 ] || fail "tenant t$n is answered with $code: $(cat "$WORK/body")"
+done
+[ "$(open_tenants)" -le $((opened + 3)) ] || fail "$(open_tenants) tenants are open after three were asked"
+say "each is opened when it is asked for"
