@@ -14,7 +14,7 @@ use crate::jwt::{self, Verified};
 use crate::password::{Password, PasswordChecks, PasswordHash};
 use crate::secret::Secret;
 use crate::sign_in::Sources;
-use crate::sign_in::provider::Known;
+use crate::sign_in::provider::known::Known;
 use crate::throttle::Throttle;
 use crate::token::{self, Token, TokenText};
 use crate::user::{self, User};
@@ -137,7 +137,7 @@ impl Accounts {
         let id = user.id.clone();
         let written = tenant.write(move |txn| {
             user::insert(txn, &user)?;
-            user::by_id(txn, &user.id)?.ok_or_else(|| AccountsError::UnknownUser(id.clone()))
+            crate::user::by_id(txn, &user.id)?.ok_or_else(|| AccountsError::UnknownUser(id.clone()))
         });
         let (user, _) = written.await?;
         Ok(user)
@@ -175,13 +175,13 @@ impl Accounts {
     /// The user with this name.
     pub async fn by_username(&self, tenant: &Tenant, username: &str) -> Result<Option<User>> {
         let username = username.to_owned();
-        tenant.read(Weight::Point, move |view| user::by_username(view, &username)).await
+        tenant.read(Weight::Point, move |view| crate::user::by_username(view, &username)).await
     }
 
     /// The user with this id.
     pub async fn by_id(&self, tenant: &Tenant, id: &str) -> Result<Option<User>> {
         let id = id.to_owned();
-        tenant.read(Weight::Point, move |view| user::by_id(view, &id)).await
+        tenant.read(Weight::Point, move |view| crate::user::by_id(view, &id)).await
     }
 
     /// Checks name and password. Takes the same work whether or not the user exists.

@@ -104,3 +104,8 @@ impl From<StoreError> for AccountsError {
 
 /// What a call gives.
 pub type Result<T, E = AccountsError> = std::result::Result<T, E>;
+
+/// A failure of another server, without what was sent to it.
+pub(crate) fn failed(server: &str, reason: impl std::fmt::Display) -> AccountsError {
+    AccountsError::Elsewhere { server: server.to_owned(), reason: reason.to_string() }
+}

@@ -16,12 +16,14 @@ mod error;
 pub mod functional;
 pub mod jwt;
 mod password;
+mod resolve;
 mod secret;
 pub mod sign_in;
 mod throttle;
 pub mod token;
 pub mod user;
 
+pub use crate::user::{USER, User};
 pub use accounts::{Accounts, Login, NewToken, Settings};
 pub use caller::{Caller, GLOBAL_GROUP};
 pub use callers::Resolved;
@@ -31,7 +33,6 @@ pub use error::{AccountsError, Result};
 pub use password::{Password, PasswordChecks, PasswordHash, asked_from};
 pub use secret::{Hidden, SECRET_FILE, Secret};
 pub use token::{TOKEN, Token, TokenText};
-pub use user::{USER, User};
 
 use pinakes_store::Kind;
 

@@ -5,10 +5,11 @@
 //! with a password of its own, or one that belongs to another source, is refused, as its name could be chosen there.
 
 pub mod directory;
+mod person;
 pub mod provider;
+mod sources;
 
 use pinakes_store::{Expr, Query, Tenant, Txn, Value, View};
-use serde::Deserialize;
 use serde_json::json;
 
 use crate::accounts::{Accounts, Login};
@@ -16,50 +17,8 @@ use crate::entropy::Entropy;
 use crate::error::{AccountsError, Result};
 use crate::user::{self, User};
 
-/// Where people log in besides the passwords kept here: the tables `[accounts.ldap]` and `[accounts.oidc]`.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Sources {
-    /// A directory; none while its `url` is empty.
-    pub ldap: directory::Settings,
-    /// A provider; none while its `issuer` is empty.
-    pub oidc: provider::Settings,
-}
-
-impl Sources {
-    /// Replaces what the environment sets, by `SciCat`'s names. `variable` looks one up.
-    pub fn with_environment(mut self, variable: &impl Fn(&str) -> Option<String>) -> Self {
-        self.ldap = self.ldap.with_environment(variable);
-        self.oidc = self.oidc.with_environment(variable);
-        self
-    }
-
-    /// Refuses what cannot be used, so that it is said at the start.
-    ///
-    /// Errors: which setting, and why.
-    pub fn check(&self) -> std::result::Result<(), String> {
-        self.ldap.check()
-    }
-}
-
-/// Somebody as another server describes them.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Person {
-    /// How they logged in: `ldap`, `msad`, `oidc`.
-    pub strategy: &'static str,
-    /// The server: a directory's URL, a provider's issuer.
-    pub source: String,
-    /// What they are called there for ever.
-    pub subject: String,
-    /// The name of their account here.
-    pub username: String,
-    /// Mail address.
-    pub email: Option<String>,
-    /// The name to show.
-    pub display_name: Option<String>,
-    /// Groups there.
-    pub groups: Vec<String>,
-}
+pub use self::person::Person;
+pub use self::sources::Sources;
 
 /// How the user logged in last: `ldap`, `msad`, `oidc`, or `local` for a password kept here.
 pub fn strategy(user: &User) -> &str {
@@ -99,7 +58,7 @@ impl Accounts {
 fn settle(txn: &mut Txn<'_>, person: &Person, now_ms: i64, entropy: &Entropy) -> Result<User> {
     let id = match known(txn, person)? {
         Some(user) => user.id,
-        None => match user::by_username(txn, &person.username)? {
+        None => match crate::user::by_username(txn, &person.username)? {
             // An account without a password was put there for them.
             Some(user) if user.password.is_none() && source(&user).is_none() => user.id,
             Some(user) => return Err(AccountsError::NotTheirs(user.username)),
@@ -122,11 +81,6 @@ fn settle(txn: &mut Txn<'_>, person: &Person, now_ms: i64, entropy: &Entropy) ->
 
 fn known(view: &mut View<'_>, person: &Person) -> Result<Option<User>> {
     let is_subject = Expr::Is("externalId".into(), Value::Text(person.subject.clone()));
-    let found = user::find(view, &Query::filter(is_subject))?;
+    let found = crate::user::find(view, &Query::filter(is_subject))?;
     Ok(found.into_iter().find(|it| source(it) == Some(person.source.as_str())))
-}
-
-/// A failure of another server, without what was sent to it.
-pub(crate) fn failed(server: &str, reason: impl std::fmt::Display) -> AccountsError {
-    AccountsError::Elsewhere { server: server.to_owned(), reason: reason.to_string() }
 }

@@ -13,7 +13,6 @@ use sha2::{Digest as _, Sha256};
 
 use crate::entropy::{Entropy, hex};
 use crate::error::{AccountsError, Result};
-use crate::user;
 
 /// What the text of every token begins with, so that it is recognised, by us and by secret scanners.
 const PREFIX: &str = "pnk_";
@@ -103,7 +102,7 @@ impl Token {
 ///
 /// Errors: [`AccountsError::UnknownUser`], [`AccountsError::TokenNameTaken`].
 pub fn insert(txn: &mut Txn<'_>, token: &Token) -> Result<()> {
-    if user::by_id(txn, &token.user)?.is_none() {
+    if crate::user::by_id(txn, &token.user)?.is_none() {
         return Err(AccountsError::UnknownUser(token.user.clone()));
     }
     let body = serde_json::to_value(token)

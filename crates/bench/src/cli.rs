@@ -22,7 +22,7 @@ use crate::scenario::conclave_load::ConclaveLoadArgs;
 use crate::scenario::conclave_pages::ConclavePagesArgs;
 use crate::scenario::dataverse_deposit::DataverseDepositArgs;
 use crate::scenario::folio_desk::FolioDeskArgs;
-use crate::scenario::folio_import::FolioImportArgs;
+use crate::scenario::folio_import::arguments::FolioImportArgs;
 use crate::scenario::http::HttpArgs;
 use crate::scenario::labe::LabeArgs;
 use crate::scenario::labe_data::LabeDataArgs;

@@ -10,7 +10,6 @@ use crate::load::record::{CutShort, FlowRecord, StepRecord};
 use crate::load::{Load, Slow, Step};
 use crate::observe::{Sample, StageTime};
 use crate::published::Published;
-use crate::verdict::Verdict;
 
 /// Name and version of the schema.
 pub const SCHEMA: &str = "pinakes-bench/1";
@@ -453,4 +452,58 @@ fn flow_result(record: &FlowRecord, measured_s: f64) -> FlowResult {
             .map(|bucket| (bucket.value_iterated_to(), bucket.count_since_last_iteration()))
             .collect(),
     }
+}
+
+/// The resource or stage that bounded a step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BoundBy {
+    /// Nothing: the offered rate was kept, with resources to spare.
+    Nothing,
+    /// The client itself: the numbers are not the server's.
+    Client,
+    /// The server answers with errors: its speed does not matter.
+    Errors,
+    /// Waiting for the commit to reach the disk.
+    CommitWait,
+    /// Waiting in the server's queue for the writer.
+    Queue,
+    /// The server's CPU.
+    ServerCpu,
+    /// The machine's CPU, which client and server share.
+    MachineCpu,
+    /// The storage.
+    Disk,
+    /// Network and HTTP stack: a bare server is not much faster.
+    Network,
+    /// The data does not tell.
+    #[default]
+    Unknown,
+}
+
+impl BoundBy {
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Nothing => "nothing",
+            Self::Client => "the client",
+            Self::Errors => "errors",
+            Self::CommitWait => "commit wait",
+            Self::Queue => "the writer's queue",
+            Self::ServerCpu => "server CPU",
+            Self::MachineCpu => "CPU of the machine",
+            Self::Disk => "disk",
+            Self::Network => "network and HTTP stack",
+            Self::Unknown => "the data does not tell",
+        }
+    }
+}
+
+/// A verdict with its evidence.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// What bounded the step.
+    pub bound_by: BoundBy,
+    /// The numbers that say so.
+    pub evidence: String,
 }

@@ -1,24 +1,20 @@
 //! The store of files: opening it, and what is asked of one file.
 
 use std::fmt;
-use std::io::Read;
-use std::ops::Range;
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use bytes::Bytes;
-use futures_util::{Stream, StreamExt as _};
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::local::LocalFileSystem;
 use object_store::memory::InMemory;
 use object_store::path::Path;
-use object_store::{BackoffConfig, ClientOptions, GetOptions, ObjectStore, ObjectStoreExt as _, RetryConfig};
+use object_store::{BackoffConfig, ClientOptions, ObjectStore, ObjectStoreExt as _, RetryConfig};
 use tokio::runtime::Runtime;
 
-use crate::blob::{hexadecimal, is_key};
+use crate::blob::is_key;
 use crate::settings::Addressing;
-use crate::{Blob, BlobError, BlobReader, Reading, Result, Settings, Upload};
+use crate::{Blob, BlobError, Result, Settings};
 
 /// Folder of the files in the catalogue's folder.
 const FOLDER: &str = "blobs";
@@ -28,14 +24,12 @@ const S3: &str = "s3://";
 const RETRIES: usize = 4;
 /// How long one connection to S3 is tried.
 const CONNECT: Duration = Duration::from_secs(5);
-/// Bytes that one read of a caller that is not asynchronous hands to an upload.
-const COPY_BYTES: usize = 64 << 10;
 /// Smallest part that S3 takes.
 const FEWEST_PART_BYTES: usize = 5 << 20;
 
 /// The files of all tenants. Clones share it.
 #[derive(Clone)]
-pub struct Blobs(Arc<Inner>);
+pub struct Blobs(pub(crate) Arc<Inner>);
 
 pub(crate) struct Inner {
     pub(crate) store: Arc<dyn ObjectStore>,
@@ -158,78 +152,6 @@ impl Blobs {
         &self.0
     }
 
-    /// Begins a file of a tenant. It is there when [`Upload::finish`] has returned, and owned when a record names it.
-    pub fn begin(&self, tenant: &str) -> Result<Upload> {
-        let mut random = [0_u8; 16];
-        getrandom::fill(&mut random)
-            .map_err(|error| BlobError::Unavailable(format!("no randomness: {error}")))?;
-        self.begin_as(tenant, hexadecimal(&random))
-    }
-
-    fn begin_as(&self, tenant: &str, key: String) -> Result<Upload> {
-        let path = self.path(tenant, &key)?;
-        Ok(Upload::new(self.clone(), path, key))
-    }
-
-    /// Writes a whole stream as a file of a tenant. Nothing is left of one that stops in an error.
-    ///
-    /// Errors: [`BlobError::Source`] with what the stream says; it is too long; the store fails.
-    pub async fn put<E: fmt::Display>(
-        &self,
-        tenant: &str,
-        stream: impl Stream<Item = Result<Bytes, E>>,
-    ) -> Result<Blob> {
-        fill(self.begin(tenant)?, stream).await
-    }
-
-    /// The same for callers that are not asynchronous. Not to be called on a thread that drives a runtime.
-    pub fn put_blocking(&self, tenant: &str, mut source: impl Read) -> Result<Blob> {
-        let mut upload = self.begin(tenant)?;
-        let mut buffer = vec![0; COPY_BYTES];
-        loop {
-            match source.read(&mut buffer) {
-                Ok(0) => return self.block_on(upload.finish()),
-                Ok(n) => self.block_on(upload.write(Bytes::copy_from_slice(&buffer[..n])))?,
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(error) => {
-                    self.block_on(upload.abort());
-                    return Err(BlobError::Source(error.to_string()));
-                }
-            }
-        }
-    }
-
-    /// Reads a file, or a range of its bytes. A whole file is compared with its checksum: one that differs ends
-    /// in an error before its last piece is given.
-    pub async fn get(&self, tenant: &str, blob: &Blob, range: Option<Range<u64>>) -> Result<Reading> {
-        let path = self.path(tenant, &blob.key)?;
-        if let Some(Range { start, end }) = range.clone()
-            && (end < start || blob.length < end)
-        {
-            return Err(BlobError::Range { start, end, length: blob.length });
-        }
-        let asked = range.clone().unwrap_or(0..blob.length);
-        if range.is_some() && asked.is_empty() {
-            return Ok(Reading::empty(blob));
-        }
-        let options = GetOptions::default().with_range(range.map(object_store::GetRange::Bounded));
-        let found = self.0.store.get_opts(&path, options).await.map_err(|error| missing(error, &blob.key))?;
-        if found.meta.size != blob.length {
-            return Err(BlobError::Damaged {
-                key: blob.key.clone(),
-                found: format!("{} bytes", found.meta.size),
-                expected: format!("{} bytes", blob.length),
-            });
-        }
-        Ok(Reading::of(blob, &asked, found.into_stream()))
-    }
-
-    /// The same for callers that are not asynchronous. Not to be used on a thread that drives a runtime.
-    pub fn reader(&self, tenant: &str, blob: &Blob, range: Option<Range<u64>>) -> Result<BlobReader> {
-        let reading = self.block_on(self.get(tenant, blob, range))?;
-        Ok(BlobReader::of(self.clone(), reading))
-    }
-
     /// Takes a file away. One that is not there is no error: whoever asked has what it wants.
     pub async fn delete(&self, tenant: &str, key: &str) -> Result<()> {
         match self.0.store.delete(&self.path(tenant, key)?).await {
@@ -245,16 +167,6 @@ impl Blobs {
             Err(object_store::Error::NotFound { .. }) => Ok(false),
             Err(error) => Err(error.into()),
         }
-    }
-
-    /// Copies a file into another store, under its own key; false when it is there already. Its checksum is
-    /// compared on the way.
-    pub async fn copy(&self, to: &Self, tenant: &str, blob: &Blob) -> Result<bool> {
-        if to.has(tenant, blob).await? {
-            return Ok(false);
-        }
-        let source = self.get(tenant, blob, None).await?;
-        fill(to.begin_as(tenant, blob.key.clone())?, source).await.map(|_| true)
     }
 
     /// Whether the store answers: asks for a file that is not there.
@@ -293,35 +205,11 @@ impl Blobs {
     }
 
     /// `PREFIX/TENANT/first two digits/rest`. Errors: the key is none.
-    fn path(&self, tenant: &str, key: &str) -> Result<Path> {
+    pub(crate) fn path(&self, tenant: &str, key: &str) -> Result<Path> {
         if !is_key(key) {
             return Err(BlobError::Reference(key.to_owned()));
         }
         let (folder, file) = key.split_at(2);
         Ok(self.tenant_path(tenant).join(folder).join(file))
-    }
-}
-
-async fn fill<E: fmt::Display>(
-    mut upload: Upload,
-    stream: impl Stream<Item = Result<Bytes, E>>,
-) -> Result<Blob> {
-    let mut stream = std::pin::pin!(stream);
-    while let Some(piece) = stream.next().await {
-        match piece {
-            Ok(piece) => upload.write(piece).await?,
-            Err(error) => {
-                upload.abort().await;
-                return Err(BlobError::Source(error.to_string()));
-            }
-        }
-    }
-    upload.finish().await
-}
-
-fn missing(error: object_store::Error, key: &str) -> BlobError {
-    match error {
-        object_store::Error::NotFound { .. } => BlobError::Missing { key: key.to_owned() },
-        other => other.into(),
     }
 }

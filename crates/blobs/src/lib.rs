@@ -21,6 +21,7 @@
 
 mod blob;
 mod blobs;
+mod copy;
 mod error;
 mod reading;
 mod settings;

@@ -8,6 +8,7 @@ use std::task::{Context, Poll, ready};
 use bytes::{Buf as _, Bytes};
 use futures_util::stream::BoxStream;
 use futures_util::{Stream, StreamExt as _};
+use object_store::GetOptions;
 use sha2::{Digest as _, Sha256};
 
 use crate::blob::hexadecimal;
@@ -125,5 +126,45 @@ impl io::Read for BlobReader {
         let n = buffer.len().min(self.piece.len());
         self.piece.copy_to_slice(&mut buffer[..n]);
         Ok(n)
+    }
+}
+
+impl Blobs {
+    /// Reads a file, or a range of its bytes. A whole file is compared with its checksum: one that differs ends
+    /// in an error before its last piece is given.
+    pub async fn get(&self, tenant: &str, blob: &Blob, range: Option<Range<u64>>) -> Result<Reading> {
+        let path = self.path(tenant, &blob.key)?;
+        if let Some(Range { start, end }) = range.clone()
+            && (end < start || blob.length < end)
+        {
+            return Err(BlobError::Range { start, end, length: blob.length });
+        }
+        let asked = range.clone().unwrap_or(0..blob.length);
+        if range.is_some() && asked.is_empty() {
+            return Ok(Reading::empty(blob));
+        }
+        let options = GetOptions::default().with_range(range.map(object_store::GetRange::Bounded));
+        let found = self.0.store.get_opts(&path, options).await.map_err(|error| missing(error, &blob.key))?;
+        if found.meta.size != blob.length {
+            return Err(BlobError::Damaged {
+                key: blob.key.clone(),
+                found: format!("{} bytes", found.meta.size),
+                expected: format!("{} bytes", blob.length),
+            });
+        }
+        Ok(Reading::of(blob, &asked, found.into_stream()))
+    }
+
+    /// The same for callers that are not asynchronous. Not to be used on a thread that drives a runtime.
+    pub fn reader(&self, tenant: &str, blob: &Blob, range: Option<Range<u64>>) -> Result<BlobReader> {
+        let reading = self.block_on(self.get(tenant, blob, range))?;
+        Ok(BlobReader::of(self.clone(), reading))
+    }
+}
+
+pub(crate) fn missing(error: object_store::Error, key: &str) -> BlobError {
+    match error {
+        object_store::Error::NotFound { .. } => BlobError::Missing { key: key.to_owned() },
+        other => other.into(),
     }
 }

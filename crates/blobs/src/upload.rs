@@ -1,6 +1,10 @@
 //! A file on its way in.
 
+use std::fmt;
+use std::io::Read;
+
 use bytes::{Bytes, BytesMut};
+use futures_util::{Stream, StreamExt as _};
 use object_store::path::Path;
 use object_store::{ObjectStoreExt as _, WriteMultipart};
 use sha2::{Digest as _, Sha256};
@@ -112,4 +116,67 @@ impl Drop for Upload {
             Err(_) => self.blobs.block_on(give_up),
         }
     }
+}
+
+impl Blobs {
+    /// Begins a file of a tenant. It is there when [`Upload::finish`] has returned, and owned when a record names it.
+    pub fn begin(&self, tenant: &str) -> Result<Upload> {
+        let mut random = [0_u8; 16];
+        getrandom::fill(&mut random)
+            .map_err(|error| BlobError::Unavailable(format!("no randomness: {error}")))?;
+        self.begin_as(tenant, hexadecimal(&random))
+    }
+
+    pub(crate) fn begin_as(&self, tenant: &str, key: String) -> Result<Upload> {
+        let path = self.path(tenant, &key)?;
+        Ok(Upload::new(self.clone(), path, key))
+    }
+
+    /// Writes a whole stream as a file of a tenant. Nothing is left of one that stops in an error.
+    ///
+    /// Errors: [`BlobError::Source`] with what the stream says; it is too long; the store fails.
+    pub async fn put<E: fmt::Display>(
+        &self,
+        tenant: &str,
+        stream: impl Stream<Item = Result<Bytes, E>>,
+    ) -> Result<Blob> {
+        fill(self.begin(tenant)?, stream).await
+    }
+
+    /// The same for callers that are not asynchronous. Not to be called on a thread that drives a runtime.
+    pub fn put_blocking(&self, tenant: &str, mut source: impl Read) -> Result<Blob> {
+        let mut upload = self.begin(tenant)?;
+        let mut buffer = vec![0; COPY_BYTES];
+        loop {
+            match source.read(&mut buffer) {
+                Ok(0) => return self.block_on(upload.finish()),
+                Ok(n) => self.block_on(upload.write(Bytes::copy_from_slice(&buffer[..n])))?,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    self.block_on(upload.abort());
+                    return Err(BlobError::Source(error.to_string()));
+                }
+            }
+        }
+    }
+}
+
+/// Bytes that one read of a caller that is not asynchronous hands to an upload.
+pub(crate) const COPY_BYTES: usize = 64 << 10;
+
+pub(crate) async fn fill<E: fmt::Display>(
+    mut upload: Upload,
+    stream: impl Stream<Item = Result<Bytes, E>>,
+) -> Result<Blob> {
+    let mut stream = std::pin::pin!(stream);
+    while let Some(piece) = stream.next().await {
+        match piece {
+            Ok(piece) => upload.write(piece).await?,
+            Err(error) => {
+                upload.abort().await;
+                return Err(BlobError::Source(error.to_string()));
+            }
+        }
+    }
+    upload.finish().await
 }

@@ -30,6 +30,7 @@ pub mod entrance;
 pub mod etag;
 mod held;
 mod inflate;
+mod json;
 mod local;
 mod metrics;
 mod mount;

@@ -10,7 +10,7 @@ use http::{HeaderValue, StatusCode};
 use pinakes_accounts::AccountsError;
 use pinakes_store::StoreError;
 
-use crate::body::JsonFault;
+use crate::json::JsonFault;
 
 /// Why a request was not served.
 #[derive(Debug, thiserror::Error)]

@@ -15,8 +15,8 @@ use sha2::{Digest as _, Sha256};
 use crate::error::{Result, SiteError};
 use crate::fields::Fields;
 use crate::language::Language;
-use crate::pages::Pages;
 use crate::settings::Settings;
+use crate::templates::Pages;
 
 /// The cookie of a sign-in.
 pub(crate) const SESSION_COOKIE: &str = "pinakes";

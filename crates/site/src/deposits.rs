@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::fields::{Fields, encoded, encoded_rest};
 use crate::preview::Showing;
 use crate::record::{Action, Citable, Link, Record, bytes_shown, doi_of, items, text};
-use crate::versions;
+use crate::versions::{self, version_name};
 
 /// Files that a page lists.
 const FILES_MAX: usize = 200;
@@ -105,14 +105,6 @@ async fn deposit(site: &Site, visitor: &Visitor, pid: &str, wanted: Option<&str>
 fn parts_of(value: &Value, part: &str) -> Vec<String> {
     let list = value.as_array().map_or(&[][..], Vec::as_slice);
     list.iter().map(|it| text(it, &format!("{part}/value"))).filter(|it| !it.is_empty()).collect()
-}
-
-/// `2.1`, or the state of a version without numbers.
-pub(crate) fn version_name(version: &Value) -> String {
-    match (version["versionNumber"].as_u64(), version["versionMinorNumber"].as_u64()) {
-        (Some(major), Some(minor)) => format!("{major}.{minor}"),
-        _ => text(version, "versionState"),
-    }
 }
 
 fn file_row(site: &Site, visitor: &Visitor, it: &Value, look: &str) -> Vec<Link> {

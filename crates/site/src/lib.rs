@@ -39,6 +39,7 @@ mod search;
 mod session;
 mod settings;
 mod suggest;
+mod templates;
 mod users;
 mod versions;
 mod works;
@@ -57,7 +58,7 @@ pub use settings::{Setting, Settings};
 /// # Errors
 /// The brand file cannot be read.
 pub fn mount(context: Context, settings: Settings, neighbours: Vec<Neighbour>) -> Result<Mount, MountError> {
-    let pages = Arc::new(pages::Pages::read(&settings)?);
+    let pages = Arc::new(crate::templates::Pages::read(&settings)?);
     let app = app::Site { context, settings: Arc::new(settings), neighbours: neighbours.into(), pages };
     let router = Router::new()
         .route("/", axum::routing::any(front::front))

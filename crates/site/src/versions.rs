@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 
 use crate::app::{Site, Visitor};
 use crate::deposit::path_of;
-use crate::deposits::version_name;
 use crate::error::Result;
 use crate::fields::{Fields, encoded, encoded_rest};
 use crate::record::{Link, items, text};
@@ -176,6 +175,14 @@ fn differences(it: &Value) -> Vec<Group> {
     let terms = it["TermsOfAccess"]["changed"].as_object().into_iter().flatten();
     add("terms_changes", true, terms.map(|(what, it)| pair(what.clone(), it)).collect());
     groups
+}
+
+/// `2.1`, or the state of a version without numbers.
+pub(crate) fn version_name(version: &Value) -> String {
+    match (version["versionNumber"].as_u64(), version["versionMinorNumber"].as_u64()) {
+        (Some(major), Some(minor)) => format!("{major}.{minor}"),
+        _ => text(version, "versionState"),
+    }
 }
 
 #[cfg(test)]

@@ -6,8 +6,9 @@ use std::collections::BTreeSet;
 use super::markdown::{self, RATIO_NOTE, facts, shown};
 use super::plots::{Plot, plots};
 use crate::error::BenchError;
+use crate::result::BoundBy;
 use crate::result::{RunResult, StepResult};
-use crate::verdict::{BoundBy, ms};
+use crate::verdict::ms;
 
 /// Slow requests listed for each step.
 const SLOW_SHOWN: usize = 10;

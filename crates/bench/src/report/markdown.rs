@@ -4,8 +4,9 @@
 use std::fmt::Write;
 
 use crate::published::{Published, Range};
+use crate::result::BoundBy;
 use crate::result::{Ended, RunResult, StepKind, StepResult, WorkDone};
-use crate::verdict::{BoundBy, ms, rate, speed, thousands};
+use crate::verdict::{ms, rate, speed, thousands};
 
 /// The file's text.
 pub fn render(result: &RunResult) -> String {

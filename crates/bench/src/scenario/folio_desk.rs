@@ -15,11 +15,9 @@ use clap::Args;
 use http::Method;
 use serde_json::{Value, json};
 
-pub(super) use self::library::Library;
 use self::library::{Item, PATRON_GROUP, Patron};
 use self::times::Times;
 use super::folio::{FolioArgs, Session};
-use super::scicat::escaped;
 use super::{CommonArgs, Scale};
 use crate::client::Request;
 use crate::error::BenchError;
@@ -28,8 +26,11 @@ use crate::published;
 use crate::report::markdown::in_words;
 use crate::result::Table;
 use crate::runner::{Finished, Runner};
+use crate::scenario::folio_desk::library::listed;
 use crate::stop::Stop;
 use crate::verdict::{ms, thousands};
+
+pub(super) use self::library::Library;
 
 /// A service point that every FOLIO has.
 const SERVICE_POINT: &str = "3a40852d-49fd-4df2-a1f9-6e2641a6e91f";
@@ -327,8 +328,4 @@ fn after_taking_back(patron: &Patron, item: &Item) -> Vec<String> {
         listed("/accounts", &format!("(userId=={user} and itemId=={item} and status.name==Open)"), ""),
         listed("/accounts", &format!("(userId=={user} or itemId=={item})"), ""),
     ]
-}
-
-fn listed(path: &str, query: &str, rest: &str) -> String {
-    format!("{path}?query={}{rest}", escaped(query))
 }

@@ -1,21 +1,18 @@
 //! `folio-import`: files of MARC authorities through FOLIO's data import, as the published report has them: 1,000 to
 //! 50,000 records in one tenant, with desks at work beside, and in several tenants at once.
 
+pub(crate) mod arguments;
 mod pass;
 mod site;
 mod tables;
 
 use std::time::Duration;
 
-use clap::Args;
-
 use self::pass::{Imported, Imports, Profile};
 use self::site::Site;
 use self::tables::{ImportTable, by_size, desk_table};
-use super::folio::FolioArgs;
 use super::folio_desk::times::{self, Times};
 use super::folio_desk::{Habit, Library, desk_step, desks};
-use super::{CommonArgs, Scale};
 use crate::error::BenchError;
 use crate::load::{Group, Loops, Step};
 use crate::published;
@@ -24,77 +21,10 @@ use crate::runner::{COUNTED_WORK_MAX, Finished, Runner};
 use crate::stop::Stop;
 use crate::verdict::{rate, thousands};
 
+pub use self::arguments::FolioImportArgs;
+
 /// Limit for one exchange, unless given: one of them uploads the file.
 const UPLOAD_TIMEOUT: Duration = Duration::from_secs(600);
-
-/// Options of the scenario.
-#[derive(Clone, Debug, Args)]
-pub struct FolioImportArgs {
-    /// Server, scale and report.
-    #[command(flatten)]
-    pub common: CommonArgs,
-    /// Tenant and account.
-    #[command(flatten)]
-    pub folio: FolioArgs,
-    /// Numbers of records of one import. Default: by scale, 1000,5000 or 1000,5000,10000,25000,50000.
-    #[arg(long, value_delimiter = ',')]
-    pub records: Vec<u64>,
-    /// Further tenants where the same account exists, for imports in several at once.
-    #[arg(long, value_delimiter = ',')]
-    pub more_tenants: Vec<String>,
-    /// Records that each of several tenants imports. Default: by scale, 2000 or 25000.
-    #[arg(long)]
-    pub tenant_records: Option<u64>,
-    /// Users at desks beside an import; 0 leaves this part out.
-    #[arg(long, default_value_t = 5)]
-    pub desks: usize,
-    /// Pause of a user at a desk after each item, in milliseconds; in no transaction's time.
-    #[arg(long, default_value_t = 100)]
-    pub think_ms: u64,
-    /// Records of the import beside desks, which is begun again when it is over. Default: by scale, 5000 or 50000.
-    #[arg(long)]
-    pub beside_records: Option<u64>,
-    /// Items of each user at a desk, lent in turn.
-    #[arg(long, default_value_t = 20)]
-    pub items: usize,
-    /// Job profile, by its name.
-    #[arg(long, default_value = "Default - Create SRS MARC Authority")]
-    pub profile: String,
-    /// Leave out the import with a profile that looks for each record's 010 $a first.
-    #[arg(long)]
-    pub no_match: bool,
-    /// Number of the first record. Another than 0 where an earlier run has left its records: those that match would
-    /// find them.
-    #[arg(long, default_value_t = 0)]
-    pub first_record: u64,
-    /// How often jobs are asked for, in milliseconds.
-    #[arg(long, default_value_t = 100)]
-    pub poll_ms: u64,
-    /// Connections for cleaning up.
-    #[arg(long, default_value_t = 32)]
-    pub clean_connections: usize,
-    /// Leave the data in the server afterwards.
-    #[arg(long)]
-    pub keep_data: bool,
-}
-
-impl FolioImportArgs {
-    fn by_scale(&self, given: Option<u64>, quick: u64, more: u64) -> u64 {
-        given.unwrap_or(if self.common.scale == Scale::Quick { quick } else { more })
-    }
-
-    fn records(&self) -> Vec<u64> {
-        match (self.records.is_empty(), self.common.scale) {
-            (false, _) => self.records.clone(),
-            (true, Scale::Quick) => vec![1_000, 5_000],
-            (true, Scale::Seed | Scale::Full) => vec![1_000, 5_000, 10_000, 25_000, 50_000],
-        }
-    }
-
-    fn poll(&self) -> Duration {
-        Duration::from_millis(self.poll_ms.max(1))
-    }
-}
 
 /// Runs the scenario and writes its report.
 pub async fn run(args: &FolioImportArgs, stop: &Stop) -> Result<Finished, BenchError> {

@@ -12,7 +12,7 @@ use sha2::{Digest as _, Sha256};
 use crate::basic::Remembered;
 use crate::edit::{Author, Found};
 use crate::error::{ConclaveError, Result};
-use crate::pages::Templates;
+use crate::pages::templates::Templates;
 use crate::settings::Settings;
 use crate::text::Fields;
 
@@ -136,7 +136,7 @@ impl Asker {
     pub(crate) fn filtered(&self, mut found: Found) -> Found {
         if !self.settings.scopes.is_empty() {
             found.topic.retain(|it| self.sees(it));
-            found.topic.label = found.topic.label_in(crate::model::DEFAULT_SCOPE).to_owned();
+            found.topic.label = found.topic.label_in(crate::names::DEFAULT_SCOPE).to_owned();
         }
         found
     }

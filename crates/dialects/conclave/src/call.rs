@@ -9,6 +9,7 @@ use std::ops::Deref;
 use axum::RequestPartsExt as _;
 use axum::body::Body;
 use axum::extract::{FromRequestParts, Path};
+use axum::response::Response;
 use bytes::Bytes;
 use http::HeaderMap;
 use http::request::Parts;
@@ -19,7 +20,8 @@ use serde_json::Value;
 use crate::app::{Asker, Conclave, Params, map_name};
 use crate::edit::{Done, Edit, Found, History, find};
 use crate::error::{ConclaveError, Result};
-use crate::model::{DEFAULT_MAP, Topic};
+use crate::model::Topic;
+use crate::names::DEFAULT_MAP;
 use crate::text::Fields;
 
 /// A request of somebody who may read the map that it names.
@@ -188,3 +190,6 @@ impl FromRequestParts<Conclave> for Administering {
         Ok(Self(reading))
     }
 }
+
+/// What handlers give.
+pub(crate) type Answer = Result<Response>;

@@ -4,7 +4,8 @@ use serde_json::{Map, Value, json};
 
 use crate::error::{ConclaveError, Result};
 use crate::markup::Resolver;
-use crate::model::{Arc, DEFAULT_SCOPE, LABEL, Metadata, Occurrence, SELF, Topic};
+use crate::model::{Arc, Metadata, Occurrence, Topic};
+use crate::names::{DEFAULT_SCOPE, LABEL, SELF};
 
 /// A topic as JSON. With a resolver, occurrences carry the HTML they are shown as.
 pub(crate) fn topic(topic: &Topic, resolver: Option<&Resolver<'_>>) -> Value {

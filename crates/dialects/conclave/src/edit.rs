@@ -10,7 +10,8 @@ use serde_json::json;
 use crate::error::{ConclaveError, Result};
 use crate::facts::{Ref, Same};
 use crate::kinds::{ARC, POINTS, REVISION, TOPIC, UNIT};
-use crate::model::{Arc, DEFAULT_SCOPE, LABEL, Metadata, Occurrence, Topic, key, set, target};
+use crate::model::{Arc, Metadata, Occurrence, Topic, key, set, target};
+use crate::names::{DEFAULT_SCOPE, LABEL};
 
 /// Arcs whose labels follow the label of the topic they point at, in the same transaction; those beyond follow by
 /// [`update_labels`].

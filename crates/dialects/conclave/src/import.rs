@@ -4,6 +4,7 @@ mod curlie;
 mod directory;
 mod documents;
 mod maps;
+pub(crate) mod streaming;
 
 use std::collections::{BTreeMap, HashSet};
 use std::hash::Hash;
@@ -17,10 +18,9 @@ use crate::error::{ConclaveError, Result};
 use crate::kinds::{TOPIC, draw_of};
 use crate::model::{Occurrence, Topic};
 
-pub use curlie::Categories;
-pub use directory::Dmoz;
 pub use maps::Mapped;
 pub(crate) use maps::{check, put_map};
+pub use streaming::{Categories, Dmoz, Streaming};
 
 /// Topics written in one transaction of a load.
 pub const BATCH_TOPICS: usize = 1_000;
@@ -110,32 +110,6 @@ impl Source {
             Source::Ndjson => documents::read(input, reading),
             Source::Map(_) => Err(ConclaveError::bad_request("a topic map is read whole")),
         }
-    }
-}
-
-/// Where the parts of a stream come from and go to.
-pub struct Streaming<'s> {
-    /// Name of the document, for errors.
-    pub document: &'s str,
-    /// Map that the topics go to.
-    pub map: &'s str,
-    /// How the Open Directory is read.
-    pub how: Dmoz,
-    /// Paths of Curlie's categories by number, from the tables read so far.
-    pub categories: &'s mut Categories,
-    /// Takes the topics.
-    pub sink: &'s mut dyn FnMut(Topic) -> Result<()>,
-}
-
-impl Streaming<'_> {
-    /// Hands on a topic, or a part of one, that was read up to a line. Errors: 422 with document and line when it breaks a
-    /// rule of the model.
-    fn put(&mut self, line: u64, topic: Topic) -> Result<()> {
-        let checked = topic.check();
-        checked.map_err(|error| {
-            ConclaveError::rule(format!("{}, line {line}: {}", self.document, error.detail()))
-        })?;
-        (self.sink)(topic)
     }
 }
 

@@ -25,23 +25,27 @@ pub mod import;
 mod kinds;
 mod markup;
 mod model;
+mod names;
 mod pages;
 pub mod projection;
 mod settings;
 mod subjects;
 mod text;
+mod unite;
+mod validators;
 
 use std::sync::Arc;
 
 use axum::Router;
 use pinakes_http::{Context, Mount};
 
+pub use crate::names::{DEFAULT_MAP, DEFAULT_SCOPE, LABEL, SELF};
+pub use crate::pages::templates::TemplateError;
 pub use document::line;
 pub use error::{ConclaveError, Result};
 pub use facts::{Facts, OfMap};
 pub use kinds::{KINDS, MAP, REVISION, TOPIC};
-pub use model::{Arc as TopicArc, DEFAULT_MAP, DEFAULT_SCOPE, LABEL, Metadata, Occurrence, SELF, Topic, key};
-pub use pages::TemplateError;
+pub use model::{Arc as TopicArc, Metadata, Occurrence, Topic, key};
 pub use settings::Settings;
 
 /// Where the dialect lives.
@@ -58,7 +62,7 @@ pub fn rendered(behaviour: &str, text: &str, link_base: &str) -> Option<String> 
 /// # Errors
 /// A template of the site cannot be read, or is not a template.
 pub fn mount(context: Context, settings: Settings) -> std::result::Result<Mount, TemplateError> {
-    let pages = Arc::new(pages::Templates::read(&settings)?);
+    let pages = Arc::new(crate::pages::templates::Templates::read(&settings)?);
     let remembered = basic::Remembered::default();
     let app = app::Conclave { context, settings: Arc::new(settings), pages, remembered };
     let router = Router::new().merge(api::routes()).merge(pages::routes(&app)).with_state(app);

@@ -5,21 +5,14 @@ use base64::engine::general_purpose::STANDARD;
 use pinakes_store::Document;
 use serde::ser::SerializeMap as _;
 use serde::{Deserialize, Serialize, Serializer};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::error::{ConclaveError, Result};
 use crate::facts::Facts;
 use crate::kinds::{TOPIC, UNIT, draw_of};
-use crate::subjects;
+use crate::names::{DEFAULT_SCOPE, LABEL};
+use crate::subjects::of_iri;
 
-/// The map of addresses that name none.
-pub const DEFAULT_MAP: &str = "default";
-/// The scope of everything that states none.
-pub const DEFAULT_SCOPE: &str = "default";
-/// The metadata that a label is.
-pub const LABEL: &str = "label";
-/// A reference that means: the data of the occurrence itself.
-pub const SELF: &str = "self";
 /// Longest id, scope, type, role or name, in bytes.
 const NAME_LEN_MAX_BYTES: usize = 2_000;
 /// Most members of one topic: metadata, arcs and occurrences together. A topic is read whole: with a million, one request
@@ -307,7 +300,7 @@ impl Topic {
             si: within(&self.subject_identifiers),
             sl: within(&self.subject_locators),
             ii: within(&self.item_identifiers),
-            subjects: subjects::by_scheme(self),
+            subjects: by_scheme(self),
         };
         let bytes = serde_json::to_vec(&stored).map_err(|error| ConclaveError::damaged(error.to_string()))?;
         let taken = stored.taken();
@@ -431,6 +424,22 @@ fn check_name(what: &str, name: &str) -> Result<()> {
         return Err(ConclaveError::bad_request(format!("{what} holds a control character: {name:?}")));
     }
     Ok(())
+}
+
+/// The identifiers of a topic that records of other dialects may carry, by scheme.
+pub(crate) fn by_scheme(topic: &Topic) -> Value {
+    let mut out = Map::new();
+    for (scheme, value) in of_topic(topic) {
+        if let Value::Array(list) = out.entry(scheme).or_insert_with(|| Value::Array(Vec::new())) {
+            list.push(value.into());
+        }
+    }
+    Value::Object(out)
+}
+
+/// The same as pairs.
+pub(crate) fn of_topic(topic: &Topic) -> Vec<(&'static str, &str)> {
+    topic.subject_identifiers.iter().chain(&topic.subject_locators).filter_map(|it| of_iri(it)).collect()
 }
 
 #[cfg(test)]

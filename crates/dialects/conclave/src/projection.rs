@@ -9,9 +9,7 @@ mod to;
 
 pub(crate) use from::{Projection, native_id};
 pub use to::to_map;
-pub(crate) use to::{beside, joined, part_to_map, text_of};
-
-const OWN: &str = "urn:conclave:";
+pub(crate) use to::{beside, part_to_map};
 const MAP: &str = "urn:conclave:map:";
 const SOURCE: &str = "urn:conclave:source";
 const DATA: &str = "urn:conclave:data";
@@ -29,7 +27,8 @@ mod tests {
 
     use super::*;
     use crate::OfMap;
-    use crate::model::{Arc, DEFAULT_SCOPE, LABEL, Occurrence, SELF, Topic, set};
+    use crate::model::{Arc, Occurrence, Topic, set};
+    use crate::names::{DEFAULT_SCOPE, LABEL, SELF};
     use pinakes_topicmap::{Format, Options, TopicMap, read, write};
 
     fn from_map(map: &TopicMap, name: &str, base: &str) -> Vec<Topic> {

@@ -1,10 +1,6 @@
 //! What a topic is about, as the records of other dialects know it: a subject identifier such as
 //! `https://doi.org/10.5072/x` is the identifier `10.5072/x` of the scheme `doi`, which a dataset may carry too.
 
-use serde_json::{Map, Value};
-
-use crate::model::Topic;
-
 /// Where IRIs of a scheme begin. The first that fits is taken.
 const PREFIXES: [(&str, &str); 16] = [
     ("https://doi.org/", "doi"),
@@ -28,20 +24,4 @@ const PREFIXES: [(&str, &str); 16] = [
 /// Scheme and value of an IRI, if it is of a scheme that records carry.
 pub(crate) fn of_iri(iri: &str) -> Option<(&'static str, &str)> {
     PREFIXES.into_iter().find_map(|(prefix, scheme)| Some((scheme, iri.strip_prefix(prefix)?)))
-}
-
-/// The identifiers of a topic that records of other dialects may carry, by scheme.
-pub(crate) fn by_scheme(topic: &Topic) -> Value {
-    let mut out = Map::new();
-    for (scheme, value) in of_topic(topic) {
-        if let Value::Array(list) = out.entry(scheme).or_insert_with(|| Value::Array(Vec::new())) {
-            list.push(value.into());
-        }
-    }
-    Value::Object(out)
-}
-
-/// The same as pairs.
-pub(crate) fn of_topic(topic: &Topic) -> Vec<(&'static str, &str)> {
-    topic.subject_identifiers.iter().chain(&topic.subject_locators).filter_map(|it| of_iri(it)).collect()
 }

@@ -1,5 +1,6 @@
 //! Text on its way into pages and addresses.
 
+use http::HeaderValue;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use pinakes_http::Parameters;
 
@@ -137,3 +138,6 @@ pub(crate) fn after_prefix(prefix: &str) -> String {
     out.push(char::MAX);
     out
 }
+
+/// `text/html; charset=utf-8`.
+pub(crate) const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");

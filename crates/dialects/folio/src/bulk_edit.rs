@@ -8,6 +8,7 @@
 //! | `table.rs` | the columns in which records are shown, and CSV |
 
 mod marc;
+pub(crate) mod operations;
 mod rules;
 mod steps;
 mod table;
@@ -16,57 +17,21 @@ use axum::body::Body;
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, StatusCode};
 use pinakes_http::{answer, body};
-use pinakes_store::{Column, Expr, Index, Kind, Query, Txn, Type, View, Weight};
+use pinakes_store::{Expr, Query, Txn, View, Weight};
 use serde_json::{Map, Value, json};
 
-use crate::platform::app::{Call, json_answer, required_text};
-use crate::platform::collection::{self, Collection, Metadata, Page};
-use crate::platform::cql::Names;
+use crate::bulk_edit::operations::{OPERATIONS, ROW, in_states, operation, refused, rows};
+use crate::platform::app::Call;
+use crate::platform::collection::{self, Page};
 use crate::platform::dates;
-use crate::platform::error::{Answer, Fault, FolioError};
+use crate::platform::error::{Answer, FolioError};
 use crate::platform::json::text_at;
 use crate::platform::limits::{BULK_EDIT_BYTES, BULK_EDIT_RECORDS};
 use crate::platform::permissions::{self, Access};
 use crate::platform::routes::Routes;
+use crate::platform::values::{json_answer, required_text};
 use crate::queries;
-
 use table::Entity;
-
-/// Operations.
-pub(crate) static OPERATIONS: Collection = Collection {
-    permission: "bulk-operations",
-    kind: Kind {
-        id_path: Some("id"),
-        columns: &[
-            Column::one("status", Type::Text),
-            Column::one("entityType", Type::Text),
-            Column::one("userId", Type::Text),
-            Column::one("startTime", Type::Instant),
-        ],
-        indexes: &[Index::on(&["startTime"])],
-        ..Kind::named("folio_bulk_operation")
-    },
-    names: Names {
-        fields: &["identifierType", "approach", "operationType", "endTime", "hrId"],
-        ..Names::PLAIN
-    },
-    metadata: Metadata::Off,
-    is_served: false,
-    ..Collection::named("/bulk-operations", "bulkOperations", "folio_bulk_operation")
-};
-
-/// A line of the list of an operation: `{operation, n, identifier, recordId?, before?, after?, state, error?}`.
-pub(crate) static ROW: Kind = Kind {
-    id_path: Some("id"),
-    columns: &[
-        Column::one("operation", Type::Text),
-        Column::one("n", Type::Integer),
-        Column::one("state", Type::Text),
-        Column::one("recordId", Type::Text),
-    ],
-    indexes: &[Index::on(&["operation", "n"]), Index::on(&["operation", "recordId"])],
-    ..Kind::named("folio_bulk_row")
-};
 
 /// Adds the routes.
 pub(crate) fn routes(routes: Routes) -> Routes {
@@ -93,10 +58,6 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .get(&below("preview"), to("bulk-operations.item.preview.get"), preview)
         .get(&below("errors"), to("bulk-operations.item.errors.get"), errors)
         .get(&below("download"), to("bulk-operations.download.item.get"), download)
-}
-
-fn refused(message: impl Into<String>, name: &str, value: &str) -> FolioError {
-    FolioError::unprocessable(Fault::new(message).with(name, value))
 }
 
 /// The text of a list: the body itself, or the part `file` of a form.
@@ -298,14 +259,6 @@ async fn set_marc_rules(mut call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &Value::Object(body)))
 }
 
-/// An operation. Errors: 404.
-fn operation(view: &mut View<'_>, id: &str) -> Result<Map<String, Value>, FolioError> {
-    match view.get(&OPERATIONS.kind, id)?.map(|it| it.json()).transpose()? {
-        Some(Value::Object(found)) => Ok(found),
-        _ => Err(FolioError::not_found(format!("BulkOperation was not found by id={id}"))),
-    }
-}
-
 /// Refuses those who may not change such records one by one.
 fn admit(call: &Call, entity: Entity) -> Result<(), FolioError> {
     let default_tenant = &call.app.context.tenants().default;
@@ -379,23 +332,6 @@ async fn set_rules(mut call: Call) -> Answer {
     };
     call.db().write(write).await?;
     Ok(json_answer(StatusCode::OK, &Value::Object(body)))
-}
-
-fn in_states(id: &str, states: &[&str]) -> Expr {
-    let states = states.iter().map(|it| (*it).into()).collect();
-    Expr::Is("operation".into(), id.into()).and(Expr::In("state".into(), states))
-}
-
-/// The rows of an operation in one of some states, in order.
-fn rows(
-    view: &mut View<'_>,
-    id: &str,
-    states: &[&str],
-    window: (u64, u64),
-) -> Result<Vec<Value>, FolioError> {
-    let query = Query::filter(in_states(id, states)).sorted("n", pinakes_store::Direction::Ascending);
-    let found = view.find(&ROW, &query.window(window.0, window.1))?;
-    Ok(found.iter().map(pinakes_store::Record::json).collect::<Result<_, _>>()?)
 }
 
 /// `?step=UPLOAD|EDIT|COMMIT&limit&offset`: a table of records, as they were, would be, or are.

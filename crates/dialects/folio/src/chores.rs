@@ -4,58 +4,18 @@
 //! record that cannot be done does not keep the others from it.
 
 use http::StatusCode;
-use pinakes_accounts::Entropy;
 use pinakes_http::answer;
-use pinakes_store::{StoreError, Tenant, Txn};
+use pinakes_store::{StoreError, Txn};
 
 use crate::circulation::fees::actual_cost;
-use crate::circulation::notices;
-use crate::circulation::{aging, anonymise, requests};
+use crate::circulation::{aging, anonymise, notices, requests};
 use crate::platform::app::Call;
+use crate::platform::chore::{Chore, Parts};
 use crate::platform::collection::Writer;
 use crate::platform::error::{Answer, FolioError};
 use crate::platform::limits::CHORE_RECORDS;
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
-
-/// What a chore works on.
-pub(crate) struct Parts {
-    pub(crate) tenant: Tenant,
-    /// Milliseconds since 1970.
-    pub(crate) now_ms: i64,
-    /// Who asked for it; none for a timer.
-    pub(crate) user: Option<String>,
-    pub(crate) entropy: Entropy,
-}
-
-impl Parts {
-    /// Does something about each of `ids`, each in a transaction of its own. One that is refused is told in the log and
-    /// passed over.
-    pub(crate) fn each(
-        &self,
-        what: &'static str,
-        ids: Vec<String>,
-        act: fn(&mut Txn<'_>, &Writer, &str) -> Result<(), FolioError>,
-    ) -> Result<(), FolioError> {
-        for id in ids {
-            let (now_ms, user, entropy) = (self.now_ms, self.user.clone(), self.entropy.clone());
-            let wanted = id.clone();
-            let done = self.tenant.write_blocking(move |txn: &mut Txn<'_>| {
-                act(txn, &Writer::new(now_ms, user.clone(), entropy.clone()), &wanted)
-            });
-            if let Err(error) = done {
-                if error.status.is_server_error() {
-                    return Err(error);
-                }
-                tracing::warn!(%error, id, tenant = self.tenant.name(), "{what}");
-            }
-        }
-        Ok(())
-    }
-}
-
-/// A chore.
-pub(crate) type Chore = fn(&Parts) -> Result<(), FolioError>;
 
 /// Chores with the route and the permission of each.
 const CHORES: [(&str, &str, Chore); 9] = [
@@ -117,6 +77,7 @@ async fn run(call: Call, chore: Chore) -> Answer {
         now_ms: call.app.now_ms(),
         user: call.asker.user_id(),
         entropy: call.app.context.entropy().clone(),
+        collections: call.app.collections,
     };
     let done = tokio::task::spawn_blocking(move || chore(&parts)).await;
     done.map_err(|error| StoreError::Damaged(format!("a chore ended: {error}")))??;
@@ -125,9 +86,9 @@ async fn run(call: Call, chore: Chore) -> Answer {
 
 fn expire_actual_costs(parts: &Parts) -> Result<(), FolioError> {
     loop {
-        let (now_ms, entropy) = (parts.now_ms, parts.entropy.clone());
+        let (now_ms, entropy, collections) = (parts.now_ms, parts.entropy.clone(), parts.collections);
         let n = parts.tenant.write_blocking(move |txn: &mut Txn<'_>| {
-            actual_cost::expire(txn, &Writer::new(now_ms, None, entropy.clone()), CHORE_RECORDS)
+            actual_cost::expire(txn, &Writer::new(now_ms, None, entropy.clone(), collections), CHORE_RECORDS)
         })?;
         if n < CHORE_RECORDS {
             return Ok(());
@@ -137,7 +98,8 @@ fn expire_actual_costs(parts: &Parts) -> Result<(), FolioError> {
 
 fn expire_requests(parts: &Parts) -> Result<(), FolioError> {
     let (now_ms, user, entropy) = (parts.now_ms, parts.user.clone(), parts.entropy.clone());
+    let collections = parts.collections;
     parts.tenant.write_blocking(move |txn: &mut Txn<'_>| {
-        requests::expire(txn, &Writer::new(now_ms, user.clone(), entropy.clone()))
+        requests::expire(txn, &Writer::new(now_ms, user.clone(), entropy.clone(), collections))
     })
 }

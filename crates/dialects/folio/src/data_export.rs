@@ -8,73 +8,28 @@
 //! | `transform.rs` | what a mapping profile adds to a record |
 
 mod files;
+pub(crate) mod jobs;
 mod profiles;
 pub(crate) mod run;
 mod transform;
 
 use http::StatusCode;
 use pinakes_http::answer;
-use pinakes_store::{Column, Direction, Expr, Index, Kind, Query, StoreError, Txn, Type, View, Weight};
+use pinakes_store::{Direction, Expr, Query, StoreError, Txn, View, Weight};
 use serde_json::{Map, Value, json};
 
-pub(crate) use files::FILE_DEFINITION;
-pub(crate) use profiles::{JOB_PROFILES, MAPPING_PROFILES};
-
-use crate::platform::app::{Call, json_answer, parse_uuid, required_text};
-use crate::platform::collection::{self, Collection, Metadata, Page, Schema};
-use crate::platform::cql::Names;
+use crate::data_export::jobs::{JOBS, LOGS, invalid};
+use crate::platform::app::Call;
+use crate::platform::collection::{self, Page};
 use crate::platform::dates;
-use crate::platform::error::{Answer, Fault, FolioError};
+use crate::platform::error::{Answer, FolioError};
 use crate::platform::json::text_at;
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
+use crate::platform::values::{json_answer, parse_uuid, required_text};
 
-/// `/data-export/job-executions`.
-pub(crate) static JOBS: Collection = Collection {
-    permission: "data-export.job-executions",
-    kind: Kind {
-        id_path: Some("id"),
-        columns: &[
-            Column::one("hrId", Type::Integer),
-            Column::one("status", Type::Text),
-            Column::one("jobProfileId", Type::Text),
-            Column::one("startedDate", Type::Instant),
-            Column::one("completedDate", Type::Instant),
-        ],
-        indexes: &[Index::on(&["hrId"]), Index::on(&["completedDate"])],
-        ..Kind::named("folio_export_job")
-    },
-    schema: Schema::OPEN,
-    names: Names {
-        fields: &[
-            "jobProfileName",
-            "runBy.userId",
-            "exportedFiles.fileName",
-            "progress.exported",
-            "progress.failed",
-            "progress.total",
-        ],
-        ..Names::PLAIN
-    },
-    metadata: Metadata::Off,
-    is_served: false,
-    ..Collection::named("/data-export/job-executions", "jobExecutions", "folio_export_job")
-};
-
-/// `/data-export/logs`: what was not exported, and why.
-pub(crate) static LOGS: Collection = Collection {
-    permission: "data-export.logs",
-    kind: Kind {
-        id_path: Some("id"),
-        columns: &[Column::one("jobExecutionId", Type::Text), Column::one("logLevel", Type::Folded)],
-        indexes: &[Index::on(&["jobExecutionId"])],
-        ..Kind::named("folio_export_log")
-    },
-    names: Names { fields: &["errorMessageCode", "errorMessageValues", "createdDate"], ..Names::PLAIN },
-    metadata: Metadata::Off,
-    is_served: false,
-    ..Collection::named("/data-export/logs", "errorLogs", "folio_export_log")
-};
+pub(crate) use files::FILE_DEFINITION;
+pub(crate) use profiles::{JOB_PROFILES, MAPPING_PROFILES};
 
 pub(crate) fn routes(routes: Routes) -> Routes {
     let to = Access::to;
@@ -99,10 +54,6 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .post("/data-export/expire-jobs", to("data-export.expire-jobs.post"), expire)
         .get("/data-export/related-users", to("data-export.related-users.collection.get"), related_users)
         .with(files::routes)
-}
-
-fn invalid(name: &str, value: &str, message: String) -> FolioError {
-    FolioError::unprocessable(Fault::new(message).ty("-1").code("-1").with(name, value))
 }
 
 /// A new job, not begun. Its number follows the last one's.

@@ -12,6 +12,8 @@ mod edited;
 mod engine;
 mod fields;
 mod files;
+pub(crate) mod hits;
+pub(crate) mod imports;
 mod incoming;
 mod job;
 mod journal;
@@ -25,17 +27,18 @@ mod runner;
 mod setup;
 pub(crate) mod tree;
 pub(crate) mod uploads;
+pub(crate) mod walk;
 mod work;
 
 use pinakes_store::Kind;
 
+pub use crate::data_import::imports::Imports;
 pub use command::{FileImport, ImportProgress, RecordFault, import_file};
 pub(crate) use edited::{described, follow, instance_by};
 pub(crate) use engine::Protection;
 pub(crate) use files::{FILE_PART, StoredFile, receive, store as store_file};
 pub(crate) use job::{CHUNK, JOB, Job, NewJob, STATUSES, children, forget_files};
 pub(crate) use journal::JOURNAL;
-pub use runner::Imports;
 pub(crate) use setup::reference;
 
 /// Kinds of this part.

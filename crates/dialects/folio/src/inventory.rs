@@ -17,6 +17,7 @@
 
 pub mod business;
 mod changes;
+pub(crate) mod harvested;
 pub mod holdings;
 pub mod hrids;
 pub mod instances;

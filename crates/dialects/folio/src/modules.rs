@@ -7,9 +7,8 @@ use pinakes_store::Kind;
 use crate::authorities::authority::{self, ARCHIVES, AUTHORITIES, SOURCE_FILES};
 use crate::circulation::{self, fees, notices, patron_blocks};
 use crate::configuration::{acquisitions, notes, records};
-use crate::inventory::{holdings, hrids, instances, items, relations};
+use crate::inventory::{holdings, instances, items, relations};
 use crate::platform::collection::Collection;
-use crate::platform::tenants;
 use crate::users::{login, perms, profile_pictures, user, user_settings};
 use crate::{data_export, links, places, timers, vocabularies};
 
@@ -139,15 +138,10 @@ pub(crate) static COLLECTIONS: &[&Collection] = &[
     &timers::TIMERS,
     &data_export::MAPPING_PROFILES,
     &data_export::JOB_PROFILES,
-    &data_export::JOBS,
-    &data_export::LOGS,
-    &crate::bulk_edit::OPERATIONS,
+    &crate::data_export::jobs::JOBS,
+    &crate::data_export::jobs::LOGS,
+    &crate::bulk_edit::operations::OPERATIONS,
 ];
-
-/// The collection whose lists have that name.
-pub(crate) fn by_list(list: &str) -> Option<&'static Collection> {
-    COLLECTIONS.iter().copied().find(|it| it.list == list)
-}
 
 /// Kinds that are no collections.
 static OTHERS: [&Kind; 27] = [
@@ -157,26 +151,26 @@ static OTHERS: [&Kind; 27] = [
     &crate::inventory::upkeep::MIGRATION,
     &crate::inventory::upkeep::SETTING,
     &crate::source_records::source_storage::migrations::MIGRATION,
-    &crate::bulk_edit::ROW,
+    &crate::bulk_edit::operations::ROW,
     &authority::SETTING,
-    &crate::users::pins::PIN,
+    &crate::users::user::PIN,
     &crate::inventory::reindex::JOB,
-    &crate::oai::CHANGED,
-    &crate::oai::GONE,
+    &crate::inventory::harvested::CHANGED,
+    &crate::inventory::harvested::GONE,
     &crate::search::RESOURCE_JOB,
     &data_export::FILE_DEFINITION,
     &login::REFRESH_TOKEN,
     &login::reset::RESET_ACTION,
     &perms::PERMISSION,
-    &perms::PERMISSION_USER,
+    &crate::users::perms::sets::PERMISSION_USER,
     &profile_pictures::PICTURE,
-    &tenants::META,
-    &hrids::HRID_SETTINGS,
+    &crate::platform::meta::META,
+    &crate::platform::collection::numbers::HRID_SETTINGS,
     &records::LOCALE,
     &crate::source_records::specifications::CHANGES,
-    &links::LINKS,
+    &crate::links::linked::LINKS,
     &links::LINKING_RULE,
-    &links::HEADING_CHANGE,
+    &crate::links::noted::HEADING_CHANGE,
     &circulation::RULES,
 ];
 

@@ -12,19 +12,17 @@ use pinakes_store::{Expr, Kind, Query, StoreError, Tenant, Txn, View};
 use serde_json::{Map, Value};
 
 use crate::authorities::authority;
-use crate::circulation;
 use crate::configuration::records;
 use crate::data_import::{mapping, profiles};
-use crate::inventory::{hrids, upkeep};
-use crate::links;
-use crate::modules::{self, COLLECTIONS};
-use crate::platform::collection::{Collection, Writer, moved_in};
+use crate::inventory::upkeep;
+use crate::modules::COLLECTIONS;
+use crate::platform::collection::{Collection, Writer, by_list, moved_in};
 use crate::platform::error::{FolioError, Shape};
 use crate::platform::limits::{MOVED_RECORDS, MOVED_WAITING};
 use crate::platform::settings::Settings;
-use crate::reference;
 use crate::source_records::{source_storage, specifications};
 use crate::users::perms;
+use crate::{circulation, links, reference};
 
 /// Collections that stay behind, by their kinds.
 const STAYING: [&str; 14] = [
@@ -49,11 +47,11 @@ fn others() -> Vec<(&'static str, &'static Kind)> {
     let mut others: Vec<(&'static str, &'static Kind)> = vec![
         ("/source-storage/snapshots", &source_storage::SNAPSHOT),
         ("/source-storage/records", &source_storage::SOURCE_RECORD),
-        ("/links", &links::LINKS),
+        ("/links", &crate::links::linked::LINKS),
         ("/linking-rules", &links::LINKING_RULE),
         ("/perms/permissions", &perms::PERMISSION),
         ("/circulation/rules", &circulation::RULES),
-        ("/hrid-settings-storage/hrid-settings", &hrids::HRID_SETTINGS),
+        ("/hrid-settings-storage/hrid-settings", &crate::platform::collection::numbers::HRID_SETTINGS),
         ("/locale", &records::LOCALE),
         ("/authorities/config", &authority::SETTING),
         ("/inventory-settings", &upkeep::SETTING),
@@ -155,7 +153,7 @@ impl Sort {
             "records" | "sourceRecords" => Some(Self::Other(&source_storage::SOURCE_RECORD)),
             "snapshots" => Some(Self::Other(&source_storage::SNAPSHOT)),
             list => {
-                modules::by_list(list).filter(|it| !STAYING.contains(&it.kind.name)).map(Self::Collection)
+                by_list(COLLECTIONS, list).filter(|it| !STAYING.contains(&it.kind.name)).map(Self::Collection)
             }
         }
     }
@@ -215,9 +213,10 @@ pub fn import(
 ) -> Result<Moved, MovingError> {
     let now_ms = parts.clock.now_ms();
     let settings = parts.settings.clone();
-    if !tenant.read_blocking(move |view| reference::is_loaded(view, &settings))? {
+    if !tenant.read_blocking(move |view| reference::is_loaded(view, &settings, COLLECTIONS))? {
         let settings = parts.settings.clone();
-        tenant.write_blocking(move |txn: &mut Txn<'_>| reference::load(txn, &settings, now_ms))?;
+        tenant
+            .write_blocking(move |txn: &mut Txn<'_>| reference::load(txn, &settings, now_ms, COLLECTIONS))?;
     }
     let mut moved = Moved::default();
     let (mut batch, mut waiting) = (Vec::new(), Vec::new());
@@ -324,7 +323,7 @@ fn store(
     let write = |some: Vec<Incoming>| {
         let entropy = entropy.clone();
         tenant.write_blocking(move |txn: &mut Txn<'_>| -> Result<(), FolioError> {
-            let writer = Writer::new(now_ms, None, entropy.clone());
+            let writer = Writer::new(now_ms, None, entropy.clone(), COLLECTIONS);
             some.iter().try_for_each(|it| store_one(txn, &writer, it))
         })
     };

@@ -16,13 +16,14 @@ use pinakes_http::answer;
 use pinakes_store::{Column, Expr, Index, Kind, Query, Txn, Type, View, Weight};
 use serde_json::{Map, Value, json};
 
-use crate::platform::app::{Call, json_answer, parse_uuid, required_text};
+use crate::platform::app::Call;
 use crate::platform::dates;
 use crate::platform::error::{Answer, Fault, FolioError};
 use crate::platform::json::{at, text_at};
 use crate::platform::limits::{QUERY_IDS, QUERY_KEPT_MS};
 use crate::platform::permissions::{self, Access};
 use crate::platform::routes::Routes;
+use crate::platform::values::{json_answer, parse_uuid, required_text};
 use types::{EntityType, TYPES};
 
 /// Queries: `{id, entityTypeId, fqlQuery, fields, userId, startDate, ids}`.

@@ -10,22 +10,24 @@
 
 mod check;
 mod fixed;
+pub(crate) mod refused;
 mod save;
 mod suggest;
+pub(crate) mod view;
 mod wire;
 
 use http::StatusCode;
-use http::header::LOCATION;
-use pinakes_http::answer;
 use pinakes_store::{View, Weight};
 use serde_json::{Value, json};
 
-use crate::platform::app::{Call, json_answer, parse_uuid};
-use crate::platform::error::{Answer, FolioError, Shape};
+use crate::platform::app::Call;
+use crate::platform::error::Answer;
 use crate::platform::json;
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
-use crate::source_records::source_storage;
+use crate::platform::values::{json_answer, parse_uuid};
+use crate::quick_marc::refused::refused;
+use crate::quick_marc::view::shown;
 
 /// Both names of the module's interface.
 const BASES: [&str; 2] = ["/records-editor", "/marc-records-editor"];
@@ -64,16 +66,6 @@ async fn specification(call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &found))
 }
 
-/// A refusal in the editor's shape.
-fn refused(status: StatusCode, ty: &str, message: impl Into<String>) -> FolioError {
-    let body = json!({"message": message.into(), "type": ty, "code": status.canonical_reason()});
-    FolioError { status, shape: Shape::Json(json::text(&body)) }
-}
-
-fn unprocessable(message: impl Into<String>) -> FolioError {
-    refused(StatusCode::UNPROCESSABLE_ENTITY, "INTERNAL", message)
-}
-
 /// `externalId`: the id of the instance, holdings record or authority.
 async fn show(call: Call) -> Answer {
     let text = call.query.get("externalId").unwrap_or_default();
@@ -83,21 +75,6 @@ async fn show(call: Call) -> Answer {
     })?;
     let read = move |view: &mut View<'_>| shown(view, &id);
     Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
-}
-
-/// The record that describes something, as the editor shows it.
-fn shown(view: &mut View<'_>, external_id: &str) -> Result<Value, FolioError> {
-    let found = source_storage::resolve(view, external_id, "EXTERNAL", Some("ACTUAL"))?.ok_or_else(|| {
-        let message = format!("The Record with id {external_id} was not found");
-        refused(StatusCode::NOT_FOUND, "EXTERNAL_OR_UNDEFINED", message)
-    })?;
-    wire::shown(view, &found)
-}
-
-fn created(body: &Value) -> Answer {
-    let location =
-        format!("/records-editor/records?externalId={}", body["externalId"].as_str().unwrap_or_default());
-    Ok(answer::with_header(json_answer(StatusCode::CREATED, body), LOCATION, &location))
 }
 
 /// What is wrong with a record, in `issues`; always 200.

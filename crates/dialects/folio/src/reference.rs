@@ -9,11 +9,10 @@ use pinakes_accounts::Entropy;
 use pinakes_store::{StoreError, Txn, View};
 use serde_json::{Map, Value, json};
 
-use crate::modules;
-use crate::platform::collection::{self, Collection, Writer};
+use crate::platform::collection::{self, Collection, Collections, Writer};
 use crate::platform::error::FolioError;
+use crate::platform::meta::META;
 use crate::platform::settings::Settings;
-use crate::platform::tenants::META;
 
 /// Id of the record that notes what was loaded.
 const NOTE: &str = "reference";
@@ -21,9 +20,9 @@ const NOTE: &str = "reference";
 /// Sample data of FOLIO's: no part of a new tenant unless `folio.sample_locations` says so.
 const SAMPLES: [&str; 4] = ["folio_institution", "folio_campus", "folio_library", "folio_location"];
 
-fn with_data(settings: &Settings) -> impl Iterator<Item = &'static Collection> {
+fn with_data(settings: &Settings, collections: Collections) -> impl Iterator<Item = &'static Collection> {
     let with_samples = settings.sample_locations;
-    modules::COLLECTIONS
+    collections
         .iter()
         .copied()
         .filter(|it| !it.reference_data.is_empty())
@@ -36,16 +35,26 @@ fn loaded(view: &mut View<'_>) -> Result<Map<String, Value>, StoreError> {
 }
 
 /// Whether the tenant has all of it.
-pub fn is_loaded(view: &mut View<'_>, settings: &Settings) -> Result<bool, FolioError> {
+pub fn is_loaded(
+    view: &mut View<'_>,
+    settings: &Settings,
+    collections: Collections,
+) -> Result<bool, FolioError> {
     let loaded = loaded(view)?;
-    Ok(with_data(settings).all(|it| loaded.contains_key(it.kind.name)))
+    Ok(with_data(settings, collections).all(|it| loaded.contains_key(it.kind.name)))
 }
 
 /// Loads what was not loaded yet.
-pub fn load(txn: &mut Txn<'_>, settings: &Settings, now_ms: i64) -> Result<(), FolioError> {
+pub fn load(
+    txn: &mut Txn<'_>,
+    settings: &Settings,
+    now_ms: i64,
+    collections: Collections,
+) -> Result<(), FolioError> {
     let mut loaded = loaded(txn)?;
-    let writer = Writer::new(now_ms, None, Entropy::System);
-    for collection in with_data(settings).filter(|it| !loaded.contains_key(it.kind.name)).collect::<Vec<_>>()
+    let writer = Writer::new(now_ms, None, Entropy::System, collections);
+    for collection in
+        with_data(settings, collections).filter(|it| !loaded.contains_key(it.kind.name)).collect::<Vec<_>>()
     {
         let damaged =
             |reason: String| StoreError::Damaged(format!("reference data of {}: {reason}", collection.path));

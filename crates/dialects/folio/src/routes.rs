@@ -7,7 +7,6 @@ use pinakes_http::entrance::TENANT_HEADER;
 use pinakes_http::{Context, Cors, DoubleSlashes, Entrance, FinalSlash, Mount, PathRules, TokenPlace};
 use serde_json::Value;
 
-use crate::authorities::authority;
 use crate::circulation::{courses, fees, notices, patron, patron_blocks};
 use crate::configuration::{acquisitions, notes, records, setting_entries};
 use crate::data_import::{change_manager, copycat, mapping, metadata_provider, profiles, uploads};
@@ -18,7 +17,7 @@ use crate::platform::settings::Settings;
 use crate::platform::tenants;
 use crate::search::browse;
 use crate::source_records::{source_storage, specifications};
-use crate::users::{login, password_rules, perms, profile_pictures, user, user_import, user_settings};
+use crate::users::{login, password_rules, perms, profile_pictures, user_import, user_settings};
 use crate::{
     bulk_edit, chores, circulation, data_export, inventory, links, modules, oai, queries, quick_marc, search,
     timers,
@@ -28,19 +27,19 @@ use crate::{
 fn all() -> Routes {
     let routes = Routes::default()
         .with(login::routes)
-        .with(user::routes)
-        .with(perms::routes)
+        .with(crate::users::routes::routes)
+        .with(perms::routes::routes)
         .with(tenants::routes)
-        .with(source_storage::routes)
+        .with(source_storage::routes::routes)
         .with(specifications::routes)
         .with(data_export::routes)
         .with(profiles::routes)
         .with(mapping::routes::routes)
-        .with(uploads::routes)
-        .with(change_manager::routes)
+        .with(uploads::routes::routes)
+        .with(change_manager::routes::routes)
         .with(metadata_provider::routes)
         .with(circulation::routes)
-        .with(fees::routes)
+        .with(fees::routes::routes)
         .with(patron_blocks::routes)
         .with(patron::routes)
         .with(courses::routes)
@@ -48,11 +47,11 @@ fn all() -> Routes {
         .with(copycat::routes)
         .with(queries::routes)
         .with(acquisitions::routes)
-        .with(notices::routes)
+        .with(notices::routes::routes)
         .with(chores::routes)
         .with(timers::routes)
         .with(inventory::routes)
-        .with(authority::routes)
+        .with(crate::authorities::routes::routes)
         .with(user_import::routes)
         .with(links::routes)
         .with(search::routes)
@@ -106,8 +105,10 @@ const ENTRANCE: Entrance = Entrance {
 /// The dialect as the shell serves it.
 pub fn mount(context: Context, settings: Settings) -> Mount {
     let origins = settings.cors_origins.clone();
-    let app = Folio::new(context, settings);
     let Routes { router, table } = all();
+    let app = Folio::new(context, settings, modules::COLLECTIONS, perms::catalogue::built_in(&table));
+    app.imports.start();
+    app.timers.start();
     let bases = base_paths(&table);
     let bases: Vec<&str> = bases.iter().map(String::as_str).collect();
     let router = router.fallback(nothing_there).method_not_allowed_fallback(nothing_there).with_state(app);

@@ -16,12 +16,13 @@ use crate::inventory::holdings::HOLDINGS;
 use crate::inventory::instances::INSTANCES;
 use crate::inventory::items::ITEMS;
 use crate::inventory::reindex;
-use crate::platform::app::{Call, json_answer};
+use crate::platform::app::Call;
 use crate::platform::collection::{Collection, Page, condition_of, parsed};
 use crate::platform::cql::{self, Clause, Names, Node, Relation};
 use crate::platform::error::{Answer, Fault, FolioError};
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
+use crate::platform::values::json_answer;
 
 /// Rows of an answer when no limit is given.
 const DEFAULT_LIMIT: u64 = 100;
@@ -117,7 +118,7 @@ fn collection_of(entity: &str) -> Option<&'static Collection> {
 /// over when it begins; a query that cannot be understood is refused here.
 async fn make_job(mut call: Call) -> Answer {
     let body = call.object().await?;
-    let text = crate::platform::app::required_text(&body, "query")?.to_owned();
+    let text = crate::platform::values::required_text(&body, "query")?.to_owned();
     let entity = body.get("entityType").and_then(Value::as_str).unwrap_or("INSTANCE").to_owned();
     let Some(collection) = collection_of(&entity) else {
         let message = format!("entityType is {entity:?}, expected INSTANCE, HOLDINGS, ITEM or AUTHORITY");
@@ -298,7 +299,7 @@ fn is_about_headings(node: &Node) -> bool {
         Node::Negation(it) => is_about_headings(it),
         Node::Clause(clause) => {
             clause.modifiers.is_empty()
-                && [&[cql::ALL_RECORDS][..], &browse::HEADING_FIELDS]
+                && [&[crate::platform::cql::ALL_RECORDS][..], &browse::HEADING_FIELDS]
                     .concat()
                     .iter()
                     .any(|it| it.eq_ignore_ascii_case(&clause.index))
@@ -332,7 +333,7 @@ fn with_titles(view: &mut View<'_>, rows: &mut [Value]) -> Result<(), FolioError
     for row in rows {
         if row["authRefType"] == "Authorized" {
             let id = row["id"].as_str().unwrap_or_default().to_owned();
-            row["numberOfTitles"] = crate::links::n_links(view, &id)?.into();
+            row["numberOfTitles"] = crate::links::linked::n_links(view, &id)?.into();
         }
     }
     Ok(())

@@ -4,21 +4,23 @@
 //! when its time has come: however many servers there are, one runs it, and its next time outlives a restart.
 
 mod clock;
+pub(crate) mod known;
 
 use http::StatusCode;
 use pinakes_store::{Column, Expr, Kind, Query, Txn, Type};
 use serde_json::{Map, Value, json};
 
-pub use clock::Timers;
-
 use crate::circulation::records::text;
-use crate::platform::app::{Call, json_answer};
+use crate::platform::app::Call;
 use crate::platform::collection::{
     self, Collection, Hooks, Lock, Metadata, Missing, Schema, Writer, page_of,
 };
 use crate::platform::error::{Answer, Fault, FolioError};
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
+use crate::platform::values::json_answer;
+
+pub use crate::timers::known::Timers;
 
 /// `/scheduler/timers`.
 pub(crate) static TIMERS: Collection = Collection {

@@ -12,7 +12,7 @@ use crate::extra_ids::ExtraIds;
 use crate::graph_file::{Copies, GraphFile};
 use crate::id_maps::IdMaps;
 use crate::settings::{GraphCopy, Settings};
-use crate::shelf::Shelves;
+use crate::shelf::slots::Shelves;
 use crate::statistics::Statistics;
 
 /// The dialect's state: cheap to clone.

@@ -19,7 +19,7 @@ use crate::holder::Holder;
 use crate::id_maps::{Holding, IdMaps, Mapped};
 use crate::json_text;
 use crate::kinds::DOCUMENT;
-use crate::shelf::{HeldLists, Place, Shelf};
+use crate::shelf::places::{HeldLists, Place, Shelf};
 
 /// Documents read in one step.
 const STEP: usize = 64;

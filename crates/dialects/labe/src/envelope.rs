@@ -9,7 +9,7 @@
 use pinakes_citations::Doi;
 use serde_json::{Map, Value};
 
-use crate::id_maps::exact_of;
+use crate::doi::exact_of;
 
 /// How every body with a text begins.
 const BEFORE_TEXT: &[u8] = b"{\"text\":\"";

@@ -8,8 +8,8 @@ use std::sync::atomic::AtomicU64;
 use pinakes_citations::id_table::{IdRow, read_id_table};
 use pinakes_citations::source::{self, SourceError};
 
+use crate::doi::exact_of;
 use crate::error::MountError;
-use crate::id_maps::exact_of;
 
 /// Bad rows that are told of one by one.
 const TOLD_MAX: u64 = 20;

@@ -7,6 +7,7 @@ use pinakes_citations::{Doi, Graph};
 use pinakes_store::{Kind, Record, StoreError, View};
 use serde_json::Value;
 
+use crate::doi::exact_of;
 use crate::envelope;
 use crate::extra_ids::ExtraIds;
 use crate::kinds::DOCUMENT;
@@ -243,11 +244,6 @@ impl IdMaps<'_> {
     fn graph_knows(&self, id: &str) -> bool {
         self.graph.is_some_and(|graph| graph.local_id_number(id.as_bytes()).is_some())
     }
-}
-
-/// A DOI as it is spelt, normalised without trimming its end.
-pub(crate) fn exact_of(spelled: &str) -> Option<String> {
-    Doi::parse(spelled).ok().map(|doi| doi.as_str().to_owned())
 }
 
 /// A work, and where a record of its DOI `doi` stands.

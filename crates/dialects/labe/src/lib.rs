@@ -17,6 +17,7 @@
 
 mod app;
 mod citation;
+mod doi;
 mod envelope;
 mod error;
 pub mod export;

@@ -15,15 +15,14 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::datasets::incoming::Incoming;
-use crate::datasets::metadata_schema::Schemas;
+use crate::datasets::schemas::Schemas;
 use crate::error::ScicatError;
-use crate::history::{Subsystem, Tracking};
 use crate::jobs::outbox::Outbox;
 use crate::json_error;
-use crate::logbooks;
-use crate::policies::SeenPolicies;
+use crate::policies::seen::SeenPolicies;
 use crate::rights::Rights;
 use crate::settings::Settings;
+use crate::tracking::{Subsystem, Tracking};
 
 /// The dialect's state: cheap to clone.
 #[derive(Clone)]
@@ -37,7 +36,7 @@ pub struct Scicat {
     /// Schemas of metadata that lie on other servers.
     pub(crate) schemas: Schemas,
     /// The sign-in at the logbook service.
-    pub(crate) logbook_session: logbooks::Session,
+    pub(crate) logbook_session: crate::logbooks::session::Session,
     /// What jobs' actions have still to do.
     pub(crate) outbox: Outbox,
 }
@@ -52,7 +51,7 @@ impl Scicat {
             settings,
             policies: SeenPolicies::default(),
             schemas: Schemas::default(),
-            logbook_session: logbooks::Session::default(),
+            logbook_session: crate::logbooks::session::Session::default(),
         }
     }
 
@@ -143,7 +142,7 @@ pub struct Asker {
 impl Asker {
     /// Whether changes of a kind's records leave entries of history.
     pub(crate) fn tracking(&self, kind: &Kind) -> Tracking {
-        Tracking::of(&self.settings, Subsystem::of(kind))
+        Tracking::of(&self.settings.trackables, &self.settings.trackable_strategy, Subsystem::of(kind))
     }
 
     /// The site's settings.
@@ -246,4 +245,15 @@ pub fn json_parameter(name: &str, text: &str) -> Result<Value, ScicatError> {
 pub fn json_fault(body: &[u8], fault: &dyn std::fmt::Display) -> String {
     let text = String::from_utf8_lossy(body);
     json_error::body_error(&text).unwrap_or_else(|| fault.to_string())
+}
+
+/// A parameter that must be a JSON object; absent is `{}`.
+pub(crate) fn object_parameter(query: &QueryText, name: &str) -> Result<Map<String, Value>, ScicatError> {
+    match query.get(name).filter(|it| !it.is_empty()) {
+        None => Ok(Map::new()),
+        Some(text) => match json_parameter(name, text)? {
+            Value::Object(map) => Ok(map),
+            other => Err(ScicatError::bad_request(format!("{name} must be a JSON object, found {other}"))),
+        },
+    }
 }

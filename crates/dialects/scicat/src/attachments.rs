@@ -4,6 +4,8 @@
 //! belongs to, with that thing's id in place of the relationships (`below.rs`).
 
 mod below;
+pub(crate) mod stored;
+pub(crate) mod targets;
 
 use axum::Router;
 use axum::body::Body;
@@ -11,54 +13,28 @@ use axum::extract::State;
 use axum::routing::{get, post};
 use http::{HeaderMap, StatusCode};
 use pinakes_http::answer;
-use pinakes_store::{Column, Expr, Index, Kind, Record, Txn, Type, Value as Condition};
-use serde_json::{Map, Value, json};
+use pinakes_store::{Expr, Value as Condition};
+use serde_json::{Value, json};
 
 use crate::app::{Asker, Path, QueryText, Scicat};
-use crate::datasets::change::{Precondition, object};
+use crate::attachments::stored::{SET_BY_SERVER, keep_identity, stored, taken};
 use crate::dto::attachment as dto;
 use crate::error::{Answer, ScicatError};
-use crate::faults;
 use crate::filter::Filter;
-use crate::history::Tracked;
 use crate::import::complete;
-use crate::import::sorts::{Imported, Marks};
+use crate::import::imported::{Imported, Marks};
+use crate::kinds::ATTACHMENT;
 use crate::listing::{self, Listing};
+use crate::precondition::Precondition;
 use crate::resource::{self, Resource};
-use crate::strict;
 use crate::validate::Form;
-
-/// Attachments by their id.
-pub(crate) static ATTACHMENT: Kind = Kind {
-    id_path: Some("aid"),
-    columns: &[
-        Column::one("ownerGroup", Type::Text),
-        Column::one("caption", Type::Text),
-        Column::one("createdAt", Type::Instant),
-        Column::one("updatedAt", Type::Instant),
-        Column { name: "targetIds", path: TARGETS, ty: Type::Text, arity: pinakes_store::Arity::Many },
-    ],
-    indexes: &[Index::on(&["createdAt"])],
-    class_fields: &["ownerGroup", "accessGroups", "isPublished", "sharedWith"],
-    ..Kind::named("scicat_attachment")
-};
+use crate::{faults, strict};
 
 static LISTING: Listing = Listing::stored(&ATTACHMENT);
-
-/// Where the ids of the things stand that an attachment belongs to.
-const TARGETS: &str = "relationships.targetId";
-
-/// Fields that a filter may name besides those that a create may.
-const SET_BY_SERVER: [&str; 7] = ["_id", "id", "createdAt", "updatedAt", "createdBy", "updatedBy", "__v"];
 
 /// Attachments, for the rest of the dialect.
 pub(crate) static RESOURCE: Resource = Resource {
     kinds: &[&ATTACHMENT],
-    tracked: &[Tracked {
-        name: "Attachment",
-        kind: &ATTACHMENT,
-        readers: |it| &it.history_access_attachment_groups,
-    }],
     imported: &[Imported {
         name: "attachment",
         plural: "attachments",
@@ -82,65 +58,6 @@ pub(crate) fn routes() -> Router<Scicat> {
         .route("/api/v4/attachments/public/{aid}", get(by_id_public))
         .route("/api/v4/attachments/{aid}", get(by_id).patch(patch).put(put).delete(delete))
         .merge(below::routes())
-}
-
-/// The condition that an attachment belongs to something.
-pub(crate) fn attached_to(target_id: &str) -> Expr {
-    Expr::Is(TARGETS.into(), Condition::Text(target_id.to_owned()))
-}
-
-/// Takes an attachment off the thing `target_id`; one that belongs to nothing else is deleted.
-pub(crate) fn detach(txn: &mut Txn<'_>, attachment: &Record, target_id: &str) -> Result<(), ScicatError> {
-    let mut document = object(attachment)?;
-    let is_left = match document.get_mut("relationships").and_then(Value::as_array_mut) {
-        Some(relationships) => {
-            relationships.retain(|it| it.get("targetId").and_then(Value::as_str) != Some(target_id));
-            !relationships.is_empty()
-        }
-        None => false,
-    };
-    if is_left {
-        txn.update(&ATTACHMENT, &attachment.id, &Value::Object(document))?;
-    } else {
-        txn.delete(&ATTACHMENT, &attachment.id)?;
-    }
-    Ok(())
-}
-
-/// Shows an attachment as v3 does below the thing `target_id`: with its id in place of the relationships.
-pub(crate) fn v3_view(body: &mut Map<String, Value>, target_type: &str, target_id: &str) {
-    body.shift_remove("relationships");
-    let field = match target_type {
-        "dataset" => "datasetId",
-        "sample" => "sampleId",
-        "proposal" => "proposalId",
-        _ => return,
-    };
-    let end: Vec<(String, Value)> = ["createdBy", "updatedBy", "createdAt", "updatedAt", "__v"]
-        .into_iter()
-        .filter_map(|name| Some((name.to_owned(), body.shift_remove(name)?)))
-        .collect();
-    body.insert(field.to_owned(), target_id.into());
-    body.extend(end);
-}
-
-/// A new attachment as it is stored.
-fn stored(app: &Scicat, asker: &Asker, body: Map<String, Value>) -> (String, Map<String, Value>) {
-    let aid = match resource::text(&body, "aid") {
-        "" => app.new_uuid(),
-        given => given.to_owned(),
-    };
-    let mut attachment = Map::new();
-    for name in ["aid", "_id", "id"] {
-        attachment.insert(name.to_owned(), aid.clone().into());
-    }
-    resource::complete(&mut attachment, body, &dto::V4);
-    resource::sign(&mut attachment, &asker.username(), &app.now());
-    (aid, attachment)
-}
-
-fn taken(aid: &str) -> ScicatError {
-    ScicatError::conflict(format!("Attachment with aid {aid} already exists"))
 }
 
 fn filter(query: &QueryText) -> Result<Filter, ScicatError> {
@@ -194,7 +111,7 @@ async fn create(app: State<Scicat>, asker: Asker, headers: HeaderMap, body: Body
     }
     let body = app.object(&headers, body).await?;
     resource::require_sound(&dto::V4.check(&body, Form::Create))?;
-    if !asker.rights.may_create_attachment(&app.settings, resource::text(&body, "ownerGroup")) {
+    if !asker.rights.may_create_attachment(&app.settings, crate::documents::text(&body, "ownerGroup")) {
         return Err(ScicatError::forbidden("Unauthorized to create this attachment"));
     }
     let (aid, attachment) = stored(&app, &asker, body);
@@ -274,12 +191,6 @@ async fn change(
     Ok(answer::stored_json(StatusCode::OK, stored.await?))
 }
 
-/// What a full replacement leaves of an attachment: who it is and who made it.
-fn keep_identity(attachment: &mut Map<String, Value>) {
-    const KEPT: [&str; 6] = ["aid", "_id", "id", "createdBy", "createdAt", "__v"];
-    attachment.retain(|name, _| KEPT.contains(&name.as_str()));
-}
-
 async fn delete(app: State<Scicat>, asker: Asker, Path(aid): Path<String>) -> Answer {
     if !asker.rights.may_delete && !asker.rights.has_attachment_role(&app.settings) {
         return Err(ScicatError::forbidden_resource());
@@ -294,25 +205,4 @@ async fn delete(app: State<Scicat>, asker: Asker, Path(aid): Path<String>) -> An
         }
     })
     .await
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn v3_names_the_thing_in_place_of_the_relationships() {
-        let Value::Object(mut body) = json!({
-            "aid": "a", "caption": "c", "relationships": [{"targetId": "p/1", "targetType": "dataset"}],
-            "createdBy": "u", "createdAt": "t", "__v": 0,
-        }) else {
-            unreachable!("an object")
-        };
-        v3_view(&mut body, "dataset", "p/1");
-        let shown = Value::Object(body).to_string();
-        assert_eq!(
-            shown,
-            r#"{"aid":"a","caption":"c","datasetId":"p/1","createdBy":"u","createdAt":"t","__v":0}"#
-        );
-    }
 }

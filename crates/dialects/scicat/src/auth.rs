@@ -8,14 +8,14 @@ use axum::response::Response;
 use axum::routing::{get, post};
 use http::header::{CACHE_CONTROL, LOCATION, SET_COOKIE};
 use http::{HeaderMap, HeaderValue, StatusCode};
-use pinakes_accounts::sign_in::strategy;
 use pinakes_accounts::{Login, Password, User};
 use pinakes_http::{answer, entrance};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::app::{Asker, QueryText, Scicat};
 use crate::error::{Answer, ScicatError};
 use crate::resource::Resource;
+use crate::users::account::shown;
 
 /// The cookie in which a browser keeps the login that it began at the provider.
 const LOGIN_COOKIE: &str = "pinakes_oidc";
@@ -184,18 +184,6 @@ fn keep(app: &Scicat, answer: &mut Response, cookie: &str, life_s: i64) -> Resul
     let unfit = |_| ScicatError::with(StatusCode::BAD_GATEWAY, "The login cannot be kept");
     answer.headers_mut().append(SET_COOKIE, HeaderValue::try_from(text).map_err(unfit)?);
     Ok(())
-}
-
-/// A user as SciCat shows one.
-pub(crate) fn shown(user: &User) -> Map<String, Value> {
-    let value = json!({
-        "username": user.username, "email": user.email, "authStrategy": strategy(user),
-        "_id": user.id, "__v": 0, "id": user.id,
-    });
-    match value {
-        Value::Object(map) => map,
-        _ => Map::new(),
-    }
 }
 
 /// The user, or nothing at all.

@@ -1,119 +1,26 @@
 //! What origdatablocks (file lists) and datablocks (archived packages) share: a block belongs to a dataset,
 //! holds a list of files as members, and adds to the dataset's sums by the difference (sections 5 and 7).
 
+mod answers;
 mod files;
 mod handlers;
 mod metadata;
 mod receive;
-
-use std::ops::ControlFlow;
+pub(crate) mod sorts;
+mod visible;
 
 use axum::Router;
-use pinakes_http::Sink;
-use pinakes_store::{Column, Facet, Index, Kind, Link, Record, StoreError, Txn, Type, View};
-use serde_json::{Map, Value};
 
 use crate::app::Scicat;
-use crate::datasets::DATASET;
-use crate::datasets::change::object;
 use crate::dto::{datablock, origdatablock};
-use crate::error::ScicatError;
-use crate::fullquery::Search;
-use crate::history::Tracked;
 use crate::import::complete;
-use crate::import::sorts::{Imported, Marks};
-use crate::projection::Projection;
+use crate::import::imported::{Imported, Marks};
+use crate::kinds::{DATABLOCK, FILES, ORIG_DATABLOCK};
 use crate::resource::Resource;
-use crate::validate::Dto;
-
-/// The list of files of a block.
-pub(crate) const FILES: &str = "dataFileList";
-
-/// Lists of the original files of a dataset.
-pub(crate) static ORIG_DATABLOCK: Kind = Kind {
-    id_path: Some("_id"),
-    columns: &[
-        Column::one("datasetId", Type::Text),
-        Column::one("ownerGroup", Type::Text),
-        Column::one("size", Type::Integer),
-        Column::one("createdAt", Type::Instant),
-        Column::one("updatedAt", Type::Instant),
-    ],
-    indexes: &[Index::on(&["datasetId"]), Index::on(&["createdAt"])],
-    facets: &[Facet::values("ownerGroup")],
-    class_fields: CLASS_FIELDS,
-    links: LINKS,
-    members: Some(FILES),
-    ..Kind::named("scicat_origdatablock")
-};
-
-/// Archived packages of a dataset.
-pub(crate) static DATABLOCK: Kind = Kind {
-    id_path: Some("_id"),
-    columns: &[
-        Column::one("datasetId", Type::Text),
-        Column::one("archiveId", Type::Text),
-        Column::one("ownerGroup", Type::Text),
-        Column::one("size", Type::Integer),
-        Column::one("createdAt", Type::Instant),
-    ],
-    indexes: &[Index::on(&["datasetId"]), Index::unique(&["archiveId"])],
-    class_fields: CLASS_FIELDS,
-    links: LINKS,
-    members: Some(FILES),
-    ..Kind::named("scicat_datablock")
-};
-
-const CLASS_FIELDS: &[&str] = &["ownerGroup", "accessGroups", "isPublished", "sharedWith"];
-const LINKS: &[Link] = &[Link { relation: "dataset", path: "datasetId", to: "scicat_dataset" }];
-
-/// What tells the two sorts of blocks apart.
-pub(crate) struct BlockType {
-    kind: &'static Kind,
-    /// Of `POST` with `datasetId`.
-    table: &'static Dto,
-    /// Of `POST` below a dataset.
-    table_of_dataset: &'static Dto,
-    /// The field of the block that is summed, and the dataset's sum of it.
-    size: (&'static str, &'static str),
-    /// The dataset's number of files.
-    n_files: &'static str,
-    /// As messages name it.
-    name: &'static str,
-    search: Search,
-}
-
-pub(crate) static ORIG: BlockType = BlockType {
-    kind: &ORIG_DATABLOCK,
-    table: &origdatablock::ORIG_DATABLOCK,
-    table_of_dataset: &origdatablock::ORIG_DATABLOCK_OF_DATASET,
-    size: ("size", "size"),
-    n_files: "numberOfFiles",
-    name: "OrigDatablock",
-    search: Search { kind: &ORIG_DATABLOCK, quantities: "", quantity_key: "" },
-};
-
-pub(crate) static ARCHIVED: BlockType = BlockType {
-    kind: &DATABLOCK,
-    table: &datablock::DATABLOCK,
-    table_of_dataset: &datablock::DATABLOCK_OF_DATASET,
-    size: ("packedSize", "packedSize"),
-    n_files: "numberOfFilesArchived",
-    name: "Datablock",
-    search: Search { kind: &DATABLOCK, quantities: "", quantity_key: "" },
-};
 
 /// Lists of files and archived packages, for the rest of the dialect.
 pub(crate) static RESOURCE: Resource = Resource {
     kinds: &[&ORIG_DATABLOCK, &DATABLOCK],
-    tracked: &[
-        Tracked {
-            name: "OrigDatablock",
-            kind: &ORIG_DATABLOCK,
-            readers: |it| &it.history_access_origdatablock_groups,
-        },
-        Tracked { name: "Datablock", kind: &DATABLOCK, readers: |it| &it.history_access_datablock_groups },
-    ],
     imported: &[
         Imported {
             name: "origdatablock",
@@ -142,119 +49,4 @@ pub(crate) static RESOURCE: Resource = Resource {
 
 pub(crate) fn routes() -> Router<Scicat> {
     handlers::routes()
-}
-
-/// Writes a block with the fields that are chosen, and `tail`, further members with a comma before them; false when nobody
-/// takes more. Files go through as they are kept
-/// unless parts of each are chosen: then a chunk of them at a time is taken apart.
-pub(crate) fn push(
-    view: &mut View<'_>,
-    kind: &'static Kind,
-    record: &Record,
-    fields: &Projection,
-    tail: &str,
-    sink: &mut Sink,
-) -> Result<bool, ScicatError> {
-    let head = match fields {
-        Projection::Everything => record.body.clone(),
-        fields => {
-            let mut head = object(record)?;
-            fields.apply(&mut head);
-            Value::Object(head).to_string().into()
-        }
-    };
-    if !fields.shows(FILES) {
-        let begun = sink.push(&head[..head.len().saturating_sub(1)]);
-        return Ok(begun.and_then(|()| sink.push(tail.as_bytes())).and_then(|()| sink.push(b"}")).is_ok());
-    }
-    let begin: &[u8] = if head.len() <= 2 { b"\"dataFileList\":[" } else { b",\"dataFileList\":[" };
-    let mut is_taken =
-        sink.push(&head[..head.len().saturating_sub(1)]).and_then(|()| sink.push(begin)).is_ok();
-    let (in_parts, mut damage) = (fields.divides(FILES), None);
-    view.members(kind, record, 0, |first, _, chunk| {
-        let comma: &[u8] = if first == 0 { b"" } else { b"," };
-        let pushed = if in_parts {
-            match parts(chunk, fields) {
-                Ok(files) => sink.push(comma).and_then(|()| sink.push(files.as_bytes())),
-                Err(error) => {
-                    damage = Some(error);
-                    return ControlFlow::Break(());
-                }
-            }
-        } else {
-            sink.push(comma).and_then(|()| sink.push(chunk))
-        };
-        is_taken = is_taken && pushed.is_ok();
-        if is_taken { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-    })?;
-    match damage {
-        Some(error) => Err(StoreError::Damaged(format!("files of {:?}: {error}", record.id)).into()),
-        None => Ok(is_taken
-            && sink
-                .push(b"]")
-                .and_then(|()| sink.push(tail.as_bytes()))
-                .and_then(|()| sink.push(b"}"))
-                .is_ok()),
-    }
-}
-
-/// The chosen parts of a chunk's files, joined by commas.
-fn parts(chunk: &[u8], fields: &Projection) -> serde_json::Result<String> {
-    let list: Vec<Value> = serde_json::from_slice(&[b"[", chunk, b"]"].concat())?;
-    let mut files = Map::new();
-    files.insert(FILES.to_owned(), Value::Array(list));
-    fields.apply(&mut files);
-    let list = files.get(FILES).map(Value::to_string).unwrap_or_default();
-    Ok(list.strip_prefix('[').and_then(|it| it.strip_suffix(']')).unwrap_or_default().to_owned())
-}
-
-/// What a dataset says of who may see its blocks.
-const FOLLOWED: [&str; 5] = ["ownerGroup", "accessGroups", "instrumentGroup", "isPublished", "sharedWith"];
-
-/// Makes who may see a block follow its dataset.
-pub(crate) fn follow(block: &mut Map<String, Value>, dataset: &Value) {
-    for field in FOLLOWED {
-        follow_in(block, dataset, field);
-    }
-}
-
-/// The same for what a change of the dataset changed: what a block says for itself stays.
-pub(crate) fn follow_change(block: &mut Map<String, Value>, before: &Value, after: &Value) {
-    for field in FOLLOWED.into_iter().filter(|it| before.get(*it) != after.get(*it)) {
-        follow_in(block, after, field);
-    }
-}
-
-fn follow_in(block: &mut Map<String, Value>, dataset: &Value, field: &str) {
-    // The original's blocks have no such list: it is there only where it says something.
-    let is_shown = |it: &&Value| {
-        !it.is_null() && (field != "sharedWith" || it.as_array().is_some_and(|it| !it.is_empty()))
-    };
-    match dataset.get(field).filter(is_shown) {
-        Some(value) => drop(block.insert(field.to_owned(), value.clone())),
-        None => drop(block.shift_remove(field)),
-    }
-}
-
-/// Changes the dataset's sums by a difference. A dataset that is gone has no sums.
-fn add_to_dataset(
-    txn: &mut Txn<'_>,
-    sort: &BlockType,
-    pid: &str,
-    size: f64,
-    n_files: i64,
-) -> Result<(), ScicatError> {
-    let Some(record) = txn.get(&DATASET, pid)? else { return Ok(()) };
-    let mut dataset = object(&record)?;
-    for (field, difference) in [(sort.size.1, size), (sort.n_files, n_files as f64)] {
-        let before = dataset.get(field).and_then(Value::as_f64).unwrap_or(0.0);
-        dataset.insert(field.to_owned(), whole_number(before + difference));
-    }
-    txn.update(&DATASET, pid, &Value::Object(dataset))?;
-    Ok(())
-}
-
-/// Sums are whole numbers as long as their parts are.
-pub(crate) fn whole_number(value: f64) -> Value {
-    if value.fract() == 0.0 && value.abs() < 9e15 { Value::from(value as i64) } else { Value::from(value) }
 }

@@ -6,9 +6,9 @@ use std::ops::ControlFlow;
 use pinakes_store::{Expr, Kind, Query, StoreError, Tenant, Value as Condition, View};
 use serde_json::Value;
 
-use crate::blocks::{DATABLOCK, ORIG_DATABLOCK};
-use crate::datasets::DATASET;
-use crate::proposals::PROPOSAL;
+use crate::kinds::DATASET;
+use crate::kinds::PROPOSAL;
+use crate::kinds::{DATABLOCK, ORIG_DATABLOCK};
 
 /// Findings listed at most; more are counted.
 const LISTED: usize = 20;

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 use pinakes_store::{Expr, Kind, Query, Record, StoreError, Tenant, View};
 
-use crate::import::RecordType;
+use crate::import::imported::RecordType;
 
 /// Why an export ended early.
 #[derive(Debug, thiserror::Error)]

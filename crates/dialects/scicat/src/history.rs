@@ -8,209 +8,23 @@ use axum::extract::State;
 use axum::routing::get;
 use http::StatusCode;
 use pinakes_http::answer;
-use pinakes_store::{
-    Column, Direction, Expr, Index, Kind, Query, Txn, Type, Value as Condition, View, Weight,
-};
+use pinakes_store::{Direction, Expr, Query, Value as Condition, View, Weight};
 use serde_json::{Map, Value, json};
 
+use crate::app::object_parameter;
 use crate::app::{Asker, Path, QueryText, Scicat};
 use crate::condition::{self, Language};
-use crate::datasets::change::object;
-use crate::datasets::read::object_parameter;
+use crate::documents::object;
 use crate::error::{Answer, ScicatError};
-use crate::resource::{RESOURCES, Resource};
+use crate::kinds::HISTORY;
+use crate::resource::Resource;
 use crate::settings::Settings;
-
-/// Entries of history.
-pub(crate) static HISTORY: Kind = Kind {
-    columns: &[
-        Column::one("subsystem", Type::Text),
-        Column::one("documentId", Type::Text),
-        Column::one("operation", Type::Text),
-        Column::one("user", Type::Text),
-        Column::one("timestamp", Type::Instant),
-    ],
-    indexes: &[Index::on(&["documentId"]), Index::on(&["timestamp"])],
-    ..Kind::named("scicat_history")
-};
+use crate::tracking::{DATASETS, NOTES, Subsystem};
 
 /// Entries in one answer when nothing is said.
 const DEFAULT_LIMIT: u64 = 100;
 /// Changes shown in a dataset's own `history` at most, the latest.
 const SHOWN_CHANGES: u64 = 1_000;
-/// What entries of datasets say of themselves.
-pub(crate) const DATASETS: &str = "Dataset";
-/// Fields that change with every write.
-const NOTES: [&str; 3] = ["updatedAt", "updatedBy", "__v"];
-
-/// A sort of records whose changes may be tracked, as its resource describes it.
-pub(crate) struct Tracked {
-    /// As `trackables` and the entries name it.
-    pub(crate) name: &'static str,
-    /// Its records.
-    pub(crate) kind: &'static Kind,
-    /// The groups that may read the history of such records.
-    pub(crate) readers: fn(&Settings) -> &[String],
-}
-
-/// A sort of records whose changes may be tracked.
-#[derive(Clone, Copy)]
-pub(crate) struct Subsystem(&'static Tracked);
-
-impl Subsystem {
-    fn all() -> impl Iterator<Item = Self> {
-        RESOURCES.iter().flat_map(|it| it.tracked).map(Self)
-    }
-
-    /// Of a kind of records, when changes of it can be tracked.
-    pub(crate) fn of(kind: &Kind) -> Option<Self> {
-        Self::all().find(|it| it.0.kind.name == kind.name)
-    }
-
-    /// The names of all.
-    pub(crate) fn names() -> Vec<&'static str> {
-        Self::all().map(Self::name).collect()
-    }
-
-    fn name(self) -> &'static str {
-        self.0.name
-    }
-
-    /// The groups that may read the history of such records.
-    fn readers(self, settings: &Settings) -> &[String] {
-        (self.0.readers)(settings)
-    }
-}
-
-impl std::fmt::Debug for Subsystem {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl PartialEq for Subsystem {
-    fn eq(&self, other: &Self) -> bool {
-        self.name() == other.name()
-    }
-}
-
-impl Eq for Subsystem {}
-
-/// Whether changes of a sort of records leave entries, and how much each holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Tracking {
-    /// They leave none.
-    Off,
-    /// Whole documents before and after.
-    Documents(Subsystem),
-    /// Only what differs.
-    Differences(Subsystem),
-}
-
-impl Tracking {
-    /// As the settings say for `subsystem`.
-    pub(crate) fn of(settings: &Settings, subsystem: Option<Subsystem>) -> Self {
-        let is_named = |it: &Subsystem| settings.trackables.iter().any(|name| name == it.name());
-        match subsystem.filter(is_named) {
-            None => Self::Off,
-            Some(subsystem) if settings.trackable_strategy == "delta" => Self::Differences(subsystem),
-            Some(subsystem) => Self::Documents(subsystem),
-        }
-    }
-
-    /// Notes that a record became `after`, whose `updatedBy` and `updatedAt` say by whom and when. `version` is that
-    /// which the record had before.
-    pub(crate) fn note_change(
-        self,
-        txn: &mut Txn<'_>,
-        id: &str,
-        version: u64,
-        before: &Map<String, Value>,
-        after: &Map<String, Value>,
-    ) -> Result<(), ScicatError> {
-        let is_same = |name: &String| NOTES.contains(&name.as_str()) || before.get(name) == after.get(name);
-        if self == Self::Off || before.keys().chain(after.keys()).all(is_same) {
-            return Ok(());
-        }
-        let note = |name: &str| after.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
-        let (user, now) = (note("updatedBy"), note("updatedAt"));
-        self.put(txn, "update", (id, version), (before, after), (&user, &now))
-    }
-
-    /// Notes that `user` deleted a record.
-    pub(crate) fn note_deletion(
-        self,
-        txn: &mut Txn<'_>,
-        id: &str,
-        version: u64,
-        before: &Map<String, Value>,
-        user: &str,
-        now: &str,
-    ) -> Result<(), ScicatError> {
-        self.put(txn, "delete", (id, version), (before, &Map::new()), (user, now))
-    }
-
-    fn put(
-        self,
-        txn: &mut Txn<'_>,
-        operation: &str,
-        (id, version): (&str, u64),
-        (before, after): (&Map<String, Value>, &Map<String, Value>),
-        (user, now): (&str, &str),
-    ) -> Result<(), ScicatError> {
-        let (subsystem, before, after) = match self {
-            Self::Off => return Ok(()),
-            Self::Documents(subsystem) => (subsystem, before.clone(), after.clone()),
-            Self::Differences(subsystem) => {
-                let (mut before, mut after) = differences(before, after);
-                // Who and when stand in the entry itself.
-                for name in NOTES {
-                    before.shift_remove(name);
-                    after.shift_remove(name);
-                }
-                (subsystem, before, after)
-            }
-        };
-        let entry = json!({
-            "subsystem": subsystem.name(), "documentId": id, "before": before, "after": after,
-            "operation": operation, "user": user, "timestamp": now,
-        });
-        // An id that comes anew counts its versions anew, so the time belongs to the name.
-        let name = format!("{}/{id}/{version}/{now}", subsystem.name());
-        txn.put(&HISTORY, &name, &entry)?;
-        Ok(())
-    }
-}
-
-/// What of two documents differs, objects within them taken apart.
-fn differences(
-    before: &Map<String, Value>,
-    after: &Map<String, Value>,
-) -> (Map<String, Value>, Map<String, Value>) {
-    let (mut was, mut is) = (Map::new(), Map::new());
-    for (name, old) in before {
-        match (old, after.get(name)) {
-            (old, Some(new)) if old == new => {}
-            (Value::Object(old), Some(Value::Object(new))) => {
-                let (old, new) = differences(old, new);
-                was.insert(name.clone(), Value::Object(old));
-                is.insert(name.clone(), Value::Object(new));
-            }
-            (old, new) => {
-                was.insert(name.clone(), old.clone());
-                if let Some(new) = new {
-                    is.insert(name.clone(), new.clone());
-                }
-            }
-        }
-    }
-    for (name, new) in after {
-        if !before.contains_key(name) {
-            is.insert(name.clone(), new.clone());
-        }
-    }
-    (was, is)
-}
 
 /// The `history` of a dataset as v3 shows it: for each change, the oldest first, the fields that changed.
 pub(crate) fn of_dataset(view: &mut View<'_>, pid: &str) -> Result<Vec<Value>, ScicatError> {
@@ -263,12 +77,29 @@ pub(crate) fn routes() -> Router<Scicat> {
         )
 }
 
+/// The groups that may read the history of a sort of records.
+fn readers(subsystem: Subsystem, settings: &Settings) -> &[String] {
+    match subsystem.name() {
+        DATASETS => &settings.history_access_dataset_groups,
+        "OrigDatablock" => &settings.history_access_origdatablock_groups,
+        "Datablock" => &settings.history_access_datablock_groups,
+        "Attachment" => &settings.history_access_attachment_groups,
+        "Sample" => &settings.history_access_sample_groups,
+        "Proposal" => &settings.history_access_proposal_groups,
+        "Instrument" => &settings.history_access_instrument_groups,
+        "Policy" => &settings.history_access_policies_groups,
+        "PublishedData" => &settings.history_access_published_data_groups,
+        // Nobody reads what nobody was named for.
+        _ => &[],
+    }
+}
+
 /// The entries that the caller may read. Errors: 403 for who may read none.
 fn readable(app: &Scicat, asker: &Asker) -> Result<Expr, ScicatError> {
     if asker.rights.is_admin {
         return Ok(Expr::All);
     }
-    let is_reader = |it: &Subsystem| asker.caller().is_in_any(it.readers(&app.settings));
+    let is_reader = |it: &Subsystem| asker.caller().is_in_any(readers(*it, &app.settings));
     let names: Vec<Condition> =
         Subsystem::all().filter(is_reader).map(|it| Condition::Text(it.name().to_owned())).collect();
     if names.is_empty() {
@@ -330,23 +161,10 @@ fn number(query: &QueryText, name: &str, default: u64) -> Result<u64, ScicatErro
 mod tests {
     use super::*;
 
-    fn map(value: Value) -> Map<String, Value> {
-        value.as_object().cloned().unwrap_or_default()
-    }
-
-    #[test]
-    fn differences_are_taken_from_inside() {
-        let before = map(json!({"a": 1, "b": {"c": 1, "d": {"e": [1]}}, "gone": 1, "same": {"x": 1}}));
-        let after = map(json!({"a": 2, "b": {"c": 1, "d": {"e": [2]}}, "new": null, "same": {"x": 1}}));
-        let (was, is) = differences(&before, &after);
-        assert_eq!(Value::Object(was), json!({"a": 1, "b": {"d": {"e": [1]}}, "gone": 1}));
-        assert_eq!(Value::Object(is), json!({"a": 2, "b": {"d": {"e": [2]}}, "new": null}));
-    }
-
     #[test]
     fn every_sort_has_its_kind() {
         for subsystem in Subsystem::all() {
-            let kinds = crate::KINDS.iter().filter(|it| Subsystem::of(it) == Some(subsystem));
+            let kinds = crate::resources::KINDS.iter().filter(|it| Subsystem::of(it) == Some(subsystem));
             assert_eq!(kinds.count(), 1, "{subsystem:?}");
         }
         assert_eq!(Subsystem::names().len(), 9);

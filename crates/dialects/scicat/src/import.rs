@@ -13,6 +13,7 @@
 mod blocks;
 pub(crate) mod complete;
 mod extended_json;
+pub(crate) mod imported;
 mod loading;
 pub(crate) mod sorts;
 
@@ -20,20 +21,18 @@ use pinakes_http::Context;
 use pinakes_store::{Document, StoreError};
 use serde_json::{Map, Value};
 
+use self::blocks::FileChunk;
 use crate::app::Scicat;
-use crate::blocks::FILES;
-use crate::datasets::DATASET;
 use crate::datasets::incoming::{self, Incoming};
 use crate::faults::{self, Fault};
-use crate::proposals::PROPOSAL;
+use crate::kinds::{DATASET, FILES, PROPOSAL};
 use crate::scientific::Fields;
 use crate::settings::Settings;
 use crate::validate::{Dto, Form};
 
+pub use imported::{Importer, RecordType};
 pub use loading::{Loading, Written};
-pub use sorts::{RecordType, UnknownSort};
-
-use self::blocks::FileChunk;
+pub use sorts::UnknownSort;
 
 /// Texts about one record that are told at most: a broken list of files could have thousands.
 const MOST_TEXTS: usize = 10;
@@ -47,16 +46,6 @@ pub enum Existing {
     Keep,
     /// They become what the file says.
     Replace,
-}
-
-/// Turns bytes into records ready to be written. Cheap to clone.
-#[derive(Clone)]
-pub struct Importer {
-    app: Scicat,
-    /// Goes into `createdBy` and `updatedBy` of records that bring none.
-    username: String,
-    /// What all records are; otherwise told by the fields of each.
-    sort: Option<RecordType>,
 }
 
 /// A record ready to be written.
@@ -84,76 +73,6 @@ impl Prepared {
     /// Bytes that it holds in memory, about.
     pub fn n_bytes(&self) -> usize {
         self.document.body().len() + self.files.iter().map(|it| it.bytes.len()).sum::<usize>()
-    }
-}
-
-impl Importer {
-    /// With the site's settings. `username` goes into records that say nobody's; `sort` is what all records
-    /// are, `None` for telling by the fields of each.
-    pub fn new(
-        context: Context,
-        settings: Settings,
-        username: impl Into<String>,
-        sort: Option<RecordType>,
-    ) -> Self {
-        let app = Scicat::new(context, settings);
-        Self { app, username: username.into(), sort }
-    }
-
-    /// Reads, checks and completes a record.
-    ///
-    /// Errors: why it cannot be one, for the person who has the file.
-    pub fn prepare(&self, record: &[u8]) -> Result<Prepared, String> {
-        let mut files = blocks::Files::new(&self.app);
-        let rest = match memchr::memmem::find(record, br#""dataFileList""#) {
-            Some(_) => blocks::split(record, &mut files)?,
-            None => None,
-        };
-        let Incoming { rest: mut body, metadata } = parse(rest.as_deref().unwrap_or(record))?;
-        let sort = match self.sort {
-            Some(sort) => sort,
-            None => RecordType::of(&body).ok_or("its fields tell no sort of record; name one with --kind")?,
-        };
-        if files.n_files() != 0 && !sort.has_files() {
-            return Err(format!("a {sort} has no {FILES}; is it a record of another sort? See --kind"));
-        }
-        let id = sort.complete(self, &mut body)?;
-        let mut faults = self.faults(sort.table(), &body);
-        faults.retain(|it| !(it.property == FILES && 0 < files.n_seen()));
-        faults.extend(files.fault());
-        if !faults.is_empty() {
-            return Err(told(sort, &id, &faults));
-        }
-        if sort.has_files() {
-            body.shift_remove(FILES);
-        }
-        let text = |name: &str| body.get(name).and_then(Value::as_str).map(str::to_owned);
-        let is_dataset = sort.is_of(&DATASET);
-        let proposals = if is_dataset {
-            texts(&body, "proposalIds")
-        } else if sort.is_of(&PROPOSAL) {
-            vec![id.clone()]
-        } else {
-            Vec::new()
-        };
-        let (owner_group, owner_email) = (text("ownerGroup"), text("ownerEmail"));
-        let document = document(sort, &id, body, metadata).map_err(|error| error.to_string())?;
-        Ok(Prepared {
-            sort,
-            document,
-            files: files.into_chunks(),
-            owner_group: owner_group.filter(|_| is_dataset),
-            owner_email: owner_email.filter(|_| is_dataset),
-            proposals,
-        })
-    }
-
-    fn faults(&self, table: &Dto, body: &Map<String, Value>) -> Vec<Fault> {
-        let mut faults = table.check_known(body, Form::Create);
-        if body.contains_key("createdAt") {
-            forgive_forms(&mut faults);
-        }
-        faults
     }
 }
 
@@ -236,4 +155,74 @@ pub enum ImportError {
     /// A stored record does not make sense.
     #[error("{0}")]
     Damaged(String),
+}
+
+impl Importer {
+    /// With the site's settings. `username` goes into records that say nobody's; `sort` is what all records
+    /// are, `None` for telling by the fields of each.
+    pub fn new(
+        context: Context,
+        settings: Settings,
+        username: impl Into<String>,
+        sort: Option<RecordType>,
+    ) -> Self {
+        let app = Scicat::new(context, settings);
+        Self { app, username: username.into(), sort }
+    }
+
+    /// Reads, checks and completes a record.
+    ///
+    /// Errors: why it cannot be one, for the person who has the file.
+    pub fn prepare(&self, record: &[u8]) -> Result<Prepared, String> {
+        let mut files = blocks::Files::new(&self.app);
+        let rest = match memchr::memmem::find(record, br#""dataFileList""#) {
+            Some(_) => blocks::split(record, &mut files)?,
+            None => None,
+        };
+        let Incoming { rest: mut body, metadata } = parse(rest.as_deref().unwrap_or(record))?;
+        let sort = match self.sort {
+            Some(sort) => sort,
+            None => RecordType::of(&body).ok_or("its fields tell no sort of record; name one with --kind")?,
+        };
+        if files.n_files() != 0 && !sort.has_files() {
+            return Err(format!("a {sort} has no {FILES}; is it a record of another sort? See --kind"));
+        }
+        let id = sort.complete(self, &mut body)?;
+        let mut faults = self.faults(sort.table(), &body);
+        faults.retain(|it| !(it.property == FILES && 0 < files.n_seen()));
+        faults.extend(files.fault());
+        if !faults.is_empty() {
+            return Err(told(sort, &id, &faults));
+        }
+        if sort.has_files() {
+            body.shift_remove(FILES);
+        }
+        let text = |name: &str| body.get(name).and_then(Value::as_str).map(str::to_owned);
+        let is_dataset = sort.is_of(&DATASET);
+        let proposals = if is_dataset {
+            texts(&body, "proposalIds")
+        } else if sort.is_of(&PROPOSAL) {
+            vec![id.clone()]
+        } else {
+            Vec::new()
+        };
+        let (owner_group, owner_email) = (text("ownerGroup"), text("ownerEmail"));
+        let document = document(sort, &id, body, metadata).map_err(|error| error.to_string())?;
+        Ok(Prepared {
+            sort,
+            document,
+            files: files.into_chunks(),
+            owner_group: owner_group.filter(|_| is_dataset),
+            owner_email: owner_email.filter(|_| is_dataset),
+            proposals,
+        })
+    }
+
+    fn faults(&self, table: &Dto, body: &Map<String, Value>) -> Vec<Fault> {
+        let mut faults = table.check_known(body, Form::Create);
+        if body.contains_key("createdAt") {
+            forgive_forms(&mut faults);
+        }
+        faults
+    }
 }

@@ -6,53 +6,26 @@ use axum::extract::State;
 use axum::routing::get;
 use http::{HeaderMap, StatusCode};
 use pinakes_http::answer;
-use pinakes_store::{Column, Counts, Expr, Facet, Identifier, Index, Kind, Text, Type};
+use pinakes_store::Expr;
 use serde_json::{Map, json};
 
 use crate::app::{Asker, Path, QueryText, Scicat, json_parameter};
-use crate::datasets::METADATA_KEYS;
-use crate::datasets::change::Precondition;
 use crate::dto::instrument as dto;
 use crate::error::{Answer, ScicatError};
 use crate::filter;
-use crate::history::Tracked;
 use crate::import::complete;
-use crate::import::sorts::{Imported, Marks};
+use crate::import::imported::{Imported, Marks};
+use crate::kinds::INSTRUMENT;
 use crate::listing::{self, Listing};
+use crate::precondition::Precondition;
 use crate::resource::{self, Resource};
-use crate::scientific;
 use crate::validate::Form;
-
-/// Instruments by pid.
-pub(crate) static INSTRUMENT: Kind = Kind {
-    id_path: Some("pid"),
-    columns: &[
-        Column::one("uniqueName", Type::Text),
-        Column::one("name", Type::Text),
-        Column::one("createdAt", Type::Instant),
-        Column::one("updatedAt", Type::Instant),
-    ],
-    indexes: &[Index::unique(&["uniqueName"]), Index::on(&["name"])],
-    facets: &[Facet {
-        name: METADATA_KEYS,
-        path: "customMetadata",
-        counts: Counts::Strings(scientific::add_keys),
-    }],
-    text: Text::AllStrings,
-    identifiers: &[Identifier { scheme: "pid", path: "pid" }],
-    ..Kind::named("scicat_instrument")
-};
 
 static LISTING: Listing = Listing::stored(&INSTRUMENT);
 
 /// Instruments, for the rest of the dialect.
 pub(crate) static RESOURCE: Resource = Resource {
     kinds: &[&INSTRUMENT],
-    tracked: &[Tracked {
-        name: "Instrument",
-        kind: &INSTRUMENT,
-        readers: |it| &it.history_access_instrument_groups,
-    }],
     imported: &[Imported {
         name: "instrument",
         plural: "instruments",
@@ -112,7 +85,7 @@ async fn create(app: State<Scicat>, asker: Asker, headers: HeaderMap, body: Body
     require_admin(&asker)?;
     let body = app.object(&headers, body).await?;
     resource::require_sound(&dto::INSTRUMENT.check(&body, Form::Create))?;
-    let pid = match resource::text(&body, "pid") {
+    let pid = match crate::documents::text(&body, "pid") {
         "" => format!("{}{}", app.settings.pid_prefix, app.new_uuid()),
         given => given.to_owned(),
     };
@@ -121,7 +94,7 @@ async fn create(app: State<Scicat>, asker: Asker, headers: HeaderMap, body: Body
         instrument.insert(name.to_owned(), pid.clone().into());
     }
     resource::complete(&mut instrument, body, &dto::INSTRUMENT);
-    resource::sign(&mut instrument, &asker.username(), &app.now());
+    crate::documents::sign(&mut instrument, &asker.username(), &app.now());
     let stored = resource::insert(&asker, &INSTRUMENT, &pid, instrument, taken()).await?;
     Ok(answer::stored_json(StatusCode::CREATED, stored))
 }

@@ -7,10 +7,12 @@ mod broker;
 mod details;
 pub(crate) mod forms;
 pub(crate) mod outbox;
+mod outside;
 mod owners;
 mod rules;
 mod run;
 mod template;
+mod visible;
 
 use axum::Router;
 use axum::body::Body;
@@ -18,72 +20,33 @@ use axum::extract::State;
 use axum::routing::get;
 use http::{HeaderMap, StatusCode};
 use pinakes_http::answer;
-use pinakes_store::{
-    Column, Document, Expr, Facet, Index, Kind, Record, StoreError, Type, Value as Condition, Weight,
-};
+use pinakes_store::{Document, Expr, StoreError, Weight};
 use serde_json::{Map, Value, json};
 
 use self::actions::Action;
 use self::outbox::Operation;
 use self::owners::Applicant;
 use self::run::Scene;
-use crate::app::{Asker, Path, QueryText, Scicat, json_parameter};
-use crate::datasets::Api;
-use crate::datasets::change::{is_merge_patch, object, stamp};
+use crate::app::{Asker, Path, QueryText, Scicat, json_parameter, object_parameter};
 use crate::datasets::facets::answer_facets;
-use crate::datasets::read::object_parameter;
+use crate::datasets::forms::Api;
+use crate::documents::{is_merge_patch, object, stamp};
 use crate::dto::job as dto;
 use crate::error::{Answer, ScicatError};
 use crate::filter::{self, Filter};
-use crate::fullquery::{self, Search};
-use crate::history::Tracking;
+use crate::fullquery;
 use crate::import::complete;
-use crate::import::sorts::{Imported, Marks};
+use crate::import::imported::{Imported, Marks};
+use crate::jobs::visible::{SEARCH, filter, invalid_id, readable, visible};
+use crate::kinds::JOB;
 use crate::listing::{self, Listing};
 use crate::resource::{self, Resource};
-use crate::strict;
+use crate::tracking::Tracking;
 use crate::validate::Form;
-
-/// Jobs by their id.
-pub(crate) static JOB: Kind = Kind {
-    id_path: Some("_id"),
-    columns: &[
-        Column::one("type", Type::Text),
-        Column::one("statusCode", Type::Text),
-        Column::one("ownerUser", Type::Text),
-        Column::one("ownerGroup", Type::Text),
-        Column::one("contactEmail", Type::Text),
-        Column::one("createdBy", Type::Text),
-        Column::one("createdAt", Type::Instant),
-        Column::one("updatedAt", Type::Instant),
-        Column {
-            name: "datasetPids",
-            path: "jobParams.datasetList.pid",
-            ty: Type::Text,
-            arity: pinakes_store::Arity::Many,
-        },
-    ],
-    indexes: &[Index::on(&["createdAt"]), Index::on(&["ownerUser"]), Index::on(&["statusCode"])],
-    facets: &[
-        Facet::values("type"),
-        Facet::values("statusCode"),
-        Facet::values("ownerGroup"),
-        Facet::values("ownerUser"),
-        Facet::days("createdAt"),
-        Facet { name: "jobStatusMessage", path: "statusCode", counts: pinakes_store::Counts::Values },
-        Facet { name: "emailJobInitiator", path: "contactEmail", counts: pinakes_store::Counts::Values },
-        Facet { name: "creationTime", path: "createdAt", counts: pinakes_store::Counts::Days },
-    ],
-    class_fields: &["ownerGroup", "accessGroups"],
-    text: pinakes_store::Text::AllStrings,
-    ..Kind::named("scicat_job")
-};
-
-static SEARCH: Search = Search { kind: &JOB, quantities: "", quantity_key: "" };
 
 /// Jobs, for the rest of the dialect.
 pub(crate) static RESOURCE: Resource = Resource {
-    kinds: &[&JOB, &outbox::JOB_ACTION],
+    kinds: &[&JOB, &crate::kinds::JOB_ACTION],
     imported: &[Imported {
         name: "job",
         plural: "jobs",
@@ -125,41 +88,6 @@ fn listing(api: Api) -> Listing {
         Api::V3 => Listing { kind: &JOB, form: Some(forms::show_as_v3) },
         Api::V4 => Listing::stored(&JOB),
     }
-}
-
-fn invalid_id() -> ScicatError {
-    ScicatError::short(StatusCode::BAD_REQUEST, "Invalid job id.")
-}
-
-/// Who creates or changes any job finds any.
-fn sees_all(app: &Scicat, asker: &Asker) -> bool {
-    let settings = &app.settings;
-    let is_in = |groups: &[String]| asker.caller().is_in_any(groups);
-    asker.rights.is_admin
-        || is_in(&settings.update_job_privileged_groups)
-        || is_in(&settings.create_job_privileged_groups)
-}
-
-/// The condition on the jobs that the caller may see: own ones, and those of own groups.
-fn visible(app: &Scicat, asker: &Asker) -> Expr {
-    if sees_all(app, asker) {
-        return Expr::All;
-    }
-    let own = Expr::Is("ownerUser".into(), Condition::Text(asker.username()));
-    Expr::Or(vec![own, asker.rights.in_own_groups()])
-}
-
-/// The filter of a request. v4 may sort by `limits.sort`.
-fn filter(query: &QueryText, headers: &HeaderMap) -> Result<Filter, ScicatError> {
-    let value = match filter::text("filter", query, headers)? {
-        None => Value::Null,
-        Some(text) => forms::filter_with_v4_names(json_parameter("filter", text)?),
-    };
-    let mut filter = filter::from_value(&value, &JOB)?;
-    if let Some(sort) = value.get("limits").and_then(|it| it.get("sort")).filter(|it| !it.is_null()) {
-        filter.window.order = strict::sort(sort)?;
-    }
-    Ok(filter)
 }
 
 async fn list(app: State<Scicat>, asker: Asker, query: QueryText, headers: HeaderMap, api: Api) -> Answer {
@@ -208,19 +136,6 @@ async fn full_facet(app: State<Scicat>, asker: Asker, query: QueryText) -> Answe
     asker.forbid_anonymous()?;
     let condition = searched(&app, &asker, &query)?;
     answer_facets(&asker, &query, &JOB, condition).await
-}
-
-/// A job that the caller may see.
-///
-/// Errors: 400 in shape E2 when it is not there, 403 when it is not for the caller.
-async fn readable(app: &Scicat, asker: &Asker, id: &str) -> Result<Record, ScicatError> {
-    asker.forbid_anonymous()?;
-    let (record, class) = listing::with_class(asker, &JOB, id).await?.ok_or_else(invalid_id)?;
-    let is_own = resource::text(&object(&record)?, "ownerUser") == asker.username();
-    if is_own || sees_all(app, asker) || asker.rights.of_keeper(&[]).may_read(&class) {
-        return Ok(record);
-    }
-    Err(ScicatError::forbidden("Unauthorized to get this job."))
 }
 
 async fn by_id(
@@ -330,7 +245,7 @@ fn stored(app: &Scicat, asker: &Asker, id: &str, mut given: Map<String, Value>) 
             job.insert(name.to_owned(), value);
         }
     }
-    resource::sign(&mut job, &asker.username(), &app.now());
+    crate::documents::sign(&mut job, &asker.username(), &app.now());
     job
 }
 
@@ -356,12 +271,12 @@ async fn patch(
     let before = object(&record)?;
     rules::may_update(&settings, &rights, &before)?;
     // A type that the site has no longer has no actions.
-    let job_type = settings.job_types.iter().find(|it| it.name == resource::text(&before, "type"));
+    let job_type = settings.job_types.iter().find(|it| it.name == crate::documents::text(&before, "type"));
     let actions = job_type.map(|it| it.update_actions.clone()).unwrap_or_default();
     let scene = Scene::new(&changes, rules::pids(&before)?).with_job(&before);
     let scene = judged(&asker, actions.clone(), scene).await?;
     let (rules_of, outbox) = (settings.clone(), app.outbox.clone());
-    let (name, listed) = (resource::text(&before, "type").to_owned(), actions.clone());
+    let (name, listed) = (crate::documents::text(&before, "type").to_owned(), actions.clone());
     let (stored, held, scene) = asker
         .db
         .write(move |txn| {

@@ -9,10 +9,10 @@ use pinakes_http::etag::Tag;
 use pinakes_store::{Expr, Kind, Query, Record, StoreError, Weight};
 use serde_json::{Map, Value, json};
 
+use crate::app::object_parameter;
 use crate::app::{Asker, QueryText, json_parameter};
-use crate::datasets::change::object;
 use crate::datasets::facets::answer_facets;
-use crate::datasets::read::object_parameter;
+use crate::documents::object;
 use crate::error::{Answer, ScicatError};
 use crate::filter::{self, Filter};
 use crate::fullquery::{self, Search};

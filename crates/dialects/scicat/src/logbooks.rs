@@ -1,8 +1,9 @@
 //! Logbooks of proposals, which a `SciChat` service keeps: this server signs in there and passes on what callers may
 //! read. Without a service (`logbook_enabled`) the answers are empty, as the original's are.
 
+pub(crate) mod session;
+
 use std::cmp::Reverse;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::Router;
@@ -16,29 +17,15 @@ use pinakes_store::Weight;
 use serde_json::{Map, Value, json};
 
 use crate::app::{Asker, Path, QueryText, Scicat, json_parameter};
-use crate::datasets::{DATASET, read};
+use crate::datasets::read;
 use crate::error::{Answer, ScicatError};
-use crate::listing;
+use crate::kinds::{DATASET, PROPOSAL};
 use crate::outgoing::{Outgoing, OutgoingError};
-use crate::proposals::{self, PROPOSAL};
 use crate::resource::Resource;
+use crate::{listing, proposals};
 
 /// Most of the service's answer that is read, in bytes.
 const ANSWER_BYTES: usize = 64 << 20;
-
-/// The token of the service, as the last sign-in gave it.
-#[derive(Clone, Default)]
-pub(crate) struct Session(Arc<Mutex<Option<String>>>);
-
-impl Session {
-    fn token(&self) -> Option<String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn keep(&self, token: String) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(token);
-    }
-}
 
 /// Logbooks, for the rest of the dialect.
 pub(crate) static RESOURCE: Resource = Resource::of_routes(routes);

@@ -1,7 +1,7 @@
 //! Policies: what happens to the data of an owner group (section 8 of the contract). The first dataset of a
 //! group makes its policy, and the policy gives every dataset of the group its classification.
 
-use std::sync::Arc;
+pub(crate) mod seen;
 
 use axum::Router;
 use axum::body::Body;
@@ -9,46 +9,28 @@ use axum::extract::State;
 use axum::routing::{get, post};
 use http::{HeaderMap, StatusCode};
 use pinakes_http::answer;
-use pinakes_store::{Column, Expr, Index, Kind, Record, StoreError, Txn, Type, Value as Condition, Weight};
-use quick_cache::sync::Cache;
+use pinakes_store::{Expr, Record, StoreError, Txn, Value as Condition, Weight};
 use serde_json::{Map, Value, json};
 
 use crate::app::{Asker, Path, QueryText, Scicat, json_parameter};
-use crate::datasets::change::{object, stamp};
+use crate::documents::{object, stamp};
 use crate::dto::policy as dto;
 use crate::error::{Answer, ScicatError};
 use crate::filter;
-use crate::history::{Tracked, Tracking};
 use crate::import::complete;
-use crate::import::sorts::{Imported, Marks};
+use crate::import::imported::{Imported, Marks};
+use crate::kinds::POLICY;
 use crate::listing::Listing;
+use crate::policies::seen::{DEFAULT_REDUNDANCY, redundancy};
 use crate::resource::{self, Resource};
+use crate::tracking::Tracking;
 use crate::validate::Form;
 
-/// Policies by owner group.
-pub(crate) static POLICY: Kind = Kind {
-    id_path: Some("ownerGroup"),
-    columns: &[
-        Column::at("object_id", "_id", Type::Text),
-        Column::many("manager", Type::Text),
-        Column::one("tapeRedundancy", Type::Text),
-        Column::one("autoArchive", Type::Boolean),
-        Column::one("createdAt", Type::Instant),
-        Column::one("updatedAt", Type::Instant),
-    ],
-    indexes: &[Index::unique(&["object_id"])],
-    ..Kind::named("scicat_policy")
-};
-
 static LISTING: Listing = Listing::stored(&POLICY);
-
-/// How many copies on tape a group has when nothing is said.
-const DEFAULT_REDUNDANCY: &str = "low";
 
 /// Policies, for the rest of the dialect.
 pub(crate) static RESOURCE: Resource = Resource {
     kinds: &[&POLICY],
-    tracked: &[Tracked { name: "Policy", kind: &POLICY, readers: |it| &it.history_access_policies_groups }],
     imported: &[Imported {
         name: "policy",
         plural: "policies",
@@ -93,81 +75,8 @@ pub(crate) fn of_new_group(app: &Scicat, first: First<'_>, username: &str) -> Va
     let redundancy = redundancy(first.classification);
     policy.insert("tapeRedundancy".to_owned(), redundancy.unwrap_or(DEFAULT_REDUNDANCY).into());
     dto::POLICY.fill_defaults(&mut policy);
-    resource::sign(&mut policy, username, &app.now());
+    crate::documents::sign(&mut policy, username, &app.now());
     Value::Object(policy)
-}
-
-/// What the policy of a group gave its datasets when it was last looked at.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Seen {
-    /// Of the policy's last change.
-    sequence: u64,
-    pub(crate) classification: String,
-}
-
-impl Seen {
-    fn of(record: &Record) -> Result<Self, StoreError> {
-        Ok(Self { sequence: record.sequence, classification: classification(&record.json()?) })
-    }
-
-    /// Whether the policy is still the one that was seen, or gives the same.
-    pub(crate) fn holds(&self, txn: &mut Txn<'_>, group: &str) -> Result<bool, StoreError> {
-        let Some(record) = txn.get(&POLICY, group)? else { return Ok(false) };
-        Ok(record.sequence == self.sequence || Self::of(&record)?.classification == self.classification)
-    }
-}
-
-/// Policies that were seen lately, so that a new dataset need not read that of its group: the transaction that stores
-/// it says whether what was seen still holds.
-#[derive(Clone)]
-pub(crate) struct SeenPolicies(Arc<Cache<(String, String), Seen>>);
-
-/// Groups whose policies are remembered.
-const SEEN_GROUPS: usize = 10_000;
-
-impl Default for SeenPolicies {
-    fn default() -> Self {
-        Self(Arc::new(Cache::new(SEEN_GROUPS)))
-    }
-}
-
-impl SeenPolicies {
-    fn key(asker: &Asker, group: &str) -> (String, String) {
-        (asker.db.tenant().name().to_owned(), group.to_owned())
-    }
-
-    /// What the group's policy gives, as it was when it was last seen; `None` when there is none.
-    pub(crate) async fn of(&self, asker: &Asker, group: &str) -> Result<Option<Seen>, ScicatError> {
-        match self.0.get(&Self::key(asker, group)) {
-            Some(seen) => Ok(Some(seen)),
-            None => self.look(asker, group).await,
-        }
-    }
-
-    /// What it gives now.
-    pub(crate) async fn look(&self, asker: &Asker, group: &str) -> Result<Option<Seen>, ScicatError> {
-        let id = group.to_owned();
-        let record = asker.db.read(Weight::Point, move |view| view.get(&POLICY, &id)).await?;
-        let seen = record.as_ref().map(Seen::of).transpose()?;
-        let key = Self::key(asker, group);
-        match &seen {
-            Some(seen) => self.0.insert(key, seen.clone()),
-            None => drop(self.0.remove(&key)),
-        }
-        Ok(seen)
-    }
-}
-
-/// What every dataset of the policy's group carries as `classification`.
-pub(crate) fn classification(policy: &Value) -> String {
-    let redundancy = policy.get("tapeRedundancy").and_then(Value::as_str).unwrap_or(DEFAULT_REDUNDANCY);
-    format!("IN=medium,AV={redundancy},CO=low")
-}
-
-/// The availability in a classification: `low` in `IN=medium,AV=low,CO=low`.
-fn redundancy(classification: &str) -> Option<&str> {
-    let part = classification.split(',').find_map(|it| it.trim().strip_prefix("AV="))?;
-    Some(part.trim()).filter(|it| !it.is_empty())
 }
 
 /// Refuses whoever does not keep the policies.
@@ -217,13 +126,13 @@ async fn create(app: State<Scicat>, asker: Asker, headers: HeaderMap, body: Body
     require_keeper(&app, &asker)?;
     let body = app.object(&headers, body).await?;
     resource::require_sound(&dto::POLICY.check(&body, Form::Create))?;
-    let group = resource::text(&body, "ownerGroup").to_owned();
+    let group = crate::documents::text(&body, "ownerGroup").to_owned();
     let mut policy = Map::new();
     let id = app.new_object_id();
     policy.insert("_id".to_owned(), id.clone().into());
     policy.insert("id".to_owned(), id.into());
     resource::complete(&mut policy, body, &dto::POLICY);
-    resource::sign(&mut policy, &asker.username(), &app.now());
+    crate::documents::sign(&mut policy, &asker.username(), &app.now());
     let taken = ScicatError::conflict(format!("Policy with ownerGroup {group} already exists"));
     let stored = resource::insert(&asker, &POLICY, &group, policy, taken).await?;
     Ok(answer::stored_json(StatusCode::CREATED, stored))
@@ -263,7 +172,7 @@ fn change(
     let mut policy = object(record)?;
     resource::apply(&mut policy, changes);
     stamp(&mut policy, username, now);
-    let group = resource::text(&policy, "ownerGroup").to_owned();
+    let group = crate::documents::text(&policy, "ownerGroup").to_owned();
     if group == record.id {
         return resource::update(txn, &POLICY, record, policy, tracking);
     }
@@ -349,24 +258,4 @@ fn is_managed_by(policy: &Record, names: &[String]) -> Result<bool, ScicatError>
     let policy = object(policy)?;
     let managers = policy.get("manager").and_then(Value::as_array).into_iter().flatten();
     Ok(managers.filter_map(Value::as_str).any(|manager| names.iter().any(|it| it == manager)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn redundancy_is_the_availability() {
-        assert_eq!(redundancy("IN=medium,AV=medium,CO=low"), Some("medium"));
-        assert_eq!(redundancy("AV=high"), Some("high"));
-        for none in ["", "IN=medium,CO=low", "AV=", "XAV=low"] {
-            assert_eq!(redundancy(none), None, "{none}");
-        }
-    }
-
-    #[test]
-    fn classification_follows_the_policy() {
-        assert_eq!(classification(&json!({"tapeRedundancy": "medium"})), "IN=medium,AV=medium,CO=low");
-        assert_eq!(classification(&json!({})), "IN=medium,AV=low,CO=low");
-    }
 }

@@ -1,7 +1,7 @@
 //! Proposals: what was applied for, by whom, and when it is measured (section 8 of the contract). Lists and counts
 //! take `filters=`, not `filter=`.
 
-use std::collections::BTreeSet;
+pub(crate) mod counts;
 
 use axum::Router;
 use axum::body::Body;
@@ -9,73 +9,26 @@ use axum::extract::State;
 use axum::routing::{get, post};
 use http::{HeaderMap, StatusCode};
 use pinakes_http::answer;
-use pinakes_store::{
-    Column, Counts, Document, Expr, Facet, Identifier, Index, Kind, Query, Record, Text, Txn, Type,
-    Value as Condition,
-};
+use pinakes_store::{Document, Expr, Query, Record, Txn, Value as Condition};
 use serde_json::{Map, Value, json};
 
-use crate::app::{Asker, Path, QueryText, Scicat};
-use crate::attachments;
-use crate::datasets::change::{Precondition, object};
-use crate::datasets::read::object_parameter;
-use crate::datasets::{Api, DATASET, METADATA_KEYS, read};
+use crate::app::{Asker, Path, QueryText, Scicat, object_parameter};
+use crate::datasets::forms::Api;
+use crate::datasets::read;
 use crate::dto::proposal as dto;
 use crate::error::{Answer, ScicatError};
 use crate::faults::Fault;
 use crate::filter::{self, Filter};
 use crate::fullquery::Search;
-use crate::history::Tracked;
 use crate::import::complete;
-use crate::import::sorts::{Imported, Marks};
+use crate::import::imported::{Imported, Marks};
+use crate::kinds::{DATASET, PROPOSAL};
 use crate::listing::{self, Listing};
+use crate::precondition::Precondition;
+use crate::proposals::counts::N_DATASETS;
 use crate::resource::{self, Resource};
 use crate::rights::Rights;
-use crate::scientific;
 use crate::validate::Form;
-
-/// Proposals by their own id.
-pub(crate) static PROPOSAL: Kind = Kind {
-    id_path: Some("proposalId"),
-    columns: &[
-        Column::one("title", Type::Text),
-        Column::one("type", Type::Text),
-        Column::one("ownerGroup", Type::Text),
-        Column::one("email", Type::Text),
-        Column::one("firstname", Type::Text),
-        Column::one("lastname", Type::Text),
-        Column::one("pi_email", Type::Text),
-        Column::one("pi_lastname", Type::Text),
-        Column::one("parentProposalId", Type::Text),
-        Column::one("numberOfDatasets", Type::Integer),
-        Column::one("startTime", Type::Instant),
-        Column::one("endTime", Type::Instant),
-        Column::one("createdAt", Type::Instant),
-        Column::one("updatedAt", Type::Instant),
-        Column::many("instrumentIds", Type::Text),
-    ],
-    indexes: &[
-        Index::on(&["createdAt"]),
-        Index::on(&["startTime"]),
-        Index::on(&["class", "createdAt"]),
-        Index::on(&["parentProposalId"]),
-    ],
-    facets: &[
-        Facet::values("type"),
-        Facet::values("ownerGroup"),
-        Facet::values("instrumentIds"),
-        Facet::values("pi_lastname"),
-        Facet::values("lastname"),
-        Facet::values("parentProposalId"),
-        Facet::days("startTime"),
-        Facet::days("endTime"),
-        Facet { name: METADATA_KEYS, path: "metadata", counts: Counts::Strings(scientific::add_keys) },
-    ],
-    class_fields: &["ownerGroup", "accessGroups", "isPublished", "sharedWith"],
-    text: Text::AllStrings,
-    identifiers: &[Identifier { scheme: "proposal", path: "proposalId" }],
-    ..Kind::named("scicat_proposal")
-};
 
 static LISTING: Listing = Listing::stored(&PROPOSAL);
 
@@ -87,11 +40,6 @@ const DATES: [&str; 2] = ["startTime", "endTime"];
 /// Proposals, for the rest of the dialect.
 pub(crate) static RESOURCE: Resource = Resource {
     kinds: &[&PROPOSAL],
-    tracked: &[Tracked {
-        name: "Proposal",
-        kind: &PROPOSAL,
-        readers: |it| &it.history_access_proposal_groups,
-    }],
     imported: &[Imported {
         name: "proposal",
         plural: "proposals",
@@ -118,31 +66,6 @@ pub(crate) fn routes() -> Router<Scicat> {
         .route("/api/v3/proposals/{pid}", get(by_id).patch(patch).delete(delete))
         .route("/api/v3/proposals/{pid}/authorization", get(authorization))
         .route("/api/v3/proposals/{pid}/datasets", get(datasets))
-}
-
-/// Changes `numberOfDatasets` of the proposals that a dataset names, by `difference`. Proposals that are not
-/// here have no number.
-pub(crate) fn count_datasets(
-    txn: &mut Txn<'_>,
-    named: &BTreeSet<String>,
-    difference: i64,
-) -> Result<(), ScicatError> {
-    for id in named {
-        let Some(record) = txn.get(&PROPOSAL, id)? else { continue };
-        let mut proposal = object(&record)?;
-        let before = proposal.get(N_DATASETS).and_then(Value::as_i64).unwrap_or(0);
-        proposal.insert(N_DATASETS.to_owned(), before.saturating_add(difference).max(0).into());
-        txn.update(&PROPOSAL, id, &Value::Object(proposal))?;
-    }
-    Ok(())
-}
-
-const N_DATASETS: &str = "numberOfDatasets";
-
-/// The proposals that a dataset names, each once.
-pub(crate) fn named_by(dataset: &Map<String, Value>) -> BTreeSet<String> {
-    let ids = dataset.get("proposalIds").and_then(Value::as_array);
-    ids.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
 /// The caller's rights over proposals.
@@ -235,14 +158,14 @@ async fn create(app: State<Scicat>, asker: Asker, headers: HeaderMap, body: Body
     require_keeper(&app, &asker)?;
     let body = app.object(&headers, body).await?;
     resource::require_sound(&faults(&app, &body, Form::Create))?;
-    let id = resource::text(&body, "proposalId").to_owned();
+    let id = crate::documents::text(&body, "proposalId").to_owned();
     let mut proposal = Map::new();
     proposal.insert("proposalId".to_owned(), id.clone().into());
     proposal.insert("_id".to_owned(), id.clone().into());
     resource::complete(&mut proposal, body, &dto::PROPOSAL);
     normalise(&app, &mut proposal);
     proposal.insert(N_DATASETS.to_owned(), 0.into());
-    resource::sign(&mut proposal, &asker.username(), &app.now());
+    crate::documents::sign(&mut proposal, &asker.username(), &app.now());
     let stored = asker.db.write(move |txn| insert(txn, &id, proposal.clone())).await?;
     Ok(answer::stored_json(StatusCode::CREATED, stored))
 }
@@ -286,10 +209,10 @@ fn faults(app: &Scicat, body: &Map<String, Value>, form: Form) -> Vec<Fault> {
 
 /// Dates in one form, an id for each stay. Metadata stay as they were sent, without SI values.
 fn normalise(app: &Scicat, proposal: &mut Map<String, Value>) {
-    resource::normalise_dates(proposal, &DATES);
+    crate::documents::normalise_dates(proposal, &DATES);
     let periods = proposal.get_mut("MeasurementPeriodList").and_then(Value::as_array_mut);
     for period in periods.into_iter().flatten().filter_map(Value::as_object_mut) {
-        resource::normalise_dates(period, &["start", "end"]);
+        crate::documents::normalise_dates(period, &["start", "end"]);
         period.entry("_id").or_insert_with(|| app.new_object_id().into());
     }
 }
@@ -322,9 +245,9 @@ async fn delete(app: State<Scicat>, asker: Asker, Path(id): Path<String>) -> Ans
         return Err(ScicatError::forbidden_resource());
     }
     resource::delete(&asker, &PROPOSAL, id, app.now(), |txn, record| {
-        let attached = Query::filter(attachments::attached_to(&record.id));
-        for attachment in txn.find(&attachments::ATTACHMENT, &attached)? {
-            attachments::detach(txn, &attachment, &record.id)?;
+        let attached = Query::filter(crate::attachments::targets::attached_to(&record.id));
+        for attachment in txn.find(&crate::kinds::ATTACHMENT, &attached)? {
+            crate::attachments::targets::detach(txn, &attachment, &record.id)?;
         }
         Ok(())
     })

@@ -2,79 +2,44 @@
 //! most fields of v3 live in `metadata`; `forms.rs` turns one into the other, `publication.rs` has the steps from
 //! private to registered, `schema.rs` checks the metadata against the site's JSON schema.
 
+pub(crate) mod access;
 mod datacite;
 mod defaults;
 pub(crate) mod forms;
 mod publication;
 pub(crate) mod schema;
+pub(crate) mod status;
 
 use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
 use axum::routing::{get, post};
 use http::{HeaderMap, StatusCode};
-use pinakes_accounts::Caller;
 use pinakes_http::answer;
-use pinakes_store::{
-    Column, Expr, Identifier, Index, Kind, Query, Record, Text, Type, Value as Condition, Weight,
-};
+use pinakes_store::{Expr, Query, Weight};
 use serde_json::{Map, Value, json};
 
 use crate::app::{Asker, Path, QueryText, Scicat, json_parameter};
-use crate::attachments::{ATTACHMENT, attached_to};
-use crate::datasets::Api;
-use crate::datasets::change::{object, stamp};
+use crate::attachments::targets::attached_to;
+use crate::datasets::forms::Api;
+use crate::documents::{object, stamp};
 use crate::dto::published_data as dto;
 use crate::error::{Answer, ScicatError};
 use crate::filter::{self, Filter};
-use crate::history::Tracked;
 use crate::import::complete;
-use crate::import::sorts::{Imported, Marks};
-use crate::listing::{self, Listing};
-use crate::proposals::PROPOSAL;
-use crate::resource::{self, Resource};
-use crate::rights::Rights;
-use crate::settings::Settings;
-use crate::validate::Form;
-
-/// Published data by DOI.
-pub(crate) static PUBLISHED_DATA: Kind = Kind {
-    id_path: Some("doi"),
-    columns: &[
-        Column::one("title", Type::Text),
-        Column::one("status", Type::Text),
-        Column::one("createdBy", Type::Text),
-        Column::one("createdAt", Type::Instant),
-        Column::one("updatedAt", Type::Instant),
-        Column::one("registeredTime", Type::Instant),
-        Column::many("datasetPids", Type::Text),
-    ],
-    indexes: &[Index::on(&["createdAt"]), Index::on(&["status"])],
-    text: Text::AllStrings,
-    identifiers: &[Identifier { scheme: "doi", path: "doi" }],
-    ..Kind::named("scicat_published_data")
+use crate::import::imported::{Imported, Marks};
+use crate::kinds::{ATTACHMENT, PROPOSAL, PUBLISHED_DATA};
+use crate::listing::Listing;
+use crate::published_data::access::{
+    absent, metadata_schema, readable, require_editor, require_user, visible,
 };
-
-/// Steps of a publication, as v4 names them.
-pub(crate) mod status {
-    /// Seen by who has logged in.
-    pub(crate) const PRIVATE: &str = "private";
-    /// Seen by anyone.
-    pub(crate) const PUBLIC: &str = "public";
-    /// Its DOI is registered: it does not change.
-    pub(crate) const REGISTERED: &str = "registered";
-    /// Registered before, and being changed.
-    pub(crate) const AMENDED: &str = "amended";
-}
+use crate::published_data::forms::{parsed, shown};
+use crate::resource::{self, Resource};
+use crate::validate::Form;
 
 /// Published data, for the rest of the dialect.
 pub(crate) static RESOURCE: Resource = Resource {
     kinds: &[&PUBLISHED_DATA],
-    tracked: &[Tracked {
-        name: "PublishedData",
-        kind: &PUBLISHED_DATA,
-        readers: |it| &it.history_access_published_data_groups,
-    }],
     imported: &[Imported {
         name: "publisheddata",
         plural: "publisheddatas",
@@ -124,71 +89,6 @@ fn listing(api: Api) -> Listing {
     match api {
         Api::V3 => Listing { kind: &PUBLISHED_DATA, form: Some(forms::show_as_v3) },
         Api::V4 => Listing::stored(&PUBLISHED_DATA),
-    }
-}
-
-/// Who has not logged in: v4 says so, v3 just refuses.
-fn require_user(asker: &Asker, api: Api) -> Result<(), ScicatError> {
-    match api {
-        Api::V4 => asker.require_user(),
-        Api::V3 => asker.forbid_anonymous(),
-    }
-}
-
-/// What of others may be seen: without logging in v3 shows what is registered; else all that is no longer private.
-fn statuses_of_others(caller: &Caller, api: Api) -> &'static [&'static str] {
-    match api {
-        Api::V3 if caller.is_anonymous() => &[status::REGISTERED, status::AMENDED],
-        _ => &[status::PUBLIC, status::REGISTERED, status::AMENDED],
-    }
-}
-
-/// The condition on the publications that the caller may see; [`is_visible`] says the same of one.
-fn visible(asker: &Asker, api: Api) -> Expr {
-    if asker.rights.is_admin {
-        return Expr::All;
-    }
-    let statuses = statuses_of_others(asker.caller(), api).iter().map(|it| Condition::Text((*it).to_owned()));
-    let of_others = Expr::In("status".into(), statuses.collect());
-    match asker.caller().username() {
-        Some(name) => {
-            Expr::Or(vec![Expr::Is("createdBy".into(), Condition::Text(name.to_owned())), of_others])
-        }
-        None => of_others,
-    }
-}
-
-fn is_visible(rights: &Rights, publication: &Map<String, Value>, api: Api) -> bool {
-    rights.is_admin
-        || is_own(rights, publication)
-        || statuses_of_others(rights.caller(), api).contains(&resource::text(publication, "status"))
-}
-
-fn is_own(rights: &Rights, publication: &Map<String, Value>) -> bool {
-    rights.caller().username().is_some_and(|name| name == resource::text(publication, "createdBy"))
-}
-
-fn absent(id: &str) -> ScicatError {
-    ScicatError::not_found(format!("No PublishedData with the id '{id}' exists"))
-}
-
-/// A publication that the caller may see.
-async fn readable(asker: &Asker, id: &str, api: Api) -> Result<Record, ScicatError> {
-    let record = listing::get(asker, &PUBLISHED_DATA, id).await?.ok_or_else(|| absent(id))?;
-    if is_visible(&asker.rights, &object(&record)?, api) { Ok(record) } else { Err(absent(id)) }
-}
-
-/// Whoever made a publication changes it, and admins.
-///
-/// Errors: 404 for what the caller may not even see, else 403.
-fn require_editor(rights: &Rights, publication: &Map<String, Value>, api: Api) -> Result<(), ScicatError> {
-    if rights.is_admin || is_own(rights, publication) {
-        return Ok(());
-    }
-    if is_visible(rights, publication, api) {
-        Err(ScicatError::forbidden("Unauthorized to update this published data"))
-    } else {
-        Err(absent(resource::text(publication, "doi")))
     }
 }
 
@@ -253,7 +153,7 @@ async fn form_populate(app: State<Scicat>, asker: Asker, query: QueryText, api: 
     require_user(&asker, Api::V3)?;
     let pid = query.get("pid").unwrap_or_default().to_owned();
     let dataset = object(&crate::datasets::read::readable(&app, &asker, &pid).await?)?;
-    let proposal_id = resource::text(&dataset, "proposalId").to_owned();
+    let proposal_id = crate::documents::text(&dataset, "proposalId").to_owned();
     let rights = crate::proposals::rights(&app, &asker);
     let (proposal, attachments) = asker
         .db
@@ -292,18 +192,12 @@ async fn form_populate(app: State<Scicat>, asker: Asker, query: QueryText, api: 
     Ok(answer::json(StatusCode::OK, &form))
 }
 
-/// The site's schema of metadata; without one everything satisfies it.
-fn metadata_schema(settings: &Settings) -> Value {
-    let config: Value = serde_json::from_str(&settings.published_data_config).unwrap_or_default();
-    config.get("metadataSchema").cloned().unwrap_or(Value::Bool(true))
-}
-
 /// Order of the checks: anonymous, table 400, duplicate 409.
 async fn create(app: State<Scicat>, asker: Asker, headers: HeaderMap, body: Body, api: Api) -> Answer {
     require_user(&asker, api)?;
     let body = app.object(&headers, body).await?;
     resource::require_sound(&table(api).check(&body, Form::Create))?;
-    let doi = match resource::text(&body, "doi") {
+    let doi = match crate::documents::text(&body, "doi") {
         "" => format!("{}/{}", app.settings.doi_prefix.trim_end_matches('/'), app.new_uuid()),
         given => given.to_owned(),
     };
@@ -313,12 +207,12 @@ async fn create(app: State<Scicat>, asker: Asker, headers: HeaderMap, body: Body
     publication.insert("_id".to_owned(), doi.clone().into());
     let mut given = if api == Api::V3 { forms::v4_of(body) } else { body };
     // Steps are taken on routes of their own, but v3 takes what was registered elsewhere.
-    let is_registered = api == Api::V3 && resource::text(&given, "status") == status::REGISTERED;
+    let is_registered = api == Api::V3 && crate::documents::text(&given, "status") == status::REGISTERED;
     given.retain(|name, _| name != "status" && (name != "registeredTime" || is_registered));
     resource::complete(&mut publication, given, &dto::V4);
     let first = if is_registered { status::REGISTERED } else { status::PRIVATE };
     publication.insert("status".to_owned(), first.into());
-    resource::sign(&mut publication, &asker.username(), &app.now());
+    crate::documents::sign(&mut publication, &asker.username(), &app.now());
     let mut shown = publication.clone();
     let taken = ScicatError::conflict(format!("PublishedData with doi {doi} already exists"));
     let stored = resource::insert(&asker, &PUBLISHED_DATA, &doi, publication, taken).await?;
@@ -362,7 +256,7 @@ async fn change(
             resource::require_sound(&faults)?;
             let mut publication = object(&record)?;
             require_editor(&rights, &publication, api)?;
-            let found = resource::text(&publication, "status").to_owned();
+            let found = crate::documents::text(&publication, "status").to_owned();
             let may_change = match found.as_str() {
                 status::REGISTERED => is_resync,
                 status::PUBLIC => is_resync || rights.is_admin,
@@ -382,7 +276,7 @@ async fn change(
         .await?;
     if is_resync {
         let publication = parsed(&stored)?;
-        if resource::text(&publication, "status") == status::REGISTERED {
+        if crate::documents::text(&publication, "status") == status::REGISTERED {
             datacite::register(&app.settings, &publication).await?;
         }
         if api == Api::V4 {
@@ -390,20 +284,6 @@ async fn change(
         }
     }
     shown(&stored, api)
-}
-
-fn parsed(stored: &bytes::Bytes) -> Result<Map<String, Value>, ScicatError> {
-    let parsed = serde_json::from_slice(stored);
-    parsed.map_err(|error| pinakes_store::StoreError::Damaged(error.to_string()).into())
-}
-
-fn shown(stored: &bytes::Bytes, api: Api) -> Answer {
-    if api == Api::V4 {
-        return Ok(answer::stored_json(StatusCode::OK, stored.clone()));
-    }
-    let mut publication = parsed(stored)?;
-    forms::show_as_v3(&mut publication);
-    Ok(answer::json(StatusCode::OK, &publication))
 }
 
 /// What is private: the groups that delete may, and whoever made it. What others have seen stays.
@@ -419,7 +299,7 @@ async fn delete(app: State<Scicat>, asker: Asker, Path(id): Path<String>, api: A
             if !rights.may_delete {
                 require_editor(&rights, &publication, api)?;
             }
-            let found = resource::text(&publication, "status");
+            let found = crate::documents::text(&publication, "status");
             // In v3 the groups that delete take back what was registered, too.
             let is_taken_back = api == Api::V3 && rights.may_delete;
             if found != status::PRIVATE && !is_taken_back {

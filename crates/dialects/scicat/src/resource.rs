@@ -1,11 +1,9 @@
-//! What every resource has in common: the list of all of them, and how the records that are one JSON document each are
+//! What every resource has in common: how it describes itself, and how the records that are one JSON document each are
 //! created, changed and deleted.
 //!
-//! A new resource is a file with its kind, routes, handlers and a [`Resource`], and a line in [`RESOURCES`]. From the list
-//! come the kinds that are stored, the routes, the words of paths, what history tracks, and what imports and exports know;
-//! the operations of a resource are described in `openapi/operations.txt`.
-
-use std::sync::LazyLock;
+//! A new resource is a kind in `kinds.rs`, a file with its routes, handlers and a [`Resource`], and a line in
+//! `resources.rs`; where its changes can be tracked, one in `tracking.rs` and one in `history.rs`. Its operations are
+//! described in `openapi/operations.txt`.
 
 use axum::Router;
 use bytes::Bytes;
@@ -15,12 +13,11 @@ use pinakes_store::{Document, Kind, Record, StoreError, Txn};
 use serde_json::{Map, Value};
 
 use crate::app::{Asker, Scicat};
-use crate::datasets::change::{object, stamp};
-use crate::dates;
+use crate::documents::{object, stamp};
 use crate::error::{Answer, ScicatError};
 use crate::faults::Fault;
-use crate::history::{Tracked, Tracking};
-use crate::import::sorts::Imported;
+use crate::import::imported::Imported;
+use crate::tracking::Tracking;
 use crate::validate::Dto;
 
 /// A resource: what the rest of the dialect must know of it.
@@ -29,8 +26,6 @@ pub(crate) struct Resource {
     pub(crate) kinds: &'static [&'static Kind],
     /// Its routes, in small letters.
     pub(crate) routes: fn() -> Router<Scicat>,
-    /// Those of its records whose changes history tracks if the site wants it.
-    pub(crate) tracked: &'static [Tracked],
     /// Those of its records that are imported and exported.
     pub(crate) imported: &'static [Imported],
 }
@@ -38,32 +33,9 @@ pub(crate) struct Resource {
 impl Resource {
     /// One that keeps no records, to be completed.
     pub(crate) const fn of_routes(routes: fn() -> Router<Scicat>) -> Self {
-        Self { kinds: &[], routes, tracked: &[], imported: &[] }
+        Self { kinds: &[], routes, imported: &[] }
     }
 }
-
-/// All of them. Exports write records in this order, what others refer to first.
-pub(crate) static RESOURCES: [&Resource; 15] = [
-    &crate::datasets::RESOURCE,
-    &crate::blocks::RESOURCE,
-    &crate::attachments::RESOURCE,
-    &crate::samples::RESOURCE,
-    &crate::proposals::RESOURCE,
-    &crate::instruments::RESOURCE,
-    &crate::policies::RESOURCE,
-    &crate::jobs::RESOURCE,
-    &crate::published_data::RESOURCE,
-    &crate::users::RESOURCE,
-    &crate::site::RESOURCE,
-    &crate::history::RESOURCE,
-    &crate::auth::RESOURCE,
-    &crate::logbooks::RESOURCE,
-    &crate::openapi::RESOURCE,
-];
-
-/// Every kind of record that the dialect keeps, to be declared when the catalogue is opened.
-pub static KINDS: LazyLock<Vec<&'static Kind>> =
-    LazyLock::new(|| RESOURCES.iter().flat_map(|it| it.kinds).copied().collect());
 
 /// Refuses a body with faults, in shape E1.
 pub(crate) fn require_sound(faults: &[Fault]) -> Result<(), ScicatError> {
@@ -76,26 +48,6 @@ pub(crate) fn complete(document: &mut Map<String, Value>, mut body: Map<String, 
     table.fill_defaults(&mut body);
     for (name, value) in body {
         document.entry(name).or_insert(value);
-    }
-}
-
-/// Who made a record, and when; goes at its end.
-pub(crate) fn sign(document: &mut Map<String, Value>, username: &str, now: &str) {
-    document.insert("createdBy".to_owned(), username.into());
-    document.insert("updatedBy".to_owned(), username.into());
-    document.insert("createdAt".to_owned(), now.into());
-    document.insert("updatedAt".to_owned(), now.into());
-    document.insert("__v".to_owned(), 0.into());
-}
-
-/// Brings the dates in these fields into the form in which they go out.
-pub(crate) fn normalise_dates(body: &mut Map<String, Value>, fields: &[&str]) {
-    for field in fields {
-        if let Some(Value::String(text)) = body.get_mut(*field)
-            && let Some(normal) = dates::normalise(text)
-        {
-            *text = normal;
-        }
     }
 }
 
@@ -197,9 +149,4 @@ pub(crate) async fn delete(
         })
         .await?;
     Ok(answer::stored_json(StatusCode::OK, record.body))
-}
-
-/// A text field of a body; empty when it is absent or something else.
-pub(crate) fn text<'a>(body: &'a Map<String, Value>, field: &str) -> &'a str {
-    body.get(field).and_then(Value::as_str).unwrap_or_default()
 }

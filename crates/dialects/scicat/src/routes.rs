@@ -7,7 +7,7 @@ use pinakes_http::{AskedUri, Context, Cors, Entrance, FinalSlash, Mount, PathRul
 
 use crate::app::Scicat;
 use crate::error::{ScicatError, render};
-use crate::resource::RESOURCES;
+use crate::resources::RESOURCES;
 use crate::settings::Settings;
 use crate::{openapi, testing};
 

@@ -7,73 +7,34 @@ use axum::extract::State;
 use axum::routing::get;
 use http::{HeaderMap, StatusCode};
 use pinakes_http::answer;
-use pinakes_store::{
-    Column, Counts, Expr, Facet, Identifier, Index, Kind, Query, Record, Text, Type, Value as Condition,
-};
+use pinakes_store::{Expr, Query, Record, Value as Condition};
 use serde_json::{Map, Value, json};
 
-use crate::app::{Asker, Path, QueryText, Scicat};
-use crate::attachments;
-use crate::datasets::change::Precondition;
+use crate::app::{Asker, Path, QueryText, Scicat, object_parameter};
 use crate::datasets::facets::answer_metadata_keys;
-use crate::datasets::read::object_parameter;
-use crate::datasets::{Api, DATASET, METADATA_KEYS, read};
+use crate::datasets::forms::Api;
+use crate::datasets::read;
 use crate::dto::sample as dto;
 use crate::error::{Answer, ScicatError};
 use crate::filter::{self, Filter};
 use crate::fullquery::{self, Search};
-use crate::history::Tracked;
 use crate::import::complete;
-use crate::import::sorts::{Imported, Marks};
+use crate::import::imported::{Imported, Marks};
+use crate::kinds::{DATASET, QUANTITIES, SAMPLE};
 use crate::listing::{self, Listing};
+use crate::precondition::Precondition;
 use crate::resource::{self, Resource};
 use crate::rights::Rights;
 use crate::scientific;
 use crate::validate::Form;
 
-/// Samples by their own id.
-pub(crate) static SAMPLE: Kind = Kind {
-    id_path: Some("sampleId"),
-    columns: &[
-        Column::one("sampleName", Type::Text),
-        Column::one("owner", Type::Text),
-        Column::one("ownerGroup", Type::Text),
-        Column::one("type", Type::Text),
-        Column::one("description", Type::Text),
-        Column::one("proposalId", Type::Text),
-        Column::one("parentSampleId", Type::Text),
-        Column::one("createdAt", Type::Instant),
-        Column::one("updatedAt", Type::Instant),
-    ],
-    indexes: &[
-        Index::on(&["createdAt"]),
-        Index::on(&["class", "createdAt"]),
-        Index::on(&["description"]),
-        Index::on(&["proposalId"]),
-        Index::on(&["sampleName"]),
-    ],
-    facets: &[
-        Facet::values("ownerGroup"),
-        Facet::values("type"),
-        Facet { name: METADATA_KEYS, path: QUANTITIES, counts: Counts::Strings(scientific::add_keys) },
-    ],
-    class_fields: &["ownerGroup", "accessGroups", "isPublished", "sharedWith"],
-    text: Text::AllStrings,
-    identifiers: &[Identifier { scheme: "sample", path: "sampleId" }],
-    ..Kind::named("scicat_sample")
-};
-
 static LISTING: Listing = Listing::stored(&SAMPLE);
 
 static SEARCH: Search = Search { kind: &SAMPLE, quantities: QUANTITIES, quantity_key: "characteristics" };
 
-/// The field that holds quantities.
-const QUANTITIES: &str = "sampleCharacteristics";
-
 /// Samples, for the rest of the dialect.
 pub(crate) static RESOURCE: Resource = Resource {
     kinds: &[&SAMPLE],
-    tracked: &[Tracked { name: "Sample", kind: &SAMPLE, readers: |it| &it.history_access_sample_groups }],
     imported: &[Imported {
         name: "sample",
         plural: "samples",
@@ -182,13 +143,13 @@ async fn create(app: State<Scicat>, asker: Asker, headers: HeaderMap, body: Body
         return Err(ScicatError::forbidden_resource());
     }
     let mut body = app.object(&headers, body).await?;
-    let id = match resource::text(&body, "sampleId") {
+    let id = match crate::documents::text(&body, "sampleId") {
         "" => app.new_uuid(),
         given => given.to_owned(),
     };
     dto::name_sample(&mut body, &id);
     resource::require_sound(&dto::SAMPLE.check(&body, Form::Create))?;
-    if !asker.rights.may_create_sample(&app.settings, resource::text(&body, "ownerGroup")) {
+    if !asker.rights.may_create_sample(&app.settings, crate::documents::text(&body, "ownerGroup")) {
         return Err(ScicatError::forbidden("Unauthorized to create this sample"));
     }
     let mut sample = Map::new();
@@ -196,7 +157,7 @@ async fn create(app: State<Scicat>, asker: Asker, headers: HeaderMap, body: Body
     sample.insert("_id".to_owned(), id.clone().into());
     resource::complete(&mut sample, body, &dto::SAMPLE);
     enrich(&mut sample);
-    resource::sign(&mut sample, &asker.username(), &app.now());
+    crate::documents::sign(&mut sample, &asker.username(), &app.now());
     let taken = ScicatError::conflict(format!("Sample with {id} already exists"));
     let stored = resource::insert(&asker, &SAMPLE, &id, sample, taken).await?;
     Ok(answer::stored_json(StatusCode::CREATED, stored))
@@ -227,7 +188,7 @@ async fn patch(
     let (rights, settings) = (asker.rights.clone(), app.settings.clone());
     let stored = resource::change(&asker, &SAMPLE, id.clone(), app.now(), move |_, _, sample| {
         resource::require_sound(&faults)?;
-        let before = resource::text(sample, "ownerGroup");
+        let before = crate::documents::text(sample, "ownerGroup");
         let may_give = |group: &Value| {
             group.as_str().is_some_and(|it| it == before || rights.may_create_sample(&settings, it))
         };
@@ -247,9 +208,9 @@ async fn delete(app: State<Scicat>, asker: Asker, Path(id): Path<String>) -> Ans
         return Err(ScicatError::forbidden_resource());
     }
     resource::delete(&asker, &SAMPLE, id, app.now(), |txn, record| {
-        let attached = Query::filter(attachments::attached_to(&record.id));
-        for attachment in txn.find(&attachments::ATTACHMENT, &attached)? {
-            attachments::detach(txn, &attachment, &record.id)?;
+        let attached = Query::filter(crate::attachments::targets::attached_to(&record.id));
+        for attachment in txn.find(&crate::kinds::ATTACHMENT, &attached)? {
+            crate::attachments::targets::detach(txn, &attachment, &record.id)?;
         }
         Ok(())
     })

@@ -6,9 +6,11 @@
 use pinakes_accounts::Hidden;
 use serde::Deserialize;
 
-use crate::history::Subsystem;
-use crate::jobs::actions::{self, Action};
+use crate::jobs::actions::{self, job_admin};
 use crate::published_data::schema::Schema;
+use crate::tracking::Subsystem;
+
+pub use crate::jobs::actions::JobType;
 
 /// Settings of the dialect. Lists are of exact group names; `#all` stands for every user who logged in.
 #[derive(Debug, Clone, Deserialize)]
@@ -159,38 +161,6 @@ pub struct Settings {
     /// JSON schema of the metadata of files in blocks, as JSON text (`DATAFILES_METADATA_SCHEMA`, the text or the name of
     /// a file with it). Empty: such metadata is refused.
     pub datafiles_metadata_schema: String,
-}
-
-/// A type of job and who may create and change such jobs.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct JobType {
-    /// Its name, e.g. `archive`.
-    pub name: String,
-    /// Who may create one: `#all`, `#authenticated`, `#datasetPublic`, `#datasetAccess`, `#datasetOwner`,
-    /// `#jobAdmin`, `@group` or a username.
-    #[serde(default = "authenticated")]
-    pub create_auth: String,
-    /// Who may change one: also `#jobOwnerUser`, `#jobOwnerGroup`.
-    #[serde(default = "job_admin")]
-    pub update_auth: String,
-    /// Conditions that every dataset of the job must meet, e.g. `datasetlifecycle.archivable = true`.
-    #[serde(default)]
-    pub require: std::collections::BTreeMap<String, serde_json::Value>,
-    /// What happens when one is created.
-    #[serde(default)]
-    pub create_actions: Vec<Action>,
-    /// What happens when one is changed.
-    #[serde(default)]
-    pub update_actions: Vec<Action>,
-}
-
-fn authenticated() -> String {
-    "#authenticated".to_owned()
-}
-
-fn job_admin() -> String {
-    "#jobAdmin".to_owned()
 }
 
 impl Default for Settings {

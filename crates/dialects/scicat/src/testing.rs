@@ -30,7 +30,7 @@ pub(crate) fn routes(testing: Testing) -> Router<Scicat> {
 /// `DELETE /api/v3/testing/Dataset`: deletes every record of a collection, named as MongoDB names it.
 async fn empty(_: State<Scicat>, asker: Asker, Path(collection): Path<String>) -> Answer {
     let wanted = collection.to_ascii_lowercase();
-    let known = crate::KINDS
+    let known = crate::resources::KINDS
         .iter()
         .find(|kind| kind.name.strip_prefix("scicat_").is_some_and(|it| it.replace('_', "") == wanted));
     let Some(kind) = known.copied() else {

@@ -1,6 +1,7 @@
 //! Users as SciCat shows them: themselves, their identities, settings, passwords and tokens for other programs
 //! (sections 2 and 8 of the contract). The accounts are those of all dialects; only settings are records of ours.
 
+pub(crate) mod account;
 mod identities;
 mod settings;
 
@@ -9,18 +10,22 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::routing::{get, patch, post};
 use http::{HeaderMap, StatusCode};
-use pinakes_accounts::{Caller, Login, Password, User, user};
+use pinakes_accounts::{Caller, Login, Password, user};
 use pinakes_http::answer;
 use pinakes_store::{Expr, Query, Weight};
 use serde_json::{Map, Value, json};
 
-pub(crate) use self::settings::{USER_SETTINGS, remember_login};
 use crate::app::{Asker, Path, Scicat};
-use crate::auth::shown;
+use crate::documents::text;
 use crate::error::{Answer, ScicatError};
 use crate::filter::DEFAULT_LIMIT;
-use crate::resource::{Resource, text};
+use crate::resource::Resource;
 use crate::rights::Rights;
+use crate::users::account::shown;
+use crate::users::account::{myself, refused, require_own, user};
+
+pub(crate) use self::settings::remember_login;
+pub(crate) use crate::kinds::USER_SETTINGS;
 
 /// Seconds of a token that never ends: 100 years.
 const NEVER_S: i64 = 100 * 365 * 24 * 3600;
@@ -42,30 +47,10 @@ pub(crate) fn routes() -> Router<Scicat> {
         .merge(settings::routes())
 }
 
-/// What may not be seen of others, or done to them.
-fn refused() -> ScicatError {
-    ScicatError::forbidden("Access Forbidden or Unauthorized")
-}
-
-/// The user who asks. Errors: 401 for who has not logged in.
-fn myself(asker: &Asker) -> Result<&User, ScicatError> {
-    asker.caller().user.as_deref().ok_or_else(ScicatError::unauthenticated)
-}
-
-/// Refuses who is neither the user `id` nor an admin.
-fn require_own(asker: &Asker, id: &str) -> Result<(), ScicatError> {
-    if myself(asker)?.id == id || asker.rights.is_admin { Ok(()) } else { Err(refused()) }
-}
-
 /// Refuses who is no admin.
 fn require_admin(asker: &Asker) -> Result<(), ScicatError> {
     myself(asker)?;
     if asker.rights.is_admin { Ok(()) } else { Err(refused()) }
-}
-
-/// The user `id`; nothing at all when there is none.
-async fn user(app: &Scicat, asker: &Asker, id: &str) -> Result<Option<User>, ScicatError> {
-    Ok(app.context.accounts().by_id(asker.db.tenant(), id).await?)
 }
 
 /// `GET /users`: for admins, in the order in which they came, 100 at most.

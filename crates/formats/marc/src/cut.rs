@@ -5,6 +5,8 @@
 //! look at bytes and keep no state; here are the shape of their answers, the raw record, and the
 //! iterator over a slice. `reader.rs` does the same over a stream.
 
+use memchr::memmem;
+
 use crate::format::Format;
 use crate::problem::{Fault, Problem};
 use crate::{iso2709, json, mnemonic, xml};
@@ -113,7 +115,7 @@ impl Position {
         if format.is_stray(bytes) {
             self.note_strays(bytes.len() as u64);
         }
-        if format == Format::Xml && self.n_records == 0 && xml::declares_latin1(bytes) {
+        if format == Format::Xml && self.n_records == 0 && declares_latin1(bytes) {
             self.charset = XmlCharset::Latin1;
         }
         self.offset += bytes.len() as u64;
@@ -194,4 +196,14 @@ impl<'a> Iterator for Records<'a> {
             }
         }
     }
+}
+
+/// Whether the XML declaration in these bytes names ISO 8859-1.
+pub(crate) fn declares_latin1(data: &[u8]) -> bool {
+    let Some(start) = memmem::find(data, b"<?xml") else { return false };
+    let Some(len) = memmem::find(&data[start..], b"?>") else { return false };
+    let declaration = data[start..start + len].to_ascii_lowercase();
+    [&b"\"iso-8859-1\""[..], b"'iso-8859-1'", b"\"latin1\"", b"'latin1'"]
+        .iter()
+        .any(|name| memmem::find(&declaration, name).is_some())
 }

@@ -5,7 +5,8 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use csv::{ByteRecord, ReaderBuilder};
 
 use crate::sink::{Sink, at_most};
-use crate::{Result, TabularError, Type, names_of};
+use crate::table::{Type, names_of};
+use crate::{Result, TabularError};
 
 /// What the cells of a column have been so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

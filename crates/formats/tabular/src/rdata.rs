@@ -9,7 +9,8 @@ use flate2::bufread::MultiGzDecoder;
 use crate::dates::Clock;
 use crate::rdata_tree::{Data, NA, Reader, Value};
 use crate::sink::{Described, Sink};
-use crate::{Result, TabularError, Type, names_of};
+use crate::table::{Type, names_of};
+use crate::{Result, TabularError};
 
 /// Days from 1960, from which `Clock` counts, to 1970, from which R counts.
 const DAYS_TO_1970: f64 = 3653.0;

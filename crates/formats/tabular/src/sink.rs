@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::io::{BufWriter, Write};
 
 use crate::summary::Gathering;
+use crate::table::{Category, Limits, Table, Type, Variable};
 use crate::unf::{self, Fingerprint};
-use crate::{Category, Limits, Result, Table, TabularError, Type, Unf, Variable, number};
+use crate::{Result, TabularError, Unf, number};
 
 /// A variable as a reader describes it, before its cells come.
 #[derive(Debug, Clone)]

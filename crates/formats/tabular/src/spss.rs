@@ -9,7 +9,8 @@ use flate2::bufread::ZlibDecoder;
 use crate::dates::civil;
 use crate::input::{Input, Order};
 use crate::sink::{Described, Sink, at_most};
-use crate::{Result, TabularError, Type, number};
+use crate::table::Type;
+use crate::{Result, TabularError, number};
 
 /// The missing number.
 const SYSTEM_MISSING: f64 = -f64::MAX;

@@ -4,7 +4,8 @@
 use std::io::{BufReader, Read, Seek, Write};
 
 use crate::sink::{Described, Sink, at_most};
-use crate::{Result, TabularError, Type, number};
+use crate::table::Type;
+use crate::{Result, TabularError, number};
 
 /// Where the table of characters stands.
 const TABLE_AT: usize = 200;

@@ -5,7 +5,9 @@ use std::io::{Read, Seek, Write};
 
 use crate::input::{Input, Order, until_nul};
 use crate::sink::{Sink, at_most};
-use crate::stata::{Missing, Reading, Storage, Stored, Tagged, ValueLabels, describe, hand_out, label_table};
+use crate::stata_values::{
+    Missing, Reading, Storage, Stored, Tagged, ValueLabels, describe, hand_out, label_table,
+};
 use crate::{Result, TabularError};
 
 /// Number of offsets in the map.

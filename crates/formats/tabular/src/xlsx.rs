@@ -9,8 +9,9 @@ use zip::ZipArchive;
 
 use crate::dates::Clock;
 use crate::sink::{Sink, at_most};
+use crate::table::{Limits, Type, names_of};
 use crate::xlsx_parts::{Part, Piece, Workbook, attribute};
-use crate::{Limits, Result, TabularError, Type, names_of, number};
+use crate::{Result, TabularError, number};
 
 /// 1960-01-01, from which `Clock` counts, as Excel counts days.
 const DAYS_TO_1960: f64 = 21_916.0;

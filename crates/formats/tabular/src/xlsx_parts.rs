@@ -13,7 +13,8 @@ use zip::read::ZipFile;
 use zip::result::ZipError;
 
 use crate::sink::at_most;
-use crate::{Limits, Result, TabularError};
+use crate::table::Limits;
+use crate::{Result, TabularError};
 
 /// What a string costs in memory beside its bytes.
 const STRING_BYTES: u64 = size_of::<String>() as u64;

@@ -35,6 +35,7 @@
 //! templates are bounded ([`Limits`]).
 
 mod builder;
+mod codecs;
 mod ctm;
 mod cxtm;
 pub mod dmoz;
@@ -54,9 +55,10 @@ mod words;
 mod xml;
 mod xtm;
 
+pub use crate::codecs::{read, write};
 pub use builder::{Builder, IdentityKind};
 pub use error::{Error, Place, Warning};
 pub use finish::Conflict;
-pub use format::{Format, read, write};
+pub use format::Format;
 pub use model::{Association, Counts, Item, Name, Occurrence, Role, Topic, TopicId, TopicMap, Variant};
 pub use session::{Limits, Loader, Options, Reading};

@@ -7,7 +7,8 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::{Unit, parse};
+use crate::parse;
+use crate::unit::Unit;
 
 /// Most texts remembered per thread. With texts of at most 256 bytes that is about half a megabyte.
 const MAX_ENTRIES: usize = 1024;

@@ -2,9 +2,9 @@
 
 use serde_json::json;
 
-use super::listed;
 use crate::error::BenchError;
 use crate::scenario::folio::Session;
+use crate::scenario::scicat::escaped;
 
 /// Reference data that is the same in every FOLIO.
 const LOCATION: &str = "fcd64ce1-6995-48f0-840e-89ffa2288371";
@@ -120,4 +120,8 @@ async fn remove_loans(session: &Session, patron: &Patron) -> Result<u64, BenchEr
             return Ok(n_left);
         }
     }
+}
+
+pub(crate) fn listed(path: &str, query: &str, rest: &str) -> String {
+    format!("{path}?query={}{rest}", escaped(query))
 }

@@ -8,7 +8,6 @@ use std::time::Duration;
 use http::Method;
 use serde_json::{Value, json};
 
-use super::FolioImportArgs;
 use super::pass::{File, Imports, Profile, Upload};
 use crate::client::{Answer, Request};
 use crate::error::BenchError;
@@ -16,6 +15,7 @@ use crate::generate::marc::{MarcKind, record};
 use crate::load::{Flow, Group, Load, Loops, Step, Work};
 use crate::runner::{COUNTED_WORK_MAX, Runner};
 use crate::scenario::folio::{FolioArgs, Session};
+use crate::scenario::folio_import::arguments::FolioImportArgs;
 
 /// Log entries that are read at once when cleaning up.
 const LOG_PAGE: usize = 10_000;

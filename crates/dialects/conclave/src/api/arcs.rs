@@ -12,15 +12,18 @@ use serde_json::{Value, json};
 
 use super::members::{each, parent};
 use super::neighbours::{Which, page_of_arcs, pointing_page};
-use super::{Answer, Condition, cursor, cursor_parts};
+use crate::api::position::{cursor, cursor_parts};
 use crate::app::Conclave;
+use crate::call::Answer;
 use crate::call::{Editing, Reading};
 use crate::document;
 use crate::edit::{pointing_topics, update_labels};
 use crate::error::{ConclaveError, Result};
 use crate::kinds::TOPIC;
-use crate::model::{Arc, DEFAULT_SCOPE, Metadata, Topic, key};
+use crate::model::{Arc, Metadata, Topic, key};
+use crate::names::DEFAULT_SCOPE;
 use crate::text::after_prefix;
+use crate::validators::Condition;
 
 /// Topics that a page of all arcs looks at.
 const SEEN_TOPICS: u64 = 1_000;

@@ -7,8 +7,8 @@ use http::StatusCode;
 use pinakes_http::answer;
 use serde_json::{Value, json};
 
-use super::Answer;
 use crate::app::Conclave;
+use crate::call::Answer;
 use crate::call::Editing;
 use crate::document;
 use crate::edit::Edit;

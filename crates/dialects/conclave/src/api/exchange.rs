@@ -16,16 +16,17 @@ use pinakes_store::{Direction, End, Expr, Query, Txn, View, Weight};
 use pinakes_topicmap::{Format, Limits, Options, TopicMap, read, write};
 use serde_json::{Value, json};
 
-use super::Answer;
 use crate::app::Conclave;
+use crate::call::Answer;
 use crate::call::{Administering, Reading};
 use crate::document;
 use crate::edit::{Author, find};
 use crate::error::{ConclaveError, Result};
 use crate::facts::OfMap;
-use crate::import::{
-    Categories, Dmoz, Existing, Gathered, Loaded, Mapped, Ready, Source, Streaming, check, put_all, put_map,
-};
+use crate::import::streaming::Categories;
+use crate::import::streaming::Dmoz;
+use crate::import::streaming::Streaming;
+use crate::import::{Existing, Gathered, Loaded, Mapped, Ready, Source, check, put_all, put_map};
 use crate::kinds::TOPIC;
 use crate::model::{Topic, key};
 use crate::projection::{beside, part_to_map};
@@ -322,7 +323,7 @@ async fn lines(call: &Reading) -> Answer {
         view.for_each(&TOPIC, &query, |record| match Topic::stored(&record.body) {
             Ok(mut topic) => {
                 topic.retain(|it| asker.sees(it));
-                topic.label = topic.label_in(crate::model::DEFAULT_SCOPE).to_owned();
+                topic.label = topic.label_in(crate::names::DEFAULT_SCOPE).to_owned();
                 match sink.push(document::line(&topic).as_bytes()) {
                     Ok(()) => ControlFlow::Continue(()),
                     Err(Gone) => ControlFlow::Break(()),

@@ -8,8 +8,8 @@ use pinakes_http::answer;
 use pinakes_store::{Direction, End, Expr, Query, TextQuery, Value as Cell, View, Weight};
 use serde_json::{Value, json};
 
-use super::Answer;
 use crate::app::{Asker, Conclave};
+use crate::call::Answer;
 use crate::call::Reading;
 use crate::edit::Found;
 use crate::error::{ConclaveError, Result};

@@ -8,13 +8,15 @@ use pinakes_http::answer;
 use pinakes_store::Weight;
 use serde_json::{Value, json};
 
-use super::{Answer, Condition};
 use crate::app::{Conclave, Params};
+use crate::call::Answer;
 use crate::call::{Editing, Reading};
 use crate::document;
 use crate::edit::{find, owner_of_arc};
 use crate::error::{ConclaveError, Result};
-use crate::model::{DEFAULT_SCOPE, Occurrence, SELF, Topic};
+use crate::model::{Occurrence, Topic};
+use crate::names::{DEFAULT_SCOPE, SELF};
+use crate::validators::Condition;
 
 pub(super) fn routes() -> Router<Conclave> {
     let occurrences = get(occurrences).put(put_occurrences).delete(remove_occurrences);

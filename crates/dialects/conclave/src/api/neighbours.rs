@@ -10,15 +10,17 @@ use pinakes_http::answer;
 use pinakes_store::{View, Weight};
 use serde_json::{Value, json};
 
-use super::{Answer, cursor, cursor_parts};
+use crate::api::position::{cursor, cursor_parts};
 use crate::app::{Asker, Conclave, Params};
+use crate::call::Answer;
 use crate::call::Reading;
 use crate::document;
 use crate::edit::range;
 use crate::error::{ConclaveError, Result};
 use crate::kinds::{POINTS, TOPIC, UNIT};
 use crate::markup::Resolver;
-use crate::model::{Arc, DEFAULT_SCOPE, Topic, key, target};
+use crate::model::{Arc, Topic, key, target};
+use crate::names::DEFAULT_SCOPE;
 
 /// Ranges of links that one page may look into.
 const SEEKS_MAX: usize = 1_000;

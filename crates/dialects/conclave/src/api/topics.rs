@@ -9,7 +9,7 @@ use pinakes_http::answer;
 use pinakes_store::{Direction, End, Expr, Query, Weight};
 use serde_json::{Value, json};
 
-use super::{Answer, Condition, is_known, not_modified, tag};
+use crate::call::Answer;
 use crate::call::{Editing, Reading};
 use crate::document;
 use crate::edit::{Done, Found};
@@ -17,8 +17,9 @@ use crate::error::ConclaveError;
 use crate::kinds::{DRAW_END, TOPIC};
 use crate::markup::Resolver;
 use crate::model::key;
-use crate::pages::cached;
 use crate::text::{after_prefix, topic_href_raw};
+use crate::validators::cached;
+use crate::validators::{Condition, is_known, not_modified, tag};
 
 use super::finding::{item, listed};
 
@@ -230,5 +231,5 @@ async fn render(call: Reading, body: Body) -> Answer {
     let html = Resolver::new(&base).render(text("behaviour"), text("text"));
     let html =
         html.ok_or_else(|| ConclaveError::bad_request("behaviour is none of markdown, wiki, text and html"))?;
-    Ok(answer::bytes(StatusCode::OK, crate::pages::HTML, html))
+    Ok(answer::bytes(StatusCode::OK, crate::text::HTML, html))
 }

@@ -5,22 +5,18 @@
 //!
 //! Which of the two a line is shows in its first column. Categories must be read before their links.
 
-use std::collections::HashMap;
 use std::io::BufRead;
 
 use pinakes_topicmap::dmoz;
 
-use super::Streaming;
 use super::directory::{link, without_tags};
 use crate::error::{ConclaveError, Result};
-use crate::model::{Arc, DEFAULT_SCOPE, LABEL, Metadata, Topic};
+use crate::import::streaming::Streaming;
+use crate::model::{Arc, Metadata, Topic};
+use crate::names::{DEFAULT_SCOPE, LABEL};
 
 /// Longest line, in bytes.
 const LINE_LEN_MAX_BYTES: usize = 16 << 20;
-
-/// Paths of categories, by number.
-#[derive(Debug, Clone, Default)]
-pub struct Categories(HashMap<u64, String>);
 
 /// Calls `line` with each line of a text and its number, from 1. Broken UTF-8 is replaced.
 ///

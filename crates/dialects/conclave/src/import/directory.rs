@@ -6,18 +6,10 @@ use std::io::BufRead;
 use pinakes_topicmap::dmoz::{self, ArcKind, Category, Entry};
 use serde_json::json;
 
-use super::Streaming;
 use crate::error::Result;
-use crate::model::{Arc, DEFAULT_SCOPE, LABEL, Occurrence, SELF, Topic, set};
-
-/// How the Open Directory is read.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Dmoz {
-    /// As the original loader did: relations without digits alone, texts cut at 50 characters, a fixed text in each topic.
-    pub is_seed: bool,
-    /// Links kept for each category; 0 for all.
-    pub n_links_max: usize,
-}
+use crate::import::streaming::{Dmoz, Streaming};
+use crate::model::{Arc, Occurrence, Topic, set};
+use crate::names::{DEFAULT_SCOPE, LABEL, SELF};
 
 /// Reads a dump of categories.
 pub(super) fn structure(input: impl BufRead, reading: &mut Streaming<'_>) -> Result<()> {

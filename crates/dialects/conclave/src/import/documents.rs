@@ -4,10 +4,10 @@ use std::io::BufRead;
 
 use serde_json::Value;
 
-use super::Streaming;
 use super::curlie::lines;
 use crate::document;
 use crate::error::{ConclaveError, Result};
+use crate::import::streaming::Streaming;
 
 pub(super) fn read(input: impl BufRead, reading: &mut Streaming<'_>) -> Result<()> {
     let document = reading.document.to_owned();

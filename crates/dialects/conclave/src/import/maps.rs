@@ -11,7 +11,8 @@ use crate::edit::{Author, Edit, History};
 use crate::error::{ConclaveError, Result};
 use crate::facts::{OfMap, Same};
 use crate::kinds::{ITEM_IDENTIFIER, SUBJECT_IDENTIFIER, SUBJECT_LOCATOR, TOPIC};
-use crate::model::{DEFAULT_SCOPE, identity, key};
+use crate::model::{identity, key};
+use crate::names::DEFAULT_SCOPE;
 use crate::projection::{Projection, native_id};
 use crate::text::after_prefix;
 

@@ -25,3 +25,18 @@ static LIST: LazyLock<Builder<'static>> = LazyLock::new(|| {
 pub(super) fn html(text: &str) -> String {
     LIST.clean(text).to_string()
 }
+
+/// Whether a link may lead there: to the web, to a mail, or within this site. `javascript:` and `data:` may not.
+pub(crate) fn safe_link(href: &str) -> bool {
+    // Browsers drop control characters and white space, so that `java\nscript:` would be a scheme.
+    if href.contains(|it: char| it.is_control()) {
+        return false;
+    }
+    let href = href.trim();
+    match href.find([':', '/', '?', '#']) {
+        Some(at) if href.as_bytes()[at] == b':' => {
+            ["http", "https", "ftp", "mailto"].iter().any(|it| href[..at].eq_ignore_ascii_case(it))
+        }
+        _ => !href.starts_with('\\'),
+    }
+}

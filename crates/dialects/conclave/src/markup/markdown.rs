@@ -5,7 +5,8 @@ use std::borrow::Cow;
 
 use pulldown_cmark::{CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
 
-use super::{harmless, safe_link};
+use super::harmless;
+use crate::markup::harmless::safe_link;
 use crate::text::{escape, topic_href_raw};
 
 pub(super) fn html(text: &str, link_base: &str, is_within_page: bool) -> String {

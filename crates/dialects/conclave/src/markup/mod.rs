@@ -3,14 +3,16 @@
 //! HTML that an editor writes passes a list of elements and attributes that are harmless ([`harmless`]); links lead only
 //! where [`safe_link`] allows.
 
-mod harmless;
+pub(crate) mod harmless;
 mod made;
 mod markdown;
 mod wiki;
 
 use std::collections::BTreeMap;
 
-use crate::model::{DEFAULT_SCOPE, Occurrence, SELF, Topic};
+use crate::markup::harmless::safe_link;
+use crate::model::{Occurrence, Topic};
+use crate::names::{DEFAULT_SCOPE, SELF};
 use crate::text::{escape, topic_href};
 
 /// Longest text that is made into HTML, in bytes; longer ones are shown as text.
@@ -100,21 +102,6 @@ impl<'r> Resolver<'r> {
             true => format!("<a href=\"{}\" rel=\"nofollow noopener\">{}</a>", escape(href), escape(label)),
             false => escape(label),
         }
-    }
-}
-
-/// Whether a link may lead there: to the web, to a mail, or within this site. `javascript:` and `data:` may not.
-pub(crate) fn safe_link(href: &str) -> bool {
-    // Browsers drop control characters and white space, so that `java\nscript:` would be a scheme.
-    if href.contains(|it: char| it.is_control()) {
-        return false;
-    }
-    let href = href.trim();
-    match href.find([':', '/', '?', '#']) {
-        Some(at) if href.as_bytes()[at] == b':' => {
-            ["http", "https", "ftp", "mailto"].iter().any(|it| href[..at].eq_ignore_ascii_case(it))
-        }
-        _ => !href.starts_with('\\'),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The markup of Acumen, Conclave's predecessor (section 8 of the contract). Forms and macros stay text.
 
-use super::safe_link;
+use crate::markup::harmless::safe_link;
 use crate::text::{escape, topic_href};
 
 pub(super) fn html(text: &str, link_base: &str, is_within_page: bool) -> String {

@@ -5,7 +5,8 @@ use serde_json::json;
 
 use crate::edit::Edit;
 use crate::error::Result;
-use crate::model::{Arc, DEFAULT_SCOPE, LABEL, Metadata, Occurrence, SELF, Topic};
+use crate::model::{Arc, Metadata, Occurrence, Topic};
+use crate::names::{DEFAULT_SCOPE, LABEL, SELF};
 use crate::text::Fields;
 
 /// Relations and occurrences that the form lists for removal.

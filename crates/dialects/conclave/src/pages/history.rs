@@ -44,7 +44,7 @@ pub(super) async fn list(call: Reading) -> Result<Response> {
         let at = at.map(|it| format!("{} {:02}:{:02} UTC", it.date(), it.hour(), it.minute()));
         items.push(context! {
             key => record.id, version => about["version"].as_u64(), by => about["by"].as_str(), at => at,
-            label => was.label_in(crate::model::DEFAULT_SCOPE), text => wiki_of(&was).map(|it| &it.data),
+            label => was.label_in(crate::names::DEFAULT_SCOPE), text => wiki_of(&was).map(|it| &it.data),
             n_arcs => was.arcs.len(), n_occurrences => was.occurrences.len(),
         });
     }

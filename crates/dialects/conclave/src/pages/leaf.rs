@@ -9,7 +9,7 @@ use super::parts;
 use super::shown::Shown;
 use crate::call::Reading;
 use crate::markup::Resolver;
-use crate::model::DEFAULT_SCOPE;
+use crate::names::DEFAULT_SCOPE;
 use crate::text::{push_encoded, push_escaped, topic_href_raw};
 
 /// What stands around every page.
@@ -240,7 +240,7 @@ fn section(out: &mut String, before: &str, behind: &str, write: impl FnOnce(&mut
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pages::Pages;
+    use crate::pages::templates::Pages;
     use crate::settings::Settings;
 
     const BARE: &str =

@@ -14,12 +14,14 @@ use serde_json::json;
 use super::editing::to_topic;
 use super::records::{self, About, Notation};
 use super::session;
-use super::view::{Form, show};
+use super::view::show;
 use crate::app::Conclave;
 use crate::call::Reading;
 use crate::edit::Edit;
 use crate::error::{ConclaveError, Result};
-use crate::model::{Arc, DEFAULT_MAP, DEFAULT_SCOPE, LABEL, Metadata, Occurrence, SELF, Topic, set};
+use crate::model::{Arc, Metadata, Occurrence, Topic, set};
+use crate::names::{DEFAULT_MAP, DEFAULT_SCOPE, LABEL, SELF};
+use crate::pages::negotiation::Form;
 use crate::text::{Fields, topic_href_raw};
 
 /// What an address asks for.

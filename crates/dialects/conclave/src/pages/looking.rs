@@ -12,7 +12,8 @@ use crate::api::{Search, Which, pointing_page};
 use crate::call::Reading;
 use crate::error::Result;
 use crate::kinds::TOPIC;
-use crate::model::{DEFAULT_SCOPE, Topic, key};
+use crate::model::{Topic, key};
+use crate::names::DEFAULT_SCOPE;
 use crate::text::topic_href_raw;
 
 /// Topics on a page of a list.

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use super::shown::{Leading, Shown};
 use crate::markup::Resolver;
-use crate::model::DEFAULT_SCOPE;
+use crate::names::DEFAULT_SCOPE;
 use crate::text::{push_encoded, push_escaped};
 
 /// Relations of one type and role that a page lists; the rest is a link to the list.
@@ -109,7 +109,7 @@ fn resource(it: &crate::model::Occurrence, resolver: &Resolver<'_>) -> Option<St
     let about: Option<serde_json::Value> = serde_json::from_str(&it.data).ok();
     let text = |name: &str| about.as_ref().and_then(|it| it.get(name)?.as_str()).filter(|it| !it.is_empty());
     let mut out = match text("title") {
-        title if crate::markup::safe_link(&it.reference) => {
+        title if crate::markup::harmless::safe_link(&it.reference) => {
             let mut out = String::from("<a rel=\"nofollow noopener\" href=\"");
             push_escaped(&mut out, &it.reference);
             out.push_str("\">");

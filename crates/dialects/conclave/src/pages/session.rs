@@ -14,7 +14,7 @@ use crate::app::{COOKIE_NAME, Conclave};
 use crate::basic::claims;
 use crate::call::Reading;
 use crate::error::{ConclaveError, Result};
-use crate::model::DEFAULT_MAP;
+use crate::names::DEFAULT_MAP;
 use crate::text::Fields;
 
 /// A place of this site to go on at; anything else would lead strangers elsewhere.

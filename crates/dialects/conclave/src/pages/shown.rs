@@ -6,7 +6,8 @@ use std::borrow::Cow;
 use serde::Deserialize;
 
 use crate::error::{ConclaveError, Result};
-use crate::model::{DEFAULT_SCOPE, LABEL, Occurrence};
+use crate::model::Occurrence;
+use crate::names::{DEFAULT_SCOPE, LABEL};
 
 /// A topic as a page shows it. Fields are those of [`crate::model::Topic`]; what no page shows is left out.
 #[derive(Debug, Deserialize)]

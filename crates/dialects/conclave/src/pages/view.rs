@@ -6,9 +6,9 @@ use std::time::Instant;
 
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse as _, Response};
-use http::header::{ACCEPT, CACHE_CONTROL, ETAG, LAST_MODIFIED, VARY};
+use http::header::ETAG;
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, StatusCode};
+use http::{HeaderValue, StatusCode};
 use minijinja::context;
 use percent_encoding::percent_decode_str;
 use pinakes_http::{Stage, answer, stages};
@@ -17,9 +17,9 @@ use pinakes_topicmap::Format;
 use serde::Deserialize;
 
 use super::leaf::{AboutIt, Frame, Leaf};
+use super::parts;
 use super::shown::Shown;
-use super::{Pages, parts};
-use crate::api::{is_known, mark, not_modified, written};
+use crate::api::written;
 use crate::app::{Conclave, map_name};
 use crate::call::Reading;
 use crate::document;
@@ -28,82 +28,16 @@ use crate::error::{ConclaveError, Result};
 use crate::facts::OfMap;
 use crate::kinds::TOPIC;
 use crate::markup::{self, Resolver};
-use crate::model::{DEFAULT_SCOPE, Topic, key};
+use crate::model::{Topic, key};
+use crate::names::DEFAULT_SCOPE;
+use crate::pages::negotiation::{Form, SUFFIXES, preferred};
+use crate::pages::templates::Pages;
 use crate::projection::beside;
-use crate::subjects;
 use crate::text::topic_href_raw;
+use crate::validators::{cached, is_known, mark, not_modified};
 
 /// Topics shown within another: further ones are links without their labels.
 const INCLUDED_MAX: usize = 20;
-
-/// How a topic is shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
-    Html,
-    Json,
-    Xml,
-    Jtm,
-    Xtm,
-    Markdown,
-}
-
-impl Form {
-    /// As it stands in tags.
-    fn name(self) -> &'static str {
-        match self {
-            Form::Html => "html",
-            Form::Json => "json",
-            Form::Xml => "xml",
-            Form::Jtm => "jtm",
-            Form::Xtm => "xtm",
-            Form::Markdown => "md",
-        }
-    }
-}
-
-const SUFFIXES: [(&str, Form); 6] = [
-    (".html", Form::Html),
-    (".json", Form::Json),
-    (".xml", Form::Xml),
-    (".jtm", Form::Jtm),
-    (".xtm", Form::Xtm),
-    (".md", Form::Markdown),
-];
-
-/// The form that a suffix of an address asks for.
-pub(super) fn form_of(path: &str) -> Option<Form> {
-    SUFFIXES.into_iter().find(|it| path.ends_with(it.0)).map(|it| it.1)
-}
-
-/// The form that the client likes best; pages for browsers and for those who do not say.
-pub(super) fn preferred(headers: &HeaderMap) -> Form {
-    let accept = headers.get(ACCEPT).and_then(|it| it.to_str().ok()).unwrap_or_default();
-    if accept.is_empty() || accept.starts_with("text/html") || accept.starts_with("*/*") {
-        return Form::Html;
-    }
-    let known = [
-        ("text/html", Form::Html),
-        ("application/xhtml+xml", Form::Html),
-        ("application/json", Form::Json),
-        ("application/x-tm+jtm", Form::Jtm),
-        ("application/xtm+xml", Form::Xtm),
-        ("application/x-tm+xtm", Form::Xtm),
-        ("application/xml", Form::Xml),
-        ("text/xml", Form::Xml),
-        ("text/markdown", Form::Markdown),
-    ];
-    let mut best = (0.0, Form::Html);
-    for part in accept.split(',') {
-        let mut pieces = part.split(';').map(str::trim);
-        let name = pieces.next().unwrap_or_default();
-        let quality = pieces.find_map(|it| it.strip_prefix("q=")?.parse::<f32>().ok()).unwrap_or(1.0);
-        let form = known.iter().find(|it| name.eq_ignore_ascii_case(it.0)).map(|it| it.1);
-        if let Some(form) = form.filter(|_| quality > best.0) {
-            best = (quality, form);
-        }
-    }
-    best.1
-}
 
 /// A record of another dialect that has an identifier of the topic: its kind and id.
 type Joined = (String, String);
@@ -127,7 +61,7 @@ fn joined(view: &mut View<'_>, topic: &Topic, kinds: &[String]) -> Result<Vec<Jo
     if kinds.is_empty() {
         return Ok(out);
     }
-    for (scheme, value) in subjects::of_topic(topic).into_iter().take(20) {
+    for (scheme, value) in crate::model::of_topic(topic).into_iter().take(20) {
         for it in view.by_identifier(scheme, value)? {
             if it.0 != TOPIC.name && kinds.contains(&it.0) && !out.contains(&it) {
                 out.push(it);
@@ -179,10 +113,10 @@ impl Read {
 /// `/t/{map}/{id}`: the rest of the path is the id. A refusal is told as a page to those who read pages.
 pub(super) async fn view(State(app): State<Conclave>, request: Request) -> Response {
     let (mut parts, _) = request.into_parts();
-    let wants_page = super::wants_page(&parts.headers, parts.uri.path());
+    let wants_page = crate::pages::refused::wants_page(&parts.headers, parts.uri.path());
     match viewed(&app, &mut parts).await {
         Ok(response) => response,
-        Err(error) if wants_page => super::told(&app, error.into_response(), &parts.uri),
+        Err(error) if wants_page => crate::pages::refused::told(&app, error.into_response(), &parts.uri),
         Err(error) => error.into_response(),
     }
 }
@@ -229,7 +163,7 @@ pub(super) async fn show(call: Reading, id: &str, fixed: Option<Form>) -> Result
             // the page would be shown without its style.
             let mut response = not_modified(&tag);
             if form == Form::Html {
-                super::harden(&mut response);
+                crate::pages::page::harden(&mut response);
             }
             (response, Stamp::of(&found.body)?.modified_ms)
         }
@@ -247,21 +181,6 @@ pub(super) async fn show(call: Reading, id: &str, fixed: Option<Form>) -> Result
         response.headers_mut().insert(ETAG, value);
     }
     Ok(cached(&call, response, modified_ms))
-}
-
-/// The same answer with what caches go by.
-pub(crate) fn cached(call: &Reading, mut response: Response, modified_ms: i64) -> Response {
-    let headers = response.headers_mut();
-    let cache = match (call.asker.caller.is_anonymous(), call.app.settings.max_age_s) {
-        (true, seconds) if seconds > 0 => HeaderValue::from_str(&format!("public, max-age={seconds}")).ok(),
-        _ => None,
-    };
-    headers.insert(CACHE_CONTROL, cache.unwrap_or(HeaderValue::from_static("no-cache")));
-    headers.insert(VARY, HeaderValue::from_static("Accept, Cookie"));
-    if let Some(value) = http_date(modified_ms) {
-        headers.insert(LAST_MODIFIED, value);
-    }
-    response
 }
 
 /// Of a topic's body, when it was last changed.
@@ -323,22 +242,6 @@ async fn plain(call: &Reading, form: Form, topic: Topic) -> Result<Response> {
     }
 }
 
-const DAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
-const MONTHS: [&str; 12] =
-    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-
-/// A time as HTTP writes it (RFC 9110, section 5.6.7).
-fn http_date(ms: i64) -> Option<HeaderValue> {
-    let at = time::OffsetDateTime::from_unix_timestamp(ms.div_euclid(1000)).ok().filter(|_| ms > 0)?;
-    let (date, time) = (at.date(), at.time());
-    let day = DAYS[usize::from(date.weekday().number_days_from_monday())];
-    let month = MONTHS[usize::from(u8::from(date.month())) - 1];
-    let (hour, minute, second) = time.as_hms();
-    let text =
-        format!("{day}, {:02} {month} {} {hour:02}:{minute:02}:{second:02} GMT", date.day(), date.year());
-    HeaderValue::try_from(text).ok()
-}
-
 /// The page of a topic, and when the topic was last changed.
 fn html(
     call: &Reading,
@@ -378,7 +281,7 @@ fn html(
     });
     let (page, modified_ms) = made?;
     let page = page.or_else(|values| pages.render("topic.html", values))?;
-    Ok((super::finished(StatusCode::OK, page)?, modified_ms))
+    Ok((crate::pages::page::finished(StatusCode::OK, page)?, modified_ms))
 }
 
 /// The page of a topic that is not there: with a link to make it.

@@ -5,13 +5,15 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use pinakes_topicmap::iri::{self, datatype, model};
 use pinakes_topicmap::{Association, Item, Name, Occurrence as Value, Role, TopicId, TopicMap};
 
-use super::to::{joined, member_of, text_of};
-use super::{BASE64, DANGLING, GROUP, MAP, OWN, REFERENCE, REIFIES, SOURCE};
+use super::to::member_of;
+use super::{BASE64, DANGLING, GROUP, MAP, REFERENCE, REIFIES, SOURCE};
 use crate::error::Result;
 use crate::facts::{
-    AssociationFact, Facts, ItemFact, Member, NameFact, Ref, RoleFact, ValueFact, VariantFact,
+    AssociationFact, Facts, ItemFact, Member, NameFact, OWN, Ref, RoleFact, ValueFact, VariantFact, short,
 };
-use crate::model::{Arc, DEFAULT_SCOPE, LABEL, Metadata, Occurrence, SELF, Topic, set};
+use crate::facts::{joined, text_of};
+use crate::model::{Arc, Metadata, Occurrence, Topic, set};
+use crate::names::{DEFAULT_SCOPE, LABEL, SELF};
 use crate::text::hash;
 
 /// Longest literal that becomes metadata rather than an occurrence, in characters.
@@ -29,14 +31,6 @@ pub(crate) struct Projection<'m> {
     labels: HashMap<usize, String>,
     /// The type of names that state none.
     topic_name: Option<TopicId>,
-}
-
-/// What a subject identifier of ours or of the data model is called in members.
-pub(super) fn short(si: &str) -> &str {
-    match si.strip_prefix(OWN) {
-        Some(own) => own.split_once(':').map_or(own, |it| it.1),
-        None => si.strip_prefix(model::BASE).unwrap_or(si),
-    }
 }
 
 /// Topics that something refers to, and those that play roles.

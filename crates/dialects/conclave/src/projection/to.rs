@@ -9,10 +9,11 @@ use pinakes_topicmap::{
     Association, Builder, Conflict, Item, Name, Occurrence as Value, Role, TopicId, TopicMap, Variant,
 };
 
-use super::{BASE64, DANGLING, DATA, GROUP, MAP, OWN, REFERENCE, REIFIES, SOURCE};
-use crate::facts::{AssociationFact, Facts, ItemFact, Member, OfMap, Ref};
+use super::{BASE64, DANGLING, DATA, GROUP, MAP, REFERENCE, REIFIES, SOURCE};
+use crate::facts::{AssociationFact, Facts, ItemFact, Member, OWN, OfMap, Ref, joined, text_of};
 use crate::kinds::TOPIC;
-use crate::model::{Arc, DEFAULT_SCOPE, LABEL, Metadata, Occurrence, SELF, Topic, key};
+use crate::model::{Arc, Metadata, Occurrence, Topic, key};
+use crate::names::{DEFAULT_SCOPE, LABEL, SELF};
 
 /// Topics whose identities are looked up for the export of a part.
 const BESIDE_MAX: usize = 10_000;
@@ -351,21 +352,6 @@ impl<'t> Writer<'t> {
 /// Whether nothing was said of an arc but what an association says.
 fn is_plain(arc: &Arc) -> bool {
     arc.metadata.iter().all(|it| it.name == LABEL || it.name == GROUP)
-}
-
-/// What a topic is called in the members of others.
-pub(crate) fn text_of(it: &Ref) -> &str {
-    match it {
-        Ref::Topic(id) => id,
-        Ref::Subject { si } => super::from::short(si),
-    }
-}
-
-/// Themes as the scope of a member.
-pub(crate) fn joined<'p>(parts: impl Iterator<Item = &'p str>) -> String {
-    let mut parts: Vec<&str> = parts.collect();
-    parts.sort_unstable();
-    if parts.is_empty() { DEFAULT_SCOPE.to_owned() } else { parts.join("::") }
 }
 
 /// The member that an occurrence is.

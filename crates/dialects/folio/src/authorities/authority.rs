@@ -13,17 +13,14 @@ use pinakes_store::{
 };
 use serde_json::{Value, json};
 
-use super::{bulk, headings, settings, source_files};
-use crate::links;
-use crate::platform::app::{Call, json_answer};
+use super::{headings, settings};
+use crate::platform::app::Call;
 use crate::platform::collection::{
     self, Collection, Hooks, Kinds, Locking, Manner, Metadata, Page, Reference, Schema, Writer, expr_of,
-    in_manner,
 };
 use crate::platform::cql::Names;
 use crate::platform::error::{Answer, FolioError};
-use crate::platform::permissions::Access;
-use crate::platform::routes::Routes;
+use crate::platform::values::json_answer;
 use crate::platform::{dates, json};
 
 pub(crate) use crate::authorities::settings::{SETTING, value_of as setting};
@@ -181,45 +178,8 @@ pub static NOTE_TYPES: Collection = Collection {
     ..Collection::named("/authority-note-types", "authorityNoteTypes", "folio_authority_note_type")
 };
 
-/// Adds the routes beyond the collections.
-pub(crate) fn routes(routes: Routes) -> Routes {
-    let to = Access::to;
-    let item = "/authority-storage/authorities/{id}";
-    routes
-        .get(AUTHORITIES.path, to("inventory-storage.authorities.collection.get"), list)
-        .post(AUTHORITIES.path, to("inventory-storage.authorities.item.post"), |call| {
-            in_manner(call, &AUTHORITIES, true, |call| collection::create(call, &AUTHORITIES))
-        })
-        .get(item, to("inventory-storage.authorities.item.get"), |call| collection::by_id(call, &AUTHORITIES))
-        .delete(AUTHORITIES.path, to("inventory-storage.authorities.collection.delete"), |call| {
-            collection::remove_by_query(call, &AUTHORITIES)
-        })
-        .put(item, to("inventory-storage.authorities.item.put"), |call| {
-            in_manner(call, &AUTHORITIES, true, |call| collection::replace(call, &AUTHORITIES))
-        })
-        .delete(item, to("inventory-storage.authorities.item.delete"), |call| {
-            collection::remove(call, &AUTHORITIES)
-        })
-        .post(
-            "/authority-storage/expire/authorities",
-            to("inventory-storage.authorities.item.delete"),
-            expire,
-        )
-        .get(
-            "/authority-identifier-types",
-            to("inventory-storage.authority-identifier-types.collection.get"),
-            identifier_types,
-        )
-        .get("/authority-heading-types", to("inventory-storage.authorities.collection.get"), heading_types)
-        .post("/authority-storage/authorities/bulk", to("inventory-storage.authorities.bulk.post"), |call| {
-            bulk::load(call, &AUTHORITIES)
-        })
-        .with(source_files::routes)
-        .with(settings::routes)
-}
-
 /// `deleted=true` lists those that were deleted; `idOnly=true` gives ids alone, as lines to those who accept text.
-async fn list(call: Call) -> Answer {
+pub(crate) async fn list(call: Call) -> Answer {
     let page = Page::of(&call)?;
     let collection = if call.query.is_true("deleted") { &ARCHIVES } else { &AUTHORITIES };
     if !call.query.is_true("idOnly") {
@@ -263,8 +223,9 @@ fn note_change(
     old: Option<&Value>,
 ) -> Result<(), FolioError> {
     let Some(old) = old else { return Ok(()) };
-    let n_links = links::n_links(txn, old.get("id").and_then(Value::as_str).unwrap_or_default())?;
-    links::note(txn, writer, old, Some(new), n_links)
+    let n_links =
+        crate::links::linked::n_links(txn, old.get("id").and_then(Value::as_str).unwrap_or_default())?;
+    crate::links::noted::note(txn, writer, old, Some(new), n_links)
 }
 
 /// Keeps a deleted authority aside, without its links.
@@ -275,8 +236,8 @@ fn archive(txn: &mut Txn<'_>, writer: &Writer, body: &Value) -> Result<(), Folio
         metadata["updatedDate"] = dates::micros(writer.now_ms).into();
     }
     let id = body.get("id").and_then(Value::as_str).unwrap_or_default();
-    let n_links = links::unlink(txn, writer, id)?;
-    links::note(txn, writer, body, None, n_links)?;
+    let n_links = crate::links::linked::unlink(txn, writer, id)?;
+    crate::links::noted::note(txn, writer, body, None, n_links)?;
     let document = pinakes_store::Document::with_bytes(&ARCHIVES.kind, id, &kept, json::bytes(&kept))?;
     if txn.has(&ARCHIVES.kind, id)? {
         txn.update_document(&document)?;
@@ -287,7 +248,7 @@ fn archive(txn: &mut Txn<'_>, writer: &Writer, body: &Value) -> Result<(), Folio
 }
 
 /// Lets go of what was deleted long ago: as the settings say, a week or more.
-async fn expire(call: Call) -> Answer {
+pub(crate) async fn expire(call: Call) -> Answer {
     let now_ms = call.app.now_ms();
     let write = move |txn: &mut Txn<'_>| -> Result<(), FolioError> {
         if settings::value_of(txn, "archives.expiration.enabled")? == Value::Bool(false) {
@@ -308,7 +269,7 @@ async fn expire(call: Call) -> Answer {
 }
 
 /// The kinds of headings: the field that has it, and what a search calls it.
-async fn heading_types(_: Call) -> Answer {
+pub(crate) async fn heading_types(_: Call) -> Answer {
     let list: Vec<Value> =
         headings::HEADINGS.iter().map(|(code, name)| json!({"code": code, "name": name})).collect();
     Ok(json_answer(StatusCode::OK, &json!({"authorityHeadingTypes": list, "totalRecords": list.len()})))
@@ -318,7 +279,7 @@ async fn heading_types(_: Call) -> Answer {
 const IDENTIFIER_TYPES: [&str; 5] =
     ["Control number", "LCCN", "Canceled LCCN", "Other standard identifier", "System control number"];
 
-async fn identifier_types(call: Call) -> Answer {
+pub(crate) async fn identifier_types(call: Call) -> Answer {
     let read = |view: &mut View<'_>| {
         let names = IDENTIFIER_TYPES.iter().map(|it| StoreValue::Folded((*it).to_owned())).collect();
         view.find(&crate::vocabularies::IDENTIFIER_TYPES.kind, &Query::filter(Expr::In("name".into(), names)))

@@ -12,10 +12,11 @@ use pinakes_store::{StoreError, Tenant, Txn};
 use serde_json::{Map, Value, json};
 
 use crate::data_import::uploads::{keep_file, kept_file};
-use crate::platform::app::{Call, json_answer};
+use crate::platform::app::Call;
 use crate::platform::collection::{Collection, Lock, Writer, write_all};
 use crate::platform::error::{Answer, Fault, FolioError, Shape};
 use crate::platform::limits::{BULK_RECORDS, BULK_REFUSED_BYTES};
+use crate::platform::values::json_answer;
 
 /// `{"recordsFileName"}` gives `{"errorsNumber", "errorRecordsFileName", "errorsFileName"}`, the names only when there is
 /// anything in the files.

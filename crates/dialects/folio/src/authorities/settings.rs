@@ -5,11 +5,12 @@ use pinakes_http::answer;
 use pinakes_store::{Kind, StoreError, Txn, View, Weight};
 use serde_json::{Value, json};
 
-use crate::platform::app::{Call, json_answer};
+use crate::platform::app::Call;
 use crate::platform::dates;
 use crate::platform::error::{Answer, Fault, FolioError};
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
+use crate::platform::values::json_answer;
 
 /// The one group there is.
 const GROUP: &str = "authorities";

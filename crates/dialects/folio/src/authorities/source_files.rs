@@ -4,7 +4,7 @@ use http::StatusCode;
 use pinakes_store::{Column, Index, Kind, Txn, Type};
 use serde_json::{Map, Value, json};
 
-use crate::platform::app::{Call, json_answer};
+use crate::platform::app::Call;
 use crate::platform::collection::{
     Collection, Hooks, Kinds, Lock, Manner, Metadata, Missing, Schema, Unique, Writer, in_manner, put,
 };
@@ -12,6 +12,7 @@ use crate::platform::cql::Names;
 use crate::platform::error::{Answer, Fault, FolioError};
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
+use crate::platform::values::json_answer;
 
 /// `/authority-source-files`.
 pub static SOURCE_FILES: Collection = Collection {

@@ -4,7 +4,7 @@
 use pinakes_marc::{DataField, Field, Record, Tag};
 use serde_json::Value;
 
-use super::refused;
+use crate::bulk_edit::operations::refused;
 use crate::platform::error::FolioError;
 use crate::platform::limits::BULK_EDIT_RULES;
 

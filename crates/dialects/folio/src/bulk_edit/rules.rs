@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::refused;
 use super::table::Entity;
+use crate::bulk_edit::operations::refused;
 use crate::platform::error::FolioError;
 use crate::platform::limits::BULK_EDIT_RULES;
 

@@ -9,11 +9,11 @@ use serde_json::{Map, Value};
 use super::marc::{self, MarcRule};
 use super::rules::{self, Rule};
 use super::table::{self, Entity};
-use super::{OPERATIONS, ROW, operation, refused, rows};
+use crate::bulk_edit::operations::{OPERATIONS, ROW, operation, refused, rows};
 use crate::data_import::change_manager::parsed_records;
 use crate::data_import::instance_by;
 use crate::platform::app::Call;
-use crate::platform::collection::{Collection, Lock, Missing, Writer, put};
+use crate::platform::collection::{Collection, Collections, Lock, Missing, Writer, put};
 use crate::platform::dates;
 use crate::platform::error::FolioError;
 use crate::platform::limits::{BULK_EDIT_BATCH, BULK_EDIT_WRITES};
@@ -67,12 +67,14 @@ async fn walk(
     expected: &'static [&'static str],
     each: fn(&mut Txn<'_>, &Step, &mut Value) -> Result<(), FolioError>,
 ) -> Result<(), FolioError> {
+    let collections = call.app.collections;
     let mut skip = 0;
     loop {
         let id = id.to_owned();
         let write = move |txn: &mut Txn<'_>| -> Result<(u64, u64), FolioError> {
             let (operation, entity) = due(txn, &id, expected)?;
             let step = Step {
+                collections,
                 entity,
                 by: operation.get("identifierType").and_then(Value::as_str).unwrap_or_default().to_owned(),
                 rules: rules::read(entity, operation.get("_rules").unwrap_or(&Value::Null))?,
@@ -100,6 +102,7 @@ async fn walk(
 
 /// What a step needs to know of its operation.
 struct Step {
+    collections: Collections,
     entity: Entity,
     by: String,
     rules: Vec<Rule>,
@@ -224,7 +227,7 @@ fn try_one(txn: &mut Txn<'_>, step: &Step, row: &mut Value) -> Result<(), FolioE
             row["ruled"] = after.clone();
             row["source"] = source.as_ref().map(|it| it["matchedId"].clone()).unwrap_or_default();
             row["marc"] = new;
-            after = Value::Object(instance_by(txn, &record, &after)?);
+            after = Value::Object(instance_by(txn, step.collections, &record, &after)?);
         }
     }
     row["after"] = after;

@@ -9,10 +9,11 @@ use super::moment;
 use super::neighbours::ITEMS;
 use super::policies::LOST_ITEM_POLICIES;
 use super::records::{Records, object, text};
-use crate::chores::Parts;
 use crate::circulation::fees::actual_cost::Loss;
 use crate::circulation::fees::lost;
-use crate::circulation::notices::{self, LoanEvent};
+use crate::circulation::notices;
+use crate::circulation::notices::sending::LoanEvent;
+use crate::platform::chore::Parts;
 use crate::platform::collection::Writer;
 use crate::platform::error::FolioError;
 

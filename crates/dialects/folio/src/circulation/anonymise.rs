@@ -11,14 +11,15 @@ use super::moment;
 use super::policies::setting;
 use super::records::{object, text};
 use super::requests::REQUESTS;
-use crate::chores::Parts;
 use crate::circulation::fees::accounts::{self, CLOSED};
-use crate::platform::app::{Call, json_answer, parse_uuid};
+use crate::platform::app::Call;
+use crate::platform::chore::Parts;
 use crate::platform::collection::{self, Lock, Missing, Writer};
 use crate::platform::error::{Answer, Fault, FolioError};
 use crate::platform::limits::BULK_ACCOUNTS;
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
+use crate::platform::values::{json_answer, parse_uuid};
 
 /// The routes of anonymisation on demand.
 pub(super) fn routes(routes: Routes) -> Routes {

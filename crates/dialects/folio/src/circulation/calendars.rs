@@ -7,12 +7,13 @@ use serde_json::{Map, Value, json};
 
 use super::policies::CALENDARS;
 use super::records::text;
-use crate::platform::app::{Call, json_answer, parse_uuid};
+use crate::platform::app::Call;
 use crate::platform::collection::{self, Lock, Missing, Writer};
 use crate::platform::error::{Answer, FolioError};
 use crate::platform::limits::BULK_ACCOUNTS;
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
+use crate::platform::values::{json_answer, parse_uuid};
 
 pub(super) fn routes(routes: Routes) -> Routes {
     let all = "/calendar/calendars";

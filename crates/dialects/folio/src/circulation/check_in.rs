@@ -7,19 +7,19 @@ use serde_json::{Map, Value, json};
 
 use super::book::Book;
 use super::loan_policy::Period;
-use super::loans;
-use super::moment;
 use super::neighbours::{ITEMS, SERVICE_POINTS, USERS};
 use super::records::{Records, by_barcode, object, text};
 use super::requests::queue::{Queue, Request};
 use super::requests::{AWAITING_DELIVERY, AWAITING_PICKUP, IN_TRANSIT};
-use super::terms;
+use super::{loans, moment, terms};
 use crate::circulation::fees::lost::{self, Found};
 use crate::circulation::fees::overdue;
-use crate::circulation::notices::{self, LoanEvent, RequestEvent};
-use crate::platform::app::{Call, json_answer};
+use crate::circulation::notices;
+use crate::circulation::notices::sending::{LoanEvent, RequestEvent};
+use crate::platform::app::Call;
 use crate::platform::collection::{self, Collection, Schema, Writer};
 use crate::platform::error::{Answer, Fault, FolioError};
+use crate::platform::values::json_answer;
 
 /// `/check-in-storage/check-ins`: what was taken back, where and when.
 pub(crate) static CHECK_INS: Collection = Collection {

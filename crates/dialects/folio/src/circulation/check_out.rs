@@ -13,19 +13,20 @@ use serde_json::{Map, Value, json};
 use super::book::Book;
 use super::loan_policy::LoanPolicy;
 use super::loans::{self, LOANS};
-use super::moment;
 use super::neighbours::{ITEMS, PROXIES_FOR, USERS};
 use super::overrides::{Block, Overrides};
 use super::records::{Records, by_barcode, text};
 use super::requests::queue::{Queue, Request};
 use super::rules::PolicyKind;
 use super::terms::{self, Chosen, Circumstances};
-use super::use_at_location;
-use crate::circulation::notices::{self, LoanEvent};
+use super::{moment, use_at_location};
+use crate::circulation::notices;
+use crate::circulation::notices::sending::LoanEvent;
 use crate::circulation::patron_blocks;
-use crate::platform::app::{Call, json_answer};
+use crate::platform::app::Call;
 use crate::platform::collection::{self, Writer};
 use crate::platform::error::{Answer, Fault, FolioError};
+use crate::platform::values::json_answer;
 
 /// Statuses that keep an item from being lent, beside `Checked out`.
 const NOT_LENT: [&str; 4] = ["Declared lost", "Claimed returned", "Aged to lost", "Intellectual item"];

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use crate::circulation::book::Book;
 use crate::circulation::neighbours::ITEMS;
 use crate::circulation::records::{Records, text};
-use crate::platform::app::{Call, json_answer};
+use crate::platform::app::Call;
 use crate::platform::collection::{
     self, Collection, Hooks, Kinds, Lock, Missing, Page, Reference, Schema, Writer,
 };
@@ -21,6 +21,7 @@ use crate::platform::error::{Answer, Fault, FolioError};
 use crate::platform::json::text_at;
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
+use crate::platform::values::json_answer;
 
 /// A list of names.
 const fn names(

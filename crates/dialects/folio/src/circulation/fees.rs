@@ -11,18 +11,13 @@ pub(crate) mod lost;
 mod money;
 pub(crate) mod overdue;
 mod reports;
+pub(crate) mod routes;
 
 use pinakes_store::{Arity, Column, Index, Kind, Type};
 
 use crate::circulation::notices;
 use crate::platform::collection::{Collection, Hooks, Kinds, Metadata, Schema};
 use crate::platform::cql::Names;
-use crate::platform::routes::Routes;
-
-/// Adds the routes beyond the collections.
-pub(crate) fn routes(routes: Routes) -> Routes {
-    routes.with(actions::routes).with(actual_cost::routes).with(reports::routes)
-}
 
 /// `/accounts`: fees and fines.
 pub(crate) static ACCOUNTS: Collection = Collection {

@@ -8,16 +8,16 @@ mod handlers;
 pub(crate) mod renew;
 pub(crate) mod view;
 
-pub(crate) use handlers::routes;
-
 use pinakes_store::{Column, Expr, Index, Kind, Query, Record, StoreError, Txn, Type, View};
 use serde_json::{Map, Value, json};
 
 use crate::platform::collection::{self, Collection, Hooks, Kinds, Metadata, Schema, Unique, Writer};
 use crate::platform::cql::Names;
+use crate::platform::dates;
 use crate::platform::error::FolioError;
 use crate::platform::json::text_at;
-use crate::platform::{app, dates};
+
+pub(crate) use handlers::routes;
 
 /// `/loan-storage/loans`.
 pub(crate) static LOANS: Collection = Collection {
@@ -167,7 +167,8 @@ fn normalise(
         body.insert((*name).to_owned(), normal.into());
     }
     for name in ["itemId", "userId"] {
-        if let Some(id) = body.get(name).and_then(Value::as_str).and_then(app::parse_uuid) {
+        if let Some(id) = body.get(name).and_then(Value::as_str).and_then(crate::platform::values::parse_uuid)
+        {
             body.insert(name.to_owned(), id.into());
         }
     }

@@ -9,11 +9,12 @@ use serde_json::{Value, json};
 
 use super::calendar::Calendar;
 use super::terms;
-use crate::platform::app::{Call, json_answer};
+use crate::platform::app::Call;
 use crate::platform::error::{Answer, FolioError};
 use crate::platform::limits::CALENDAR_DAYS;
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
+use crate::platform::values::json_answer;
 
 pub(super) fn routes(routes: Routes) -> Routes {
     let to = Access::to;

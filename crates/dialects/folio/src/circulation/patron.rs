@@ -10,6 +10,7 @@
 
 mod account;
 mod holds;
+pub(crate) mod summary;
 
 use http::StatusCode;
 use pinakes_store::{Expr, Txn, Value as StoreValue, View, Weight};
@@ -18,11 +19,13 @@ use serde_json::{Map, Value, json};
 use crate::circulation::loans::renew;
 use crate::circulation::neighbours::USERS;
 use crate::circulation::overrides::Overrides;
-use crate::platform::app::{Call, json_answer};
+use crate::circulation::patron::summary::patron;
+use crate::platform::app::Call;
 use crate::platform::collection::{self, Writer};
 use crate::platform::error::{Answer, FolioError};
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
+use crate::platform::values::json_answer;
 use crate::users::staging::{self, STAGING_USERS};
 
 /// Adds the routes.
@@ -49,20 +52,6 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .post("/patron", to("patron.item.post"), |call| collection::create(call, &STAGING_USERS))
         .put("/patron/{id}", to("patron.item.put"), staging::replace)
         .get("/patron/registration-status", to("patron.registration-status.get"), registration)
-}
-
-/// The patron whose account a path names.
-///
-/// Errors: 404 for a user who is not there, or is not active.
-fn patron(view: &mut View<'_>, id: &str, now_ms: i64) -> Result<Value, FolioError> {
-    let Some(user) = view.get(&USERS.kind, id)? else {
-        return Err(FolioError::not_found(format!("User {id} does not exist")));
-    };
-    let user = user.json()?;
-    if crate::circulation::inactive(&user, now_ms, "").is_some() {
-        return Err(FolioError::not_found(format!("User {id} is not active")));
-    }
-    Ok(user)
 }
 
 /// Renews the patron's loan of an item; gives the loan.

@@ -8,12 +8,13 @@ use serde_json::{Map, Value, json};
 
 use crate::circulation::fees::{ACCOUNTS, plain};
 use crate::circulation::{loans, moment};
-use crate::platform::app::{Call, json_answer};
+use crate::platform::app::Call;
 use crate::platform::collection::{self, Collection, Hooks, Kinds, Schema, Unique, Writer};
 use crate::platform::error::{Answer, Fault, FolioError};
 use crate::platform::json::text_at;
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
+use crate::platform::values::json_answer;
 use crate::users::user::USERS;
 
 /// `/manualblocks`.

@@ -7,7 +7,6 @@ use serde_json::{Map, Value};
 
 use super::neighbours::SERVICE_POINTS;
 use super::records::object;
-
 use crate::platform::collection::{
     self, Collection, Hooks, Kinds, Lock, Metadata, Missing, Reference, Schema, Unique, Writer,
 };

@@ -12,12 +12,13 @@ use super::neighbours::USERS;
 use super::policies::setting;
 use super::records::{Records, copy, object, text};
 use super::requests::REQUESTS;
-use crate::platform::app::{Call, json_answer, parse_uuid};
+use crate::platform::app::Call;
 use crate::platform::collection::{self, Collection, Kinds, Schema, Writer};
 use crate::platform::error::{Answer, Fault, FolioError};
 use crate::platform::limits::BULK_ACCOUNTS;
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
+use crate::platform::values::{json_answer, parse_uuid};
 
 /// Prints, one record a request and print.
 pub(crate) static PRINT_EVENTS: Collection = Collection {

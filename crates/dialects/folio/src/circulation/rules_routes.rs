@@ -12,11 +12,12 @@ use super::policies::{
 use super::records::text;
 use super::rules::{Criterion, Facts, PolicyKind, Rule, Rules, RulesFault};
 use super::terms::{self, RULES, RULES_ID};
-use crate::platform::app::{Call, json_answer};
+use crate::platform::app::Call;
 use crate::platform::collection::Collection;
 use crate::platform::error::{Answer, Fault, FolioError};
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
+use crate::platform::values::json_answer;
 
 /// The routes of the rules.
 pub(crate) fn routes(mut routes: Routes) -> Routes {

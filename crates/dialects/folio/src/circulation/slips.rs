@@ -12,11 +12,12 @@ use super::neighbours::{DEPARTMENTS, GROUPS, ITEMS, LOCATIONS, SERVICE_POINTS, U
 use super::policies::{CANCELLATION_REASONS, setting};
 use super::records::{Records, copy, text};
 use super::requests::{self, AWAITING_PICKUP, NOT_FILLED, REQUESTS};
-use crate::platform::app::{Call, json_answer};
+use crate::platform::app::Call;
 use crate::platform::error::{Answer, FolioError};
 use crate::platform::limits::SLIPS;
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
+use crate::platform::values::json_answer;
 use crate::users::user::ADDRESS_TYPES;
 
 /// The routes of slips and lists.

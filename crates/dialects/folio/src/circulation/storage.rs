@@ -12,12 +12,13 @@ use super::neighbours::{HOLDINGS, INSTANCES, ITEMS};
 use super::records::text;
 use super::requests::REQUESTS;
 use crate::circulation::notices::sessions::SESSIONS;
-use crate::platform::app::{Call, json_answer, required_text};
+use crate::platform::app::Call;
 use crate::platform::collection::{self, Collection, Kinds, Lock, Page, Schema, Writer, page_of};
 use crate::platform::dates;
 use crate::platform::error::{Answer, FolioError};
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
+use crate::platform::values::{json_answer, required_text};
 
 /// Where locks are.
 const LOCKS_PATH: &str = "/check-out-lock-storage";

@@ -5,16 +5,15 @@ use http::StatusCode;
 use pinakes_store::Txn;
 use serde_json::{Value, json};
 
-use super::loans;
-use super::moment;
 use super::neighbours::ITEMS;
 use super::records::{Records, by_barcode, object};
-use super::terms;
-use crate::platform::app::{Call, json_answer, required_text};
+use super::{loans, moment, terms};
+use crate::platform::app::Call;
 use crate::platform::collection::Writer;
 use crate::platform::error::{Answer, Fault, FolioError};
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
+use crate::platform::values::{json_answer, required_text};
 
 /// Where the item of such a loan is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use http::StatusCode;
 use pinakes_http::answer;
 use pinakes_store::{Column, Expr, Index, Kind, Record, Txn, Type, View, Weight};
 
-use crate::platform::app::{Call, json_answer};
+use crate::platform::app::Call;
 use crate::platform::collection::{
     self, Collection, Kinds, Lock, Metadata, Missing, Reference, Schema, Unique, Writer,
 };
@@ -13,6 +13,7 @@ use crate::platform::cql::Names;
 use crate::platform::error::{Answer, FolioError};
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
+use crate::platform::values::json_answer;
 
 const VALUE: &[Column] = &[Column::one("value", Type::Folded)];
 const BY_VALUE: &[Index] = &[Index::unique(&["value"])];

@@ -8,7 +8,7 @@ use pinakes_store::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::platform::app::{Call, json_answer, parse_uuid};
+use crate::platform::app::Call;
 use crate::platform::collection::{
     self, Collection, Hooks, Kinds, Lock, Manner, Missing, Reference, Schema, Unique, Writer,
 };
@@ -17,6 +17,7 @@ use crate::platform::error::{Answer, Fault, FolioError};
 use crate::platform::json::text_at;
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
+use crate::platform::values::{json_answer, parse_uuid};
 
 /// `/note-types`.
 pub(crate) static NOTE_TYPES: Collection = Collection {

@@ -6,7 +6,7 @@ use pinakes_http::answer;
 use pinakes_store::{Column, Expr, Index, Kind, Record, Txn, Type, Value as StoreValue, View, Weight};
 use serde_json::{Value, json};
 
-use crate::platform::app::{Call, json_answer, parse_uuid, required_text};
+use crate::platform::app::Call;
 use crate::platform::collection::{
     self, Collection, Kinds, Lock, Manner, Missing, Page, Schema, Unique, Writer,
 };
@@ -15,6 +15,7 @@ use crate::platform::error::{Answer, Fault, FolioError};
 use crate::platform::json::text_at;
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
+use crate::platform::values::{json_answer, parse_uuid, required_text};
 
 /// `/configurations/entries`.
 pub static CONFIGURATIONS: Collection = Collection {

@@ -8,13 +8,14 @@ use pinakes_http::answer;
 use pinakes_store::{Column, Expr, Index, Kind, Query, Txn, Type, Value as StoreValue, View, Weight};
 use serde_json::{Map, Value, json};
 
-use crate::platform::app::{Call, json_answer};
+use crate::platform::app::Call;
 use crate::platform::collection::{self, Collection, Kinds, Lock, Metadata, Missing, Page, Schema, Writer};
 use crate::platform::cql::Names;
 use crate::platform::error::{Answer, FolioError};
 use crate::platform::json::text_at;
 use crate::platform::permissions::{self, Access};
 use crate::platform::routes::Routes;
+use crate::platform::values::json_answer;
 
 /// `/settings/entries`.
 pub(crate) static SETTINGS: Collection = Collection {

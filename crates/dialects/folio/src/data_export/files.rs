@@ -5,14 +5,15 @@ use pinakes_http::{answer, body};
 use pinakes_store::{Kind, Txn, View, Weight};
 use serde_json::{Value, json};
 
-use super::{JOBS, invalid};
+use crate::data_export::jobs::{JOBS, invalid};
 use crate::data_import::FILE_PART;
-use crate::platform::app::{Call, json_answer, parse_uuid, required_text};
+use crate::platform::app::Call;
 use crate::platform::dates;
 use crate::platform::error::{Answer, FolioError};
 use crate::platform::json::text_at;
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
+use crate::platform::values::{json_answer, parse_uuid, required_text};
 
 /// What is known of an uploaded list; its text stands in `_content`.
 pub(crate) static FILE_DEFINITION: Kind =

@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 
 use super::profiles::MAPPING_PROFILES;
 use super::transform::{self, Transformation};
-use super::{JOBS, LOGS};
 use crate::authorities::authority::AUTHORITIES;
+use crate::data_export::jobs::{JOBS, LOGS};
 use crate::data_import;
 use crate::inventory::holdings::HOLDINGS;
 use crate::inventory::instances::INSTANCES;
@@ -21,8 +21,7 @@ use crate::platform::collection::{self, Collection, parsed};
 use crate::platform::dates;
 use crate::platform::error::FolioError;
 use crate::platform::json::text_at;
-use crate::source_records::marc;
-use crate::source_records::source_storage;
+use crate::source_records::{marc, source_storage};
 
 /// Records that are read at once.
 const STEP: usize = 200;

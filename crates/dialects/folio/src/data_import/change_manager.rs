@@ -1,6 +1,7 @@
 //! `/change-manager`: job executions and the records that clients send them (section 3 of the contract).
 
 pub(crate) mod parsed_records;
+pub(crate) mod routes;
 
 use std::collections::BTreeSet;
 
@@ -10,66 +11,25 @@ use pinakes_http::answer;
 use pinakes_store::{StoreError, Txn, View, Weight};
 use serde_json::{Map, Value, json};
 
+use crate::data_import::job::not_found;
 use crate::data_import::profiles::{PROFILE_SNAPSHOT, ProfileType, snapshot_of, store_snapshot};
 use crate::data_import::{CHUNK, Job, NewJob, STATUSES, children};
-use crate::modules;
-use crate::platform::app::{Call, json_answer, parse_uuid};
+use crate::platform::app::Call;
 use crate::platform::collection::Writer;
 use crate::platform::dates;
 use crate::platform::error::{Answer, Fault, FolioError};
 use crate::platform::permissions::Access;
-use crate::platform::routes::Routes;
+use crate::platform::values::{json_answer, parse_uuid};
 use crate::source_records::source_storage;
+use crate::users::user::USERS;
 
 fn to(name: &'static str) -> Access {
     Access::Permission(name.into())
 }
 
-/// The routes under `/change-manager`.
-pub(crate) fn routes(routes: Routes) -> Routes {
-    let base = "/change-manager/jobExecutions";
-    let item = "/change-manager/jobExecutions/{id}";
-    routes
-        .post(base, to("change-manager.jobexecutions.post"), create)
-        .delete(base, to("change-manager.jobexecutions.delete"), hide)
-        .get(item, to("change-manager.jobexecutions.get"), by_id)
-        .put(item, to("change-manager.jobexecutions.put"), replace)
-        .get(
-            "/change-manager/jobExecutions/{id}/children",
-            to("change-manager.jobexecution.children.collection.get"),
-            list_children,
-        )
-        .put(
-            "/change-manager/jobExecutions/{id}/status",
-            to("change-manager.jobexecutions.status.item.put"),
-            set_status,
-        )
-        .put(
-            "/change-manager/jobExecutions/{id}/jobProfile",
-            to("change-manager.jobexecutions.jobProfile.item.put"),
-            set_profile,
-        )
-        .post(
-            "/change-manager/jobExecutions/{id}/records",
-            to("change-manager.records.post"),
-            receive_records,
-        )
-        .delete("/change-manager/jobExecutions/{id}/records", to("change-manager.records.delete"), cancel)
-        .with(parsed_records::routes)
-}
-
-/// `JobExecution with id '…' was not found`.
-pub(crate) fn not_found(id: &str) -> FolioError {
-    FolioError::not_found(format!("JobExecution with id '{id}' was not found"))
-}
-
 /// Names of the user that a job runs for: 422 when there is no such user.
 pub(crate) fn run_by(view: &mut View<'_>, call_user: Option<&str>, id: &str) -> Result<Value, FolioError> {
-    let stored = match modules::by_list("users") {
-        Some(users) => view.get(&users.kind, id)?.map(|it| it.json()).transpose()?,
-        None => None,
-    };
-    let Some(user) = stored else {
+    let Some(user) = view.get(&USERS.kind, id)?.map(|it| it.json()).transpose()? else {
         if call_user == Some(id) {
             return Ok(json!({"firstName": "", "lastName": ""}));
         }

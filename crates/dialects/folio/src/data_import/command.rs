@@ -11,9 +11,10 @@ use serde_json::{Value, json};
 use super::files;
 use super::job::{Job, NewJob};
 use super::journal::JOURNAL;
-use super::runner::Imports;
 use crate::data_import::change_manager::associate;
+use crate::data_import::imports::Imports;
 use crate::data_import::profiles::{self, ProfileType};
+use crate::modules::COLLECTIONS;
 use crate::platform::collection::Writer;
 use crate::platform::error::FolioError;
 use crate::platform::settings::Settings;
@@ -70,9 +71,9 @@ pub fn import_file(
     let FileImport { input, file_name, profile, clock, entropy, settings } = import;
     let now_ms = clock.now_ms();
     let known = settings.clone();
-    if !tenant.read_blocking(move |view| reference::is_loaded(view, &known))? {
+    if !tenant.read_blocking(move |view| reference::is_loaded(view, &known, COLLECTIONS))? {
         let known = settings.clone();
-        tenant.write_blocking(move |txn: &mut Txn<'_>| reference::load(txn, &known, now_ms))?;
+        tenant.write_blocking(move |txn: &mut Txn<'_>| reference::load(txn, &known, now_ms, COLLECTIONS))?;
     }
     let named = profile.clone();
     let found = tenant.read_blocking(move |view| profiles::find(view, ProfileType::Job, &named))?;
@@ -86,7 +87,7 @@ pub fn import_file(
     let part = files::store(tenant, part_id.clone(), &part_id, input)
         .map_err(|error| FolioError::bad_request(error.to_string()))?;
     let id = begin(tenant, &file_name, &profile_id, json!([[part.id, part.n_bytes]]), now_ms, &entropy)?;
-    run(tenant, &id, Imports::alone(clock, entropy, settings.into()), note)?;
+    run(tenant, &id, Imports::alone(clock, entropy, settings.into(), COLLECTIONS), note)?;
     outcome(tenant, &id)
 }
 
@@ -103,7 +104,7 @@ fn begin(
     let (at, name, profile, entropy) =
         (id.clone(), file_name.to_owned(), profile.to_owned(), entropy.clone());
     let refused = tenant.write_blocking(move |txn: &mut Txn<'_>| -> Result<Option<String>, FolioError> {
-        let writer = Writer::new(now_ms, None, entropy.clone());
+        let writer = Writer::new(now_ms, None, entropy.clone(), COLLECTIONS);
         let mut job = Job::create(
             txn,
             NewJob {

@@ -21,9 +21,9 @@ use pinakes_marc::{DataField, Encoding, Field, Format, RawRecord, Record, Tag};
 use pinakes_store::{Expr, Query, StoreError, Txn, View, Weight};
 use serde_json::{Map, Value};
 
-use crate::data_import::change_manager::{self, Chunk, associate, run_by, store_chunk};
+use crate::data_import::change_manager::{Chunk, associate, run_by, store_chunk};
 use crate::data_import::{JOURNAL, Job, NewJob};
-use crate::platform::app::{Call, json_answer, parse_uuid, required_text};
+use crate::platform::app::Call;
 use crate::platform::collection::{Collection, Kinds, Schema, Writer};
 use crate::platform::cql::Names;
 use crate::platform::error::{Answer, Fault, FolioError};
@@ -31,6 +31,7 @@ use crate::platform::json::text_at;
 use crate::platform::limits::{COPYCAT_LOOK_MS, COPYCAT_WAIT_S};
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
+use crate::platform::values::{json_answer, parse_uuid, required_text};
 use crate::source_records::marc;
 use crate::source_records::source_storage::{self, SOURCE_RECORD};
 use target::Target;
@@ -221,7 +222,7 @@ async fn run(call: &Call, profile: &str, record: &Record) -> Result<String, Foli
     for _ in 0..looks {
         let id = job.clone();
         let read = move |view: &mut View<'_>| -> Result<Option<Result<String, String>>, FolioError> {
-            let found = Job::get(view, &id)?.ok_or_else(|| change_manager::not_found(&id))?;
+            let found = Job::get(view, &id)?.ok_or_else(|| crate::data_import::job::not_found(&id))?;
             if !found.is_final() { Ok(None) } else { Ok(Some(outcome(view, &id)?)) }
         };
         if let Some(done) = call.db().read(Weight::Scan, read).await? {

@@ -9,7 +9,7 @@ use super::engine::collection_of;
 use super::setup::{reference, rules, source_files};
 use super::tree::Entity;
 use crate::data_import::mapping::{self, RuleSet};
-use crate::platform::collection::{self, Collection, Lock, Missing, Writer};
+use crate::platform::collection::{self, Collection, Collections, Lock, Missing, Writer};
 use crate::platform::error::{Fault, FolioError};
 use crate::platform::json::text_at;
 
@@ -18,6 +18,7 @@ use crate::platform::json::text_at;
 /// Errors: as [`follow`].
 pub(crate) fn described(
     txn: &mut Txn<'_>,
+    collections: Collections,
     record_type: &str,
     record: &Record,
 ) -> Result<(&'static Collection, Map<String, Value>), FolioError> {
@@ -29,14 +30,14 @@ pub(crate) fn described(
     };
     let collection =
         collection_of(entity).ok_or_else(|| refused(format!("{record_type} describes nothing")))?;
-    let reference = reference(txn)?;
+    let reference = reference(txn, collections)?;
     let rules = rules(txn, set).map_err(|error| refused(error.to_string()))?;
     let body = match entity {
         Entity::Holdings => {
             mapping::holdings(&rules, record, &reference).map_err(|error| refused(error.to_string()))?
         }
         Entity::Authority => {
-            let files = source_files(txn)?;
+            let files = source_files(txn, collections)?;
             mapping::authority(&rules, record, &reference, &files)
         }
         _ => mapping::instance(&rules, record, &reference),
@@ -49,10 +50,11 @@ pub(crate) fn described(
 /// Errors: rules that cannot be read.
 pub(crate) fn instance_by(
     txn: &mut Txn<'_>,
+    collections: Collections,
     record: &Record,
     old: &Value,
 ) -> Result<Map<String, Value>, FolioError> {
-    let reference = reference(txn)?;
+    let reference = reference(txn, collections)?;
     let rules =
         rules(txn, RuleSet::Bib).map_err(|error| FolioError::unprocessable(Fault::new(error.to_string())))?;
     Ok(remapped(&rules, record, &reference, old))
@@ -69,7 +71,7 @@ pub(crate) fn follow(
 ) -> Result<(), FolioError> {
     let of = |name: &str| text_at(source, &format!("externalIdsHolder.{name}")).map(str::to_owned);
     let refused = |message: String| FolioError::unprocessable(Fault::new(message));
-    let reference = reference(txn)?;
+    let reference = reference(txn, writer.collections)?;
     let (entity, id) = match (of("instanceId"), of("holdingsId"), of("authorityId")) {
         (Some(id), _, _) => (Entity::Instance, id),
         (_, Some(id), _) => (Entity::Holdings, id),
@@ -93,7 +95,7 @@ pub(crate) fn follow(
         }
         _ => {
             let rules = read(RuleSet::Authority)?;
-            let files = source_files(txn)?;
+            let files = source_files(txn, writer.collections)?;
             let mut body = mapping::authority(&rules, record, &reference, &files);
             if let (None, Some(natural)) = (body.get("naturalId"), old.get("naturalId")) {
                 body.insert("naturalId".to_owned(), natural.clone());

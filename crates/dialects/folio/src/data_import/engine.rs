@@ -4,7 +4,7 @@
 //! [`Setup::prepare`]; [`Engine::run`] does the rest inside it, record by record in order, so that a record sees what the ones
 //! before it have made.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use pinakes_accounts::Entropy;
@@ -12,16 +12,17 @@ use pinakes_marc::{Record, RecordKind, Tag};
 use pinakes_store::{Document, StoreError, Txn};
 use serde_json::{Map, Value, json};
 
-use super::actions;
 use super::incoming::Incoming;
 use super::journal::{Entry, Row};
-use super::matching::{Cache, Hit, Hits};
-use super::tree::{Action, Content, Entity, Node, React, Tree, Verb};
+use super::tree::{Action, Entity, Node, Tree, Verb};
+use crate::authorities::authority::AUTHORITIES;
+use crate::data_import::hits::{Cache, Hit};
 use crate::data_import::mapping::{self, Reference, Rules};
-use crate::modules;
+use crate::inventory::holdings::HOLDINGS;
+use crate::inventory::instances::INSTANCES;
+use crate::inventory::items::ITEMS;
 use crate::platform::collection::{Collection, Writer};
 use crate::platform::error::FolioError;
-use crate::platform::limits::BATCH_RECORDS;
 use crate::platform::{dates, json as text_form};
 use crate::source_records::marc;
 use crate::source_records::source_storage::SOURCE_RECORD;
@@ -326,10 +327,10 @@ fn raw_part(id: &str, incoming: &Incoming) -> Value {
 /// The collection that an entity's records are in.
 pub(crate) fn collection_of(entity: Entity) -> Option<&'static Collection> {
     match entity {
-        Entity::Instance => modules::by_list("instances"),
-        Entity::Holdings => modules::by_list("holdingsRecords"),
-        Entity::Item => modules::by_list("items"),
-        Entity::Authority => modules::by_list("authorities"),
+        Entity::Instance => Some(&INSTANCES),
+        Entity::Holdings => Some(&HOLDINGS),
+        Entity::Item => Some(&ITEMS),
+        Entity::Authority => Some(&AUTHORITIES),
         _ => None,
     }
 }
@@ -371,181 +372,6 @@ pub(crate) struct Found {
     pub(crate) authority: Option<String>,
 }
 
-impl<'s, 't, 'v> Engine<'s, 't, 'v> {
-    /// Runs a batch, or its beginning when others wait for the writer meanwhile. `failed` holds those known to fail, by
-    /// position.
-    pub(crate) fn run(
-        &mut self,
-        batch: &[Prepared],
-        failed: &HashMap<usize, String>,
-        is_waited_for: &dyn Fn() -> bool,
-    ) -> Result<Outcome, BatchError> {
-        let mut outcome = Outcome::default();
-        self.cache = Cache::fetch(self.txn, self.setup, batch)?;
-        for (at, prepared) in batch.iter().enumerate() {
-            let result = match (failed.get(&at), &prepared.incoming.record) {
-                (Some(message), _) | (None, Err(message)) => Err(message.clone()),
-                (None, Ok(_)) => self.record(at, prepared, &mut outcome)?,
-            };
-            if let Err(message) = result {
-                outcome.n_failed += 1;
-                let entry = self.failed(prepared, &message)?;
-                outcome.entries.push(entry);
-            }
-            outcome.n_done = at + 1;
-            if BATCH_RECORDS.0 <= outcome.n_done && is_waited_for() {
-                break;
-            }
-        }
-        Ok(outcome)
-    }
-
-    /// One record; the inner error is its own.
-    fn record(
-        &mut self,
-        at: usize,
-        prepared: &Prepared,
-        outcome: &mut Outcome,
-    ) -> Result<Result<(), String>, BatchError> {
-        let Ok(record) = &prepared.incoming.record else { return Ok(Ok(())) };
-        if !self.setup.takes(record.leader.kind()) {
-            return Ok(Err(unsupported(&self.setup.tree.name, record.leader.kind())));
-        }
-        let mut case = Case {
-            prepared,
-            record: record.clone(),
-            is_unchanged: true,
-            found: Found::default(),
-            rows: vec![Row::done(entity_of(record.leader.kind()), "PARSE")],
-            source_id: None,
-            did_something: false,
-            has_written: false,
-        };
-        match self.walk(&mut case) {
-            Ok(()) => {}
-            Err(StepError::Store(error)) => return Err(error.into()),
-            Err(StepError::Record(message)) if case.has_written => {
-                return Err(BatchError::Late(FailedLate { at, message }));
-            }
-            Err(StepError::Record(message)) => return Ok(Err(message)),
-        }
-        let warning = prepared.incoming.told_losses();
-        let raw = case.source_id.is_none().then(|| prepared.incoming.raw_text());
-        outcome.entries.push(Entry {
-            order: prepared.incoming.order,
-            incoming_id: prepared.record_id.clone(),
-            source_id: case.source_id.clone(),
-            record_type: entity_of(record.leader.kind()).name().to_owned(),
-            title: prepared.title.clone(),
-            error: String::new(),
-            warning,
-            raw,
-            rows: case.rows,
-        });
-        Ok(Ok(()))
-    }
-
-    /// Keeps a record that failed, with its reason.
-    fn failed(&mut self, prepared: &Prepared, message: &str) -> Result<Entry, BatchError> {
-        let place = &prepared.incoming.place;
-        let is_placed = message.starts_with("record ");
-        let message = &if is_placed { message.to_owned() } else { format!("{place}: {message}") };
-        let body = self.setup.error_record(prepared, message, self.now_ms);
-        let bytes = text_form::bytes(&body);
-        let document = Document::with_bytes(&SOURCE_RECORD, prepared.record_id.as_str(), &body, bytes)?;
-        self.txn.insert_document(&document)?;
-        let kind = prepared.incoming.record.as_ref().map_or(RecordKind::Unknown, |it| it.leader.kind());
-        let entity = entity_of(kind);
-        let action = if prepared.incoming.record.is_ok() { "CREATE" } else { "PARSE" };
-        Ok(Entry {
-            order: prepared.incoming.order,
-            incoming_id: prepared.record_id.clone(),
-            source_id: Some(prepared.record_id.clone()),
-            record_type: if kind == RecordKind::Unknown { String::new() } else { entity.name().to_owned() },
-            title: prepared.title.clone(),
-            error: message.to_owned(),
-            warning: String::new(),
-            raw: None,
-            rows: vec![Row { entity, id: None, hrid: None, action, error: Some(message.to_owned()) }],
-        })
-    }
-
-    /// The walk of section 5.
-    fn walk(&mut self, case: &mut Case<'_>) -> Result<(), StepError> {
-        let setup = self.setup;
-        let mut level: &'s [Node] = &setup.tree.roots;
-        let mut at = 0;
-        while let Some(node) = level.get(at) {
-            match &node.content {
-                Content::Action(action) => {
-                    actions::perform(self, case, action)?;
-                    case.did_something = true;
-                    at = match next_sibling(level, at) {
-                        Some(next) => next,
-                        None => break,
-                    };
-                }
-                Content::Match(spec) => {
-                    let outcome = self.matched(case, spec, node)?;
-                    let child = node.children.iter().position(|it| it.react == Some(outcome));
-                    if let Some(child) = child {
-                        level = &node.children;
-                        at = child;
-                    } else if let Some(next) = next_sibling(level, at) {
-                        at = next;
-                    } else {
-                        break;
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Evaluates a match and remembers what it found.
-    fn matched(
-        &mut self,
-        case: &mut Case<'_>,
-        spec: &super::tree::MatchSpec,
-        node: &Node,
-    ) -> Result<React, StepError> {
-        let hits = super::matching::find(self, case, spec)?;
-        let next_narrows = node
-            .children
-            .iter()
-            .find(|it| it.react == Some(React::Match))
-            .is_some_and(|it| matches!(it.content, Content::Match(_)));
-        let n_hits = hits.len();
-        if 1 < n_hits && !next_narrows {
-            return Err(StepError::Record("Found multiple records matching specified conditions".to_owned()));
-        }
-        if n_hits == 0 {
-            case.rows.push(Row::done(spec.existing_type, "NON_MATCH"));
-            return Ok(React::NonMatch);
-        }
-        case.rows.push(Row::done(spec.existing_type, "MATCH"));
-        match hits {
-            Hits::Sources(mut list) => {
-                let hit = list.swap_remove(0);
-                let external = hit.external_id().map(str::to_owned);
-                match spec.existing_type {
-                    Entity::MarcBib => case.found.instances = external.into_iter().collect(),
-                    Entity::MarcHoldings => case.found.holdings = external.into_iter().collect(),
-                    _ => case.found.authority = external,
-                }
-                case.found.source = Some(hit);
-            }
-            Hits::Records(ids) => match spec.existing_type {
-                Entity::Instance => case.found.instances = ids,
-                Entity::Holdings => case.found.holdings = ids,
-                Entity::Item => case.found.items = ids,
-                _ => case.found.authority = ids.into_iter().next(),
-            },
-        }
-        Ok(React::Match)
-    }
-}
-
 /// Why a step did not succeed.
 #[derive(Debug)]
 pub(crate) enum StepError {
@@ -574,7 +400,7 @@ impl From<String> for StepError {
 }
 
 /// The next node of the same reaction.
-fn next_sibling(level: &[Node], at: usize) -> Option<usize> {
+pub(crate) fn next_sibling(level: &[Node], at: usize) -> Option<usize> {
     let react = level.get(at)?.react;
     (at + 1..level.len()).find(|it| level[*it].react == react)
 }
@@ -596,6 +422,3 @@ pub(crate) fn unsupported(profile: &str, kind: RecordKind) -> String {
 
 /// Positions known to fail, gathered over the runs of one batch.
 pub(crate) type KnownFailures = HashMap<usize, String>;
-
-/// Ids that must not be taken for what is stored any more.
-pub(crate) type Stale = HashSet<String>;

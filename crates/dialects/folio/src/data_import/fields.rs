@@ -10,7 +10,7 @@ use pinakes_marc::{Field, Record};
 use serde_json::{Map, Value};
 
 use crate::data_import::mapping::Reference;
-use crate::platform::app::parse_uuid;
+use crate::platform::values::parse_uuid;
 
 /// One field of a mapping profile.
 #[derive(Debug, Clone)]

@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 use super::files::FILE_PART;
 use super::journal::Summary;
 use crate::platform::dates;
+use crate::platform::error::FolioError;
 use crate::platform::limits::EXPIRED_FILES;
 
 /// Jobs by their id.
@@ -322,4 +323,9 @@ pub(crate) fn child_ended(txn: &mut Txn<'_>, child: &Job, now_ms: i64) -> Result
     parent_job.set("completedDate", dates::rmb(now_ms));
     parent_job.set_work("pending", false);
     parent_job.save(txn)
+}
+
+/// `JobExecution with id '…' was not found`.
+pub(crate) fn not_found(id: &str) -> FolioError {
+    FolioError::not_found(format!("JobExecution with id '{id}' was not found"))
 }

@@ -22,7 +22,8 @@ pub(crate) use reference::{Reference, TABLES};
 pub(crate) use rules::{RuleSet, Rules};
 
 /// Kinds of this part.
-pub(crate) static KINDS: [&pinakes_store::Kind; 1] = [&routes::MAPPING_RULES];
+pub(crate) static KINDS: [&pinakes_store::Kind; 1] = [&crate::data_import::mapping::stored::MAPPING_RULES];
 
+pub(crate) mod stored;
 #[cfg(test)]
 mod tests;

@@ -7,129 +7,14 @@ use std::sync::Arc;
 use pinakes_store::{Expr, Query, Txn, Type, Value as Condition, fold};
 use serde_json::Value;
 
-use super::engine::{Case, Engine, Prepared, Setup, Stale, StepError, collection_of};
-use super::tree::{Content, Criterion, Entity, ExistingValue, IncomingValue, MatchSpec, Qualifier};
+use super::engine::{Case, Engine, StepError, collection_of};
+use super::tree::{Criterion, Entity, ExistingValue, IncomingValue, MatchSpec, Qualifier};
+use crate::data_import::engine::{Prepared, Setup};
+use crate::data_import::hits::{Cache, Hit, Hits};
+use crate::data_import::tree::Content;
 use crate::platform::limits::MATCH_HITS;
 use crate::source_records::marc::MarcPath;
 use crate::source_records::source_storage::SOURCE_RECORD;
-
-/// A stored source record.
-#[derive(Debug, Clone)]
-pub(crate) struct Hit(pub(crate) Arc<Value>);
-
-impl Hit {
-    fn text(&self, pointer: &str) -> Option<&str> {
-        self.0.pointer(pointer).and_then(Value::as_str)
-    }
-
-    /// Its id.
-    pub(crate) fn id(&self) -> &str {
-        self.text("/id").unwrap_or_default()
-    }
-
-    /// Id of the instance, holdings record or authority.
-    pub(crate) fn external_id(&self) -> Option<&str> {
-        ["instanceId", "holdingsId", "authorityId"]
-            .iter()
-            .find_map(|name| self.text(&format!("/externalIdsHolder/{name}")))
-    }
-}
-
-/// What a match found.
-#[derive(Debug)]
-pub(crate) enum Hits {
-    Sources(Vec<Hit>),
-    /// Ids of instances, holdings, items, authorities.
-    Records(Vec<String>),
-}
-
-impl Hits {
-    pub(crate) fn len(&self) -> usize {
-        match self {
-            Self::Sources(list) => list.len(),
-            Self::Records(list) => list.len(),
-        }
-    }
-}
-
-/// What the profiles of a batch find, looked up together, and what the batch itself has stored since.
-#[derive(Debug, Default)]
-pub(crate) struct Cache {
-    /// By number of the match and value.
-    stored: Vec<HashMap<String, Vec<Hit>>>,
-    added: Vec<HashMap<String, Vec<Hit>>>,
-    stale: Stale,
-}
-
-impl Cache {
-    /// Looks up, for each match on MARC records, the values of all records of the batch.
-    pub(crate) fn fetch(txn: &mut Txn<'_>, setup: &Setup, batch: &[Prepared]) -> Result<Self, StepFailure> {
-        let mut specs = Vec::with_capacity(setup.tree.n_matches);
-        setup.tree.for_each(&mut |node| {
-            if let Content::Match(spec) = &node.content {
-                specs.push(spec);
-            }
-        });
-        specs.sort_by_key(|it| it.number);
-        let mut cache = Self::default();
-        for spec in specs {
-            let mut by_value: HashMap<String, Vec<Hit>> = HashMap::new();
-            if let ExistingValue::Marc(path) = &spec.existing {
-                let mut values: Vec<String> = batch
-                    .iter()
-                    .filter_map(|it| it.incoming.record.as_ref().ok())
-                    .flat_map(|record| incoming_values(spec, record))
-                    .collect();
-                values.sort_unstable();
-                values.dedup();
-                if !values.is_empty() {
-                    look_up(txn, spec, path, values, &mut by_value)?;
-                }
-            }
-            cache.stored.push(by_value);
-            cache.added.push(HashMap::new());
-        }
-        Ok(cache)
-    }
-
-    /// Notes a source record that this batch has stored, so that the records behind it find it.
-    pub(crate) fn add(&mut self, setup: &Setup, body: &Arc<Value>) {
-        let added = &mut self.added;
-        setup.tree.for_each(&mut |node| {
-            let Content::Match(spec) = &node.content else { return };
-            let ExistingValue::Marc(path) = &spec.existing else { return };
-            if spec.existing_type.record_type() != body.get("recordType").and_then(Value::as_str) {
-                return;
-            }
-            for value in existing_values(spec, path, body) {
-                let list = added[spec.number].entry(value).or_default();
-                list.push(Hit(Arc::clone(body)));
-            }
-        });
-    }
-
-    /// Notes that a source record is no longer what is current.
-    pub(crate) fn drop_record(&mut self, id: &str) {
-        self.stale.insert(id.to_owned());
-    }
-
-    fn of(&self, spec: &MatchSpec, value: &str) -> impl Iterator<Item = &Hit> {
-        let lists = [self.stored.get(spec.number), self.added.get(spec.number)];
-        let hits: Vec<&Hit> = match spec.criterion {
-            Criterion::Exact => {
-                lists.into_iter().flatten().filter_map(|it| it.get(value)).flatten().collect()
-            }
-            criterion => lists
-                .into_iter()
-                .flatten()
-                .flat_map(|it| it.iter())
-                .filter(|(existing, _)| criterion.holds(value, existing))
-                .flat_map(|(_, hits)| hits)
-                .collect(),
-        };
-        hits.into_iter().filter(|it| !self.stale.contains(it.id()))
-    }
-}
 
 /// What a look-up may fail with.
 type StepFailure = pinakes_store::StoreError;
@@ -372,4 +257,52 @@ fn values_at(body: &Value, path: &str) -> Vec<String> {
     let mut found = Vec::new();
     walk(body, &path.split('.').collect::<Vec<_>>(), &mut found);
     found
+}
+
+impl Cache {
+    /// Looks up, for each match on MARC records, the values of all records of the batch.
+    pub(crate) fn fetch(txn: &mut Txn<'_>, setup: &Setup, batch: &[Prepared]) -> Result<Self, StepFailure> {
+        let mut specs = Vec::with_capacity(setup.tree.n_matches);
+        setup.tree.for_each(&mut |node| {
+            if let Content::Match(spec) = &node.content {
+                specs.push(spec);
+            }
+        });
+        specs.sort_by_key(|it| it.number);
+        let mut cache = Self::default();
+        for spec in specs {
+            let mut by_value: HashMap<String, Vec<Hit>> = HashMap::new();
+            if let ExistingValue::Marc(path) = &spec.existing {
+                let mut values: Vec<String> = batch
+                    .iter()
+                    .filter_map(|it| it.incoming.record.as_ref().ok())
+                    .flat_map(|record| incoming_values(spec, record))
+                    .collect();
+                values.sort_unstable();
+                values.dedup();
+                if !values.is_empty() {
+                    look_up(txn, spec, path, values, &mut by_value)?;
+                }
+            }
+            cache.stored.push(by_value);
+            cache.added.push(HashMap::new());
+        }
+        Ok(cache)
+    }
+
+    /// Notes a source record that this batch has stored, so that the records behind it find it.
+    pub(crate) fn add(&mut self, setup: &Setup, body: &Arc<Value>) {
+        let added = &mut self.added;
+        setup.tree.for_each(&mut |node| {
+            let Content::Match(spec) = &node.content else { return };
+            let ExistingValue::Marc(path) = &spec.existing else { return };
+            if spec.existing_type.record_type() != body.get("recordType").and_then(Value::as_str) {
+                return;
+            }
+            for value in existing_values(spec, path, body) {
+                let list = added[spec.number].entry(value).or_default();
+                list.push(Hit(Arc::clone(body)));
+            }
+        });
+    }
 }

@@ -9,11 +9,12 @@ use pinakes_store::{Direction, Expr, Order, Pattern, Query, StoreError, Value as
 use serde_json::{Map, Value, json};
 
 use crate::data_import::{JOB, Job, children};
-use crate::platform::app::{Call, QueryText, json_answer};
+use crate::platform::app::Call;
 use crate::platform::dates;
 use crate::platform::error::{Answer, FolioError};
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
+use crate::platform::values::{QueryText, json_answer};
 
 /// The routes under `/metadata-provider`.
 pub(crate) fn routes(routes: Routes) -> Routes {

@@ -5,164 +5,22 @@
 //! long, and waits while other writes wait. What a batch stored and how far the job is come into the file together:
 //! a server that is killed goes on behind its last batch.
 
-use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use pinakes_accounts::{Clock, Entropy};
-use pinakes_http::Context;
 use pinakes_store::{End, Expr, Lease, Query, StoreError, Tenant, Txn};
 
-use super::job::{JOB, Job};
-use super::pace::Pace;
-use super::work::{Active, Step};
+use super::job::JOB;
+use crate::data_import::imports::{Imports, Shared, Wanted, lock};
+use crate::data_import::job::Job;
+use crate::data_import::pace::Pace;
+use crate::data_import::work::{Active, Step};
 use crate::platform::limits::{LEASE_MS, LEASE_WAIT_MS, LOOK_S};
-use crate::platform::settings::Settings;
 
 /// The queue and the job in it that all imports of a tenant are: whoever holds its lease runs them.
 pub(crate) const QUEUE: &str = "folio-import";
 const ALL: &str = "all";
-
-/// The imports of a server. Cheap to clone.
-#[derive(Clone)]
-pub struct Imports(Arc<Shared>);
-
-struct Shared {
-    parts: Parts,
-    tenants: Mutex<HashMap<String, Wanted>>,
-    /// Tenants whose imports this server has seen.
-    known: Mutex<HashSet<String>>,
-    permits: Permits,
-}
-
-/// What the work needs of the server.
-#[derive(Clone)]
-pub(crate) struct Parts {
-    pub(crate) context: Option<Context>,
-    pub(crate) clock: Clock,
-    pub(crate) entropy: Entropy,
-    /// This server's name on leases.
-    pub(crate) owner: String,
-    pub(crate) settings: Arc<Settings>,
-}
-
-#[derive(PartialEq, Eq)]
-enum Wanted {
-    Running,
-    RunningAndAskedAgain,
-}
-
-/// Batches that are being prepared at once; who asks first gets the next.
-pub(crate) struct Permits {
-    state: Mutex<Tickets>,
-    changed: Condvar,
-}
-
-struct Tickets {
-    next: u64,
-    serving: u64,
-}
-
-impl Permits {
-    fn new(n: u64) -> Self {
-        Self { state: Mutex::new(Tickets { next: 0, serving: n }), changed: Condvar::new() }
-    }
-
-    /// Runs `work` when its turn has come.
-    pub(crate) fn run<R>(&self, work: impl FnOnce() -> R) -> R {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let own = state.next;
-        state.next += 1;
-        while state.serving <= own {
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
-        drop(state);
-        let done = Done(self);
-        let result = work();
-        drop(done);
-        result
-    }
-}
-
-/// Gives the permit back, also when the work panics.
-struct Done<'p>(&'p Permits);
-
-impl Drop for Done<'_> {
-    fn drop(&mut self) {
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner).serving += 1;
-        self.0.changed.notify_all();
-    }
-}
-
-impl Imports {
-    /// For a server: takes up what an earlier run has left, and looks after it from time to time.
-    pub fn start(context: Context, settings: Arc<Settings>) -> Self {
-        let parts = Parts {
-            clock: context.clock().clone(),
-            entropy: context.entropy().clone(),
-            owner: context.entropy().uuid().to_string(),
-            context: Some(context),
-            settings,
-        };
-        let imports = Self::of(parts);
-        let weak = Arc::downgrade(&imports.0);
-        let look = move || look_after(&weak);
-        if let Err(error) = std::thread::Builder::new().name("folio-imports".to_owned()).spawn(look) {
-            tracing::error!(%error, "imports that an earlier run has left are not taken up");
-        }
-        imports
-    }
-
-    /// For a program that runs its own import.
-    pub(crate) fn alone(clock: Clock, entropy: Entropy, settings: Arc<Settings>) -> Self {
-        let owner = entropy.uuid().to_string();
-        Self::of(Parts { context: None, clock, entropy, owner, settings })
-    }
-
-    fn of(parts: Parts) -> Self {
-        // Half of the processors: the other half answers requests and writes.
-        let n = std::thread::available_parallelism().map_or(1, |it| (it.get() / 2).max(1)) as u64;
-        Self(Arc::new(Shared {
-            parts,
-            tenants: Mutex::default(),
-            known: Mutex::default(),
-            permits: Permits::new(n),
-        }))
-    }
-
-    /// Makes sure that the tenant's imports are being worked on.
-    pub fn wake(&self, tenant: &Tenant) {
-        let name = tenant.name().to_owned();
-        lock(&self.0.known).insert(name.clone());
-        {
-            let mut tenants = lock(&self.0.tenants);
-            if let Some(state) = tenants.get_mut(&name) {
-                *state = Wanted::RunningAndAskedAgain;
-                return;
-            }
-            tenants.insert(name.clone(), Wanted::Running);
-        }
-        let (shared, tenant) = (Arc::clone(&self.0), tenant.clone());
-        let thread = std::thread::Builder::new().name("folio-import".to_owned());
-        let serve = move || {
-            pinakes_store::step_back();
-            shared.serve(&tenant);
-        };
-        if let Err(error) = thread.spawn(serve) {
-            tracing::error!(%error, tenant = name, "no thread for imports; they wait for the next look");
-            lock(&self.0.tenants).remove(&name);
-        }
-    }
-
-    /// Runs one tenant's imports on this thread until there is nothing to do.
-    pub(crate) fn run(&self, tenant: &Tenant) -> Result<(), StoreError> {
-        self.0.work(tenant).map(drop)
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// Takes up what is left over: at the start in every tenant, later in those that this server knows.
 fn look_after(weak: &Weak<Shared>) {
@@ -217,6 +75,46 @@ fn give_up(tenant: &Tenant, since_ms: i64) -> Result<(), StoreError> {
 fn has_pending(tenant: &Tenant) -> Result<bool, StoreError> {
     tenant
         .read_blocking(|view| Ok(view.first(&JOB, Expr::Is("_work.pending".into(), true.into()))?.is_some()))
+}
+
+impl Imports {
+    /// Takes up what an earlier run has left, and looks after it from time to time.
+    pub fn start(&self) {
+        let weak = Arc::downgrade(&self.0);
+        let look = move || look_after(&weak);
+        if let Err(error) = std::thread::Builder::new().name("folio-imports".to_owned()).spawn(look) {
+            tracing::error!(%error, "imports that an earlier run has left are not taken up");
+        }
+    }
+
+    /// Makes sure that the tenant's imports are being worked on.
+    pub fn wake(&self, tenant: &Tenant) {
+        let name = tenant.name().to_owned();
+        lock(&self.0.known).insert(name.clone());
+        {
+            let mut tenants = lock(&self.0.tenants);
+            if let Some(state) = tenants.get_mut(&name) {
+                *state = Wanted::RunningAndAskedAgain;
+                return;
+            }
+            tenants.insert(name.clone(), Wanted::Running);
+        }
+        let (shared, tenant) = (Arc::clone(&self.0), tenant.clone());
+        let thread = std::thread::Builder::new().name("folio-import".to_owned());
+        let serve = move || {
+            pinakes_store::step_back();
+            shared.serve(&tenant);
+        };
+        if let Err(error) = thread.spawn(serve) {
+            tracing::error!(%error, tenant = name, "no thread for imports; they wait for the next look");
+            lock(&self.0.tenants).remove(&name);
+        }
+    }
+
+    /// Runs one tenant's imports on this thread until there is nothing to do.
+    pub(crate) fn run(&self, tenant: &Tenant) -> Result<(), StoreError> {
+        self.0.work(tenant).map(drop)
+    }
 }
 
 impl Shared {

@@ -8,11 +8,11 @@ use serde_json::Value;
 
 use super::engine::Setup;
 use super::job::Job;
-use super::runner::Parts;
 use super::tree::Tree;
-use crate::data_import::mapping::{self, Reference, RuleSet, Rules, TABLES};
+use crate::data_import::imports::Parts;
+use crate::data_import::mapping::{Reference, RuleSet, Rules, TABLES};
 use crate::data_import::profiles::{self, PROFILE_SNAPSHOT};
-use crate::modules;
+use crate::platform::collection::{Collections, by_list};
 
 /// Why a job cannot begin.
 #[derive(Debug, thiserror::Error)]
@@ -47,8 +47,8 @@ pub(crate) fn setup(view: &mut View<'_>, job: &Job, parts: &Parts) -> Result<Set
         }),
         holdings_rules: Arc::new(rules(view, RuleSet::Holdings)?),
         is_extended,
-        reference: reference(view)?,
-        source_files: source_files(view)?,
+        reference: reference(view, parts.collections)?,
+        source_files: source_files(view, parts.collections)?,
         protections: profiles::protections(view)?,
         accepts_instance_id: job.work("acceptInstanceId").as_bool().unwrap_or(false),
         entropy: parts.entropy.clone(),
@@ -57,24 +57,27 @@ pub(crate) fn setup(view: &mut View<'_>, job: &Job, parts: &Parts) -> Result<Set
 }
 
 pub(super) fn rules(view: &mut View<'_>, set: RuleSet) -> Result<Rules, SetupError> {
-    let text = mapping::routes::stored_rules(view, set)?;
+    let text = crate::data_import::mapping::stored::stored_rules(view, set)?;
     Rules::parse(&text)
         .map_err(|error| SetupError::Profile(format!("the mapping rules {}: {error}", set.name())))
 }
 
 /// The tenant's types, formats and locations.
-pub(crate) fn reference(view: &mut View<'_>) -> Result<Reference, StoreError> {
+pub(crate) fn reference(view: &mut View<'_>, collections: Collections) -> Result<Reference, StoreError> {
     let mut reference = Reference::default();
     for table in TABLES {
-        each(view, table, |entry| reference.add(table, entry))?;
+        each(view, (collections, table), |entry| reference.add(table, entry))?;
     }
     Ok(reference)
 }
 
 /// (id, codes) of the authority source files.
-pub(super) fn source_files(view: &mut View<'_>) -> Result<Vec<(String, Vec<String>)>, StoreError> {
+pub(super) fn source_files(
+    view: &mut View<'_>,
+    collections: Collections,
+) -> Result<Vec<(String, Vec<String>)>, StoreError> {
     let mut files = Vec::new();
-    each(view, "authoritySourceFiles", |entry| {
+    each(view, (collections, "authoritySourceFiles"), |entry| {
         let codes = entry.get("codes").and_then(Value::as_array).into_iter().flatten();
         let codes: Vec<String> = codes.filter_map(Value::as_str).map(str::to_owned).collect();
         if let Some(id) = entry.get("id").and_then(Value::as_str) {
@@ -84,8 +87,13 @@ pub(super) fn source_files(view: &mut View<'_>) -> Result<Vec<(String, Vec<Strin
     Ok(files)
 }
 
-fn each(view: &mut View<'_>, list: &str, mut visit: impl FnMut(Value)) -> Result<(), StoreError> {
-    let Some(collection) = modules::by_list(list) else { return Ok(()) };
+/// Visits the records of the collection whose lists have that name.
+fn each(
+    view: &mut View<'_>,
+    (collections, list): (Collections, &str),
+    mut visit: impl FnMut(Value),
+) -> Result<(), StoreError> {
+    let Some(collection) = by_list(collections, list) else { return Ok(()) };
     view.for_each(&collection.kind, &Query::filter(Expr::All), |record| {
         match record.json() {
             Ok(body) => visit(body),

@@ -1,9 +1,9 @@
 //! `/data-import`: uploaded files and what is done with them (section 2 of the contract).
 
 mod extensions;
+pub(crate) mod routes;
 mod split;
-
-pub(crate) use split::{keep_file, kept_file};
+pub(crate) mod tickets;
 
 use http::StatusCode;
 use http::header::LOCATION;
@@ -14,13 +14,14 @@ use serde_json::{Map, Value, json};
 
 use crate::data_import::change_manager::{associate, cancel_job, run_by};
 use crate::data_import::{self, FILE_PART, Job, NewJob};
-use crate::platform::app::{Call, json_answer, parse_uuid};
+use crate::platform::app::Call;
 use crate::platform::collection::{self, Writer};
 use crate::platform::error::{Answer, Fault, FolioError};
 use crate::platform::limits::EXPIRED_UPLOADS;
-use crate::platform::permissions::Access;
-use crate::platform::routes::Routes;
+use crate::platform::values::{json_answer, parse_uuid};
 use crate::platform::{cql, dates};
+
+pub(crate) use split::{keep_file, kept_file};
 
 /// Upload definitions by their id.
 static UPLOAD: Kind = Kind {
@@ -35,42 +36,12 @@ static UPLOAD: Kind = Kind {
 };
 
 /// Kinds of this part.
-pub(crate) static KINDS: [&Kind; 3] = [&UPLOAD, &extensions::FILE_EXTENSION, &split::UPLOAD_TICKET];
+pub(crate) static KINDS: [&Kind; 3] =
+    [&UPLOAD, &extensions::FILE_EXTENSION, &crate::data_import::uploads::tickets::UPLOAD_TICKET];
 
 /// `createdDate` is what clients sort by, although no definition has it.
 static NAMES: cql::Names =
     cql::Names { aliases: &[("createdDate", "metadata.createdDate")], ..cql::Names::PLAIN };
-
-fn to(name: &'static str) -> Access {
-    Access::Permission(name.into())
-}
-
-/// The routes under `/data-import`.
-pub(crate) fn routes(routes: Routes) -> Routes {
-    let base = "/data-import/uploadDefinitions";
-    let item = "/data-import/uploadDefinitions/{id}";
-    let file = "/data-import/uploadDefinitions/{id}/files/{fileId}";
-    routes
-        .get(base, to("data-import.uploaddefinitions.collection.get"), list)
-        .post(base, to("data-import.uploaddefinitions.post"), create)
-        .get(item, to("data-import.uploaddefinitions.item.get"), by_id)
-        .put(item, to("data-import.uploaddefinitions.put"), replace)
-        .delete(item, to("data-import.uploaddefinitions.delete"), remove)
-        .post(
-            "/data-import/uploadDefinitions/{id}/files",
-            to("data-import.uploaddefinitions.files.post"),
-            add_file,
-        )
-        .post(file, to("data-import.upload.file.post"), receive_file)
-        .delete(file, to("data-import.uploaddefinitions.files.delete"), remove_file)
-        .post(
-            "/data-import/uploadDefinitions/{id}/processFiles",
-            to("data-import.processfiles.post"),
-            process,
-        )
-        .with(split::routes)
-        .with(extensions::routes)
-}
 
 /// What is cleared away now; instants in milliseconds since 1970.
 #[derive(Debug, Clone, Copy)]
@@ -306,7 +277,7 @@ fn expire(txn: &mut Txn<'_>, expiry: Expiry) -> Result<(), FolioError> {
         }
         txn.delete(&UPLOAD, &record.id)?;
     }
-    split::expire(txn, until_ms)
+    crate::data_import::uploads::tickets::expire(txn, until_ms)
 }
 
 async fn remove(call: Call) -> Answer {
@@ -539,7 +510,7 @@ fn begin(
 async fn cancel(call: Call) -> Answer {
     let (id, now_ms) = (call.uuid_param("id")?, call.app.now_ms());
     let write = move |txn: &mut Txn<'_>| -> Result<(), FolioError> {
-        Job::get(txn, &id)?.ok_or_else(|| crate::data_import::change_manager::not_found(&id))?;
+        Job::get(txn, &id)?.ok_or_else(|| crate::data_import::job::not_found(&id))?;
         cancel_job(txn, &id, now_ms)
     };
     call.db().write(write).await?;

@@ -1,6 +1,7 @@
 //! One job's work, step by step: count a file, split it, read a batch, prepare it, store it.
 
 use std::collections::HashMap;
+use std::io::Read;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -8,7 +9,6 @@ use bytes::Bytes;
 use pinakes_marc::{Encoding, Format, Reader, SniffError, sniff};
 use pinakes_store::{Document, Expr, Lease, Query, StoreError, Tenant, Txn};
 use serde_json::{Value, json};
-use std::io::Read;
 
 use super::engine::{BatchError, Engine, FailedLate, KnownFailures, Outcome, Prepared, Setup, unsupported};
 use super::files::StoredFile;
@@ -16,8 +16,8 @@ use super::incoming::{Coding, Incoming};
 use super::job::{CHUNK, Job, NewJob, child_ended};
 use super::journal::{Entry, JOURNAL};
 use super::pace::Wrote;
-use super::runner::{Parts, Permits};
 use super::setup::{SetupError, setup};
+use crate::data_import::imports::{Parts, Permits};
 use crate::platform::collection::Writer;
 use crate::platform::json as text_form;
 use crate::platform::limits::{
@@ -525,10 +525,10 @@ fn write(
         let (setup, batch, known) = (Arc::clone(setup), Arc::clone(whole), failed.clone());
         let (lease, job_id) = (lease.clone(), job_id.to_owned());
         let others = tenant.is_embedded().then(|| tenant.clone());
-        let (now_ms, entropy) = (parts.clock.now_ms(), parts.entropy.clone());
+        let (now_ms, entropy, collections) = (parts.clock.now_ms(), parts.entropy.clone(), parts.collections);
         let result = tenant.write_blocking(move |txn: &mut Txn<'_>| {
             let started = Instant::now();
-            let writer = Writer::new(now_ms, setup.user_id.clone(), entropy.clone());
+            let writer = Writer::new(now_ms, setup.user_id.clone(), entropy.clone(), collections);
             // One writer serves all: who waits for it need not wait for the rest of the batch.
             let is_waited_for = || others.as_ref().is_some_and(|it| 0 < it.n_waiting());
             let whose = (&lease, job_id.as_str());

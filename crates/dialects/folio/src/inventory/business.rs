@@ -13,7 +13,7 @@ use super::instances::INSTANCES;
 use super::items::ITEMS;
 use super::relations::{BOUND_WITH_PARTS, INSTANCE_RELATIONSHIPS, PRECEDING_SUCCEEDING_TITLES};
 use crate::places::LOCATIONS;
-use crate::platform::app::{Call, json_answer};
+use crate::platform::app::Call;
 use crate::platform::collection::{
     self, Collection, Lock, Missing, Page, Writer, delete, insert, page_of, put,
 };
@@ -21,6 +21,7 @@ use crate::platform::error::{Answer, Fault, FolioError};
 use crate::platform::json::{self, text_at};
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
+use crate::platform::values::json_answer;
 use crate::source_records::source_storage;
 use crate::vocabularies::{LOAN_TYPES, MATERIAL_TYPES};
 

@@ -11,11 +11,12 @@ use super::holdings::HOLDINGS;
 use super::instances::INSTANCES;
 use super::items::ITEMS;
 use super::relations::PRECEDING_SUCCEEDING_TITLES;
-use crate::platform::app::{Call, json_answer, parse_uuid};
+use crate::platform::app::Call;
 use crate::platform::collection::{self, Lock, Missing, Writer, delete, insert, put};
 use crate::platform::error::{Answer, Fault, FolioError};
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
+use crate::platform::values::{json_answer, parse_uuid};
 use crate::vocabularies::INSTANCE_DATE_TYPES;
 
 /// Adds the routes.

@@ -5,7 +5,6 @@ use std::ops::ControlFlow;
 use pinakes_store::{Column, Expr, Facet, Index, Kind, Query, Search, Txn, Type};
 use serde_json::{Map, Value};
 
-use super::hrids::Numbered;
 use super::instances::{INSTANCES, number};
 use super::items::{self, ITEMS};
 use super::joins;
@@ -15,6 +14,7 @@ use crate::platform::collection::{
 };
 use crate::platform::cql::Names;
 use crate::platform::error::FolioError;
+use crate::platform::hrids::Numbered;
 use crate::vocabularies as types;
 
 /// Properties of holdings.
@@ -146,7 +146,7 @@ pub static HOLDINGS: Collection = Collection {
         prepare,
         foreign: joins::of_holdings,
         stored: follow,
-        deleting: crate::oai::holdings_go,
+        deleting: crate::inventory::harvested::holdings_go,
         ..Hooks::NONE
     },
     ..Collection::named("/holdings-storage/holdings", "holdingsRecords", "folio_holdings")
@@ -185,7 +185,7 @@ const INHERITED: [&str; 5] =
 
 /// Items follow a change of place or call number.
 fn follow(txn: &mut Txn<'_>, writer: &Writer, body: &Value, old: Option<&Value>) -> Result<(), FolioError> {
-    crate::oai::holdings_stored(txn, writer, body, old)?;
+    crate::inventory::harvested::holdings_stored(txn, writer, body, old)?;
     let Some(old) = old else { return Ok(()) };
     if INHERITED.iter().all(|name| old.get(name) == body.get(name)) {
         return Ok(());

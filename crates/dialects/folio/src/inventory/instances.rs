@@ -3,12 +3,12 @@
 use pinakes_store::{Arity, Column, Facet, Index, Kind, Search, Text, Txn, Type};
 use serde_json::{Map, Value, json};
 
-use super::hrids::{self, Numbered};
 use super::joins;
 use crate::platform::collection::{Collection, Hooks, Kinds, Locking, Reference, Schema, Writer};
 use crate::platform::cql::Names;
 use crate::platform::dates;
 use crate::platform::error::FolioError;
+use crate::platform::hrids::Numbered;
 use crate::platform::json::text_at;
 use crate::vocabularies as types;
 
@@ -222,7 +222,12 @@ pub static INSTANCES: Collection = Collection {
     },
     locking: Locking::From(1),
     numbered: Some(Numbered::Instances),
-    hooks: Hooks { prepare, foreign: joins::of_instances, deleting: crate::oai::note_gone, ..Hooks::NONE },
+    hooks: Hooks {
+        prepare,
+        foreign: joins::of_instances,
+        deleting: crate::inventory::harvested::note_gone,
+        ..Hooks::NONE
+    },
     ..Collection::named("/instance-storage/instances", "instances", "folio_instance")
 };
 
@@ -308,7 +313,7 @@ pub(super) fn number(
         }
         (_, Some(stored)) => stored.to_owned(),
         (Some(given), None) => given,
-        (None, None) => hrids::next(txn, writer, numbered)?,
+        (None, None) => crate::platform::collection::numbers::next(txn, writer, numbered)?,
     };
     body.insert("hrid".to_owned(), json!(hrid));
     Ok(())

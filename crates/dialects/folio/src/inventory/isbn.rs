@@ -4,11 +4,12 @@ use http::StatusCode;
 use pinakes_store::{Expr, TextQuery, Value};
 use serde_json::json;
 
-use crate::platform::app::{Call, json_answer};
+use crate::platform::app::Call;
 use crate::platform::cql::{Clause, Relation};
 use crate::platform::error::{Answer, FolioError};
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
+use crate::platform::values::json_answer;
 
 /// Adds the routes of `/isbn`.
 pub(super) fn routes(routes: Routes) -> Routes {

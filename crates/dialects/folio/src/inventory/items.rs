@@ -4,14 +4,16 @@ use pinakes_store::{Column, Facet, Index, Kind, Search, Txn, Type};
 use serde_json::{Map, Value, json};
 
 use super::holdings::HOLDINGS;
-use super::hrids::Numbered;
 use super::instances::number;
 use super::{joins, shelving};
+use crate::inventory::harvested::holdings_stored;
 use crate::places::LOCATIONS;
 use crate::platform::collection::{Collection, Hooks, Kinds, Locking, Reference, Schema, Unique, Writer};
 use crate::platform::cql::Names;
 use crate::platform::dates;
 use crate::platform::error::{Fault, FolioError};
+use crate::platform::hrids::Numbered;
+use crate::platform::json::text_at;
 use crate::vocabularies as types;
 
 /// The statuses that an item may have (section 14.3 of the contract).
@@ -193,8 +195,8 @@ pub static ITEMS: Collection = Collection {
     hooks: Hooks {
         prepare,
         foreign: joins::of_items,
-        stored: crate::oai::item_stored,
-        deleting: crate::oai::item_goes,
+        stored: item_stored,
+        deleting: item_goes,
         ..Hooks::NONE
     },
     ..Collection::named("/item-storage/items", "items", "folio_item")
@@ -265,4 +267,26 @@ pub(super) fn derive(item: &mut Map<String, Value>, holdings: &Value) {
             None => drop(item.shift_remove(name)),
         }
     }
+}
+
+/// An item was made or changed.
+pub(crate) fn item_stored(
+    txn: &mut Txn<'_>,
+    writer: &Writer,
+    item: &Value,
+    old: Option<&Value>,
+) -> Result<(), FolioError> {
+    let holdings = text_at(item, "holdingsRecordId");
+    let former = old.and_then(|it| text_at(it, "holdingsRecordId")).filter(|it| Some(*it) != holdings);
+    for id in holdings.into_iter().chain(former) {
+        if let Some(record) = txn.get(&HOLDINGS.kind, id)? {
+            holdings_stored(txn, writer, &record.json()?, None)?;
+        }
+    }
+    Ok(())
+}
+
+/// An item goes.
+pub(crate) fn item_goes(txn: &mut Txn<'_>, writer: &Writer, item: &Value) -> Result<(), FolioError> {
+    item_stored(txn, writer, item, None)
 }

@@ -6,15 +6,15 @@ use pinakes_store::{Txn, View, Weight};
 use serde_json::{Map, Value, json};
 
 use super::instances::INSTANCES;
-use crate::platform::app::{Call, json_answer};
+use crate::platform::app::Call;
 use crate::platform::collection::Writer;
 use crate::platform::dates;
 use crate::platform::error::{Answer, Fault, FolioError};
 use crate::platform::json::text_at;
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
-use crate::source_records::marc;
-use crate::source_records::source_storage;
+use crate::platform::values::json_answer;
+use crate::source_records::{marc, source_storage};
 
 /// The snapshot of records that were put here, not imported.
 const NO_JOB: &str = "00000000-0000-0000-0000-000000000000";

@@ -11,12 +11,13 @@ use super::holdings::HOLDINGS;
 use super::instances::INSTANCES;
 use super::items::ITEMS;
 use super::relations::BOUND_WITH_PARTS;
-use crate::platform::app::{Call, json_answer, required_text};
+use crate::platform::app::Call;
 use crate::platform::collection::{self, Collection, Lock, Missing, Writer, put};
 use crate::platform::error::{Answer, Fault, FolioError};
 use crate::platform::json::text_at;
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
+use crate::platform::values::{json_answer, required_text};
 use crate::source_records::source_storage;
 
 pub(super) fn routes(routes: Routes) -> Routes {
@@ -167,7 +168,7 @@ async fn items_of_holdings(call: Call) -> Answer {
     let query = call.query.get("query").unwrap_or_default().to_owned();
     let id =
         query.rsplit("==").next().unwrap_or_default().trim_matches(|it: char| !it.is_ascii_alphanumeric());
-    let id = crate::platform::app::parse_uuid(id)
+    let id = crate::platform::values::parse_uuid(id)
         .ok_or_else(|| FolioError::bad_request("expected the query holdingsRecordId==UUID"))?;
     let (offset, limit) = (call.query.number("offset", 0)?, call.query.number("limit", 10)?);
     let read = move |view: &mut View<'_>| -> Result<Value, FolioError> {

@@ -8,12 +8,13 @@ use serde_json::{Value, json};
 
 use super::instances::INSTANCES;
 use crate::authorities::authority::AUTHORITIES;
-use crate::platform::app::{Call, json_answer};
+use crate::platform::app::Call;
 use crate::platform::collection::Collection;
 use crate::platform::dates;
 use crate::platform::error::{Answer, FolioError};
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
+use crate::platform::values::json_answer;
 
 /// Jobs, of any sort.
 pub(crate) static JOB: Kind = Kind {

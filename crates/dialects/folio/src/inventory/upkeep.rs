@@ -13,12 +13,13 @@ use super::holdings::HOLDINGS;
 use super::instances::INSTANCES;
 use super::items::ITEMS;
 use crate::authorities::bulk;
-use crate::platform::app::{Call, json_answer, required_text};
+use crate::platform::app::Call;
 use crate::platform::collection::Collection;
 use crate::platform::dates;
 use crate::platform::error::{Answer, Fault, FolioError};
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
+use crate::platform::values::{json_answer, required_text};
 
 /// Jobs of migrations.
 pub(crate) static MIGRATION: Kind = Kind {

@@ -13,13 +13,14 @@ use super::instances::INSTANCES;
 use super::items::ITEMS;
 use super::relations::{INSTANCE_RELATIONSHIPS, PRECEDING_SUCCEEDING_TITLES};
 use crate::places::LOCATIONS;
-use crate::platform::app::{Call, json_answer, parse_uuid};
+use crate::platform::app::Call;
 use crate::platform::collection::{Collection, Page, expr_of, page_of, parsed};
 use crate::platform::dates;
 use crate::platform::error::{Answer, Fault, FolioError};
 use crate::platform::json::{self, text_at};
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
+use crate::platform::values::{json_answer, parse_uuid};
 use crate::vocabularies::{CALL_NUMBER_TYPES, LOAN_TYPES, MATERIAL_TYPES};
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");

@@ -5,16 +5,16 @@ use pinakes_marc::{DataField, Field, Record, Subfield};
 use pinakes_store::{Expr, Query, Txn};
 use serde_json::{Value, json};
 
+use super::links;
 use super::rules::{self, Rule};
 use super::suggestions::heading;
-use super::{LINKS, links, store, unlink_instance};
 use crate::authorities::authority::{AUTHORITIES, SOURCE_FILES};
 use crate::data_import;
+use crate::links::linked::{LINKS, store, unlink_instance};
 use crate::platform::collection::Writer;
 use crate::platform::error::FolioError;
 use crate::platform::json::text_at;
-use crate::source_records::marc;
-use crate::source_records::source_storage;
+use crate::source_records::{marc, source_storage};
 
 /// Makes the links of an instance those of its fields with `$9`. `told` are the link details that came with them.
 pub(crate) fn take_over(

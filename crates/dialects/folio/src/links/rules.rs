@@ -8,10 +8,11 @@ use pinakes_http::answer;
 use pinakes_store::{Kind, Txn, View, Weight};
 use serde_json::{Map, Value, json};
 
-use crate::platform::app::{Call, json_answer};
+use crate::platform::app::Call;
 use crate::platform::error::{Answer, Fault, FolioError};
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
+use crate::platform::values::json_answer;
 
 /// What a tenant has changed of a rule, by the rule's number.
 pub(crate) static LINKING_RULE: Kind = Kind::named("folio_linking_rule");

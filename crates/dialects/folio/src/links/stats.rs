@@ -1,30 +1,22 @@
 //! `/links/stats`: headings of authorities that were changed, links of instances by their status.
 
 use http::StatusCode;
-use pinakes_store::{
-    Column, Direction, End, Expr, Index, Kind, Query, Txn, Type, Value as Condition, View, Weight,
-};
+use pinakes_store::{Direction, End, Expr, Query, Value as Condition, View, Weight};
 use serde_json::{Value, json};
 
-use super::{LINKS, rules};
-use crate::authorities::authority::{AUTHORITIES, SOURCE_FILES};
-use crate::authorities::headings;
+use super::rules;
+use crate::authorities::authority::AUTHORITIES;
 use crate::inventory::instances::INSTANCES;
-use crate::platform::app::{Call, json_answer};
-use crate::platform::collection::Writer;
+use crate::links::linked::LINKS;
+use crate::links::noted::HEADING_CHANGE;
+use crate::platform::app::Call;
 use crate::platform::dates;
 use crate::platform::error::{Answer, FolioError};
 use crate::platform::json::text_at;
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
+use crate::platform::values::json_answer;
 
-/// Changes of headings, in the order of their time.
-pub(crate) static HEADING_CHANGE: Kind = Kind {
-    id_path: Some("id"),
-    columns: &[Column::one("startedAt", Type::Instant), Column::one("action", Type::Text)],
-    indexes: &[Index::on(&["startedAt"])],
-    ..Kind::named("folio_heading_change")
-};
 /// Entries of an answer when no limit is given.
 const DEFAULT_LIMIT: u64 = 100;
 
@@ -41,58 +33,6 @@ pub(super) fn routes(routes: Routes) -> Routes {
             to("instance-authority-links.instance-statistics.collection.get"),
             links,
         )
-}
-
-/// Notes that the heading or the number of an authority was changed, or that it goes (`new` is none then).
-pub(crate) fn note(
-    txn: &mut Txn<'_>,
-    writer: &Writer,
-    old: &Value,
-    new: Option<&Value>,
-    n_links: u64,
-) -> Result<(), FolioError> {
-    let heading = |it: &Value| headings::rows(it).into_iter().next().map(|it| (it.heading, it.heading_type));
-    let before = heading(old);
-    let after = new.and_then(heading);
-    let text = |it: Option<&Value>, name: &str| it.and_then(|it| text_at(it, name)).map(str::to_owned);
-    let is_same = new.is_some() && before == after && text(Some(old), "naturalId") == text(new, "naturalId");
-    if is_same {
-        return Ok(());
-    }
-    let action = match new {
-        None => "DELETE",
-        Some(_) if before != after => "UPDATE_HEADING",
-        Some(_) => "UPDATE_NATURAL_ID",
-    };
-    let mut file = |it: Option<&Value>| -> Result<Option<String>, FolioError> {
-        let Some(id) = text(it, "sourceFileId") else { return Ok(None) };
-        let found = txn.get(&SOURCE_FILES.kind, &id)?.map(|it| it.json()).transpose()?;
-        Ok(found.as_ref().and_then(|it| text_at(it, "name")).map(str::to_owned))
-    };
-    let (file_old, file_new) = (file(Some(old))?, file(new)?);
-    let id = writer.new_uuid();
-    let at = dates::micros(writer.now_ms);
-    let mut body = json!({
-        "id": id,
-        "authorityId": old.get("id"),
-        "action": action,
-        "headingOld": before.as_ref().map(|it| &it.0),
-        "headingNew": after.as_ref().map(|it| &it.0),
-        "headingTypeOld": before.as_ref().map(|it| it.1),
-        "headingTypeNew": after.as_ref().map(|it| it.1),
-        "naturalIdOld": old.get("naturalId"),
-        "naturalIdNew": new.and_then(|it| it.get("naturalId")),
-        "sourceFileOld": file_old,
-        "sourceFileNew": file_new,
-        "lbTotal": n_links, "lbUpdated": if new.is_none() { n_links } else { 0 }, "lbFailed": 0,
-        "startedAt": at, "completedAt": at,
-        "metadata": {"startedByUserId": writer.user, "startedAt": at, "completedAt": at},
-    });
-    if let Value::Object(map) = &mut body {
-        map.retain(|_, value| !value.is_null());
-    }
-    txn.insert(&HEADING_CHANGE, &id, &body)?;
-    Ok(())
 }
 
 /// The window that `fromDate`, `toDate` and `limit` name.

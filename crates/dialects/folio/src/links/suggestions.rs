@@ -7,12 +7,13 @@ use serde_json::{Map, Value, json};
 
 use super::rules::{self, Rule};
 use crate::authorities::authority::{AUTHORITIES, SOURCE_FILES};
-use crate::platform::app::{Call, QueryText, json_answer};
+use crate::platform::app::Call;
 use crate::platform::error::{Answer, Fault, FolioError};
 use crate::platform::json::text_at;
 use crate::platform::limits::SUGGESTED_RECORDS;
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
+use crate::platform::values::{QueryText, json_answer};
 use crate::source_records::marc;
 use crate::source_records::source_storage;
 

@@ -11,8 +11,7 @@ use crate::places::{CAMPUSES, INSTITUTIONS, LIBRARIES, LOCATIONS};
 use crate::platform::collection::Collection;
 use crate::platform::error::FolioError;
 use crate::platform::json::text_at;
-use crate::source_records::marc;
-use crate::source_records::source_storage;
+use crate::source_records::{marc, source_storage};
 use crate::vocabularies::{CALL_NUMBER_TYPES, LOAN_TYPES, MATERIAL_TYPES};
 
 /// What a `record` element of MARCXML says of itself.

@@ -8,13 +8,14 @@ use pinakes_store::{Column, Direction, Expr, Index, Kind, Query, Txn, Type, View
 use serde_json::{Map, Value, json};
 
 use crate::places::LOCATIONS;
-use crate::platform::app::{Call, json_answer};
+use crate::platform::app::Call;
 use crate::platform::collection::{Collection, Hooks, Kinds, Metadata, Schema, Unique, Writer};
 use crate::platform::cql::Names;
 use crate::platform::dates;
 use crate::platform::error::{Answer, Fault, FolioError};
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
+use crate::platform::values::json_answer;
 use crate::vocabularies::{ILL_POLICIES, INSTANCE_FORMATS, INSTANCE_TYPES, MATERIAL_TYPES};
 
 /// `/oai-pmh/sets`.

@@ -4,7 +4,6 @@
 //! be reached without.
 
 use std::collections::HashSet;
-use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::body::Body;
@@ -12,17 +11,19 @@ use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderMap, Method, StatusCode, Uri};
 use pinakes_accounts::{Caller, User};
-use pinakes_http::{Asking, Context, Db, Parameters, Refusal, Stage, answer, body, stages};
+use pinakes_http::{Asking, Context, Db, Refusal, Stage, body, stages};
 use pinakes_store::{StoreError, View};
 use serde_json::{Map, Value};
 
-use crate::data_import::Imports;
+use crate::data_import::imports::Imports;
+use crate::platform::coerce;
+use crate::platform::collection::Collections;
 use crate::platform::error::{Fault, FolioError};
 use crate::platform::permissions::{self, Access};
 use crate::platform::settings::Settings;
-use crate::platform::{coerce, json};
+use crate::platform::values::{QueryText, parse_uuid};
 use crate::reference;
-use crate::timers::Timers;
+use crate::timers::known::Timers;
 
 /// The dialect's state: cheap to clone.
 #[derive(Clone)]
@@ -35,19 +36,30 @@ pub struct Folio {
     pub imports: Imports,
     /// What is done from time to time.
     pub timers: Timers,
+    /// Every collection.
+    pub collections: Collections,
+    /// Every permission that a route asks for, and the sets of them, as they are listed.
+    pub permissions: Arc<[Value]>,
     /// Tenants whose reference data was found loaded.
     prepared: Arc<Mutex<HashSet<String>>>,
 }
 
 impl Folio {
     /// Of its parts.
-    pub fn new(context: Context, settings: Settings) -> Self {
+    pub fn new(
+        context: Context,
+        settings: Settings,
+        collections: Collections,
+        permissions: Arc<[Value]>,
+    ) -> Self {
         let settings = Arc::new(settings);
         Self {
-            imports: Imports::start(context.clone(), Arc::clone(&settings)),
-            timers: Timers::start(context.clone()),
+            imports: Imports::new(context.clone(), Arc::clone(&settings), collections),
+            timers: Timers::new(context.clone(), collections),
             context,
             settings,
+            collections,
+            permissions,
             prepared: Arc::default(),
         }
     }
@@ -68,12 +80,12 @@ impl Folio {
         if self.seen().contains(name) {
             return Ok(());
         }
-        let now_ms = self.now_ms();
+        let (now_ms, collections) = (self.now_ms(), self.collections);
         let settings = Arc::clone(&self.settings);
-        let is_loaded = move |view: &mut View<'_>| reference::is_loaded(view, &settings);
+        let is_loaded = move |view: &mut View<'_>| reference::is_loaded(view, &settings, collections);
         if !db.read(pinakes_store::Weight::Point, is_loaded).await? {
             let settings = Arc::clone(&self.settings);
-            db.write(move |txn| reference::load(txn, &settings, now_ms)).await?;
+            db.write(move |txn| reference::load(txn, &settings, now_ms, collections)).await?;
         }
         self.seen().insert(name.to_owned());
         Ok(())
@@ -261,56 +273,6 @@ async fn caller(app: &Folio, db: Db, parts: &Parts) -> Result<(Db, Caller), Foli
         Asking::OtherTenant(_) => {
             let message = format!("Invalid token: it is not for tenant {}", db.tenant().name());
             Err(FolioError::text(StatusCode::FORBIDDEN, message))
-        }
-    }
-}
-
-/// A UUID in its usual form of five groups, in lower case.
-pub fn parse_uuid(text: &str) -> Option<String> {
-    (text.len() == 36).then(|| uuid::Uuid::parse_str(text).ok())?.map(|it| it.to_string())
-}
-
-/// JSON in this dialect's spacing.
-pub fn json_answer(status: StatusCode, value: &Value) -> axum::response::Response {
-    let body = stages::timed(Stage::Render, || json::bytes(value));
-    answer::bytes(status, http::HeaderValue::from_static("application/json"), body)
-}
-
-/// A field of a body that must be a text. Errors: 422 as for any property that is missing.
-pub fn required_text<'a>(body: &'a Map<String, Value>, name: &str) -> Result<&'a str, FolioError> {
-    body.get(name).and_then(Value::as_str).ok_or_else(|| FolioError::unprocessable(Fault::missing(name)))
-}
-
-/// The query of a request.
-#[derive(Debug, Clone, Default)]
-pub struct QueryText(Parameters);
-
-impl Deref for QueryText {
-    type Target = Parameters;
-
-    fn deref(&self) -> &Parameters {
-        &self.0
-    }
-}
-
-impl QueryText {
-    /// From the text behind `?`.
-    pub fn parse(query: &str) -> Self {
-        Self(Parameters::parse(query))
-    }
-
-    /// A whole number, or what stands for it when it is not given.
-    ///
-    /// Errors: 400 as Java says it, `For input string: "abc"`.
-    pub fn number(&self, name: &str, default: u64) -> Result<u64, FolioError> {
-        match self.get(name) {
-            None | Some("") => Ok(default),
-            Some(text) => text
-                .parse::<i64>()
-                .ok()
-                .filter(|it| 0 <= *it)
-                .map(i64::unsigned_abs)
-                .ok_or_else(|| FolioError::bad_request(format!("For input string: \"{text}\""))),
         }
     }
 }

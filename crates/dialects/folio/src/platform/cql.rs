@@ -1,4 +1,4 @@
-//! CQL as FOLIO's clients write it: from text to a tree. What the tree means for a kind says `cql/meaning.rs`.
+//! CQL as FOLIO's clients write it: from text to a tree (`cql/tree.rs`). What the tree means for a kind says `cql/meaning.rs`.
 //!
 //! Grammar (section 1.4 of the contract): `index relation [/modifier] term`, `AND OR NOT` in any case, left to right
 //! with equal rank, brackets, quoted or bare terms, `sortBy field/sort.descending` at the end. A relation before
@@ -9,12 +9,16 @@
 
 mod meaning;
 mod tokens;
+mod tree;
 
-use std::fmt;
+use self::tree::everything;
+use tokens::{Token, TokenKind, tokens};
+
+pub(crate) use tree::ALL_RECORDS;
+pub use tree::{Clause, Cql, CqlError, Modifier, Node, Piece, Relation, SortKey, Term};
 
 pub(crate) use meaning::ANYWHERE;
 pub use meaning::{Names, meaning, order};
-use tokens::{Token, TokenKind, tokens};
 
 /// Bounds of a query.
 #[derive(Debug, Clone, Copy)]
@@ -27,212 +31,6 @@ pub struct Bounds {
     pub clauses: usize,
     /// Most words in all terms together.
     pub words: usize,
-}
-
-/// Why a query cannot be read: where, what was found, what was expected.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("CQLParseException: {reason} at character {at}")]
-pub struct CqlError {
-    /// What is wrong.
-    pub reason: String,
-    /// Position in bytes.
-    pub at: usize,
-}
-
-/// A query: a condition and an order.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cql {
-    /// The condition.
-    pub condition: Node,
-    /// Index names with their direction.
-    pub sort: Vec<SortKey>,
-}
-
-impl Cql {
-    /// The same of the records alone whose property is `value`.
-    pub fn among(&mut self, property: &str, value: &str) {
-        let wanted = Node::Clause(Clause {
-            index: property.to_owned(),
-            relation: Relation::Exact,
-            modifiers: Vec::new(),
-            term: Term::new(value),
-        });
-        let asked = std::mem::replace(&mut self.condition, everything());
-        self.condition = Node::And(Box::new(asked), Box::new(wanted));
-    }
-
-    /// The same without the records whose property is `true`.
-    pub fn leave_out(&mut self, property: &str) {
-        let hidden = Node::Clause(Clause {
-            index: property.to_owned(),
-            relation: Relation::Exact,
-            modifiers: Vec::new(),
-            term: Term::new("true"),
-        });
-        let asked = std::mem::replace(&mut self.condition, everything());
-        self.condition = Node::Not(Box::new(asked), Box::new(hidden));
-    }
-}
-
-/// A field to sort by.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SortKey {
-    /// Name of the field.
-    pub index: String,
-    /// Largest first.
-    pub is_descending: bool,
-}
-
-/// A condition.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Node {
-    /// One comparison.
-    Clause(Clause),
-    /// Both.
-    And(Box<Node>, Box<Node>),
-    /// One of them.
-    Or(Box<Node>, Box<Node>),
-    /// The first and not the second.
-    Not(Box<Node>, Box<Node>),
-    /// Not it: a `NOT` without anything before it.
-    Negation(Box<Node>),
-}
-
-/// One comparison.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Clause {
-    /// Name of the field; `cql.serverChoice` when none is given.
-    pub index: String,
-    /// How it is compared.
-    pub relation: Relation,
-    /// `/@name=value` or `/@name`, in order.
-    pub modifiers: Vec<Modifier>,
-    /// What it is compared with.
-    pub term: Term,
-}
-
-/// A modifier that speaks of an element of a list.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Modifier {
-    /// Name of the element's field, without `@`.
-    pub name: String,
-    /// Its comparison and value; without one, the field that the term is compared with.
-    pub value: Option<(Relation, Term)>,
-}
-
-/// How a field is compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Relation {
-    /// `=`: words, in any order.
-    Words,
-    /// `==`: the whole value.
-    Exact,
-    /// `<>`.
-    Different,
-    /// `<`.
-    Less,
-    /// `<=`.
-    LessOrEqual,
-    /// `>`.
-    Greater,
-    /// `>=`.
-    GreaterOrEqual,
-    /// `adj`: the words one behind the other.
-    Adjacent,
-    /// `all`: every word.
-    All,
-    /// `any`: one of the words.
-    Any,
-}
-
-/// A term as it was written, with its escapes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Term(String);
-
-/// A part of a term.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Piece {
-    /// Characters that stand for themselves.
-    Text(String),
-    /// `*`.
-    Any,
-    /// `?`.
-    One,
-}
-
-impl Term {
-    /// From the text between the quotes, escapes and wildcards included.
-    pub fn new(raw: impl Into<String>) -> Self {
-        Self(raw.into())
-    }
-
-    /// Its parts.
-    pub fn pieces(&self) -> Vec<Piece> {
-        let mut pieces = Vec::new();
-        let mut text = String::new();
-        let mut characters = self.0.chars();
-        while let Some(character) = characters.next() {
-            let piece = match character {
-                '\\' => {
-                    text.extend(characters.next());
-                    continue;
-                }
-                '*' => Piece::Any,
-                '?' => Piece::One,
-                // `^` ties a term to the begin or end of the field, which `==` does anyway.
-                '^' => continue,
-                other => {
-                    text.push(other);
-                    continue;
-                }
-            };
-            if !text.is_empty() {
-                pieces.push(Piece::Text(std::mem::take(&mut text)));
-            }
-            pieces.push(piece);
-        }
-        if !text.is_empty() {
-            pieces.push(Piece::Text(text));
-        }
-        pieces
-    }
-
-    /// The term when it has no wildcards.
-    pub fn literal(&self) -> Option<String> {
-        match self.pieces().as_slice() {
-            [] => Some(String::new()),
-            [Piece::Text(text)] => Some(text.clone()),
-            _ => None,
-        }
-    }
-
-    /// Its words, each a term; wildcards stay with their word.
-    pub fn words(&self) -> Vec<Self> {
-        let mut words = Vec::new();
-        let mut word = String::new();
-        let mut characters = self.0.chars();
-        while let Some(character) = characters.next() {
-            match character {
-                '\\' => match characters.next() {
-                    Some(escaped) if escaped.is_alphanumeric() || matches!(escaped, '*' | '?') => {
-                        word.extend(['\\', escaped]);
-                    }
-                    _ => words.push(std::mem::take(&mut word)),
-                },
-                '*' | '?' => word.push(character),
-                other if other.is_alphanumeric() => word.push(other),
-                _ => words.push(std::mem::take(&mut word)),
-            }
-        }
-        words.push(word);
-        words.into_iter().filter(|it| !it.is_empty()).map(Self).collect()
-    }
-}
-
-impl fmt::Display for Term {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
 }
 
 /// Reads a query. An empty text asks for everything.
@@ -255,18 +53,6 @@ pub fn parse(text: &str, bounds: Bounds) -> Result<Cql, CqlError> {
         Some(token) => Err(parser.unexpected(&token.kind.clone(), "the end, AND, OR, NOT or sortBy")),
     }
 }
-
-fn everything() -> Node {
-    Node::Clause(Clause {
-        index: ALL_RECORDS.to_owned(),
-        relation: Relation::Words,
-        modifiers: Vec::new(),
-        term: Term::new("1"),
-    })
-}
-
-/// The index that every record satisfies.
-pub(crate) const ALL_RECORDS: &str = "cql.allRecords";
 
 struct Parser {
     tokens: Vec<Token>,

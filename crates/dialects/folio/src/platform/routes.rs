@@ -11,7 +11,6 @@ use http::Method;
 use http::header::{LOCATION, SET_COOKIE};
 
 use crate::platform::app::{Call, Folio};
-use crate::platform::collection;
 use crate::platform::error::{Answer, FolioError};
 use crate::platform::permissions::Access;
 
@@ -116,10 +115,5 @@ impl Routes {
     /// With the routes that `add` adds.
     pub fn with(self, add: impl FnOnce(Self) -> Self) -> Self {
         add(self)
-    }
-
-    /// With the routes of a collection.
-    pub fn collection(self, collection: &'static collection::Collection) -> Self {
-        collection::routes(self, collection)
     }
 }

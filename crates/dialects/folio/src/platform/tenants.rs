@@ -7,13 +7,15 @@ use axum::response::Response;
 use http::header::LOCATION;
 use http::{HeaderValue, StatusCode};
 use pinakes_http::{Db, answer};
-use pinakes_store::{Catalogue, Kind, StoreError, Tenant, TenantInfo, Txn};
+use pinakes_store::{Catalogue, StoreError, Tenant, TenantInfo, Txn};
 use serde_json::{Value, json};
 
-use crate::platform::app::{Call, json_answer, required_text};
+use crate::platform::app::Call;
 use crate::platform::error::{Answer, FolioError};
+use crate::platform::meta::META;
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
+use crate::platform::values::{json_answer, required_text};
 
 /// Version of the gateway that is spoken for.
 const OKAPI_VERSION: &str = "7.2.0";
@@ -43,10 +45,6 @@ const MODULES: [&str; 22] = [
     "mod-users-19.7.0",
     "mod-users-bl-7.11.0",
 ];
-
-/// What a tenant says of itself, where it was changed after it was made: the record `tenant`. Also what of the
-/// reference data was loaded: the record `reference`.
-pub(crate) static META: Kind = Kind { id_path: Some("id"), ..Kind::named("folio_meta") };
 
 /// Adds the routes.
 pub(crate) fn routes(routes: Routes) -> Routes {

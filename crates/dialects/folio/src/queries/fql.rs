@@ -4,10 +4,10 @@ use pinakes_store::{End, Expr, Path, Pattern, Value as StoreValue, fold};
 use serde_json::Value;
 
 use super::types::{EntityType, Sort};
-use crate::platform::app::parse_uuid;
 use crate::platform::dates;
 use crate::platform::error::{Fault, FolioError};
 use crate::platform::limits::QUERY_CONDITIONS;
+use crate::platform::values::parse_uuid;
 
 fn refused(message: impl Into<String>, name: &str) -> FolioError {
     FolioError::unprocessable(Fault::new(message).with("fqlQuery", name))

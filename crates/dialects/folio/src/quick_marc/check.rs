@@ -4,11 +4,11 @@ use http::StatusCode;
 use pinakes_store::{View, Weight};
 use serde_json::{Value, json};
 
-use super::unprocessable;
 use super::wire::subfields;
 use crate::platform::app::Call;
 use crate::platform::error::{FolioError, Shape};
 use crate::platform::json::{self, text_at};
+use crate::quick_marc::refused::unprocessable;
 use crate::source_records::specifications::{self, Tailored, are_errors};
 
 /// Tags that a record of holdings has once, and must have.

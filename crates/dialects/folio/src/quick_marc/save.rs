@@ -6,17 +6,18 @@ use pinakes_marc::{Record, Tag};
 use pinakes_store::{Expr, Txn, Value as StoreValue};
 use serde_json::{Map, Value, json};
 
-use super::{check, created, refused, shown, unprocessable, wire};
-use crate::data_import;
+use super::{check, refused, wire};
 use crate::inventory::instances::INSTANCES;
-use crate::links;
-use crate::platform::app::{Call, parse_uuid};
+use crate::platform::app::Call;
 use crate::platform::collection::{self, Writer};
 use crate::platform::dates;
 use crate::platform::error::{Answer, FolioError};
 use crate::platform::json::text_at;
-use crate::source_records::marc;
-use crate::source_records::source_storage;
+use crate::platform::values::parse_uuid;
+use crate::quick_marc::refused::{created, unprocessable};
+use crate::quick_marc::view::shown;
+use crate::source_records::{marc, source_storage};
+use crate::{data_import, links};
 
 /// The day of a time as 008 has it: `260131`.
 fn today(now_ms: i64) -> String {
@@ -103,7 +104,7 @@ fn store_new(
         marc::normalise_oclc(&mut record);
     }
     let (record_type, name) = wire::of_format(format).unwrap_or(("MARC_BIB", "instance"));
-    let (collection, mut described) = data_import::described(txn, record_type, &record)?;
+    let (collection, mut described) = data_import::described(txn, writer.collections, record_type, &record)?;
     described.shift_remove("hrid");
     // A control number that is given becomes the human-readable id.
     if let Some(number) =

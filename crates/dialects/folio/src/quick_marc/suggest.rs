@@ -6,9 +6,10 @@ use serde_json::{Map, Value, json};
 
 use super::wire;
 use crate::links::{self, Wish};
-use crate::platform::app::{Call, json_answer};
+use crate::platform::app::Call;
 use crate::platform::error::{Answer, FolioError};
 use crate::platform::json::text_at;
+use crate::platform::values::json_answer;
 
 /// The record that was sent, with `linkDetails` in each field that can be linked; the content of those that were is the
 /// authority's. All others stay as they are, in their order.

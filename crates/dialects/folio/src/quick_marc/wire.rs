@@ -7,10 +7,11 @@ use pinakes_marc::{ControlField, DataField, Field, Leader, Record, Tag};
 use pinakes_store::View;
 use serde_json::{Map, Value, json};
 
-use super::{fixed, refused, unprocessable};
+use super::{fixed, refused};
 use crate::links;
 use crate::platform::error::FolioError;
 use crate::platform::json::text_at;
+use crate::quick_marc::refused::unprocessable;
 use crate::source_records::marc;
 
 /// Formats of the editor with the record types of source storage.

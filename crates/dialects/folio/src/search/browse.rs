@@ -7,16 +7,15 @@
 mod lists;
 mod window;
 
-use http::StatusCode;
 use std::collections::HashMap;
 
+use http::StatusCode;
 use pinakes_store::{Browsed, Expr, Kind, ListPlace, View, Wanted, Weight, matches};
 use serde_json::{Value, json};
 
-pub(crate) use self::lists::{HEADING_FIELDS, headings};
 use self::lists::{LISTS, List};
 use self::window::{Marked, Window};
-use crate::platform::app::{Call, json_answer};
+use crate::platform::app::Call;
 use crate::platform::collection::parsed;
 use crate::platform::cql::{self, Names, Node, Relation};
 use crate::platform::error::{Answer, FolioError};
@@ -24,6 +23,9 @@ use crate::platform::limits::BROWSED_ENTRIES;
 use crate::platform::listed::{shape, told};
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
+use crate::platform::values::json_answer;
+
+pub(crate) use self::lists::{HEADING_FIELDS, headings};
 
 /// Entries of an answer when no limit is given.
 const DEFAULT_LIMIT: u64 = 20;

@@ -8,6 +8,7 @@ mod batch;
 mod matching;
 pub(crate) mod migrations;
 mod records;
+pub(crate) mod routes;
 mod snapshots;
 mod source_records;
 mod stream;
@@ -18,10 +19,10 @@ use pinakes_store::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::platform::app::{Call, QueryText};
+use crate::platform::app::Call;
 use crate::platform::error::FolioError;
 use crate::platform::permissions::Access;
-use crate::platform::routes::Routes;
+use crate::platform::values::QueryText;
 use crate::platform::{dates, json as text_form};
 use crate::source_records::marc;
 
@@ -78,18 +79,6 @@ pub(crate) static KINDS: [&Kind; 2] = [&SOURCE_RECORD, &SNAPSHOT];
 /// Ids of a source record's description, and the properties that hold them.
 pub(crate) const EXTERNAL_IDS: [&str; 3] = ["instanceId", "holdingsId", "authorityId"];
 
-/// The routes under `/source-storage`.
-pub(crate) fn routes(routes: Routes) -> Routes {
-    routes
-        .with(snapshots::routes)
-        .with(records::routes)
-        .with(source_records::routes)
-        .with(stream::routes)
-        .with(batch::routes)
-        .with(matching::routes)
-        .with(migrations::routes)
-}
-
 /// What a route under `/source-storage` asks of its caller.
 pub(crate) fn access(name: &'static str) -> Access {
     Access::Permission(name.into())
@@ -102,7 +91,7 @@ pub(crate) fn put_snapshot(
     status: &str,
     now_ms: i64,
 ) -> Result<(), StoreError> {
-    snapshots::put(txn, job_id, status, now_ms)
+    put(txn, job_id, status, now_ms)
 }
 
 /// A source record as it is answered: with its text form.
@@ -130,7 +119,7 @@ pub(crate) fn rewrite(txn: &mut Txn<'_>, body: &Value) -> Result<(), StoreError>
     let id = text_form::text_at(body, "id").unwrap_or_default();
     let document = Document::with_bytes(&SOURCE_RECORD, id, body, text_form::bytes(body))?;
     txn.update_document(&document)?;
-    crate::oai::source_stored(txn, body)
+    crate::inventory::harvested::source_stored(txn, body)
 }
 
 /// Makes a source record.
@@ -138,7 +127,7 @@ pub(crate) fn insert(txn: &mut Txn<'_>, body: &Value) -> Result<(), StoreError> 
     let id = text_form::text_at(body, "id").unwrap_or_default();
     let document = Document::with_bytes(&SOURCE_RECORD, id, body, text_form::bytes(body))?;
     txn.insert_document(&document)?;
-    crate::oai::source_stored(txn, body)
+    crate::inventory::harvested::source_stored(txn, body)
 }
 
 /// The source record with this id.
@@ -334,4 +323,33 @@ pub(crate) fn window(call: &Call) -> Result<(u64, u64), FolioError> {
 /// 400 in plain text for what a body lacks.
 pub(crate) fn lacking(what: &str) -> FolioError {
     FolioError::text(StatusCode::UNPROCESSABLE_ENTITY, format!("the body has no {what}"))
+}
+
+/// Makes or changes the snapshot of a job.
+pub(crate) fn put(txn: &mut Txn<'_>, job_id: &str, status: &str, now_ms: i64) -> Result<(), StoreError> {
+    let old = txn.get(&SNAPSHOT, job_id)?.map(|it| it.json()).transpose()?;
+    let body = completed(json!({"jobExecutionId": job_id, "status": status}), old.as_ref(), now_ms);
+    txn.put(&SNAPSHOT, job_id, &body)?;
+    Ok(())
+}
+
+/// With the dates that the store sets.
+pub(crate) fn completed(body: Value, old: Option<&Value>, now_ms: i64) -> Value {
+    let Value::Object(mut body) = body else { return body };
+    let now = dates::rmb(now_ms);
+    let of_old = |name: &str| old.and_then(|it| it.get(name)).cloned();
+    let is_processing = body.get("status").and_then(Value::as_str) == Some("PARSING_IN_PROGRESS");
+    match of_old("processingStartedDate") {
+        Some(date) => {
+            body.insert("processingStartedDate".into(), date);
+        }
+        None if is_processing => {
+            body.insert("processingStartedDate".into(), now.as_str().into());
+        }
+        None => {}
+    }
+    let created = old.and_then(|it| it.pointer("/metadata/createdDate")).cloned();
+    let created = created.unwrap_or_else(|| now.as_str().into());
+    body.insert("metadata".into(), json!({"createdDate": created, "updatedDate": now}));
+    Value::Object(body)
 }

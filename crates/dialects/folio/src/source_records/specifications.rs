@@ -22,13 +22,14 @@ use serde_json::{Map, Value, json};
 pub(crate) use check::{are_errors, issues};
 pub(crate) use tailored::{CHANGES, Tailored};
 
-use crate::platform::app::{Call, json_answer};
+use crate::platform::app::Call;
 use crate::platform::dates;
 use crate::platform::error::{Answer, Fault, FolioError};
 use crate::platform::json::text_at;
 use crate::platform::limits::{SPECIFICATION_LABEL as LABEL, SPECIFICATION_PARTS as PARTS};
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
+use crate::platform::values::json_answer;
 
 pub(crate) fn routes(routes: Routes) -> Routes {
     let to = Access::to;

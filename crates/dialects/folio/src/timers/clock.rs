@@ -1,70 +1,18 @@
 //! The thread that runs timers when their time has come.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use pinakes_accounts::Entropy;
-use pinakes_http::Context;
 use pinakes_store::{Lease, StoreError, Tenant, Txn};
 use serde_json::Value;
 
-use super::{QUEUE, TIMERS, delay_ms};
-use crate::chores::{self, Chore};
+use crate::chores;
 use crate::circulation::records::text;
+use crate::platform::chore::{Chore, Parts};
 use crate::platform::limits::{LEASE_MS, TIMER_ACTIVE_S, TIMER_IDLE_S, TIMER_LOOK_MS};
-
-/// The timers of a server. Cheap to clone.
-#[derive(Clone)]
-pub struct Timers(Arc<Shared>);
-
-struct Shared {
-    context: Context,
-    /// This server's name on leases.
-    owner: String,
-    /// Tenants whose timers this server runs.
-    known: Mutex<HashMap<String, Known>>,
-}
-
-/// When a tenant is looked at. One that is written to is looked at all the time, because timers change and messages come
-/// then; others when something is due, so that they need not be open.
-#[derive(Debug, Clone, Copy)]
-struct Known {
-    active_until: Instant,
-    next: Instant,
-}
-
-impl Timers {
-    /// For a server: runs the timers of the tenants that are there, and of those that it meets later.
-    pub fn start(context: Context) -> Self {
-        let owner = context.entropy().uuid().to_string();
-        let timers = Self(Arc::new(Shared { context, owner, known: Mutex::default() }));
-        let weak = Arc::downgrade(&timers.0);
-        let thread = std::thread::Builder::new().name("folio-timers".to_owned());
-        if let Err(error) = thread.spawn(move || run(&weak)) {
-            tracing::error!(%error, "timers do not run: no thread for them");
-        }
-        timers
-    }
-
-    /// Notes that a tenant is written to.
-    pub fn meet(&self, tenant: &str) {
-        let now = Instant::now();
-        let active_until = now + Duration::from_secs(TIMER_ACTIVE_S);
-        let mut known = self.0.known();
-        match known.get_mut(tenant) {
-            Some(it) => it.active_until = active_until,
-            None => {
-                known.insert(tenant.to_owned(), Known { active_until, next: now });
-            }
-        }
-    }
-
-    /// Forgets a tenant that goes away.
-    pub fn forget(&self, tenant: &str) {
-        self.0.known().remove(tenant);
-    }
-}
+use crate::timers::known::{Known, Shared, Timers};
+use crate::timers::{QUEUE, TIMERS, delay_ms};
 
 /// What came of a look at a tenant.
 enum Next {
@@ -102,11 +50,18 @@ fn run(weak: &Weak<Shared>) {
     }
 }
 
-impl Shared {
-    fn known(&self) -> std::sync::MutexGuard<'_, HashMap<String, Known>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+impl Timers {
+    /// Runs the timers of the tenants that are there, and of those that are met later.
+    pub fn start(&self) {
+        let weak = Arc::downgrade(&self.0);
+        let thread = std::thread::Builder::new().name("folio-timers".to_owned());
+        if let Err(error) = thread.spawn(move || run(&weak)) {
+            tracing::error!(%error, "timers do not run: no thread for them");
+        }
     }
+}
 
+impl Shared {
     /// Runs what is due in a tenant, and notes when it is to be looked at again.
     fn look_at(&self, name: &str) {
         let Ok(tenant) = self.context.catalogue().tenant(name) else {
@@ -174,11 +129,12 @@ impl Shared {
     }
 
     fn do_chore(&self, tenant: &Tenant, path: &str, chore: Chore) {
-        let parts = chores::Parts {
+        let parts = Parts {
             tenant: tenant.clone(),
             now_ms: self.context.clock().now_ms(),
             user: None,
             entropy: Entropy::clone(self.context.entropy()),
+            collections: self.collections,
         };
         let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| chore(&parts)));
         match done {

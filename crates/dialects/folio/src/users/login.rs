@@ -19,12 +19,13 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
-use crate::platform::app::{Call, Folio, json_answer, required_text};
+use crate::platform::app::{Call, Folio};
 use crate::platform::collection::{self, Writer};
 use crate::platform::dates;
 use crate::platform::error::{Answer, Fault, FolioError};
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
+use crate::platform::values::{json_answer, required_text};
 use crate::users::user::{USERS, account_of, composite, record_of};
 
 /// Carries a token that knows no end.

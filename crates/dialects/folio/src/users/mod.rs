@@ -5,6 +5,7 @@ pub(crate) mod password_rules;
 pub(crate) mod perms;
 pub(crate) mod pins;
 pub(crate) mod profile_pictures;
+pub(crate) mod routes;
 pub(crate) mod staging;
 pub mod user;
 pub(crate) mod user_import;

@@ -13,7 +13,7 @@ use pinakes_http::answer;
 use pinakes_store::{Column, Expr, Index, Kind, Query, Txn, Type, View, Weight};
 use serde_json::{Map, Value, json};
 
-use crate::platform::app::{Call, json_answer, required_text};
+use crate::platform::app::Call;
 use crate::platform::collection::{
     self, Collection, Hooks, Kinds, Lock, Missing, Page, Schema, Unique, Writer,
 };
@@ -22,6 +22,7 @@ use crate::platform::error::{Answer, Fault, FolioError};
 use crate::platform::json::text_at;
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
+use crate::platform::values::{json_answer, required_text};
 use crate::users::user::USERS;
 
 /// `/tenant/rules`.

@@ -3,63 +3,36 @@
 //! What a user was given stands in a record of its own (`PERMISSION_USER`), as it was given. What that comes to, sets
 //! that a site has made taken apart, stands in `permissions` of the user's account, which is what routes ask.
 
-mod catalogue;
-mod sets;
+pub(crate) mod catalogue;
+pub(crate) mod routes;
+pub(crate) mod sets;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use http::StatusCode;
 use pinakes_accounts::{User, user};
 use pinakes_http::answer;
-use pinakes_store::{Column, Expr, Index, Kind, Query, Record, Txn, Type, View, Weight};
+use pinakes_store::{Expr, Query, Record, Txn, View, Weight};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-pub(crate) use sets::PERMISSION;
-
-use crate::platform::app::{Call, json_answer, parse_uuid, required_text};
+use crate::platform::app::Call;
 use crate::platform::collection::Page;
 use crate::platform::cql::{self, Names};
 use crate::platform::dates;
 use crate::platform::error::{Answer, Fault, FolioError};
 use crate::platform::json::text_at;
-use crate::platform::permissions::Access;
-use crate::platform::routes::Routes;
+use crate::platform::values::{json_answer, parse_uuid, required_text};
+use crate::users::perms::sets::{PERMISSION_USER, listed_in};
 use crate::users::user::{USERS, account_of};
 
-/// Permission users: `{id, userId, permissions, metadata}`.
-pub(crate) static PERMISSION_USER: Kind = Kind {
-    id_path: Some("id"),
-    columns: &[Column::one("userId", Type::Text), Column::many("permissions", Type::Text)],
-    indexes: &[Index::unique(&["userId"])],
-    ..Kind::named("folio_permission_user")
-};
-
-/// Adds the routes.
-pub(crate) fn routes(routes: Routes) -> Routes {
-    let read = || Access::to("perms.users.get");
-    let change = || Access::to("perms.users.item.put");
-    routes
-        .get("/perms/users", read(), list)
-        .post("/perms/users", Access::to("perms.users.item.post"), create)
-        .get("/perms/users/{id}", read(), by_id)
-        .put("/perms/users/{id}", change(), replace)
-        .delete("/perms/users/{id}", Access::to("perms.users.item.delete"), remove)
-        .get("/perms/users/{id}/permissions", read(), names)
-        .post("/perms/users/{id}/permissions", change(), add)
-        .delete("/perms/users/{id}/permissions/{name}", change(), take_away)
-        .with(catalogue::routes)
-}
+pub(crate) use sets::PERMISSION;
 
 /// The permission user of an account that was given its permissions otherwise: its id is that of the user.
 fn of_account(account: &User) -> Value {
     let id = account.uuid.to_string();
     json!({"id": id, "userId": id, "permissions": account.permissions})
-}
-
-fn listed_in(body: &Value) -> Vec<String> {
-    let list = body.get("permissions").and_then(Value::as_array);
-    list.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
 /// A permission user by its own id or by that of the user, which `indexField=userId` says.
@@ -139,7 +112,8 @@ async fn names(call: Call) -> Answer {
     }
     let n = names.len();
     let list: Value = if call.query.is_true("full") {
-        call.db().read(Weight::Scan, move |view| catalogue::by_names(view, &names)).await?.into()
+        let built_in = Arc::clone(&call.app.permissions);
+        call.db().read(Weight::Scan, move |view| catalogue::by_names(view, &built_in, &names)).await?.into()
     } else {
         names.into()
     };

@@ -3,18 +3,16 @@
 use http::StatusCode;
 use pinakes_accounts::{Password, PasswordHash};
 use pinakes_http::answer;
-use pinakes_store::{Kind, StoreError, Txn, Weight};
+use pinakes_store::{StoreError, Txn, Weight};
 use serde_json::json;
 
-use crate::platform::app::{Call, parse_uuid, required_text};
+use crate::platform::app::Call;
 use crate::platform::collection::not_a_uuid;
 use crate::platform::error::{Answer, Fault, FolioError};
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
-use crate::users::user::USERS;
-
-/// `{id, hash}`, by the user's id.
-pub(crate) static PIN: Kind = Kind { id_path: Some("id"), ..Kind::named("folio_patron_pin") };
+use crate::platform::values::{parse_uuid, required_text};
+use crate::users::user::{PIN, USERS};
 
 /// Adds the routes.
 pub(super) fn routes(routes: Routes) -> Routes {

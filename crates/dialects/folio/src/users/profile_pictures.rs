@@ -8,10 +8,11 @@ use pinakes_http::{answer, body};
 use pinakes_store::{Kind, Txn, View, Weight};
 use serde_json::{Value, json};
 
-use crate::platform::app::{Call, json_answer, parse_uuid};
+use crate::platform::app::Call;
 use crate::platform::error::{Answer, FolioError};
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
+use crate::platform::values::{json_answer, parse_uuid};
 use crate::users::user_settings::{self, PICTURE_MB};
 
 /// Pictures: `id` and `profile_picture_blob`, the bytes in base 64.

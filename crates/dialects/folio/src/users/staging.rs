@@ -5,13 +5,14 @@ use http::StatusCode;
 use pinakes_store::{Column, Expr, Index, Kind, Txn, Type, Value as StoreValue};
 use serde_json::{Map, Value, json};
 
-use crate::platform::app::{Call, json_answer};
+use crate::platform::app::Call;
 use crate::platform::collection::{self, Collection, Kinds, Lock, Missing, Page, Schema, Unique, Writer};
 use crate::platform::cql::Names;
 use crate::platform::error::{Answer, Fault, FolioError};
 use crate::platform::json::{at, text_at};
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
+use crate::platform::values::json_answer;
 use crate::users::user::{ADDRESS_TYPES, GROUPS, USERS};
 
 /// `/staging-users`.

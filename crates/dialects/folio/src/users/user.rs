@@ -11,15 +11,14 @@ use pinakes_store::{Column, Expr, Index, Kind, Search, Txn, Type, View, Weight};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use super::{pins, staging, user_tenants};
 use crate::places;
-use crate::platform::app::{Call, json_answer};
+use crate::platform::app::Call;
 use crate::platform::collection::{Collection, Hooks, Kinds, Reference, Schema, Unique, Writer};
 use crate::platform::cql::{ANYWHERE, Names};
 use crate::platform::error::{Answer, Fault, FolioError};
 use crate::platform::json::text_at;
-use crate::platform::permissions::{self, Access};
-use crate::platform::routes::Routes;
+use crate::platform::permissions;
+use crate::platform::values::json_answer;
 
 /// `/users`.
 pub static USERS: Collection = Collection {
@@ -226,28 +225,13 @@ pub static SERVICE_POINTS_USERS: Collection = Collection {
     ..Collection::named("/service-points-users", "servicePointsUsers", "service_point_user")
 };
 
-/// Adds the routes beyond the collections.
-pub(crate) fn routes(routes: Routes) -> Routes {
-    routes
-        .with(|routes| {
-            crate::platform::collection::routes_at(routes, &USERS, "/users-keycloak/users", "users-keycloak")
-        })
-        .with(pins::routes)
-        .with(staging::routes)
-        .with(user_tenants::routes)
-        .get("/users-keycloak/_self", Access::User, show_self)
-        .get("/bl-users/_self", Access::User, show_self)
-        .get("/bl-users/by-username/{name}", Access::to("users-bl.item.get"), by_username)
-        .get("/bl-users/by-id/{id}", Access::to("users-bl.item.get"), by_id)
-}
-
-async fn show_self(call: Call) -> Answer {
+pub(crate) async fn show_self(call: Call) -> Answer {
     let Some(user) = call.asker.caller.user.clone() else { return Err(FolioError::not_found("")) };
     let body = composite(&call, user).await?;
     Ok(json_answer(StatusCode::OK, &body))
 }
 
-async fn by_username(call: Call) -> Answer {
+pub(crate) async fn by_username(call: Call) -> Answer {
     let name = call.param("name").to_owned();
     let wanted = name.clone();
     let found = call
@@ -260,7 +244,7 @@ async fn by_username(call: Call) -> Answer {
     of_record(&call, record.json()?).await
 }
 
-async fn by_id(call: Call) -> Answer {
+pub(crate) async fn by_id(call: Call) -> Answer {
     let id = call.uuid_param("id")?;
     let wanted = id.clone();
     let found = call.db().read(Weight::Point, move |view| view.get(&USERS.kind, &wanted)).await?;
@@ -407,6 +391,9 @@ fn remove_account(txn: &mut Txn<'_>, _: &Writer, body: &Value) -> Result<(), Fol
     if let Some(account) = user::by_uuid(txn, uuid)? {
         user::remove(txn, &account.id)?;
     }
-    txn.delete(&pins::PIN, &uuid.to_string())?;
+    txn.delete(&PIN, &uuid.to_string())?;
     Ok(())
 }
+
+/// `{id, hash}`, by the user's id.
+pub(crate) static PIN: Kind = Kind { id_path: Some("id"), ..Kind::named("folio_patron_pin") };

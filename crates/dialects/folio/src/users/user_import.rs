@@ -10,12 +10,13 @@ use http::StatusCode;
 use pinakes_store::{Expr, Kind, Query, Txn, Value as StoreValue, View};
 use serde_json::{Map, Value, json};
 
-use crate::platform::app::{Call, json_answer};
+use crate::platform::app::Call;
 use crate::platform::collection::{Lock, Missing, Writer, insert, put};
 use crate::platform::error::{Answer, Fault, FolioError};
 use crate::platform::json::text_at;
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
+use crate::platform::values::json_answer;
 use crate::users::user::{ADDRESS_TYPES, DEPARTMENTS, GROUPS, USERS};
 
 /// Words for ways of contact and FOLIO's numbers for them.

@@ -6,7 +6,7 @@ use pinakes_http::answer;
 use pinakes_store::{Column, Expr, Index, Kind, Txn, Type, Value as StoreValue, View, Weight};
 use serde_json::{Map, Value};
 
-use crate::platform::app::{Call, json_answer};
+use crate::platform::app::Call;
 use crate::platform::collection::{
     self, Collection, Hooks, Kinds, Lock, Locking, Metadata, Missing, Schema, Writer,
 };
@@ -15,6 +15,7 @@ use crate::platform::error::{Answer, FolioError};
 use crate::platform::json::text_at;
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
+use crate::platform::values::json_answer;
 
 /// The setting about profile pictures.
 pub(crate) const PICTURES: &str = "PROFILE_PICTURE_CONFIG";

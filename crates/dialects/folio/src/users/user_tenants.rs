@@ -6,11 +6,12 @@ use pinakes_http::answer;
 use pinakes_store::{Column, Expr, Index, Kind, Query, Record, Txn, Type, Value as StoreValue, View, Weight};
 use serde_json::{Value, json};
 
-use crate::platform::app::{Call, json_answer};
+use crate::platform::app::Call;
 use crate::platform::collection::{self, Collection, Kinds, Schema, Writer};
 use crate::platform::error::{Answer, FolioError};
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
+use crate::platform::values::json_answer;
 
 /// What a list may be narrowed by.
 const PARAMETERS: [&str; 8] = [

@@ -11,11 +11,11 @@ use pinakes_store::{Class, Expr, Kind, Query, Record, StoreError, Tenant, View};
 use serde_json::Value;
 
 use super::texts::{Texts, Writer};
-use super::{Base, Place, Shelf};
 use crate::app::Labe;
 use crate::citation::push_document;
 use crate::id_maps::{Holding, IdMaps, Rank, Standing};
 use crate::kinds::DOCUMENT;
+use crate::shelf::places::{Base, Place, Shelf};
 
 /// Records read in one step: a snapshot is not held for longer.
 const STEP_RECORDS: u64 = 2_000;

@@ -18,96 +18,24 @@
 //! | `texts.rs` | the file of texts |
 
 mod make;
+pub(crate) mod places;
+pub(crate) mod slots;
 mod texts;
 
-use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use std::time::{Duration, Instant};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+use std::time::Instant;
 
 use pinakes_citations::Graph;
 use pinakes_store::{StoreError, Tenant, View};
 
 use crate::app::Labe;
 use crate::settings::ShelfUse;
-use texts::Texts;
+use crate::shelf::places::Shelf;
+use crate::shelf::slots::{Shelves, Slot};
 
 /// How many times as long as making a shelf took none is begun.
 const REST_TIMES: u32 = 3;
-/// Longest such pause.
-const REST_MAX: Duration = Duration::from_secs(60);
-
-/// Where a document lies, and whose it is.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Place {
-    start: u64,
-    len: u32,
-    /// Its list of institutions.
-    holders: u32,
-    /// Of the record's id, to find it again when it changes.
-    id_hash: u32,
-}
-
-/// Documents by the number of their work.
-struct Base {
-    /// The identity of its graph.
-    graph: u64,
-    texts: Texts,
-    /// Where the places of a DOI begin, one more than there are DOIs.
-    starts: Vec<u32>,
-    places: Vec<Place>,
-    /// For each institution the lists that it is in.
-    held: HashMap<String, Vec<bool>>,
-    /// Works that were doubtful when it was made.
-    n_doubtful: usize,
-}
-
-/// A shelf as it was at a moment of the catalogue.
-pub(crate) struct Shelf {
-    base: Arc<Base>,
-    /// Works that are not to be taken from here.
-    doubtful: HashSet<u32>,
-    /// The sequence of each kind that it was made from.
-    sequences: Vec<u64>,
-}
-
-impl Shelf {
-    /// The documents of a work, in the order of the maps; `None` if the store must be asked.
-    pub(crate) fn of_work(&self, number: u32) -> Option<&[Place]> {
-        if !self.doubtful.is_empty() && self.doubtful.contains(&number) {
-            return None;
-        }
-        let number = number as usize;
-        let (start, end) = (*self.base.starts.get(number)?, *self.base.starts.get(number + 1)?);
-        self.base.places.get(start as usize..end as usize)
-    }
-
-    /// A document as it is sent; empty for a record without one.
-    pub(crate) fn text(&self, place: &Place) -> &[u8] {
-        self.base.texts.at(place.start, place.len)
-    }
-
-    /// What an institution holds.
-    pub(crate) fn held_by(&self, isil: &str) -> HeldLists<'_> {
-        HeldLists(self.base.held.get(isil).map_or(&[], Vec::as_slice))
-    }
-
-    /// Whether it is that of a graph and a snapshot.
-    fn is_current(&self, app: &Labe, graph: &Arc<Graph>, view: &mut View<'_>) -> Result<bool, StoreError> {
-        Ok(self.base.graph == graph.identity() && self.sequences == make::sequences(app, view)?)
-    }
-}
-
-/// What an institution holds, by lists of institutions.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct HeldLists<'s>(&'s [bool]);
-
-impl HeldLists<'_> {
-    /// Whether a document is held.
-    pub(crate) fn has(self, place: &Place) -> bool {
-        self.0.get(place.holders as usize).copied().unwrap_or(false)
-    }
-}
 
 /// Whether a tenant has a shelf. A database sees writes of other servers in another order than their numbers: there a
 /// sequence proves nothing.
@@ -115,37 +43,14 @@ fn is_wanted(app: &Labe, tenant: &Tenant) -> bool {
     app.parts.settings.shelf == ShelfUse::Keep && tenant.is_embedded()
 }
 
-/// The shelves of all tenants.
-#[derive(Default)]
-pub(crate) struct Shelves {
-    by_tenant: RwLock<HashMap<String, Arc<Slot>>>,
-}
-
-/// The shelf of a tenant, and who makes the next one.
-#[derive(Default)]
-struct Slot {
-    shelf: Mutex<Option<Arc<Shelf>>>,
-    is_being_made: AtomicBool,
-    /// The next one is not begun before: while records change all the time, answers come from the store rather than that
-    /// shelves take a core.
-    rests_until: Mutex<Option<Instant>>,
+impl Shelf {
+    /// Whether it is that of a graph and a snapshot.
+    fn is_current(&self, app: &Labe, graph: &Arc<Graph>, view: &mut View<'_>) -> Result<bool, StoreError> {
+        Ok(self.base.graph == graph.identity() && self.sequences == make::sequences(app, view)?)
+    }
 }
 
 impl Slot {
-    fn get(&self) -> Option<Arc<Shelf>> {
-        self.shelf.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn is_resting(&self) -> bool {
-        let until = *self.rests_until.lock().unwrap_or_else(PoisonError::into_inner);
-        until.is_some_and(|until| Instant::now() < until)
-    }
-
-    fn rest(&self, pause: Duration) {
-        let until = Instant::now().checked_add(pause.min(REST_MAX));
-        *self.rests_until.lock().unwrap_or_else(PoisonError::into_inner) = until;
-    }
-
     /// Makes or follows; on failure the log is told, and the store goes on to answer.
     fn renew(&self, app: &Labe, tenant: &Tenant, graph: &Arc<Graph>) {
         let made = make::renewed(app, tenant, graph, self.get().as_deref());
@@ -220,13 +125,5 @@ impl Shelves {
             slot.is_being_made.store(false, Ordering::Release);
             tracing::warn!(%error, "no thread for the shelf; the store answers alone");
         }
-    }
-
-    fn slot(&self, tenant: &str) -> Arc<Slot> {
-        if let Some(slot) = self.by_tenant.read().unwrap_or_else(PoisonError::into_inner).get(tenant) {
-            return slot.clone();
-        }
-        let mut by_tenant = self.by_tenant.write().unwrap_or_else(PoisonError::into_inner);
-        by_tenant.entry(tenant.to_owned()).or_default().clone()
     }
 }

@@ -9,17 +9,23 @@ use pinakes_http::answer;
 use pinakes_store::{Kind, Query, Record};
 use serde_json::{Map, Value, json};
 
-use super::{ATTACHMENT, attached_to, detach, keep_identity, stored, taken, v3_view};
+use super::stored;
 use crate::app::{Asker, Path, Scicat};
-use crate::datasets::change::object;
-use crate::datasets::{DATASET, read};
+use crate::attachments::stored::{keep_identity, taken, v3_view};
+use crate::attachments::targets::{attached_to, detach};
+use crate::datasets::read;
+use crate::documents::object;
 use crate::dto::attachment as dto;
 use crate::error::{Answer, ScicatError};
+use crate::kinds::ATTACHMENT;
+use crate::kinds::DATASET;
+use crate::kinds::PROPOSAL;
+use crate::kinds::SAMPLE;
 use crate::listing;
-use crate::proposals::{self, PROPOSAL};
+use crate::proposals;
 use crate::resource;
 use crate::rights::Rights;
-use crate::samples::{self, SAMPLE};
+use crate::samples;
 use crate::validate::Form;
 
 /// What attachments stand below.

@@ -8,16 +8,17 @@ use pinakes_http::answer;
 use pinakes_store::{Direction, Expr, Order, Query, StoreError, View, Weight, matches};
 use serde_json::{Map, Value, json};
 
-use super::handlers::{Public, filter_v4, visible_v4};
-use super::{BlockType, FILES};
+use crate::app::object_parameter;
 use crate::app::{Asker, QueryText, json_parameter};
+use crate::blocks::sorts::BlockType;
+use crate::blocks::visible::{Public, filter_v4, visible_v4};
 use crate::condition::{self, Language};
-use crate::datasets::DATASET;
-use crate::datasets::change::object;
-use crate::datasets::read::object_parameter;
+use crate::documents::object;
 use crate::error::{Answer, ScicatError};
 use crate::filter::{self, Window};
 use crate::fullquery;
+use crate::kinds::DATASET;
+use crate::kinds::FILES;
 
 /// `dataFileList.path` and its like.
 const PREFIX: &str = "dataFileList.";

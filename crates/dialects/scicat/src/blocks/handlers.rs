@@ -4,31 +4,32 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
 use axum::routing::{get, post};
-use bytes::{BufMut as _, BytesMut};
+use bytes::BytesMut;
 use http::{HeaderMap, StatusCode};
-use pinakes_http::{Sink, answer, stages};
-use pinakes_store::{Document, Expr, Kind, Query, Record, StoreError, Value as Condition, View, Weight};
+use pinakes_http::answer;
+use pinakes_store::{Document, Expr, Query, Record, StoreError, Weight};
 use serde_json::{Map, Value, json};
 
+use super::files;
 use super::metadata::MetadataSchema;
 use super::receive::{Received, receive};
-use super::{ARCHIVED, BlockType, FILES, ORIG, add_to_dataset, files, follow};
 use crate::app::{Asker, Path, QueryText, Scicat, json_parameter};
-use crate::datasets::change::{Precondition, object, stamp};
+use crate::blocks::answers::{
+    COLLECTED_FILES, Shown, answer_count, answer_list, answer_one, answer_whole, stream_rows, text,
+    whole_bytes,
+};
+use crate::blocks::sorts::{ARCHIVED, BlockType, ORIG, add_to_dataset, follow};
+use crate::blocks::visible::{Public, filter_v4, visible_v4};
+use crate::datasets::forms::Api;
 use crate::datasets::include::of_dataset;
-use crate::datasets::{Api, DATASET};
-use crate::error::{Answer, JSON, ScicatError};
-use crate::faults;
-use crate::filter::{self, Filter};
-use crate::fullquery;
-use crate::history::Tracking;
-use crate::projection::Projection;
+use crate::documents::{object, stamp};
+use crate::error::{Answer, ScicatError};
+use crate::kinds::{DATASET, FILES};
+use crate::precondition::Precondition;
 use crate::rights::Rights;
-use crate::strict;
+use crate::tracking::Tracking;
 use crate::validate::Form;
-
-/// Most members that a list collects in memory; longer ones are streamed as they are.
-const COLLECTED_FILES: u64 = 20_000;
+use crate::{faults, filter, fullquery};
 
 pub(super) fn routes() -> Router<Scicat> {
     Router::new()
@@ -126,17 +127,6 @@ fn routes_of(sort: &'static BlockType, name: &str) -> Router<Scicat> {
             })
             .delete(move |a, b, Path((_, id)): Path<(String, String)>| delete(a, b, id, sort)),
         )
-}
-
-/// Whether a route is for who has not logged in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Public {
-    Yes,
-    No,
-}
-
-fn published() -> Expr {
-    Expr::Is("isPublished".into(), Condition::Boolean(true))
 }
 
 /// `POST` of a block, as a whole or below dataset `pid`.
@@ -262,10 +252,6 @@ fn size_of(block: &Map<String, Value>, sort: &BlockType) -> f64 {
     block.get(sort.size.0).and_then(Value::as_f64).unwrap_or(0.0)
 }
 
-fn text(body: &Map<String, Value>, name: &str) -> String {
-    body.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
-}
-
 /// Below dataset `pid` the body may leave out `datasetId`.
 async fn is_valid(
     app: State<Scicat>,
@@ -322,21 +308,6 @@ async fn list_v4(
     answer_list(&asker, &filter_v4(&query, sort)?, visible, sort).await
 }
 
-/// What a v4 route shows: nobody sees but the public ones.
-pub(super) fn visible_v4(asker: &Asker, public: Public) -> Result<Expr, ScicatError> {
-    match public {
-        Public::Yes => Ok(published()),
-        Public::No if asker.caller().is_anonymous() => Err(ScicatError::forbidden("Unauthorized access")),
-        Public::No => Ok(asker.rights.visible()),
-    }
-}
-
-pub(super) fn filter_v4(query: &QueryText, sort: &BlockType) -> Result<Filter, ScicatError> {
-    let mut known: Vec<&str> = sort.table.fields.iter().map(|it| it.name).collect();
-    known.extend(["_id", "id", "createdAt", "updatedAt", "createdBy", "updatedBy", "__v", "dataset"]);
-    strict::parse(query, sort.kind, &known)
-}
-
 async fn count(
     _: State<Scicat>,
     asker: Asker,
@@ -358,14 +329,8 @@ async fn count(
     answer_count(&asker, condition, sort.kind).await
 }
 
-async fn answer_count(asker: &Asker, condition: Expr, kind: &'static Kind) -> Answer {
-    let count = asker.db.read(Weight::Scan, move |view| view.count(kind, &condition)).await;
-    let count: u64 = count.map_err(|error: StoreError| ScicatError::from(error))?;
-    Ok(answer::json(StatusCode::OK, &json!({"count": count})))
-}
-
 async fn full_query(_: State<Scicat>, asker: Asker, query: QueryText, sort: &'static BlockType) -> Answer {
-    let fields = crate::datasets::read::object_parameter(&query, "fields")?;
+    let fields = crate::app::object_parameter(&query, "fields")?;
     let (of_block, of_file) = files::split(&fields);
     let found = fullquery::parse(&of_block, &sort.search, &asker.rights)?;
     let limits =
@@ -605,128 +570,4 @@ fn remove(txn: &mut pinakes_store::Txn<'_>, record: &Record, sort: &BlockType) -
 fn lower_first(name: &str) -> String {
     let mut chars = name.chars();
     chars.next().map(|first| first.to_lowercase().chain(chars).collect()).unwrap_or_default()
-}
-
-/// The rows of a filter, streamed.
-async fn answer_list(asker: &Asker, filter: &Filter, visible: Expr, sort: &'static BlockType) -> Answer {
-    let shown = Shown::of(asker, filter)?;
-    stream_chosen(asker, filter.query(visible), shown, sort).await
-}
-
-async fn stream_rows(asker: &Asker, query: Query, sort: &'static BlockType) -> Answer {
-    stream_chosen(asker, query, Shown::everything(), sort).await
-}
-
-/// What of blocks is shown, and whether their datasets come along.
-struct Shown {
-    fields: Projection,
-    /// What of the dataset is shown, to whom.
-    dataset: Option<(Projection, Rights)>,
-}
-
-impl Shown {
-    fn everything() -> Self {
-        Self { fields: Projection::Everything, dataset: None }
-    }
-
-    /// As a filter asks. Errors: 400 for another relation than `dataset`.
-    fn of(asker: &Asker, filter: &Filter) -> Result<Self, ScicatError> {
-        if let Some(other) =
-            filter.include.iter().find(|it| !["dataset", "all"].contains(&it.relation.as_str()))
-        {
-            return Err(ScicatError::bad_request(format!(
-                "Provided include field \"{}\" is not part of the origdatablock relations",
-                other.relation
-            )));
-        }
-        let dataset =
-            (!filter.include.is_empty()).then(|| (filter.fields.below("dataset"), asker.rights.clone()));
-        Ok(Self { fields: filter.fields.clone(), dataset })
-    }
-
-    /// Writes one block; false when nobody takes more.
-    fn push(
-        &self,
-        view: &mut View<'_>,
-        kind: &'static Kind,
-        record: &Record,
-        sink: &mut Sink,
-    ) -> Result<bool, ScicatError> {
-        let mut tail = String::new();
-        if let Some((fields, rights)) = &self.dataset {
-            let mut list = Vec::new();
-            if let Some(dataset) = view.get(&DATASET, &text(&object(record)?, "datasetId"))?
-                && rights.may_read(&*view.class(&DATASET, dataset.class)?)
-            {
-                let mut shown: Map<String, Value> = serde_json::from_slice(&Api::V4.bytes(&dataset.body))
-                    .map_err(|error| StoreError::Damaged(format!("{:?}: {error}", dataset.id)))?;
-                fields.apply(&mut shown);
-                list.push(Value::Object(shown));
-            }
-            tail = format!(",\"dataset\":{}", Value::Array(list));
-        }
-        super::push(view, kind, record, &self.fields, &tail, sink)
-    }
-}
-
-async fn stream_chosen(asker: &Asker, query: Query, shown: Shown, sort: &'static BlockType) -> Answer {
-    let limits = asker.db.tenant().limits().clone();
-    let body = asker
-        .db
-        .stream(&limits, move |view, sink| {
-            let mut separator: &[u8] = b"[";
-            for record in view.find(sort.kind, &query)? {
-                if sink.push(separator).is_err() || !shown.push(view, sort.kind, &record, sink)? {
-                    return Ok(());
-                }
-                separator = b",";
-            }
-            let end: &[u8] = if separator == b"[" { b"[]" } else { b"]" };
-            let _ = sink.push(end);
-            Ok::<_, ScicatError>(())
-        })
-        .await?;
-    Ok(answer::with_body(StatusCode::OK, JSON, body))
-}
-
-/// One block with its files, streamed when they are many.
-async fn answer_whole(
-    _: &Scicat,
-    asker: &Asker,
-    record: Record,
-    sort: &'static BlockType,
-    status: StatusCode,
-) -> Answer {
-    answer_one(asker, record, Shown::everything(), sort, status).await
-}
-
-async fn answer_one(
-    asker: &Asker,
-    record: Record,
-    shown: Shown,
-    sort: &'static BlockType,
-    status: StatusCode,
-) -> Answer {
-    let limits = asker.db.tenant().limits().clone();
-    let body = asker
-        .db
-        .stream(&limits, move |view, sink| shown.push(view, sort.kind, &record, sink).map(|_| ()))
-        .await?;
-    Ok(answer::with_body(status, JSON, body))
-}
-
-fn whole_bytes(view: &mut View<'_>, kind: &'static Kind, record: &Record) -> Result<BytesMut, ScicatError> {
-    let mut bytes = BytesMut::with_capacity(record.body.len() + 64);
-    bytes.put_slice(&record.body[..record.body.len().saturating_sub(1)]);
-    bytes.put_slice(b",\"dataFileList\":[");
-    view.members(kind, record, 0, |first, _, chunk| {
-        if first != 0 {
-            bytes.put_u8(b',');
-        }
-        bytes.put_slice(chunk);
-        std::ops::ControlFlow::Continue(())
-    })?;
-    bytes.put_slice(b"]}");
-    stages::note_progress();
-    Ok(bytes)
 }

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::FILES;
 use crate::faults::Fault;
+use crate::kinds::FILES;
 use crate::published_data::schema::Schema;
 use crate::settings::Settings;
 

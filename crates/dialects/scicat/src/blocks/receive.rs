@@ -13,12 +13,13 @@ use pinakes_store::{Document, ListId, StoreError, Txn};
 use serde_json::{Map, Value};
 
 use super::metadata::MetadataSchema;
-use super::{BlockType, FILES};
 use crate::app::{Scicat, json_fault};
+use crate::blocks::sorts::BlockType;
 use crate::dates;
 use crate::dto::origdatablock::DATA_FILE;
 use crate::error::ScicatError;
 use crate::faults::Fault;
+use crate::kinds::FILES;
 use crate::list_splitter::{ListSplitter, SplitError};
 use crate::validate::{Dto, Form};
 

@@ -2,24 +2,22 @@
 
 use axum::body::Body;
 use axum::extract::State;
-use http::header::{CONTENT_TYPE, IF_UNMODIFIED_SINCE};
 use http::{HeaderMap, StatusCode};
 use pinakes_http::answer;
 use pinakes_store::{Expr, Query, Record, Txn, Value as Condition, Weight};
 use serde_json::{Map, Value, json};
 
-use super::create::{normalise, refused};
 use super::metadata_schema;
-use super::{Api, DATASET, scalars_to_lists, seal, v4_bytes};
 use crate::app::{Asker, Path, QueryText, Scicat, json_parameter};
-use crate::attachments::ATTACHMENT;
-use crate::blocks::{DATABLOCK, ORIG_DATABLOCK};
-use crate::dates;
+use crate::datasets::filling::{normalise, refused};
+use crate::datasets::forms::{Api, scalars_to_lists, seal, v4_bytes};
+use crate::documents::{is_merge_patch, merge_patch, object, stamp};
 use crate::dto::dataset as dto;
 use crate::error::{Answer, ScicatError};
-use crate::history::Tracking;
-use crate::proposals;
+use crate::kinds::{ATTACHMENT, DATABLOCK, DATASET, ORIG_DATABLOCK};
+use crate::precondition::Precondition;
 use crate::rights::Rights;
+use crate::tracking::Tracking;
 use crate::validate::Form;
 
 pub(crate) async fn patch_v3(
@@ -60,7 +58,7 @@ async fn patch(app: Scicat, asker: Asker, pid: String, headers: HeaderMap, body:
     let is_merge = is_merge_patch(&headers);
     metadata_schema::judge_changes(&app, &mut changes, &stored, is_merge).await;
     if changes.contains_key("datasetlifecycle") {
-        super::lifecycle::complete(&app, &mut changes);
+        crate::datasets::life::complete(&app, &mut changes);
     }
     let (rights, username, now) = (asker.rights.clone(), asker.username(), app.now());
     let tracking = asker.tracking(&DATASET);
@@ -147,9 +145,9 @@ async fn replace(app: Scicat, asker: Asker, pid: String, headers: HeaderMap, bod
             }
             let had_lifecycle = body.contains_key("datasetlifecycle");
             if had_lifecycle {
-                super::lifecycle::complete(&state, &mut body);
+                crate::datasets::life::complete(&state, &mut body);
             }
-            super::create::fill(&mut after, table, body);
+            crate::datasets::filling::fill(&mut after, table, body);
             if !had_lifecycle && let Some(lifecycle) = before.get("datasetlifecycle") {
                 after.insert("datasetlifecycle".to_owned(), lifecycle.clone());
             }
@@ -191,7 +189,11 @@ async fn delete(app: &Scicat, asker: Asker, pid: String, api: Api) -> Answer {
                     &now,
                 )?;
             }
-            proposals::count_datasets(txn, &proposals::named_by(&object(&record)?), -1)?;
+            crate::proposals::counts::count_datasets(
+                txn,
+                &crate::proposals::counts::named_by(&object(&record)?),
+                -1,
+            )?;
             for kind in [&ORIG_DATABLOCK, &DATABLOCK] {
                 for block in blocks_of(txn, kind, &pid)? {
                     txn.delete(kind, &block.id)?;
@@ -200,7 +202,7 @@ async fn delete(app: &Scicat, asker: Asker, pid: String, api: Api) -> Answer {
             let attached =
                 Query::filter(Expr::Is("relationships.targetId".into(), Condition::Text(pid.clone())));
             for attachment in txn.find(&ATTACHMENT, &attached)? {
-                crate::attachments::detach(txn, &attachment, &pid)?;
+                crate::attachments::targets::detach(txn, &attachment, &pid)?;
             }
             Ok::<_, ScicatError>(record)
         })
@@ -255,17 +257,6 @@ fn only(body: &Map<String, Value>, field: &str) -> Map<String, Value> {
     body.get(field).map(|value| (field.to_owned(), value.clone())).into_iter().collect()
 }
 
-/// Who changed a record, and when: later than the change before, so that [`Precondition`] tells any two apart.
-pub(crate) fn stamp(body: &mut Map<String, Value>, username: &str, now: &str) {
-    let before_ms = body.get("updatedAt").and_then(Value::as_str).and_then(dates::parse_ms);
-    let at = match (before_ms, dates::parse_ms(now)) {
-        (Some(before_ms), Some(now_ms)) if now_ms <= before_ms => dates::format_ms(before_ms + 1),
-        _ => now.to_owned(),
-    };
-    body.insert("updatedBy".to_owned(), username.into());
-    body.insert("updatedAt".to_owned(), at.into());
-}
-
 /// Replaces the fields that a patch names.
 fn apply(body: &mut Map<String, Value>, mut changes: Map<String, Value>) {
     scalars_to_lists(&mut changes);
@@ -285,7 +276,8 @@ pub(crate) fn save(
 ) -> Result<Value, ScicatError> {
     seal(&mut body);
     note_change(txn, before, &body, tracking)?;
-    let (named_before, named) = (proposals::named_by(&object(before)?), proposals::named_by(&body));
+    let (named_before, named) =
+        (crate::proposals::counts::named_by(&object(before)?), crate::proposals::counts::named_by(&body));
     let body = Value::Object(body);
     let written = txn.update(&DATASET, pid, &body)?;
     if written.class != before.class {
@@ -293,14 +285,14 @@ pub(crate) fn save(
         for kind in [&ORIG_DATABLOCK, &DATABLOCK] {
             for block in blocks_of(txn, kind, pid)? {
                 let mut copy = object(&block)?;
-                crate::blocks::follow_change(&mut copy, &was, &body);
+                crate::blocks::sorts::follow_change(&mut copy, &was, &body);
                 txn.update(kind, &block.id, &Value::Object(copy))?;
             }
         }
     }
     if named_before != named {
-        proposals::count_datasets(txn, &named_before, -1)?;
-        proposals::count_datasets(txn, &named, 1)?;
+        crate::proposals::counts::count_datasets(txn, &named_before, -1)?;
+        crate::proposals::counts::count_datasets(txn, &named, 1)?;
     }
     Ok(body)
 }
@@ -320,7 +312,7 @@ pub(crate) fn note_change(
 }
 
 fn without_scalars(mut body: Map<String, Value>) -> Map<String, Value> {
-    body.retain(|name, _| !super::SCALARS.iter().any(|(scalar, _)| scalar == name));
+    body.retain(|name, _| !crate::datasets::forms::SCALARS.iter().any(|(scalar, _)| scalar == name));
     body
 }
 
@@ -367,59 +359,9 @@ fn require_new_owner(
     Err(ScicatError::forbidden("Unauthorized to update this dataset"))
 }
 
-/// A stored body as an object; anything else is damage.
-pub(crate) fn object(record: &Record) -> Result<Map<String, Value>, ScicatError> {
-    match record.json()? {
-        Value::Object(map) => Ok(map),
-        _ => Err(pinakes_store::StoreError::Damaged(format!("{:?} is no object", record.id)).into()),
-    }
-}
-
 fn shown(document: &Value, api: Api) -> axum::response::Response {
     let bytes = bytes::Bytes::from(document.to_string());
     answer::stored_json(StatusCode::OK, if api == Api::V4 { v4_bytes(&bytes) } else { bytes })
-}
-
-/// `If-Unmodified-Since`: applied only to what was not changed later, to the millisecond where the date says
-/// milliseconds, as clients send them that send back `updatedAt`. An HTTP date names a whole second. A date that cannot
-/// be read is ignored.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Precondition(Option<Since>);
-
-#[derive(Debug, Clone, Copy)]
-struct Since {
-    ms: i64,
-    /// How long the instant is that the date names.
-    unit_ms: i64,
-}
-
-impl Precondition {
-    pub(crate) fn of(headers: &HeaderMap) -> Self {
-        let text = headers.get(IF_UNMODIFIED_SINCE).and_then(|it| it.to_str().ok());
-        let since = |text: &str| {
-            let unit_ms = if text.contains('.') { 1 } else { 1_000 };
-            dates::parse_ms(text).map(|ms| Since { ms, unit_ms })
-        };
-        Self(text.and_then(since))
-    }
-
-    /// Refuses with 412 when the record changed since; `what` and `place` are the message's words.
-    pub(crate) fn check(
-        self,
-        what: &str,
-        place: &str,
-        id: &str,
-        body: &Map<String, Value>,
-    ) -> Result<(), ScicatError> {
-        let Some(since) = self.0 else { return Ok(()) };
-        let updated_ms = body.get("updatedAt").and_then(Value::as_str).and_then(dates::parse_ms).unwrap_or(0);
-        if updated_ms.div_euclid(since.unit_ms) <= since.ms.div_euclid(since.unit_ms) {
-            return Ok(());
-        }
-        let since = dates::format_http(since.ms);
-        let message = format!("{what} #{id} has been modified {place} since {since}.");
-        Err(ScicatError::with(StatusCode::PRECONDITION_FAILED, message))
-    }
 }
 
 /// A patch that gives only one of value and unit of a stored quantity would leave a wrong one behind.
@@ -446,29 +388,4 @@ fn refuse_half_quantities(
         }
     }
     Ok(())
-}
-
-/// Whether a body is a JSON merge patch (RFC 7396).
-pub(crate) fn is_merge_patch(headers: &HeaderMap) -> bool {
-    let content_type = headers.get(CONTENT_TYPE);
-    content_type.is_some_and(|it| it.as_bytes().starts_with(b"application/merge-patch+json"))
-}
-
-/// JSON merge patch (RFC 7396).
-pub(crate) fn merge_patch(target: &mut Value, patch: Value) {
-    let Value::Object(patch) = patch else {
-        *target = patch;
-        return;
-    };
-    if !target.is_object() {
-        *target = json!({});
-    }
-    let Value::Object(map) = target else { return };
-    for (name, value) in patch {
-        if value.is_null() {
-            map.shift_remove(&name);
-        } else {
-            merge_patch(map.entry(name).or_insert(Value::Null), value);
-        }
-    }
 }

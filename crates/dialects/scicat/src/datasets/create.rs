@@ -10,21 +10,17 @@ use pinakes_http::{Stage, answer, stages};
 use pinakes_store::{Document, StoreError, Txn};
 use serde_json::{Map, Value, json};
 
-use super::incoming::{self, METADATA};
-use super::metadata_schema;
-use super::{Api, scalars_to_lists, seal, v4_bytes};
+use super::{incoming, metadata_schema};
 use crate::app::{Asker, Scicat};
-use crate::dates;
+use crate::datasets::filling::{fill, refused};
+use crate::datasets::forms::{Api, seal, v4_bytes};
 use crate::dto::dataset as dto;
 use crate::error::{Answer, ScicatError};
-use crate::faults::{self, Fault};
-use crate::policies::{self, First, POLICY, Seen};
-use crate::proposals;
-use crate::scientific;
+use crate::faults;
+use crate::kinds::POLICY;
+use crate::policies::seen::Seen;
+use crate::policies::{self, First};
 use crate::validate::{Dto, Form};
-
-/// Dates of a dataset that go out in one form.
-pub(crate) const DATES: [&str; 3] = ["creationTime", "startTime", "endTime"];
 
 pub(crate) async fn create_v3(app: State<Scicat>, asker: Asker, headers: HeaderMap, body: Body) -> Answer {
     create(app.0, asker, &headers, body, Api::V3).await
@@ -48,13 +44,13 @@ async fn create(app: Scicat, asker: Asker, headers: &HeaderMap, body: Body, api:
         metadata_schema::judge(&app, &mut dataset, &metadata).await;
     }
     let owner_group = text(&dataset, "ownerGroup");
-    let mut seen = app.policies.of(&asker, &owner_group).await?;
+    let mut seen = app.policies.of(&asker.db, &owner_group).await?;
     let (owner_email, wished) = (text(&dataset, "ownerEmail"), text(&dataset, "classification"));
     let first = First { owner_group: &owner_group, owner_email: &owner_email, classification: &wished };
     let username = asker.username();
     let stored = stages::timed(Stage::Parse, || stored(&app, &username, dataset, api));
     let metadata = stages::timed(Stage::Parse, || incoming.metadata.map(incoming::part).transpose())?;
-    let (pid, proposals) = (text(&stored, "pid"), proposals::named_by(&stored));
+    let (pid, proposals) = (text(&stored, "pid"), crate::proposals::counts::named_by(&stored));
     let mut stored = Value::Object(stored);
     loop {
         let policy = match seen {
@@ -82,7 +78,7 @@ async fn create(app: Scicat, asker: Asker, headers: &HeaderMap, body: Body, api:
             }
             Err(error) => return Err(error),
         }
-        seen = app.policies.look(&asker, &owner_group).await?;
+        seen = app.policies.look(&asker.db, &owner_group).await?;
     }
 }
 
@@ -98,7 +94,7 @@ impl PolicySource {
     fn classification(&self) -> String {
         match self {
             Self::Seen(seen) => seen.classification.clone(),
-            Self::New(policy) => policies::classification(policy),
+            Self::New(policy) => crate::policies::seen::classification(policy),
         }
     }
 }
@@ -129,7 +125,7 @@ fn insert(
     if let PolicySource::New(policy) = policy {
         txn.insert(&POLICY, owner_group, policy)?;
     }
-    proposals::count_datasets(txn, proposals, 1)?;
+    crate::proposals::counts::count_datasets(txn, proposals, 1)?;
     Ok(Ending::Stored)
 }
 
@@ -179,14 +175,6 @@ fn table_of(app: &Scicat, body: &Map<String, Value>, api: Api) -> Result<&'stati
     Ok(dto::v3(kind.unwrap_or_default()))
 }
 
-/// Faults in the shape of the API's version.
-pub(crate) fn refused(faults: &[Fault], api: Api) -> ScicatError {
-    match api {
-        Api::V3 => ScicatError::faults_as_text(faults),
-        Api::V4 => ScicatError::faults_as_list(faults),
-    }
-}
-
 /// The body as it is stored but for its classification: what the server sets, dates and quantities in their forms, v4's
 /// names, v3's tail.
 fn stored(app: &Scicat, username: &str, body: Map<String, Value>, api: Api) -> Map<String, Value> {
@@ -207,7 +195,7 @@ fn stored(app: &Scicat, username: &str, body: Map<String, Value>, api: Api) -> M
     fill(&mut stored, table, body);
     // Its place; the policy gives the value.
     stored.insert("classification".to_owned(), Value::Null);
-    super::lifecycle::complete(app, &mut stored);
+    crate::datasets::life::complete(app, &mut stored);
     let now = now.as_str();
     for (name, value) in
         [("createdBy", username), ("updatedBy", username), ("createdAt", now), ("updatedAt", now)]
@@ -216,35 +204,6 @@ fn stored(app: &Scicat, username: &str, body: Map<String, Value>, api: Api) -> M
     }
     seal(&mut stored);
     stored
-}
-
-/// Adds a checked body to what is set already: defaults, dates, quantities, lists for scalars.
-pub(crate) fn fill(stored: &mut Map<String, Value>, table: &Dto, mut body: Map<String, Value>) {
-    dto::complete(table, &mut body);
-    scalars_to_lists(&mut body);
-    normalise(&mut body);
-    for list in ["proposalIds", "sampleIds", "instrumentIds"] {
-        body.entry(list.to_owned()).or_insert_with(|| Value::Array(Vec::new()));
-    }
-    for (name, value) in body {
-        if !stored.contains_key(&name) && !value.is_null() {
-            stored.insert(name, value);
-        }
-    }
-}
-
-/// Dates in one form; quantities with their SI values.
-pub(crate) fn normalise(body: &mut Map<String, Value>) {
-    for name in DATES {
-        if let Some(Value::String(text)) = body.get_mut(name)
-            && let Some(normal) = dates::normalise(text)
-        {
-            *text = normal;
-        }
-    }
-    if let Some(Value::Object(metadata)) = body.get_mut(METADATA) {
-        scientific::enrich(metadata);
-    }
 }
 
 pub(crate) async fn is_valid_v3(app: State<Scicat>, asker: Asker, headers: HeaderMap, body: Body) -> Answer {

@@ -9,16 +9,17 @@ use pinakes_http::answer;
 use pinakes_store::{Arity, Counts, Expr, FacetCount, Kind, Query, StoreError, Type, View, Weight};
 use serde_json::{Map, Value, json};
 
-use super::create::DATES;
-use super::{DATASET, METADATA_KEYS, SEARCH};
 use crate::app::{Asker, QueryText, Scicat, json_parameter};
+use crate::datasets::filling::DATES;
+use crate::datasets::forms::SEARCH;
 use crate::dto::dataset as dto;
 use crate::error::{Answer, ScicatError};
 use crate::fullquery;
+use crate::kinds::{DATASET, METADATA_KEYS};
 use crate::scientific;
 
 pub(crate) async fn full_facet(_: State<Scicat>, asker: Asker, query: QueryText) -> Answer {
-    let fields = super::read::object_parameter(&query, "fields")?;
+    let fields = crate::app::object_parameter(&query, "fields")?;
     let found = fullquery::parse(&fields, &SEARCH, &asker.rights)?;
     answer_facets(&asker, &query, &DATASET, found.condition).await
 }
@@ -206,7 +207,7 @@ fn day(text: &str) -> Value {
 }
 
 pub(crate) async fn metadata_keys(app: State<Scicat>, asker: Asker, query: QueryText) -> Answer {
-    let fields = super::read::object_parameter(&query, "fields")?;
+    let fields = crate::app::object_parameter(&query, "fields")?;
     let found = fullquery::parse(&fields, &SEARCH, &asker.rights)?;
     answer_metadata_keys(&app, &asker, &DATASET, &fields, found.condition).await
 }

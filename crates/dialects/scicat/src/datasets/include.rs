@@ -4,16 +4,16 @@ use pinakes_http::Sink;
 use pinakes_store::{Expr, Kind, Query, Record, Value as Condition, View};
 use serde_json::{Map, Value};
 
-use super::Api;
-use super::change::object;
 use crate::app::Asker;
-use crate::attachments::{self, ATTACHMENT};
-use crate::blocks::{self, DATABLOCK, ORIG_DATABLOCK};
+use crate::datasets::forms::Api;
+use crate::documents::object;
 use crate::error::ScicatError;
 use crate::filter::{self, Filter, Include};
-use crate::instruments::INSTRUMENT;
-use crate::proposals::PROPOSAL;
-use crate::samples::SAMPLE;
+use crate::kinds::ATTACHMENT;
+use crate::kinds::INSTRUMENT;
+use crate::kinds::PROPOSAL;
+use crate::kinds::SAMPLE;
+use crate::kinds::{DATABLOCK, ORIG_DATABLOCK};
 use crate::strict;
 
 /// Every relation, in the order in which `all` puts them in.
@@ -129,7 +129,7 @@ impl Relation {
         sink: &mut Sink,
     ) -> Result<bool, ScicatError> {
         if self.kind.members.is_some() {
-            return blocks::push(view, self.kind, record, &self.scope.fields, "", sink);
+            return crate::blocks::sorts::push(view, self.kind, record, &self.scope.fields, "", sink);
         }
         let is_below = self.kind.name == ATTACHMENT.name && api == Api::V3;
         if !is_below && self.scope.fields.is_everything() {
@@ -138,7 +138,7 @@ impl Relation {
         let mut row = object(record)?;
         if is_below {
             let pid = dataset.get("pid").and_then(Value::as_str).unwrap_or_default();
-            attachments::v3_view(&mut row, "dataset", pid);
+            crate::attachments::stored::v3_view(&mut row, "dataset", pid);
         }
         self.scope.fields.apply(&mut row);
         Ok(sink.push(Value::Object(row).to_string().as_bytes()).is_ok())

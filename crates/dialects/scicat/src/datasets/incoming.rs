@@ -8,7 +8,7 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::to_raw_value;
 use serde_json::{Map, Value};
 
-use super::DATASET;
+use crate::kinds::DATASET;
 use crate::scientific::{Fields, Name, Tree};
 
 /// The member that holds scientific metadata.

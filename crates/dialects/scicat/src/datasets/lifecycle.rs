@@ -6,56 +6,13 @@ use http::{HeaderMap, StatusCode};
 use pinakes_http::answer;
 use serde_json::{Map, Value, json};
 
-use super::{DATASET, seal};
 use crate::app::{Asker, Path, Scicat};
-use crate::dates;
+use crate::datasets::forms::seal;
+use crate::datasets::life::merge;
 use crate::dto::lifecycle::LIFECYCLE;
 use crate::error::{Answer, ScicatError};
+use crate::kinds::DATASET;
 use crate::validate::Form;
-
-/// Dates of a lifecycle.
-const DATES: [&str; 4] = ["dateOfDiskPurging", "archiveRetentionTime", "dateOfPublishing", "publishedOn"];
-
-/// Gives `datasetlifecycle` of a dataset what was left out.
-pub(crate) fn complete(app: &Scicat, dataset: &mut Map<String, Value>) {
-    let given = match dataset.shift_remove("datasetlifecycle") {
-        Some(Value::Object(map)) => map,
-        _ => Map::new(),
-    };
-    let now_ms = app.context.clock().now_ms();
-    let later = |years: i64| Value::from(dates::format_ms(dates::years_later(now_ms, years)));
-    let mut lifecycle = Map::with_capacity(given.len() + 12);
-    for (name, value) in [
-        ("archivable", Value::Bool(true)),
-        ("retrievable", Value::Bool(false)),
-        ("publishable", Value::Bool(false)),
-        ("dateOfDiskPurging", later(app.settings.policy_retention_shift)),
-        ("archiveRetentionTime", later(app.settings.policy_retention_shift)),
-        ("dateOfPublishing", later(app.settings.policy_publication_shift)),
-        ("publishedOn", later(0)),
-        ("isOnCentralDisk", Value::Bool(true)),
-        ("archiveStatusMessage", "datasetCreated".into()),
-        ("retrieveStatusMessage", "".into()),
-        ("retrieveIntegrityCheck", Value::Bool(false)),
-        ("_id", app.new_object_id().into()),
-    ] {
-        lifecycle.insert(name.to_owned(), value);
-    }
-    merge(&mut lifecycle, given);
-    dataset.insert("datasetlifecycle".to_owned(), Value::Object(lifecycle));
-}
-
-fn merge(lifecycle: &mut Map<String, Value>, changes: Map<String, Value>) {
-    for (name, value) in changes {
-        let value = match value {
-            Value::String(text) if DATES.contains(&name.as_str()) => {
-                dates::normalise(&text).unwrap_or(text).into()
-            }
-            other => other,
-        };
-        lifecycle.insert(name, value);
-    }
-}
 
 pub(crate) async fn get(app: State<Scicat>, asker: Asker, Path(pid): Path<String>) -> Answer {
     let record = super::read::readable(&app, &asker, &pid).await?;
@@ -100,7 +57,7 @@ pub(crate) async fn patch(
             };
             merge(&mut lifecycle, changes.clone());
             dataset.insert("datasetlifecycle".to_owned(), Value::Object(lifecycle.clone()));
-            super::change::stamp(dataset, &username, &now);
+            crate::documents::stamp(dataset, &username, &now);
             seal(dataset);
             super::change::note_change(txn, &record, dataset, tracking)?;
             txn.update(&DATASET, &pid, &body)?;

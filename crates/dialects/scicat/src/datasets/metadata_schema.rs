@@ -4,12 +4,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use quick_cache::sync::Cache;
 use serde_json::{Map, Value};
 
-use super::change::merge_patch;
 use super::incoming::METADATA;
 use crate::app::Scicat;
+use crate::datasets::schemas::Fetched;
+use crate::documents::merge_patch;
 use crate::outgoing::{self, Outgoing};
 use crate::published_data::schema::Schema;
 
@@ -19,27 +19,8 @@ const SCHEMA: &str = "scientificMetadataSchema";
 const VALID: &str = "scientificMetadataValid";
 /// Most of a schema that is read, in bytes.
 const SCHEMA_BYTES: usize = 1 << 20;
-/// Schemas that are remembered.
-const KNOWN_SCHEMAS: usize = 256;
 /// How long a schema, or that there is none, is remembered, in milliseconds.
 const REMEMBERED_MS: i64 = 600_000;
-
-/// Schemas that were fetched lately, by URL.
-#[derive(Clone)]
-pub(crate) struct Schemas(Arc<Cache<String, Fetched>>);
-
-#[derive(Clone)]
-struct Fetched {
-    at_ms: i64,
-    /// `None` when there is no schema at that URL.
-    schema: Option<Arc<Schema>>,
-}
-
-impl Default for Schemas {
-    fn default() -> Self {
-        Self(Arc::new(Cache::new(KNOWN_SCHEMAS)))
-    }
-}
 
 /// Notes in a body that is to be stored whether `metadata` satisfy the schema that it names; nothing when it names none.
 pub(crate) async fn judge(app: &Scicat, body: &mut Map<String, Value>, metadata: &Value) {

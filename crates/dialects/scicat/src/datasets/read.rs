@@ -7,17 +7,16 @@ use http::{HeaderMap, StatusCode};
 use pinakes_http::answer;
 use pinakes_http::etag::Tag;
 use pinakes_store::{Expr, Query, Record, Value as Condition, Weight};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::shape::Shape;
-use super::{Api, DATASET, SEARCH, with_history};
-use crate::app::{Asker, Path, QueryText, Scicat, json_parameter};
-use crate::attachments::ATTACHMENT;
+use crate::app::{Asker, Path, QueryText, Scicat, json_parameter, object_parameter};
+use crate::datasets::forms::{Api, SEARCH, with_history};
 use crate::error::{Answer, ScicatError};
 use crate::filter::{self, Filter};
-use crate::fullquery;
-use crate::history::Tracking;
-use crate::scientific;
+use crate::kinds::{ATTACHMENT, DATASET};
+use crate::tracking::Tracking;
+use crate::{fullquery, scientific};
 
 /// A dataset that the caller may read.
 ///
@@ -143,17 +142,6 @@ pub(crate) async fn thumbnail(app: State<Scicat>, asker: Asker, Path(pid): Path<
         }
     }
     Ok(answer::json(StatusCode::OK, &json!({})))
-}
-
-/// A parameter that must be a JSON object; absent is `{}`.
-pub(crate) fn object_parameter(query: &QueryText, name: &str) -> Result<Map<String, Value>, ScicatError> {
-    match query.get(name).filter(|it| !it.is_empty()) {
-        None => Ok(Map::new()),
-        Some(text) => match json_parameter(name, text)? {
-            Value::Object(map) => Ok(map),
-            other => Err(ScicatError::bad_request(format!("{name} must be a JSON object, found {other}"))),
-        },
-    }
 }
 
 /// The rows of a filter, as the version of the API shows them.

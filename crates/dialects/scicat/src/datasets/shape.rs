@@ -8,12 +8,14 @@ use pinakes_store::{Query, Record, StoreError, View};
 use serde_json::{Map, Value};
 
 use super::include::{self, Relation};
-use super::{Api, DATASET, SCALARS};
 use crate::app::Asker;
+use crate::datasets::forms::{Api, SCALARS};
 use crate::error::{JSON, ScicatError};
 use crate::filter::Filter;
-use crate::history::{self, Tracking};
+use crate::history;
+use crate::kinds::DATASET;
 use crate::projection::Projection;
+use crate::tracking::Tracking;
 
 /// What of datasets is shown.
 pub(crate) struct Shape {

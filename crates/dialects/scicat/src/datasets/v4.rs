@@ -7,12 +7,14 @@ use pinakes_http::etag::Tag;
 use pinakes_store::{Expr, Value as Condition, Weight};
 
 use super::shape::Shape;
-use super::{Api, DATASET, SEARCH, facets, read, v4_bytes};
+use super::{facets, read};
 use crate::app::{Asker, Path, QueryText, Scicat};
+use crate::datasets::forms::{Api, SEARCH, v4_bytes};
 use crate::dto::dataset as dto;
 use crate::error::{Answer, ScicatError};
 use crate::filter::Filter;
 use crate::fullquery;
+use crate::kinds::DATASET;
 use crate::projection::Projection;
 use crate::strict;
 
@@ -74,13 +76,13 @@ pub(crate) async fn count_public(_: State<Scicat>, asker: Asker, query: QueryTex
 
 pub(crate) async fn full_facet(_: State<Scicat>, asker: Asker, query: QueryText) -> Answer {
     require_user(&asker)?;
-    let fields = read::object_parameter(&query, "fields")?;
+    let fields = crate::app::object_parameter(&query, "fields")?;
     let found = fullquery::parse(&fields, &SEARCH, &asker.rights)?;
     facets::answer_facets(&asker, &query, &DATASET, found.condition).await
 }
 
 pub(crate) async fn full_facet_public(_: State<Scicat>, asker: Asker, query: QueryText) -> Answer {
-    let fields = read::object_parameter(&query, "fields")?;
+    let fields = crate::app::object_parameter(&query, "fields")?;
     let found = fullquery::parse(&fields, &SEARCH, &asker.rights)?;
     facets::answer_facets(&asker, &query, &DATASET, published().and(found.condition)).await
 }
@@ -91,7 +93,7 @@ pub(crate) async fn metadata_keys(app: State<Scicat>, asker: Asker, query: Query
 }
 
 pub(crate) async fn metadata_keys_public(app: State<Scicat>, asker: Asker, query: QueryText) -> Answer {
-    let fields = read::object_parameter(&query, "fields")?;
+    let fields = crate::app::object_parameter(&query, "fields")?;
     facets::answer_metadata_keys(&app, &asker, &DATASET, &fields, published()).await
 }
 

@@ -5,10 +5,10 @@ use serde_json::{Map, Value};
 
 use super::extended_json;
 use crate::app::Scicat;
-use crate::blocks::FILES;
 use crate::dates;
 use crate::dto::origdatablock::DATA_FILE;
 use crate::faults::Fault;
+use crate::kinds::FILES;
 use crate::list_splitter::{ListSplitter, SplitError};
 use crate::validate::Form;
 

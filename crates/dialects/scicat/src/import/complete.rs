@@ -4,17 +4,16 @@
 
 use serde_json::{Map, Value, json};
 
-use super::Importer;
-use crate::blocks::whole_number;
-use crate::datasets::create::DATES;
-use crate::datasets::{lifecycle, seal};
+use crate::blocks::sorts::whole_number;
+use crate::datasets::filling::DATES;
+use crate::datasets::forms::seal;
+use crate::documents::normalise_dates;
 use crate::dto;
 use crate::dto::dataset::{name_identifiers, name_of_folder, trim_source_folder};
 use crate::dto::sample::name_sample;
+use crate::import::imported::Importer;
 use crate::jobs;
-use crate::policies;
 use crate::published_data;
-use crate::resource::normalise_dates;
 use crate::scientific;
 use crate::validate::{Default, Dto};
 
@@ -72,7 +71,8 @@ pub(crate) fn dataset(importer: &Importer, body: &mut Body) -> Result<String, St
     normalise_dates(body, &DATES);
     make_whole(body, &["size", "packedSize", "numberOfFiles", "numberOfFilesArchived"]);
     enrich(body, "scientificMetadata");
-    body.entry("classification").or_insert_with(|| policies::classification(&Value::Null).into());
+    body.entry("classification")
+        .or_insert_with(|| crate::policies::seen::classification(&Value::Null).into());
     complete_lifecycle(importer, body);
     sign(importer, body);
     seal(body);
@@ -86,7 +86,7 @@ fn complete_lifecycle(importer: &Importer, body: &mut Body) {
     if let Some(given) = body.get_mut(NAME) {
         alone.insert(NAME.to_owned(), given.take());
     }
-    lifecycle::complete(&importer.app, &mut alone);
+    crate::datasets::life::complete(&importer.app, &mut alone);
     if let Some(whole) = alone.shift_remove(NAME) {
         body.insert(NAME.to_owned(), whole);
     }

@@ -8,11 +8,15 @@ use std::thread;
 use pinakes_store::{Document, Expr, Kind, StoreError, Tenant, Txn, Value as Condition};
 use serde_json::Value;
 
-use super::{Existing, ImportError, Importer, Prepared, RecordType};
-use crate::blocks::{self, DATABLOCK, ORIG_DATABLOCK, follow};
-use crate::datasets::DATASET;
-use crate::policies::{self, First, POLICY};
-use crate::proposals::PROPOSAL;
+use super::{Existing, ImportError, Prepared};
+use crate::blocks::sorts::follow;
+use crate::import::imported::Importer;
+use crate::import::imported::RecordType;
+use crate::kinds::DATASET;
+use crate::kinds::POLICY;
+use crate::kinds::PROPOSAL;
+use crate::kinds::{DATABLOCK, ORIG_DATABLOCK};
+use crate::policies::{self, First};
 
 /// Proposals counted in one transaction.
 const STEP_PROPOSALS: usize = 100;
@@ -332,7 +336,7 @@ fn reconcile(txn: &mut Txn<'_>, pid: &str) -> Result<(), ImportError> {
             }
         }
         let n_members = blocks.iter().map(|it| it.n_members).sum::<u64>();
-        raise(&mut dataset[size], blocks::whole_number(sum));
+        raise(&mut dataset[size], crate::blocks::sorts::whole_number(sum));
         raise(&mut dataset[n_files], n_members.into());
     }
     if dataset != before {

@@ -6,10 +6,8 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::broker::Publish;
 use super::template::{self, Escape};
 use crate::published_data::schema::Schema;
-use crate::settings::{JobType, Settings};
 
 /// An action.
 #[derive(Debug, Clone, Deserialize)]
@@ -29,17 +27,6 @@ pub enum Action {
     Email(Email),
     /// Publishes to a message broker.
     RabbitMq(Publish),
-}
-
-impl Action {
-    /// Whether another server is asked for something when it is taken, switches aside.
-    pub(crate) fn reaches_outside(&self, settings: &Settings) -> bool {
-        match self {
-            Self::Url(_) | Self::Email(_) => true,
-            Self::RabbitMq(_) => settings.rabbitmq_enabled,
-            Self::Validate(_) | Self::Switch(_) | Self::Error(_) | Self::Log(_) => false,
-        }
-    }
 }
 
 /// Paths and the JSON schemas that what they lead to must satisfy.
@@ -278,24 +265,6 @@ pub(crate) fn has_publish(actions: &[Action]) -> bool {
     })
 }
 
-/// Whether any action, in switches too, asks another server for something.
-pub(crate) fn reach_outside(actions: &[Action], settings: &Settings) -> bool {
-    actions.iter().any(|action| match action {
-        Action::Switch(switch) => switch.cases.iter().any(|it| reach_outside(&it.actions, settings)),
-        other => other.reaches_outside(settings),
-    })
-}
-
-/// How many actions, in all cases of switches, may ask another server for something.
-pub(crate) fn n_outside(actions: &[Action]) -> usize {
-    let n = |action: &Action| match action {
-        Action::Switch(switch) => switch.cases.iter().map(|it| n_outside(&it.actions)).sum(),
-        Action::Url(_) | Action::Email(_) | Action::RabbitMq(_) => 1,
-        _ => 0,
-    };
-    actions.iter().map(n).sum()
-}
-
 /// Longest name of an exchange, a queue or a routing key in AMQP 0-9-1, in bytes.
 const LONGEST_NAME: usize = 255;
 
@@ -320,6 +289,53 @@ pub(crate) fn pattern(text: &str) -> Result<pinakes_store::Pattern, String> {
     let inside = text.strip_prefix('/').and_then(|it| it.rsplit_once('/'));
     let (expression, flags) = inside.unwrap_or((text, ""));
     pinakes_store::Pattern::new(expression, flags).map_err(|error| format!("regex {text:?}: {error}"))
+}
+
+/// A type of job and who may create and change such jobs.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct JobType {
+    /// Its name, e.g. `archive`.
+    pub name: String,
+    /// Who may create one: `#all`, `#authenticated`, `#datasetPublic`, `#datasetAccess`, `#datasetOwner`,
+    /// `#jobAdmin`, `@group` or a username.
+    #[serde(default = "authenticated")]
+    pub create_auth: String,
+    /// Who may change one: also `#jobOwnerUser`, `#jobOwnerGroup`.
+    #[serde(default = "job_admin")]
+    pub update_auth: String,
+    /// Conditions that every dataset of the job must meet, e.g. `datasetlifecycle.archivable = true`.
+    #[serde(default)]
+    pub require: std::collections::BTreeMap<String, serde_json::Value>,
+    /// What happens when one is created.
+    #[serde(default)]
+    pub create_actions: Vec<Action>,
+    /// What happens when one is changed.
+    #[serde(default)]
+    pub update_actions: Vec<Action>,
+}
+
+/// A message with the job as JSON.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct Publish {
+    /// A topic exchange; made, durable, if it is not there.
+    pub exchange: String,
+    /// A queue that is bound to it; made, durable, if it is not there.
+    pub queue: String,
+    /// The routing key of the message, and of the binding.
+    pub key: String,
+    /// A failure is logged and no more.
+    #[serde(default)]
+    pub ignore_errors: bool,
+}
+
+pub(crate) fn authenticated() -> String {
+    "#authenticated".to_owned()
+}
+
+pub(crate) fn job_admin() -> String {
+    "#jobAdmin".to_owned()
 }
 
 #[cfg(test)]

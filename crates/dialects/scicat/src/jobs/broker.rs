@@ -12,29 +12,14 @@ use lapin::tcp::OwnedTLSConfig;
 use lapin::types::FieldTable;
 use lapin::uri::{AMQPAuthority, AMQPScheme, AMQPUri, AMQPUserInfo};
 use lapin::{BasicProperties, Connection, DefaultConnectionBuilder, ExchangeKind};
-use serde::Deserialize;
 
+use crate::jobs::actions::Publish;
 use crate::settings::Settings;
 
 /// Delivery mode of messages that outlive the broker.
 const PERSISTENT: u8 = 2;
 /// What a connection is closed with that has done its work.
 const DONE: u16 = 200;
-
-/// A message with the job as JSON.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub struct Publish {
-    /// A topic exchange; made, durable, if it is not there.
-    pub exchange: String,
-    /// A queue that is bound to it; made, durable, if it is not there.
-    pub queue: String,
-    /// The routing key of the message, and of the binding.
-    pub key: String,
-    /// A failure is logged and no more.
-    #[serde(default)]
-    pub ignore_errors: bool,
-}
 
 /// Hands a message to the broker of the settings and waits until it is confirmed, for so long at most.
 ///

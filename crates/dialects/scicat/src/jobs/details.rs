@@ -7,13 +7,17 @@ use pinakes_http::{Sink, answer};
 use pinakes_store::{Expr, View};
 use serde_json::{Map, Value, json};
 
-use super::{JOB, forms, readable, rules, visible};
+use super::{forms, rules, visible};
 use crate::app::{Asker, QueryText, Scicat, json_parameter};
-use crate::datasets::change::object;
+use crate::datasets::forms::Api;
+use crate::datasets::read;
 use crate::datasets::shape::Shape;
-use crate::datasets::{Api, DATASET, read};
+use crate::documents::object;
 use crate::error::{Answer, JSON, ScicatError};
 use crate::filter::{self, Filter, Include};
+use crate::jobs::visible::readable;
+use crate::kinds::DATASET;
+use crate::kinds::JOB;
 use crate::projection::Projection;
 use crate::rights::Rights;
 
@@ -48,7 +52,7 @@ pub(super) async fn dataset_details(
         return of_job(&app, &asker, &query).await;
     }
     asker.forbid_anonymous()?;
-    let filter = super::filter(&query, &headers)?;
+    let filter = crate::jobs::visible::filter(&query, &headers)?;
     if !filter.include.is_empty() {
         return Err(ScicatError::bad_request("Property include should not exist in the filter object"));
     }

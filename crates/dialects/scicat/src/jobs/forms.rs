@@ -9,8 +9,8 @@
 
 use serde_json::{Map, Value};
 
-use crate::datasets::change::merge_patch;
-use crate::resource::normalise_dates;
+use crate::documents::merge_patch;
+use crate::documents::normalise_dates;
 
 /// Fields of v3 and where v4 keeps them.
 const NAMES: [(&str, &str); 6] = [

@@ -11,18 +11,16 @@ use std::time::{Duration, Instant};
 
 use http::StatusCode;
 use pinakes_http::Context;
-use pinakes_store::{Kind, Lease, StoreError, Tenant, Txn, Weight};
+use pinakes_store::{Lease, StoreError, Tenant, Txn, Weight};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use tokio::sync::Semaphore;
 
-use super::actions::{self, Action};
+use super::actions::Action;
 use super::run::{self, Failure, Scene};
 use crate::error::ScicatError;
+use crate::kinds::JOB_ACTION;
 use crate::settings::Settings;
-
-/// Entries by an id of their own.
-pub(crate) static JOB_ACTION: Kind = Kind { id_path: Some("_id"), ..Kind::named("scicat_job_action") };
 
 /// The queue that all entries of a tenant are in.
 const QUEUE: &str = "scicat-job-action";
@@ -151,7 +149,7 @@ impl Outbox {
     pub(crate) fn start(&self) {
         let settings = &self.0.settings;
         let lists = settings.job_types.iter().flat_map(|it| [&it.create_actions, &it.update_actions]);
-        if !lists.into_iter().any(|it| actions::reach_outside(it, settings)) {
+        if !lists.into_iter().any(|it| crate::jobs::outside::reach_outside(it, settings)) {
             return;
         }
         let weak = Arc::downgrade(&self.0);
@@ -333,7 +331,7 @@ impl Shared {
         let owner = self.owner().to_owned();
         // Long enough for any list of actions of the settings; how many there are is known once the entry is read.
         let n_most = self.settings.job_types.iter().flat_map(|it| [&it.create_actions, &it.update_actions]);
-        let n_most = n_most.map(|it| actions::n_outside(it)).max().unwrap_or(1);
+        let n_most = n_most.map(|it| crate::jobs::outside::n_outside(it)).max().unwrap_or(1);
         let lease_ms = lease_ms(&self.settings, n_most);
         let taken = tenant.write(move |txn| {
             let Some(lease) = txn.take_lease(QUEUE, &owner, lease_ms)? else { return Ok(None) };

@@ -11,13 +11,13 @@ use serde_json::{Map, Value};
 
 use super::rules::{self, Dataset};
 use crate::app::Asker;
-use crate::blocks::{FILES, ORIG_DATABLOCK};
-use crate::datasets::Api;
-use crate::datasets::change::object;
+use crate::datasets::forms::Api;
+use crate::documents::text;
 use crate::error::ScicatError;
-use crate::resource::text;
+use crate::jobs::actions::JobType;
+use crate::kinds::{FILES, ORIG_DATABLOCK};
 use crate::rights::Rights;
-use crate::settings::{JobType, Settings};
+use crate::settings::Settings;
 
 /// Whose a job is to be.
 #[derive(Debug, Clone, Default)]
@@ -279,16 +279,4 @@ fn cross_off(view: &mut View<'_>, block: &Record, missing: &mut HashSet<&str>) -
         }
     })?;
     damage.map_or(Ok(()), |error| Err(error.into()))
-}
-
-/// The groups of a class field list.
-pub(super) fn groups_of(class: &Value) -> Vec<String> {
-    let owner = class.get("ownerGroup").and_then(Value::as_str).map(str::to_owned);
-    let others = class.get("accessGroups").and_then(Value::as_array).into_iter().flatten();
-    owner.into_iter().chain(others.filter_map(Value::as_str).map(str::to_owned)).collect()
-}
-
-/// The body of a dataset as conditions of a type see it.
-pub(super) fn body_of(record: &Record) -> Result<Value, ScicatError> {
-    Ok(Value::Object(object(record)?))
 }

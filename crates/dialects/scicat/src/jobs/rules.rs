@@ -4,16 +4,17 @@
 use std::sync::Arc;
 
 use http::StatusCode;
-use pinakes_store::{Expr, Path, View, matches};
+use pinakes_store::{Expr, Path, Record, View, matches};
 use serde_json::{Map, Value, json};
 
-use super::owners;
 use crate::condition::plain;
-use crate::datasets::{Api, DATASET};
+use crate::datasets::forms::Api;
+use crate::documents::{object, text};
 use crate::error::ScicatError;
-use crate::resource::text;
+use crate::jobs::actions::JobType;
+use crate::kinds::DATASET;
 use crate::rights::Rights;
-use crate::settings::{JobType, Settings};
+use crate::settings::Settings;
 
 /// Most datasets of one job.
 const MAX_DATASETS: usize = 100_000;
@@ -111,7 +112,7 @@ impl Dataset {
 
     /// The groups that own it or may read it.
     pub(super) fn groups(&self) -> Vec<String> {
-        owners::groups_of(&self.class)
+        groups_of(&self.class)
     }
 }
 
@@ -128,7 +129,7 @@ pub(super) fn datasets(
             continue;
         };
         let class = view.class(&DATASET, record.class)?;
-        let body = if job_type.require.is_empty() { None } else { Some(owners::body_of(&record)?) };
+        let body = if job_type.require.is_empty() { None } else { Some(body_of(&record)?) };
         datasets.push(Dataset { class, body });
     }
     if missing.is_empty() {
@@ -184,4 +185,16 @@ pub(super) fn is_named(auth: &str, rights: &Rights) -> bool {
         Some(group) => rights.caller().is_in(group),
         None => !auth.starts_with('#') && rights.caller().username() == Some(auth),
     }
+}
+
+/// The groups of a class field list.
+pub(crate) fn groups_of(class: &Value) -> Vec<String> {
+    let owner = class.get("ownerGroup").and_then(Value::as_str).map(str::to_owned);
+    let others = class.get("accessGroups").and_then(Value::as_array).into_iter().flatten();
+    owner.into_iter().chain(others.filter_map(Value::as_str).map(str::to_owned)).collect()
+}
+
+/// The body of a dataset as conditions of a type see it.
+pub(crate) fn body_of(record: &Record) -> Result<Value, ScicatError> {
+    Ok(Value::Object(object(record)?))
 }

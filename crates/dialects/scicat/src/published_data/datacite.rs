@@ -8,9 +8,9 @@ use http::{Method, StatusCode};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value, json};
 
+use crate::documents::text;
 use crate::error::ScicatError;
 use crate::outgoing::Outgoing;
-use crate::resource::text;
 use crate::settings::Settings;
 
 /// Media type of JSON:API.

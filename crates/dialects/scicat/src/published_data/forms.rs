@@ -9,10 +9,14 @@
 //! | `status: "pending_registration"` | `status: "private"`, `"public"` |
 //! | the rest but title and abstract | `metadata`, under the same name |
 
+use http::StatusCode;
+use pinakes_http::answer;
 use serde_json::{Map, Value, json};
 
 use super::status;
-use crate::datasets::Api;
+use crate::datasets::forms::Api;
+use crate::error::{Answer, ScicatError};
+use crate::published_data::forms;
 
 /// The status of v3 for what is not registered.
 const PENDING: &str = "pending_registration";
@@ -174,6 +178,20 @@ pub(super) fn apply(publication: &mut Map<String, Value>, changes: &Map<String, 
             }
         }
     }
+}
+
+pub(crate) fn parsed(stored: &bytes::Bytes) -> Result<Map<String, Value>, ScicatError> {
+    let parsed = serde_json::from_slice(stored);
+    parsed.map_err(|error| pinakes_store::StoreError::Damaged(error.to_string()).into())
+}
+
+pub(crate) fn shown(stored: &bytes::Bytes, api: Api) -> Answer {
+    if api == Api::V4 {
+        return Ok(answer::stored_json(StatusCode::OK, stored.clone()));
+    }
+    let mut publication = parsed(stored)?;
+    forms::show_as_v3(&mut publication);
+    Ok(answer::json(StatusCode::OK, &publication))
 }
 
 #[cfg(test)]

@@ -9,18 +9,20 @@ use pinakes_http::answer;
 use pinakes_store::{Txn, View, Weight};
 use serde_json::{Map, Value, json};
 
-use super::{
-    PUBLISHED_DATA, absent, datacite, defaults, metadata_schema, require_editor, require_user, schema, shown,
-    status,
-};
+use super::{datacite, defaults, schema, status};
 use crate::app::{Asker, Path, Scicat};
-use crate::datasets::change::{self, object, stamp};
-use crate::datasets::{Api, DATASET};
+use crate::datasets::change;
+use crate::datasets::forms::Api;
+use crate::documents::{object, stamp};
 use crate::error::{Answer, ScicatError};
-use crate::history::Tracking;
+use crate::kinds::DATASET;
+use crate::kinds::PUBLISHED_DATA;
 use crate::listing;
+use crate::published_data::access::{absent, metadata_schema, require_editor, require_user};
+use crate::published_data::forms::shown;
 use crate::resource;
 use crate::rights::Rights;
+use crate::tracking::Tracking;
 
 /// `POST /api/v4/publisheddata/{id}/publish`: private to public. The metadata must satisfy the site's schema; else
 /// 400 with the list of what does not.
@@ -74,7 +76,7 @@ pub(super) async fn amend(app: State<Scicat>, asker: Asker, Path(id): Path<Strin
 }
 
 fn require_status(publication: &Map<String, Value>, from: &[&str], to: &str) -> Result<(), ScicatError> {
-    let found = resource::text(publication, "status");
+    let found = crate::documents::text(publication, "status");
     if from.contains(&found) {
         return Ok(());
     }

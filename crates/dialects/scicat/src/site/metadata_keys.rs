@@ -13,14 +13,14 @@ use pinakes_store::{Direction, Expr, Kind, Order, StoreError, Value as Condition
 use serde_json::{Map, Value, json};
 
 use crate::app::{Asker, QueryText, Scicat};
-use crate::datasets::DATASET;
-use crate::datasets::METADATA_KEYS;
+use crate::documents::text;
 use crate::error::{Answer, ScicatError};
 use crate::filter::Filter;
-use crate::instruments::INSTRUMENT;
-use crate::proposals::PROPOSAL;
-use crate::resource::text;
-use crate::samples::SAMPLE;
+use crate::kinds::DATASET;
+use crate::kinds::INSTRUMENT;
+use crate::kinds::METADATA_KEYS;
+use crate::kinds::PROPOSAL;
+use crate::kinds::SAMPLE;
 use crate::scientific;
 use crate::strict;
 

@@ -10,7 +10,7 @@ use pinakes_store::Kind;
 use serde_json::{Map, Value};
 
 use crate::app::{Asker, Path, Scicat};
-use crate::datasets::change::{object, stamp};
+use crate::documents::{object, stamp};
 use crate::error::{Answer, ScicatError};
 use crate::listing;
 
@@ -66,7 +66,7 @@ fn initial(app: &Scicat, cid: &str) -> Option<Map<String, Value>> {
     let mut config = Map::new();
     config.insert("cid".to_owned(), cid.into());
     config.insert("data".to_owned(), data);
-    crate::resource::sign(&mut config, SITE, &begin);
+    crate::documents::sign(&mut config, SITE, &begin);
     config.insert("_id".to_owned(), cid.into());
     Some(config)
 }

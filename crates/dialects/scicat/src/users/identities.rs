@@ -11,12 +11,12 @@ use pinakes_http::answer;
 use pinakes_store::{Expr, Query, Value as Condition, Weight};
 use serde_json::{Map, Value, json};
 
-use super::{myself, require_own};
 use crate::app::{Asker, Path, QueryText, Scicat, json_parameter};
 use crate::condition::{self, Language};
 use crate::dates;
 use crate::error::{Answer, ScicatError};
 use crate::filter;
+use crate::users::account::{myself, require_own};
 
 pub(super) fn routes() -> Router<Scicat> {
     Router::new()
@@ -53,7 +53,7 @@ async fn my_identity(app: State<Scicat>, asker: Asker) -> Answer {
 
 async fn identity(app: State<Scicat>, asker: Asker, Path(id): Path<String>) -> Answer {
     require_own(&asker, &id)?;
-    Ok(match super::user(&app, &asker, &id).await? {
+    Ok(match crate::users::account::user(&app, &asker, &id).await? {
         Some(user) => answer::json(StatusCode::OK, &shown(&user, app.context.accounts().everyone())),
         None => answer::empty(StatusCode::OK),
     })
@@ -120,7 +120,7 @@ async fn find_one(app: State<Scicat>, asker: Asker, query: QueryText, headers: H
         Some(user) => Ok(answer::json(StatusCode::OK, &shown(user, app.context.accounts().everyone()))),
         None if asker.rights.is_admin => Ok(answer::empty(StatusCode::OK)),
         // Whether there is somebody else of that description is not told.
-        None => Err(super::refused()),
+        None => Err(crate::users::account::refused()),
     }
 }
 

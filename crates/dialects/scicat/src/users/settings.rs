@@ -8,21 +8,17 @@ use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 use pinakes_accounts::User;
 use pinakes_http::answer;
-use pinakes_store::{Kind, Txn};
+use pinakes_store::Txn;
 use serde_json::{Map, Value, json};
 
-use super::{myself, require_own};
 use crate::app::{Asker, Path, Scicat};
-use crate::datasets::change::object;
+use crate::documents::object;
 use crate::dto::user_settings as dto;
 use crate::error::{Answer, ScicatError};
-use crate::listing;
-use crate::resource;
+use crate::kinds::USER_SETTINGS;
+use crate::users::account::{myself, require_own};
 use crate::validate::Form;
-
-/// Settings by the user's id.
-pub(crate) static USER_SETTINGS: Kind =
-    Kind { id_path: Some("userId"), ..Kind::named("scicat_user_settings") };
+use crate::{listing, resource};
 
 /// Deepest nesting that a dotted key reaches.
 const MAX_DEPTH: usize = 32;

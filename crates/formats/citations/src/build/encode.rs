@@ -9,15 +9,18 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 
 use super::identifiers;
-use super::join::{BY_CITED, BY_CITING, Used};
+use super::join::{BY_CITED, BY_CITING};
 use super::local_ids;
 use super::pairs::{Pair, PairRuns, PairSorter, SortedPairs};
 use super::section::{PackedWriter, Sequence, close, create, section_path};
 use super::spool::Records;
 use super::workspace::Workspace;
-use super::{BuildError, Observer, Progress, Sections, Step};
 use crate::adjacency::{Direction, write_list};
 use crate::bits::{BitWriter, width_of};
+use crate::build::error::BuildError;
+use crate::build::progress::{Observer, Progress, Step};
+use crate::build::section::Sections;
+use crate::build::used::Used;
 use crate::container::Section;
 use crate::date::{PartialDate, Timespan};
 use crate::statement::{Exception, Statements};
@@ -209,7 +212,7 @@ impl Pass<'_> {
         for node in 0..self.n_nodes() {
             groups.read(node, &mut group)?;
             lists.push(&group.neighbours, &[])?;
-            let own = u32::from_le_bytes(own_dates.next()?.ok_or_else(super::torn_run)?);
+            let own = u32::from_le_bytes(own_dates.next()?.ok_or_else(crate::build::error::torn_run)?);
             let date = WorkDate::of(own, &group);
             all_dates.write_all(&date.word().to_le_bytes())?;
             self.note_timespans(node, date, &group)?;

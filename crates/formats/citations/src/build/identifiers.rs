@@ -2,14 +2,16 @@
 
 use std::io;
 
-use super::join::Used;
 use super::pairs::{Pair, PairRuns, PairSorter};
 use super::scan::{DOIS, OTHER_DOI_MARK, OTHER_DOIS};
 use super::section::{PackedWriter, Sequence, close, create, elias_fano_of, section_path};
 use super::texts::TextRuns;
 use super::workspace::Workspace;
-use super::{BuildError, Observer, Progress, Sections, Step};
 use crate::bits::width_of;
+use crate::build::error::BuildError;
+use crate::build::progress::{Observer, Progress, Step};
+use crate::build::section::Sections;
+use crate::build::used::Used;
 use crate::container::Section;
 use crate::dictionary::DictionaryWriter;
 use crate::summary::Summary;

@@ -2,15 +2,16 @@
 
 use std::io::{self, Write};
 
-use super::Sections;
 use super::keys::{KeyTable, PartWriter, half_of, read_part, remove_parts, word_of};
 use super::pairs::{Pair, PairRuns, PairSorter};
 use super::scan::{IDS, SPELLING_MARK};
 use super::section::{PackedWriter, Sequence, close, create, elias_fano_of, section_path};
 use super::texts::TextRuns;
 use super::workspace::Workspace;
-use super::{BuildError, join::Used};
 use crate::bits::width_of;
+use crate::build::error::BuildError;
+use crate::build::section::Sections;
+use crate::build::used::Used;
 use crate::container::Section;
 use crate::dictionary::DictionaryWriter;
 
@@ -165,7 +166,7 @@ impl IdJoin {
         for part in group {
             let mut records = read_part::<KEYED_BYTES>(work, KEYED, part)?;
             while let Some(record) = records.next()? {
-                let doi = table.get(word_of(&record, 0)).ok_or_else(super::torn_run)?;
+                let doi = table.get(word_of(&record, 0)).ok_or_else(crate::build::error::torn_run)?;
                 let (n_row, id) = (half_of(&record, 8), half_of(&record, 12));
                 used.set(doi);
                 self.id_dois.push(Pair::new(0, id, u64::from(doi)))?;

@@ -18,217 +18,37 @@
 
 mod disk;
 mod encode;
+pub(crate) mod error;
 mod identifiers;
 mod join;
 mod keys;
 mod local_ids;
 mod number;
+pub(crate) mod options;
 mod pairs;
 mod parse;
+pub(crate) mod progress;
 mod scan;
 mod section;
 mod spool;
 mod texts;
+mod used;
 mod workspace;
 
-pub(crate) use disk::sync;
-
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
-use crate::container::{GraphError, Section, write_container};
+use crate::build::error::META_OF_OTHERS;
+use crate::container::write_container;
 use crate::graph::Graph;
-use crate::problem::Problem;
-use crate::source::SourceError;
 use crate::summary::Summary;
 use workspace::{Stage, Workspace};
 
-/// What to build from what.
-#[derive(Debug, Clone)]
-pub struct BuildOptions {
-    /// Citation dumps: files of any packing that [`crate::source`] reads.
-    pub edges: Vec<PathBuf>,
-    /// OpenCitations Meta: which DOI, OMID and PMID name the same work. Needed if `edges` name works by OMID.
-    pub works: Vec<PathBuf>,
-    /// Tables of the catalogue: local id, tab, DOI.
-    pub ids: Vec<PathBuf>,
-    /// The graph file to make. The working folder is beside it, with `.building` behind its name.
-    pub out: PathBuf,
-    /// Threads that parse.
-    pub n_threads: usize,
-    /// Rows between two points that an interrupted scan can go on from.
-    pub checkpoint_rows: u64,
-    /// DOIs and OMIDs whose numbers are in memory at a time, 18 bytes each.
-    pub keys_at_once: u64,
-    /// What becomes of a working folder that a build from other or changed input left.
-    pub leftover: Leftover,
-}
+pub(crate) use disk::sync;
 
-/// What becomes of a working folder that a build from other or changed input left.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Leftover {
-    /// It stays, and the build stops: hours of work are not lost to a mistyped name.
-    Refuse,
-    /// It is removed, and the build starts anew: what runs by itself each night is not held up by what failed last night.
-    Remove,
-}
-
-impl BuildOptions {
-    /// Rows between checkpoints if nothing else is asked: about half a minute of work.
-    pub const CHECKPOINT_ROWS: u64 = 32_000_000;
-    /// Keys in memory if nothing else is asked: 250 MB.
-    pub const KEYS_AT_ONCE: u64 = 14_000_000;
-
-    /// Makes `out` from `edges` alone, with the usual bounds and one thread per processor.
-    #[must_use]
-    pub fn new(edges: Vec<PathBuf>, out: PathBuf) -> Self {
-        Self {
-            edges,
-            works: Vec::new(),
-            ids: Vec::new(),
-            out,
-            n_threads: std::thread::available_parallelism().map_or(1, usize::from),
-            checkpoint_rows: Self::CHECKPOINT_ROWS,
-            keys_at_once: Self::KEYS_AT_ONCE,
-            leftover: Leftover::Refuse,
-        }
-    }
-}
-
-/// How far a build is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Progress {
-    /// What is being done.
-    pub step: Step,
-    /// Units done, see [`Step::unit`].
-    pub n_done: u64,
-    /// Units in all, if known.
-    pub n_total: Option<u64>,
-    /// Rows read so far.
-    pub n_rows: u64,
-}
-
-/// What a build is doing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
-    /// Reading the dumps.
-    Scan,
-    /// Numbering DOIs.
-    Number,
-    /// Replacing keys by numbers.
-    Join,
-    /// Writing whom each DOI cites.
-    References,
-    /// Writing who cites each DOI.
-    Citations,
-    /// Writing the dictionary and joining the sections.
-    Finish,
-}
-
-impl Step {
-    /// The step as a word for a progress line.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Scan => "scan",
-            Self::Number => "number",
-            Self::Join => "join",
-            Self::References => "references",
-            Self::Citations => "citations",
-            Self::Finish => "finish",
-        }
-    }
-
-    /// What [`Progress::n_done`] counts.
-    #[must_use]
-    pub fn unit(self) -> &'static str {
-        match self {
-            Self::Scan => "bytes",
-            Self::Number | Self::Finish => "DOIs",
-            Self::Join | Self::References | Self::Citations => "citations",
-        }
-    }
-}
-
-/// Who is told how a build goes.
-pub trait Observer {
-    /// Called some hundred times per step.
-    fn progress(&mut self, progress: Progress);
-    /// Called for every row or field that could not be used.
-    fn problem(&mut self, problem: &Problem);
-}
-
-/// Why a build stopped. The working folder stays: the same build started again goes on.
-#[derive(Debug, thiserror::Error)]
-pub enum BuildError {
-    /// A dump could not be read.
-    #[error(transparent)]
-    Source(#[from] SourceError),
-    /// A file that is no table of citations.
-    #[error(
-        "{file}: not a citation table; its first line is {first_line:?}, expected are the columns citing and cited \
-         by name, or two, six or seven columns"
-    )]
-    Layout {
-        /// The file, members of archives behind `!`.
-        file: String,
-        /// Its first line, cut if long.
-        first_line: String,
-    },
-    /// The working folder could not be read or written.
-    #[error(
-        "working folder of the build: {0}; is the disk full? Started again, the build goes on where it was"
-    )]
-    Work(#[from] io::Error),
-    /// Another process builds the same file.
-    #[error("{folder}: another build is at work here; wait for it, or give another output")]
-    Busy {
-        /// The working folder.
-        folder: PathBuf,
-    },
-    /// The working folder belongs to a build from other files.
-    #[error(
-        "{folder}: left by a build from other or changed input ({what}); remove this folder to start anew"
-    )]
-    OtherBuild {
-        /// The working folder.
-        folder: PathBuf,
-        /// What differs.
-        what: String,
-    },
-    /// More DOIs than numbers.
-    #[error("more than {} DOIs or local ids; split the input", u32::MAX)]
-    TooMany,
-    /// No seed keeps the keys apart: cannot happen by chance.
-    #[error("DOIs could not be told apart by any of {tried} hash seeds; is the input made to collide?")]
-    Collisions {
-        /// Seeds tried.
-        tried: u64,
-    },
-    /// There is nothing to build from.
-    #[error("not one usable citation in the input ({n_rows} rows read); is it the right file?")]
-    Nothing {
-        /// Rows read.
-        n_rows: u64,
-    },
-    /// Every citation names its works by OMID, and no DOI is known of any.
-    #[error("all {n_rows} citations name their works by OMID, {told}")]
-    NoDois {
-        /// Citations.
-        n_rows: u64,
-        /// Why no DOI is known, and what to do.
-        told: &'static str,
-    },
-    /// The finished file does not open.
-    #[error(transparent)]
-    Graph(#[from] GraphError),
-}
-
-/// Why a dump of OMIDs gives nothing.
-pub(crate) const WITHOUT_META: &str =
-    "and nothing tells their DOIs; give the dump of OpenCitations Meta as well (--meta)";
-const META_OF_OTHERS: &str = "and the files of OpenCitations Meta (--meta) have a DOI for none of them; are they of the same release, and whole?";
+pub use self::error::BuildError;
+pub use self::options::{BuildOptions, Leftover};
+pub use self::progress::{Observer, Progress, Step};
 
 /// Seeds tried before giving up; one suffices but for one build in a thousand of the largest size.
 const SEEDS_MAX: u64 = 4;
@@ -369,17 +189,10 @@ pub fn is_half_published(out: &Path) -> bool {
     kept.is_some() && kept == identity(out)
 }
 
-/// Sections in the order of the file, with where they are.
-type Sections = Vec<(Section, PathBuf)>;
-
-/// A run that does not decode: only a changed file can be the cause.
-fn torn_run() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, "a temporary file is damaged; remove the working folder")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::problem::Problem;
 
     struct Silent;
 

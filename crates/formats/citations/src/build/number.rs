@@ -6,7 +6,8 @@ use super::local_ids;
 use super::scan::DOIS;
 use super::texts::TextRuns;
 use super::workspace::Workspace;
-use super::{BuildError, Observer, Progress, Step};
+use crate::build::error::BuildError;
+use crate::build::progress::{Observer, Progress, Step};
 use crate::omid::Omid;
 
 /// Name of the files of keys.

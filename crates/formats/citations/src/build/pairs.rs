@@ -111,7 +111,7 @@ impl SortedSource for PairSource {
         let gap = varint::take(&mut rest);
         let change = varint::take(&mut rest);
         let n_used = bytes.len() - rest.len();
-        let (Some(gap), Some(change)) = (gap, change) else { return Err(super::torn_run()) };
+        let (Some(gap), Some(change)) = (gap, change) else { return Err(crate::build::error::torn_run()) };
         self.reader.consume(n_used);
         self.current = Pair { key: self.current.key.wrapping_add(gap), value: self.current.value ^ change };
         Ok(Some(self.current.key))

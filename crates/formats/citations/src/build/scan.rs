@@ -12,7 +12,9 @@ use super::keys::{PartWriter, doi_key};
 use super::parse::{Job, KeyedWork, Parsed, parse};
 use super::texts::{Text, TextSorter};
 use super::workspace::{Input, Position, Role, Workspace};
-use super::{BuildError, BuildOptions, Observer, Progress, Step};
+use crate::build::error::BuildError;
+use crate::build::options::BuildOptions;
+use crate::build::progress::{Observer, Progress, Step};
 use crate::id_table::{IdRow, read_id_table};
 use crate::lines::Chunks;
 use crate::meta::{Told, read_work_ids};
@@ -386,7 +388,7 @@ impl<'a> Collector<'a> {
     fn check_names(&self) -> Result<(), BuildError> {
         let n_rows = self.work.plan.counts.n_rows_kept;
         if !self.has_works && 0 < n_rows && self.work.plan.doi_runs.is_empty() {
-            return Err(BuildError::NoDois { n_rows, told: super::WITHOUT_META });
+            return Err(BuildError::NoDois { n_rows, told: crate::build::error::WITHOUT_META });
         }
         Ok(())
     }

@@ -84,3 +84,6 @@ impl PackedWriter {
         close(self.bits.finish()?)
     }
 }
+
+/// Sections in the order of the file, with where they are.
+pub(crate) type Sections = Vec<(Section, PathBuf)>;

@@ -159,7 +159,7 @@ impl SortedSource for TextSource {
         if self.reader.fill(1)?.is_empty() {
             return Ok(None);
         }
-        let n_used = self.read()?.ok_or_else(super::torn_run)?;
+        let n_used = self.read()?.ok_or_else(crate::build::error::torn_run)?;
         self.reader.consume(n_used);
         Ok(Some((self.text.clone(), self.first, self.second)))
     }

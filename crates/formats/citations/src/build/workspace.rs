@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::disk;
 use super::spool::Run;
-use super::{BuildError, BuildOptions, Leftover};
+use crate::build::error::BuildError;
+use crate::build::options::{BuildOptions, Leftover};
 use crate::container::FORMAT_VERSION;
 use crate::dictionary::DictionarySize;
 use crate::summary::{Counts, PaletteEntry};

@@ -4,12 +4,10 @@ use memchr::memchr;
 
 use super::salvage::{Piece, directory_before, join, name_fields, split};
 use super::{ENTRY_LEN_BYTES, FIELD_TERMINATOR, RECORD_TERMINATOR};
+use crate::iso2709::directory::{Entry, has_good_tag, stated_field, tag_of};
 use crate::leader::{LEADER_LEN_BYTES, digits};
 use crate::problem::{Fault, Report, excerpt};
 use crate::tag::Tag;
-
-/// The twelve bytes of a directory entry.
-pub(super) type Entry = [u8; ENTRY_LEN_BYTES];
 
 /// A field's place in its record, without the terminator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -162,21 +160,6 @@ impl Layout<'_> {
             self.report.add(at, Some(tag_of(entry)), Fault::BadTag { found: excerpt(&entry[..3]) });
         }
     }
-}
-
-fn tag_of(entry: &Entry) -> Tag {
-    let [a, b, c, ..] = *entry;
-    Tag::new(&[a, b, c])
-}
-
-fn has_good_tag(entry: &Entry) -> bool {
-    let [a, b, c, ..] = *entry;
-    Tag::is_valid_bytes(&[a, b, c])
-}
-
-/// Stated length and start of a field in the data.
-pub(super) fn stated_field(entry: &Entry) -> Option<(usize, usize)> {
-    Some((digits(&entry[3..7])?, digits(&entry[7..12])?))
 }
 
 /// Start and end (behind the terminator) of the field in the data, if one begins and ends there.

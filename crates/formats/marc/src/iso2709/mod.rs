@@ -9,6 +9,7 @@
 
 mod cut;
 mod decode;
+mod directory;
 mod layout;
 mod salvage;
 pub(crate) mod shape;

@@ -3,8 +3,8 @@
 
 use memchr::memchr_iter;
 
-use super::layout::{Entry, stated_field};
 use super::{ENTRY_LEN_BYTES, FIELD_TERMINATOR, RECORD_LEN_MAX_BYTES};
+use crate::iso2709::directory::{Entry, stated_field};
 use crate::leader::LEADER_LEN_BYTES;
 use crate::problem::Fault;
 

@@ -1,9 +1,10 @@
 //! How the bytes of a field are taken apart: the one place that knows the quirks of real fields, for the
 //! decoder and for the direct way to JSON.
 
-use super::{SUBFIELD_DELIMITER, view::FieldView};
+use super::SUBFIELD_DELIMITER;
+use super::view::FieldView;
+use crate::iso2709::view::is_control;
 use crate::problem::Fault;
-use crate::tag::Tag;
 
 /// What a field consists of, as slices.
 pub(crate) enum Shape<'a> {
@@ -11,17 +12,6 @@ pub(crate) enum Shape<'a> {
     Control(&'a [u8]),
     /// Indicators, and the bytes from the first delimiter on.
     Data([char; 2], &'a [u8]),
-}
-
-/// Whether the field is one text. Tags `000` to `009` are by the standard. Other fields are when they have no
-/// subfield delimiter but more than two indicators could hold, or a tag with letters, as some systems write
-/// (`FMT`).
-pub(crate) fn is_control(tag: Tag, bytes: &[u8]) -> bool {
-    if tag.is_control() {
-        return true;
-    }
-    let could_be_indicators = bytes.len() <= 2 && tag.is_numeric();
-    !could_be_indicators && memchr::memchr(SUBFIELD_DELIMITER, bytes).is_none() && !bytes.is_empty()
 }
 
 /// Takes a field apart; faults come with their offset in the field.

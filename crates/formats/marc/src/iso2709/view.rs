@@ -1,7 +1,7 @@
 //! A record as slices of the input: nothing is copied or decoded.
 
+use super::SUBFIELD_DELIMITER;
 use super::layout::{Span, lay_out};
-use super::{SUBFIELD_DELIMITER, shape};
 use crate::cut::RawRecord;
 use crate::leader::{LEADER_LEN_BYTES, Leader};
 use crate::problem::{Fault, Problem, Report, Severity, excerpt};
@@ -116,7 +116,7 @@ impl<'a> FieldView<'a> {
     /// having no subfields.
     #[must_use]
     pub fn is_control(&self) -> bool {
-        shape::is_control(self.tag, self.bytes)
+        is_control(self.tag, self.bytes)
     }
 
     /// The subfields after the indicators; delimiters without a code are passed over.
@@ -148,4 +148,15 @@ impl<'a> Iterator for Subfields<'a> {
         }
         None
     }
+}
+
+/// Whether the field is one text. Tags `000` to `009` are by the standard. Other fields are when they have no
+/// subfield delimiter but more than two indicators could hold, or a tag with letters, as some systems write
+/// (`FMT`).
+pub(crate) fn is_control(tag: Tag, bytes: &[u8]) -> bool {
+    if tag.is_control() {
+        return true;
+    }
+    let could_be_indicators = bytes.len() <= 2 && tag.is_numeric();
+    !could_be_indicators && memchr::memchr(SUBFIELD_DELIMITER, bytes).is_none() && !bytes.is_empty()
 }

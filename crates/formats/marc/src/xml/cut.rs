@@ -44,16 +44,6 @@ pub(crate) fn cut(data: &[u8], rest: Rest) -> Cut {
     }
 }
 
-/// Whether the XML declaration in these bytes names ISO 8859-1.
-pub(crate) fn declares_latin1(data: &[u8]) -> bool {
-    let Some(start) = memmem::find(data, b"<?xml") else { return false };
-    let Some(len) = memmem::find(&data[start..], b"?>") else { return false };
-    let declaration = data[start..start + len].to_ascii_lowercase();
-    [&b"\"iso-8859-1\""[..], b"'iso-8859-1'", b"\"latin1\"", b"'latin1'"]
-        .iter()
-        .any(|name| memmem::find(&declaration, name).is_some())
-}
-
 /// A `record` start tag whose end was not seen yet.
 struct Open {
     start: usize,

@@ -13,6 +13,6 @@ mod cut;
 mod read;
 mod write;
 
-pub(crate) use cut::{cut, declares_latin1};
+pub(crate) use cut::cut;
 pub(crate) use read::parse;
 pub use write::{COLLECTION_END, COLLECTION_START, write};

@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
-use super::two::is_nc_name;
 use crate::iri;
 use crate::model::{Item, TopicId, TopicMap};
+use crate::xtm::names::is_nc_name;
 
 /// An id for each topic, and more that are not in use. A topic whose item identifier lies in the document has its
 /// fragment for an id; the others get one, and with it, when they are read, an item identifier more.

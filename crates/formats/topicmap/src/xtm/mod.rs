@@ -1,23 +1,20 @@
 //! XTM: 1.0 (its own specification), 2.0 and 2.1 (ISO/IEC 13250-3). The version is told by the root.
 
 mod ids;
+mod names;
 mod one;
 mod two;
 mod write;
 mod write_one;
 
-pub(crate) use write::{Version, write};
-pub(crate) use write_one::write as write_one;
-
 use crate::error::{Error, Place};
 use crate::model::TopicId;
 use crate::session::Session;
-use crate::xml::{self, Children, Element};
+use crate::xml::{self, Children};
+use crate::xtm::names::{NAMESPACE_1, NAMESPACE_2};
 
-/// Namespace of XTM 1.0.
-pub(crate) const NAMESPACE_1: &str = "http://www.topicmaps.org/xtm/1.0/";
-/// Namespace of XTM 2.0 and 2.1.
-pub(crate) const NAMESPACE_2: &str = "http://www.topicmaps.org/xtm/";
+pub(crate) use write::{Version, write};
+pub(crate) use write_one::write as write_one;
 
 /// Reads a document of any version. `themes` are added to every scope (`mergeMap` of XTM 1.0).
 pub(crate) fn read(
@@ -49,8 +46,4 @@ pub(crate) fn read(
 /// What the outermost document of XTM 1.0 needs at its end.
 pub(crate) fn finish(session: &mut Session<'_>) {
     one::to_data_model(&mut session.builder);
-}
-
-fn place(base: &str, element: &Element) -> Place {
-    Place::new(base, element.line)
 }

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use super::{NAMESPACE_1, place};
 use crate::builder::Builder;
 use crate::builder::IdentityKind::{self, ItemIdentifier, SubjectIdentifier, SubjectLocator};
 use crate::error::Error;
@@ -11,6 +10,7 @@ use crate::iri::{self, datatype, model};
 use crate::model::{Association, Item, Name, Occurrence, Role, TopicId, Variant};
 use crate::session::Session;
 use crate::xml::{self, Children, Element};
+use crate::xtm::names::{NAMESPACE_1, place};
 
 const XLINK: &str = "http://www.w3.org/1999/xlink";
 const CORE: &str = "http://www.topicmaps.org/xtm/1.0/core.xtm#";

@@ -1,6 +1,5 @@
 //! Reads XTM 2.0 and 2.1 (ISO/IEC 13250-3).
 
-use super::{NAMESPACE_2, place};
 use crate::builder::IdentityKind::{ItemIdentifier, SubjectIdentifier, SubjectLocator};
 use crate::error::Error;
 use crate::format::Format;
@@ -8,6 +7,7 @@ use crate::iri::{self, datatype, model};
 use crate::model::{Association, Item, Name, Occurrence, Role, TopicId, Variant};
 use crate::session::Session;
 use crate::xml::{Children, Element};
+use crate::xtm::names::{NAMESPACE_2, is_nc_name, place};
 
 struct Reader<'s, 'l> {
     session: &'s mut Session<'l>,
@@ -350,16 +350,4 @@ impl Reader<'_, '_> {
         let player = player.ok_or_else(|| at.fault("a role has no player"))?;
         Ok(Role { kind, player, item })
     }
-}
-
-/// Whether a text is an `NCName` (Namespaces in XML 1.0, production 4).
-pub(super) fn is_nc_name(text: &str) -> bool {
-    let is_start = |it: char| it == '_' || it.is_alphabetic();
-    let is_part = |it: char| {
-        is_start(it)
-            || it.is_numeric()
-            || matches!(it, '-' | '.' | '\u{B7}')
-            || matches!(it, '\u{300}'..='\u{36F}' | '\u{203F}'..='\u{2040}')
-    };
-    text.starts_with(is_start) && text.chars().all(is_part)
 }

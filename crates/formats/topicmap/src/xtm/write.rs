@@ -2,13 +2,13 @@
 
 use std::io::{self, Write};
 
-use super::NAMESPACE_2;
 use super::ids::Ids;
 use crate::builder::IdentityKind;
 use crate::iri::{self, datatype, model};
 use crate::model::{Item, Name, Occurrence, TopicId, TopicMap};
 use crate::references;
 use crate::xml::{Children, escape, escape_attribute};
+use crate::xtm::names::NAMESPACE_2;
 
 /// Which XTM 2 is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,11 +9,12 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 
 use super::ids::{Ids, each_item};
-use super::{NAMESPACE_1, write::text};
+use super::write::text;
 use crate::iri::{self, datatype, model};
 use crate::model::{Association, Item, Name, Occurrence, TopicId, TopicMap};
 use crate::references;
 use crate::xml::escape_attribute;
+use crate::xtm::names::NAMESPACE_1;
 
 struct Writer<'m, 'o> {
     map: &'m TopicMap,

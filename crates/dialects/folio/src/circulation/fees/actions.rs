@@ -10,12 +10,13 @@ use super::ACCOUNTS;
 use super::accounts::{self, Action, CLOSED, Refundable};
 use super::money::Money;
 use crate::circulation::records::text;
-use crate::platform::app::{Call, json_answer, parse_uuid};
+use crate::platform::app::Call;
 use crate::platform::collection::Writer;
 use crate::platform::error::{Answer, FolioError};
 use crate::platform::limits::BULK_ACCOUNTS;
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
+use crate::platform::values::{json_answer, parse_uuid};
 
 /// What is done about a fee.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,20 +5,20 @@ use pinakes_store::{Column, End, Expr, Index, Kind, Query, StoreError, Txn, Type
 use serde_json::{Map, Value, json};
 
 use super::accounts::{self, Automatic, Charge};
-use super::lost;
 use super::money::Money;
-use super::{OWNERS, plain};
+use super::{OWNERS, lost, plain};
 use crate::circulation::book::Book;
 use crate::circulation::loans::LOANS;
 use crate::circulation::moment;
 use crate::circulation::neighbours::{GROUPS, ITEMS, LOAN_TYPES, LOCATIONS, USERS};
 use crate::circulation::records::{Records, copy, object, text};
-use crate::platform::app::{Call, json_answer};
+use crate::platform::app::Call;
 use crate::platform::collection::{self, Collection, Lock, Missing, Schema, Writer};
 use crate::platform::cql::Names;
 use crate::platform::error::{Answer, Fault, FolioError};
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
+use crate::platform::values::json_answer;
 use crate::vocabularies::IDENTIFIER_TYPES;
 
 /// `/actual-cost-record-storage/actual-cost-records`.

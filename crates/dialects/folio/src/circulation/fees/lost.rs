@@ -13,7 +13,7 @@ use crate::circulation::loan_policy::Period;
 use crate::circulation::loans::{self, LOANS};
 use crate::circulation::moment;
 use crate::circulation::neighbours::{ITEMS, LOCATIONS};
-use crate::circulation::notices::FeeEvent;
+use crate::circulation::notices::sending::FeeEvent;
 use crate::circulation::policies::LOST_ITEM_POLICIES;
 use crate::circulation::records::{Records, object, text};
 use crate::platform::collection::Writer;

@@ -15,10 +15,11 @@ use crate::circulation::moment;
 use crate::circulation::neighbours::{GROUPS, ITEMS, LOCATIONS, SERVICE_POINTS, USERS};
 use crate::circulation::records::{Records, text};
 use crate::circulation::terms;
-use crate::platform::app::{Call, json_answer};
+use crate::platform::app::Call;
 use crate::platform::error::{Answer, Fault, FolioError};
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
+use crate::platform::values::json_answer;
 
 /// The routes of reports.
 pub(super) fn routes(routes: Routes) -> Routes {

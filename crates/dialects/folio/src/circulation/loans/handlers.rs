@@ -9,11 +9,12 @@ use serde_json::{Map, Value, json};
 use super::{HISTORY, LOANS, actions, renew, view};
 use crate::circulation::neighbours::{ITEMS, USERS};
 use crate::circulation::records::{Records, object};
-use crate::platform::app::{Call, json_answer, required_text};
+use crate::platform::app::Call;
 use crate::platform::collection::{self, Lock, Missing, Page, Writer, answer_list, page_of};
 use crate::platform::error::{Answer, Fault, FolioError};
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
+use crate::platform::values::{json_answer, required_text};
 
 /// The routes of loans.
 pub(crate) fn routes(routes: Routes) -> Routes {

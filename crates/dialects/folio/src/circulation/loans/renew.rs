@@ -11,20 +11,21 @@ use crate::circulation::due_date::Standing;
 use crate::circulation::fees::lost::{self, Found};
 use crate::circulation::fees::overdue;
 use crate::circulation::loan_policy::LoanPolicy;
-use crate::circulation::moment;
 use crate::circulation::neighbours::{ITEMS, USERS};
-use crate::circulation::notices::{self, LoanEvent};
+use crate::circulation::notices;
+use crate::circulation::notices::sending::LoanEvent;
 use crate::circulation::overrides::{Block, Overrides};
-use crate::circulation::patron_blocks;
 use crate::circulation::records::{Records, by_barcode, object, text};
 use crate::circulation::requests::queue::{Queue, Request};
 use crate::circulation::rules::PolicyKind;
 use crate::circulation::terms::{self, Circumstances};
-use crate::platform::app::{Call, json_answer};
+use crate::circulation::{moment, patron_blocks};
+use crate::platform::app::Call;
 use crate::platform::collection::{Collection, Writer};
 use crate::platform::error::{Answer, Fault, FolioError};
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
+use crate::platform::values::json_answer;
 
 /// The routes of renewals.
 pub(crate) fn routes(routes: Routes) -> Routes {

@@ -17,9 +17,9 @@ use pinakes_http::answer;
 use pinakes_store::{Column, Direction, Expr, Index, Kind, Query, Txn, Type};
 use serde_json::{Map, Value, json};
 
-use crate::chores::Parts;
 use crate::circulation::records::{object, text};
 use crate::platform::app::Call;
+use crate::platform::chore::Parts;
 use crate::platform::collection::{
     self, Collection, Kinds, Lock, Missing, Page, Schema, Writer, answer_list,
 };
@@ -204,9 +204,9 @@ fn note(parts: &Parts, message: &Value, sent: Result<(), String>) -> Result<(), 
     body.insert("attemptCount".into(), attempts.into());
     body.insert("shouldRetry".into(), retries.into());
     let id = text(message, "id").to_owned();
-    let (now_ms, entropy) = (parts.now_ms, parts.entropy.clone());
+    let (now_ms, entropy, collections) = (parts.now_ms, parts.entropy.clone(), parts.collections);
     parts.tenant.write_blocking(move |txn: &mut Txn<'_>| {
-        let writer = Writer::new(now_ms, None, entropy.clone());
+        let writer = Writer::new(now_ms, None, entropy.clone(), collections);
         collection::put(txn, &writer, &EMAILS, &id, body.clone(), Missing::Refuse, Lock::Ignored).map(drop)
     })
 }

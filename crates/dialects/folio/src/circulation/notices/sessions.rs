@@ -8,11 +8,12 @@ use pinakes_http::answer;
 use pinakes_store::{Column, End, Expr, Index, Kind, Query, Txn, Type, Value as Wanted};
 use serde_json::{Value, json};
 
-use super::{LoanEvent, all_with, context, notices_of, parties, policy, send};
-use crate::chores::Parts;
+use super::context;
 use crate::circulation::loans::LOANS;
+use crate::circulation::notices::sending::{LoanEvent, all_with, notices_of, parties, policy, send};
 use crate::circulation::records::{Records, object, text};
 use crate::platform::app::Call;
+use crate::platform::chore::Parts;
 use crate::platform::collection::{self, Collection, Kinds, Schema, Writer};
 use crate::platform::error::{Answer, FolioError};
 use crate::platform::limits::SESSION_MINUTES;

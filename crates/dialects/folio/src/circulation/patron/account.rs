@@ -4,17 +4,18 @@ use http::StatusCode;
 use pinakes_store::{Expr, Order, Query, StoreError, View, Weight};
 use serde_json::{Map, Value, json};
 
-use super::patron;
 use crate::circulation::fees::ACCOUNTS;
 use crate::circulation::loans::{self, LOANS};
 use crate::circulation::moment;
 use crate::circulation::neighbours::{INSTANCES, ITEMS, locale_of};
+use crate::circulation::patron::summary::patron;
 use crate::circulation::records::{Records, copy, text};
 use crate::circulation::requests::{self, REQUESTS};
-use crate::platform::app::{Call, json_answer};
+use crate::platform::app::Call;
 use crate::platform::collection::parsed;
 use crate::platform::cql;
 use crate::platform::error::{Answer, FolioError};
+use crate::platform::values::json_answer;
 
 /// What a request asks to see.
 struct Asked {

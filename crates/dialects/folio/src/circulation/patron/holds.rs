@@ -4,14 +4,16 @@ use http::StatusCode;
 use pinakes_store::{Txn, View, Weight};
 use serde_json::{Map, Value, json};
 
-use super::{account, patron};
+use super::account;
 use crate::circulation::overrides::Overrides;
+use crate::circulation::patron::summary::patron;
 use crate::circulation::records::{object, text};
 use crate::circulation::requests::{self, REQUESTS};
-use crate::platform::app::{Call, json_answer};
+use crate::platform::app::Call;
 use crate::platform::collection::Writer;
 use crate::platform::dates;
 use crate::platform::error::{Answer, FolioError};
+use crate::platform::values::json_answer;
 
 /// What circulation is asked for: the words of mod-patron in its own.
 fn wish(user: &str, given: &Map<String, Value>) -> Map<String, Value> {

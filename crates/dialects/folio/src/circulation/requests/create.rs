@@ -10,19 +10,18 @@ use super::queue::{Queue, Request};
 use super::{REQUESTS, are_titles_requested, view};
 use crate::circulation::book::Book;
 use crate::circulation::check_out::inactive;
-use crate::circulation::loans;
-use crate::circulation::moment;
 use crate::circulation::neighbours::{HOLDINGS, INSTANCES, ITEMS, SERVICE_POINTS, USERS};
-use crate::circulation::notices::{self, LoanEvent, RequestEvent};
+use crate::circulation::notices;
+use crate::circulation::notices::sending::{LoanEvent, RequestEvent};
 use crate::circulation::overrides::{Block, Overrides};
-use crate::circulation::patron_blocks;
 use crate::circulation::policies::{REQUEST_POLICIES, setting};
 use crate::circulation::records::{Records, object, text};
 use crate::circulation::rules::PolicyKind;
 use crate::circulation::terms::{self, Circumstances};
-use crate::platform::app::parse_uuid;
+use crate::circulation::{loans, moment, patron_blocks};
 use crate::platform::collection::{self, Writer};
 use crate::platform::error::{Fault, FolioError};
+use crate::platform::values::parse_uuid;
 
 /// Item statuses with the types of requests that they allow.
 const ALLOWED: [(&str, &[&str]); 9] = [

@@ -12,11 +12,12 @@ use crate::circulation::book::Book;
 use crate::circulation::neighbours::{ITEMS, SERVICE_POINTS, USERS};
 use crate::circulation::overrides::Overrides;
 use crate::circulation::records::{Records, text};
-use crate::platform::app::{Call, json_answer, required_text};
+use crate::platform::app::Call;
 use crate::platform::collection::{self, Page, Writer, page_of};
 use crate::platform::error::{Answer, Fault, FolioError};
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
+use crate::platform::values::{json_answer, required_text};
 
 /// The routes of requests.
 pub(crate) fn routes(routes: Routes) -> Routes {

@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 
 use super::to;
 use crate::data_import;
-use crate::platform::app::{Call, json_answer};
+use crate::platform::app::Call;
 use crate::platform::collection::Writer;
 use crate::platform::error::{Answer, Fault, FolioError};
 use crate::platform::routes::Routes;
-use crate::source_records::marc;
-use crate::source_records::source_storage;
+use crate::platform::values::json_answer;
+use crate::source_records::{marc, source_storage};
 
 pub(super) fn routes(routes: Routes) -> Routes {
     routes.get("/change-manager/parsedRecords", to("change-manager.parsedrecords.get"), by_external_id).put(

@@ -1,18 +1,17 @@
 //! `/mapping-rules` and `/mapping-metadata` (section 7 of the contract).
 
 use http::StatusCode;
-use pinakes_store::{Kind, StoreError, View, Weight};
+use pinakes_store::{StoreError, View, Weight};
 use serde_json::{Value, json};
 
 use super::{RuleSet, Rules};
 use crate::data_import;
-use crate::platform::app::{Call, json_answer};
+use crate::data_import::mapping::stored::{MAPPING_RULES, stored_rules};
+use crate::platform::app::Call;
 use crate::platform::error::{Answer, FolioError};
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
-
-/// Rules that a site has put in the place of FOLIO's, by the name of the set.
-pub(crate) static MAPPING_RULES: Kind = Kind::named("folio_mapping_rules");
+use crate::platform::values::json_answer;
 
 pub(crate) fn routes(routes: Routes) -> Routes {
     let to = |name: &'static str| Access::Permission(name.into());
@@ -30,12 +29,6 @@ fn set_of(call: &Call) -> Result<RuleSet, FolioError> {
         let names: Vec<&str> = RuleSet::ALL.iter().map(|it| it.name()).collect();
         FolioError::bad_request(format!("Only {} are supported, found {name:?}", names.join(", ")))
     })
-}
-
-/// The rules of a tenant, as text.
-pub(crate) fn stored_rules(view: &mut View<'_>, set: RuleSet) -> Result<String, StoreError> {
-    let stored = view.get(&MAPPING_RULES, set.name())?.map(|it| it.json()).transpose()?;
-    Ok(stored.map_or_else(|| set.default_text().to_owned(), |it| it.to_string()))
 }
 
 async fn show(call: Call) -> Answer {
@@ -76,9 +69,10 @@ async fn of_type(call: Call) -> Answer {
 }
 
 async fn metadata(call: Call, job: Option<String>, set: RuleSet) -> Answer {
+    let collections = call.app.collections;
     let read = move |view: &mut View<'_>| -> Result<Value, StoreError> {
         let rules = stored_rules(view, set)?;
-        let parameters = data_import::reference(view)?.parameters().to_string();
+        let parameters = data_import::reference(view, collections)?.parameters().to_string();
         let mut body = json!({"mappingRules": rules, "mappingParams": parameters});
         if let (Some(job), Value::Object(map)) = (&job, &mut body) {
             map.shift_insert(0, "jobExecutionId".into(), job.as_str().into());

@@ -5,11 +5,12 @@ use pinakes_store::{Direction, End, Expr, Query, Record, Value as Condition, Vie
 use serde_json::{Map, Value, json};
 
 use crate::data_import::{JOURNAL, Job, children};
-use crate::platform::app::{Call, json_answer};
+use crate::platform::app::Call;
 use crate::platform::dates;
 use crate::platform::error::{Answer, FolioError};
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
+use crate::platform::values::json_answer;
 use crate::source_records::source_storage;
 
 pub(super) fn routes(routes: Routes) -> Routes {
@@ -126,7 +127,7 @@ fn whole(job: &Job) -> Option<Stored> {
 }
 
 fn require_job(view: &mut View<'_>, id: &str) -> Result<Job, FolioError> {
-    Job::get(view, id)?.ok_or_else(|| crate::data_import::change_manager::not_found(id))
+    Job::get(view, id)?.ok_or_else(|| crate::data_import::job::not_found(id))
 }
 
 async fn summary(call: Call) -> Answer {

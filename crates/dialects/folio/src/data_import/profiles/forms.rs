@@ -4,11 +4,12 @@ use http::StatusCode;
 use pinakes_http::answer;
 use pinakes_store::{Column, Expr, Index, Kind, Txn, Type, View, Weight};
 
-use crate::platform::app::{Call, json_answer};
+use crate::platform::app::Call;
 use crate::platform::collection::{self, Collection, Kinds, Lock, Missing, Page, Schema, Unique, Writer};
 use crate::platform::error::{Answer, FolioError};
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
+use crate::platform::values::json_answer;
 
 /// Where they are.
 const PATH: &str = "/converter-storage/forms/configs";

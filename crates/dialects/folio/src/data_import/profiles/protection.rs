@@ -7,10 +7,11 @@ use pinakes_store::{Expr, Kind, Query, StoreError, View, Weight};
 use serde_json::{Map, Value, json};
 
 use crate::data_import::Protection;
-use crate::platform::app::{Call, json_answer};
+use crate::platform::app::Call;
 use crate::platform::error::{Answer, Fault, FolioError};
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
+use crate::platform::values::json_answer;
 
 /// Settings that a site made, by their id.
 pub(super) static SETTING: Kind = Kind { id_path: Some("id"), ..Kind::named("folio_marc_field_protection") };
@@ -113,7 +114,7 @@ async fn create(mut call: Call) -> Answer {
     let id = body
         .get("id")
         .and_then(Value::as_str)
-        .and_then(crate::platform::app::parse_uuid)
+        .and_then(crate::platform::values::parse_uuid)
         .unwrap_or_else(|| call.app.new_uuid());
     body.insert("id".into(), id.as_str().into());
     let (at, stored) = (id.clone(), Value::Object(body));

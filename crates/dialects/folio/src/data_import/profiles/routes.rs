@@ -8,13 +8,13 @@ use serde_json::{Map, Value, json};
 
 use super::snapshot::{PROFILE_SNAPSHOT, SnapshotError, snapshot_of, store_snapshot};
 use super::{ASSOCIATION, ProfileType, all, associations, get, is_default, not_found};
-use crate::platform::app::{Call, json_answer, parse_uuid, required_text};
-use crate::platform::collection::Writer;
-use crate::platform::cql;
+use crate::platform::app::Call;
+use crate::platform::collection::{self, Writer};
 use crate::platform::error::{Answer, Fault, FolioError};
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
-use crate::platform::{collection, dates};
+use crate::platform::values::{json_answer, parse_uuid, required_text};
+use crate::platform::{cql, dates};
 
 /// `/data-import-profiles/` and the rest.
 macro_rules! path {

@@ -6,12 +6,13 @@ use pinakes_http::answer;
 use pinakes_store::{Column, Expr, Kind, Query, StoreError, Txn, Type, View, Weight};
 use serde_json::{Map, Value, json};
 
-use super::to;
-use crate::platform::app::{Call, json_answer, parse_uuid};
+use crate::platform::app::Call;
 use crate::platform::collection::{self, Writer};
 use crate::platform::cql;
 use crate::platform::error::{Answer, Fault, FolioError};
+use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
+use crate::platform::values::{json_answer, parse_uuid};
 
 /// Extensions by their id.
 pub(super) static FILE_EXTENSION: Kind = Kind {
@@ -218,4 +219,8 @@ async fn restore(call: Call) -> Answer {
 async fn data_types(_: Call) -> Answer {
     let types = ["Delimited", "EDIFACT", "MARC"];
     Ok(json_answer(StatusCode::OK, &json!({"dataTypes": types, "totalRecords": types.len()})))
+}
+
+pub(crate) fn to(name: &'static str) -> Access {
+    Access::Permission(name.into())
 }

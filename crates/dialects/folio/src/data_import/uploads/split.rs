@@ -1,33 +1,24 @@
 //! Uploads in parts: URLs to put them to, and putting them together (section 2 of the contract).
 
-use std::ops::ControlFlow;
-
 use http::StatusCode;
 use http::header::ETAG;
 use pinakes_http::body::Pieces;
 use pinakes_http::{Db, answer};
-use pinakes_store::{
-    Column, End, Expr, Index, Kind, Query, StoreError, Tenant, Txn, Type, Value as Condition, View, Weight,
-};
+use pinakes_store::{Expr, Query, StoreError, Tenant, Txn, View, Weight};
 use serde_json::{Value, json};
 
-use super::{Expiry, cancel, change_file, note_uploaded, to};
+use super::{Expiry, cancel, change_file, note_uploaded};
+use crate::data_import::uploads::extensions::to;
+use crate::data_import::uploads::tickets::{UPLOAD_TICKET, remove_upload};
 use crate::data_import::{self, FILE_PART, Job, StoredFile};
-use crate::platform::app::{Call, json_answer};
+use crate::platform::app::Call;
 use crate::platform::error::{Answer, Fault, FolioError};
-use crate::platform::limits::EXPIRED_UPLOADS;
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
+use crate::platform::values::json_answer;
 
 /// Where parts are put. The upload's id in it is as good as a signature: nobody can guess one that was given out.
 const STORE: &str = "/data-import/uploadParts";
-
-/// Uploads that were begun, by the id that was given out.
-pub(super) static UPLOAD_TICKET: Kind = Kind {
-    columns: &[Column::one("begunMs", Type::Integer), Column::at("fileKey", "key", Type::Text)],
-    indexes: &[Index::on(&["begunMs"]), Index::on(&["fileKey"])],
-    ..Kind::named("folio_upload_ticket")
-};
 
 pub(super) fn routes(routes: Routes) -> Routes {
     routes
@@ -79,7 +70,7 @@ async fn next_url(call: Call) -> Answer {
     let upload = call
         .query
         .get("uploadId")
-        .and_then(crate::platform::app::parse_uuid)
+        .and_then(crate::platform::values::parse_uuid)
         .ok_or_else(|| missing("uploadId"))?;
     let key = call.query.get("key").ok_or_else(|| missing("key"))?.to_owned();
     let number = call.query.number("partNumber", 0)?;
@@ -162,13 +153,6 @@ async fn assemble(mut call: Call) -> Answer {
     Ok(answer::empty(StatusCode::NO_CONTENT))
 }
 
-/// Clears away uploads whose parts nobody has put together, see [`super::expire`].
-pub(super) fn expire(txn: &mut Txn<'_>, until_ms: i64) -> Result<(), FolioError> {
-    let old = Expr::Range("begunMs".into(), End::Open, End::Included(Condition::Integer(until_ms)));
-    let tickets = txn.find(&UPLOAD_TICKET, &Query::filter(old).window(0, EXPIRED_UPLOADS))?;
-    tickets.iter().try_for_each(|it| remove_upload(txn, &it.id))
-}
-
 /// A part: its number, its id, its record.
 type Part = (u64, String, Value);
 
@@ -221,18 +205,6 @@ pub(crate) fn keep_file(
     })
 }
 
-fn remove_upload(txn: &mut Txn<'_>, upload: &str) -> Result<(), FolioError> {
-    let parts = Query::filter(Expr::Is("key".into(), upload.into()));
-    let mut ids = Vec::new();
-    txn.for_each(&FILE_PART, &parts, |part| {
-        ids.push(part.id);
-        ControlFlow::Continue(())
-    })?;
-    ids.iter().try_for_each(|id| txn.delete(&FILE_PART, id).map(drop))?;
-    txn.delete(&UPLOAD_TICKET, upload)?;
-    Ok(())
-}
-
 /// The file under a key that was given out.
 async fn download_kept(call: Call) -> Answer {
     let key = call.query.get("key").unwrap_or_default().to_owned();
@@ -246,7 +218,7 @@ async fn download_url(call: Call) -> Answer {
     let id = call.uuid_param("id")?;
     let at = id.clone();
     let job = call.db().read(Weight::Point, move |view| Job::get(view, &at)).await?;
-    job.ok_or_else(|| crate::data_import::change_manager::not_found(&id))?;
+    job.ok_or_else(|| crate::data_import::job::not_found(&id))?;
     Ok(json_answer(
         StatusCode::OK,
         &json!({"url": format!("{}/data-import/uploadedFiles/{id}", call.origin)}),
@@ -258,7 +230,7 @@ async fn download(call: Call) -> Answer {
     let id = call.uuid_param("id")?;
     let at = id.clone();
     let job = call.db().read(Weight::Point, move |view| Job::get(view, &at)).await?;
-    let job = job.ok_or_else(|| crate::data_import::change_manager::not_found(&id))?;
+    let job = job.ok_or_else(|| crate::data_import::job::not_found(&id))?;
     let parts = job.work("parts").clone();
     if parts.as_array().is_none_or(Vec::is_empty) {
         return Err(FolioError::not_found(format!(

@@ -8,10 +8,11 @@ use pinakes_http::{Stage, answer, body, stages};
 use pinakes_store::Txn;
 use serde_json::{Map, Value};
 
-use super::{Collection, Lock, Missing, Page, Writer, answer_list, insert, parsed, put};
-use crate::inventory::hrids;
+use super::{Lock, Missing, Page, answer_list, insert, parsed, put};
 use crate::platform::app::Call;
 use crate::platform::coerce;
+use crate::platform::collection::declared::Collection;
+use crate::platform::collection::declared::Writer;
 use crate::platform::error::{Answer, Fault, FolioError, Shape};
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
@@ -93,10 +94,15 @@ pub(crate) fn write_all(
     if let Some(numbered) = collection.numbered {
         let is_new =
             |it: &&Map<String, Value>| !it.contains_key("hrid") && (!is_upsert || !it.contains_key("id"));
-        hrids::reserve(txn, writer, numbered, records.iter().filter(is_new).count() as u64)?;
+        crate::platform::collection::numbers::reserve(
+            txn,
+            writer,
+            numbered,
+            records.iter().filter(is_new).count() as u64,
+        )?;
     }
     for record in records {
-        let id = record.get("id").and_then(Value::as_str).and_then(crate::platform::app::parse_uuid);
+        let id = record.get("id").and_then(Value::as_str).and_then(crate::platform::values::parse_uuid);
         let written = match id {
             Some(id) if is_upsert => put(txn, writer, collection, &id, record.clone(), Missing::Insert, lock),
             _ => insert(txn, writer, collection, record.clone()),

@@ -4,11 +4,10 @@ use http::StatusCode;
 use pinakes_store::{Expr, StoreError, Txn};
 use serde_json::{Map, Value, json};
 
-use super::write::Writer;
-use super::{Collection, Kinds};
-use crate::modules;
-use crate::platform::app::parse_uuid;
+use crate::platform::collection::declared::Writer;
+use crate::platform::collection::declared::{Collection, Kinds};
 use crate::platform::error::{Fault, FolioError};
+use crate::platform::values::parse_uuid;
 
 /// A text that is no UUID, as FOLIO's validators say it.
 pub(crate) fn not_a_uuid(property: &str, found: &str) -> FolioError {
@@ -184,10 +183,11 @@ pub(super) fn check_references(
 /// Refuses that a record goes while others refer to it.
 pub(super) fn refuse_used(
     txn: &mut Txn<'_>,
+    writer: &Writer,
     collection: &'static Collection,
     id: &str,
 ) -> Result<(), FolioError> {
-    for other in modules::COLLECTIONS {
+    for other in writer.collections {
         for reference in other.references {
             if !std::ptr::eq((reference.to)(), collection) || !is_used(txn, other, reference.path, id)? {
                 continue;

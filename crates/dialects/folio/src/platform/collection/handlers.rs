@@ -1,5 +1,6 @@
 //! A collection over HTTP: lists, single records, deleting by query.
 
+use std::borrow::Cow;
 use std::ops::ControlFlow;
 
 use axum::response::Response;
@@ -9,17 +10,17 @@ use pinakes_http::answer::{self, JoinedBodies};
 use pinakes_http::{Gone, Sink};
 use pinakes_store::{Expr, Order, Query, Record, StoreError, View, Weight};
 use serde_json::Value;
-use std::borrow::Cow;
 
 use super::manner::in_manner;
-use super::{Collection, Lock, Missing, Shown, Writer, delete, insert, put};
+use super::{Lock, Missing, delete, insert, put};
 use crate::platform::app::Call;
+use crate::platform::collection::declared::{Collection, Shown, Writer};
 use crate::platform::cql::{self, Bounds, Cql, Names, Node};
 use crate::platform::error::{Answer, FolioError};
-use crate::platform::json;
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
 use crate::platform::settings::Settings;
+use crate::platform::{collection, json};
 
 /// `application/json` as FOLIO sends it.
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -105,8 +106,8 @@ pub fn parsed(settings: &Settings, text: &str) -> Result<Cql, FolioError> {
     Ok(cql::parse(text, Bounds { length_bytes, depth, clauses, words })?)
 }
 
-impl From<cql::CqlError> for FolioError {
-    fn from(error: cql::CqlError) -> Self {
+impl From<crate::platform::cql::CqlError> for FolioError {
+    fn from(error: crate::platform::cql::CqlError) -> Self {
         Self::bad_request(error.to_string())
     }
 }
@@ -270,7 +271,7 @@ pub async fn by_id(call: Call, collection: &'static Collection) -> Answer {
             Ok(completed(view, shown, &[record])?.pop())
         };
         let found = call.db().read(Weight::Scan, read).await?;
-        return Ok(crate::platform::app::json_answer(
+        return Ok(crate::platform::values::json_answer(
             StatusCode::OK,
             &found.ok_or_else(|| collection.not_found(&id))?,
         ));
@@ -354,4 +355,20 @@ pub async fn remove_by_query(call: Call, collection: &'static Collection) -> Ans
     };
     call.db().write(write).await?;
     Ok(answer::empty(StatusCode::NO_CONTENT))
+}
+
+impl Writer {
+    /// What a caller's transactions make their writer of.
+    pub fn of(call: &Call) -> impl Fn() -> Self + Clone + Send + Sync + 'static {
+        let (now_ms, user) = (call.app.now_ms(), call.asker.user_id());
+        let (entropy, collections) = (call.app.context.entropy().clone(), call.app.collections);
+        move || Self::new(now_ms, user.clone(), entropy.clone(), collections)
+    }
+}
+
+impl Routes {
+    /// With the routes of a collection.
+    pub fn collection(self, collection: &'static crate::platform::collection::declared::Collection) -> Self {
+        collection::routes(self, collection)
+    }
 }

@@ -3,103 +3,13 @@
 use http::StatusCode;
 use http::header::CONTENT_TYPE;
 
-use super::Collection;
-use crate::platform::app::{Call, parse_uuid};
+use crate::platform::app::Call;
+use crate::platform::collection::declared::{Collection, Manner};
 use crate::platform::error::{Answer, Fault, FolioError, Shape};
-
-/// What a module of FOLIO is built on, as far as clients can see it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Manner {
-    /// Raml-module-builder: 400 in plain text for what cannot be read.
-    Rmb,
-    /// Spring: 422 `VALIDATION_ERROR` for it, 415 for a body that is not JSON, bounds on `limit` and `offset`.
-    Spring,
-    /// Spring as mod-entities-links has it: faults of a body are told by the exception and by `validation-error`.
-    Links,
-}
+use crate::platform::values::parse_uuid;
 
 /// Largest number of an `Integer`.
 const INTEGER_MAX: i64 = 2_147_483_647;
-
-impl Manner {
-    /// Refuses what Spring refuses before a handler is reached.
-    pub(super) fn door(self, call: &Call, is_body_wanted: bool) -> Result<(), FolioError> {
-        if self != Self::Spring {
-            return Ok(());
-        }
-        let content_type = call.headers.get(CONTENT_TYPE).and_then(|it| it.to_str().ok()).unwrap_or_default();
-        if is_body_wanted && !content_type.is_empty() && !content_type.contains("json") {
-            let message = r#"{"status":415,"error":"Unsupported Media Type"}"#;
-            return Err(FolioError {
-                status: StatusCode::UNSUPPORTED_MEDIA_TYPE,
-                shape: Shape::Json(message.into()),
-            });
-        }
-        for (name, least) in [("limit", 1), ("offset", 0)] {
-            let Some(text) = call.query.get(name).filter(|it| !it.is_empty()) else { continue };
-            let number =
-                text.trim().parse::<i64>().ok().filter(|it| -INTEGER_MAX - 1 <= *it && *it <= INTEGER_MAX);
-            let fault = match number {
-                Some(number) if least <= number => continue,
-                Some(_) => Fault::new(format!("{name} must be greater than or equal to {least}"))
-                    .ty("ConstraintViolationException"),
-                None => Fault::new(format!(
-                    "Failed to convert value of type 'java.lang.String' to required type 'java.lang.Integer'; For input string: \"{text}\""
-                ))
-                .ty("MethodArgumentTypeMismatchException"),
-            };
-            return Err(invalid(fault.with(name, text)));
-        }
-        let id = call.param("id");
-        if !id.is_empty() && parse_uuid(id).is_none() {
-            let message = format!(
-                "Failed to convert value of type 'java.lang.String' to required type 'java.util.UUID'; Invalid UUID string: {id}"
-            );
-            return Err(invalid(Fault::new(message).ty("MethodArgumentTypeMismatchException")));
-        }
-        Ok(())
-    }
-
-    /// A refusal as the module words it.
-    pub(super) fn refused(self, collection: &Collection, error: FolioError) -> FolioError {
-        match self {
-            Self::Rmb => return error,
-            Self::Links => return with_exceptions(error),
-            Self::Spring => {}
-        }
-        let FolioError { status, shape } = error;
-        match (status, shape) {
-            (StatusCode::BAD_REQUEST, Shape::Text(text)) => {
-                let is_missing =
-                    text.contains("at line 1 column 0") || text.contains("EOF while parsing a value at");
-                let message = if is_missing {
-                    format!("Required request body is missing: {}", collection.list)
-                } else {
-                    text
-                };
-                invalid(Fault::new(message).ty("HttpMessageNotReadableException"))
-            }
-            (StatusCode::UNPROCESSABLE_ENTITY, Shape::Errors(faults)) => {
-                let argument = |fault: Fault| {
-                    let is_of_schema = fault.code.ends_with("NotNull.message");
-                    let message = if is_of_schema {
-                        let field = fault.parameters.first().map_or("", |it| it.0.as_str());
-                        format!(
-                            "Validation failed for argument [0] in {}: {field} must not be null",
-                            collection.path
-                        )
-                    } else {
-                        fault.message.clone()
-                    };
-                    Fault { message, code: "VALIDATION_ERROR".to_owned(), ..fault }
-                };
-                FolioError::faults(status, faults.into_iter().map(argument).collect())
-            }
-            (StatusCode::NOT_FOUND, Shape::Text(_)) => collection.not_found(""),
-            (status, shape) => FolioError { status, shape },
-        }
-    }
-}
 
 /// The faults of a schema as exceptions of Spring; what a rule of the module refused is worded by the rule.
 fn with_exceptions(error: FolioError) -> FolioError {
@@ -137,4 +47,84 @@ where
         Err(refused) => return Err(refused),
     };
     answered.map_err(|error| manner.refused(collection, error))
+}
+
+impl Manner {
+    /// Refuses what Spring refuses before a handler is reached.
+    pub(crate) fn door(self, call: &Call, is_body_wanted: bool) -> Result<(), FolioError> {
+        if self != Self::Spring {
+            return Ok(());
+        }
+        let content_type = call.headers.get(CONTENT_TYPE).and_then(|it| it.to_str().ok()).unwrap_or_default();
+        if is_body_wanted && !content_type.is_empty() && !content_type.contains("json") {
+            let message = r#"{"status":415,"error":"Unsupported Media Type"}"#;
+            return Err(FolioError {
+                status: StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                shape: Shape::Json(message.into()),
+            });
+        }
+        for (name, least) in [("limit", 1), ("offset", 0)] {
+            let Some(text) = call.query.get(name).filter(|it| !it.is_empty()) else { continue };
+            let number =
+                text.trim().parse::<i64>().ok().filter(|it| -INTEGER_MAX - 1 <= *it && *it <= INTEGER_MAX);
+            let fault = match number {
+                Some(number) if least <= number => continue,
+                Some(_) => Fault::new(format!("{name} must be greater than or equal to {least}"))
+                    .ty("ConstraintViolationException"),
+                None => Fault::new(format!(
+                    "Failed to convert value of type 'java.lang.String' to required type 'java.lang.Integer'; For input string: \"{text}\""
+                ))
+                .ty("MethodArgumentTypeMismatchException"),
+            };
+            return Err(invalid(fault.with(name, text)));
+        }
+        let id = call.param("id");
+        if !id.is_empty() && parse_uuid(id).is_none() {
+            let message = format!(
+                "Failed to convert value of type 'java.lang.String' to required type 'java.util.UUID'; Invalid UUID string: {id}"
+            );
+            return Err(invalid(Fault::new(message).ty("MethodArgumentTypeMismatchException")));
+        }
+        Ok(())
+    }
+
+    /// A refusal as the module words it.
+    pub(crate) fn refused(self, collection: &Collection, error: FolioError) -> FolioError {
+        match self {
+            Self::Rmb => return error,
+            Self::Links => return with_exceptions(error),
+            Self::Spring => {}
+        }
+        let FolioError { status, shape } = error;
+        match (status, shape) {
+            (StatusCode::BAD_REQUEST, Shape::Text(text)) => {
+                let is_missing =
+                    text.contains("at line 1 column 0") || text.contains("EOF while parsing a value at");
+                let message = if is_missing {
+                    format!("Required request body is missing: {}", collection.list)
+                } else {
+                    text
+                };
+                invalid(Fault::new(message).ty("HttpMessageNotReadableException"))
+            }
+            (StatusCode::UNPROCESSABLE_ENTITY, Shape::Errors(faults)) => {
+                let argument = |fault: Fault| {
+                    let is_of_schema = fault.code.ends_with("NotNull.message");
+                    let message = if is_of_schema {
+                        let field = fault.parameters.first().map_or("", |it| it.0.as_str());
+                        format!(
+                            "Validation failed for argument [0] in {}: {field} must not be null",
+                            collection.path
+                        )
+                    } else {
+                        fault.message.clone()
+                    };
+                    Fault { message, code: "VALIDATION_ERROR".to_owned(), ..fault }
+                };
+                FolioError::faults(status, faults.into_iter().map(argument).collect())
+            }
+            (StatusCode::NOT_FOUND, Shape::Text(_)) => collection.not_found(""),
+            (status, shape) => FolioError { status, shape },
+        }
+    }
 }

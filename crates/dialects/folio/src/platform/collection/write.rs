@@ -1,82 +1,15 @@
 //! The rules of writing a record of a collection, within a transaction.
 
-use std::cell::RefCell;
-use std::collections::{HashMap, HashSet};
-
 use bytes::Bytes;
 use http::StatusCode;
-use pinakes_accounts::Entropy;
 use pinakes_store::{Document, StoreError, Txn};
 use serde_json::{Map, Value};
 
 use super::check::{check_references, check_schema, complete, not_a_uuid, refuse_used};
-use super::{Collection, Locking, Metadata};
-use crate::inventory::hrids::{Numbered, Reserved};
-use crate::platform::app::{Call, parse_uuid};
+use crate::platform::collection::declared::{Collection, Locking, Metadata, Writer};
 use crate::platform::error::{Fault, FolioError};
-use crate::platform::{coerce, dates, json};
-
-/// Who writes, and when. Made anew for each run of a transaction.
-#[derive(Debug)]
-pub struct Writer {
-    /// Milliseconds since 1970.
-    pub now_ms: i64,
-    /// UUID of the user; none for the server itself.
-    pub user: Option<String>,
-    /// Makes ids.
-    pub entropy: Entropy,
-    /// Records of other collections that this transaction has found to be there.
-    pub(super) known: RefCell<HashSet<(&'static str, String)>>,
-    /// Human-readable ids that this transaction has set aside.
-    reserved: RefCell<HashMap<Numbered, Reserved>>,
-}
-
-impl Writer {
-    /// Of its parts.
-    pub fn new(now_ms: i64, user: Option<String>, entropy: Entropy) -> Self {
-        Self { now_ms, user, entropy, known: RefCell::default(), reserved: RefCell::default() }
-    }
-
-    /// What a caller's transactions make their writer of.
-    pub fn of(call: &Call) -> impl Fn() -> Self + Clone + Send + Sync + 'static {
-        let (now_ms, user) = (call.app.now_ms(), call.asker.user_id());
-        let entropy = call.app.context.entropy().clone();
-        move || Self::new(now_ms, user.clone(), entropy.clone())
-    }
-
-    /// A new UUID, greater than those made before.
-    pub fn new_uuid(&self) -> String {
-        self.entropy.uuid_at(self.now_ms).to_string()
-    }
-
-    /// Sets human-readable ids aside; see [`crate::inventory::hrids::reserve`].
-    pub(crate) fn reserve(&self, numbered: Numbered, reserved: Reserved) {
-        self.reserved.borrow_mut().insert(numbered, reserved);
-    }
-
-    /// The next of those that were set aside.
-    pub(crate) fn next_reserved(&self, numbered: Numbered) -> Option<String> {
-        self.reserved.borrow_mut().get_mut(&numbered)?.take()
-    }
-
-    fn metadata(&self, form: Metadata, old: Option<&Value>) -> Option<Value> {
-        let now = match form {
-            Metadata::Off => return None,
-            Metadata::Rmb => dates::rmb(self.now_ms),
-            Metadata::Micros => dates::micros(self.now_ms),
-        };
-        let before = old.and_then(|it| it.get("metadata"));
-        let field = |name: &str| before.and_then(|it| it.get(name)).cloned();
-        let user = || self.user.clone().map(Value::from);
-        let created_by = if old.is_some() { field("createdByUserId") } else { user() };
-        let mut map = Map::new();
-        map.insert("createdDate".into(), field("createdDate").unwrap_or_else(|| now.as_str().into()));
-        map.extend(created_by.map(|it| ("createdByUserId".to_owned(), it)));
-        map.insert("updatedDate".into(), now.into());
-        map.extend(user().map(|it| ("updatedByUserId".to_owned(), it)));
-        Some(Value::Object(map))
-    }
-}
+use crate::platform::values::parse_uuid;
+use crate::platform::{coerce, json};
 
 /// A record that was written.
 #[derive(Debug, Clone)]
@@ -233,7 +166,7 @@ pub fn delete(
     let Some(old) = txn.get(&collection.kind, id)? else { return Err(absent(collection, id)) };
     let old = old.json()?;
     (collection.hooks.deleting)(txn, writer, &old)?;
-    refuse_used(txn, collection, id)?;
+    refuse_used(txn, writer, collection, id)?;
     txn.delete(&collection.kind, id)?;
     writer.known.borrow_mut().clear();
     Ok(old)

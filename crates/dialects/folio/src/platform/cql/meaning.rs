@@ -6,7 +6,7 @@
 
 use pinakes_store::{Direction, End, Expr, Kind, Order, Path, Pattern, TextQuery, Type, Value, Word, fold};
 
-use super::{ALL_RECORDS, Clause, Cql, CqlError, Node, Piece, Relation, Term};
+use crate::platform::cql::tree::{ALL_RECORDS, Clause, Cql, CqlError, Node, Piece, Relation, Term};
 use crate::platform::dates;
 
 /// What the names in queries about a kind stand for.
@@ -198,7 +198,7 @@ fn within(field: &str, relation: Relation, term: &Term) -> Result<Expr, CqlError
 
 /// Ids and codes.
 fn exact_text(path: &Path, relation: Relation, term: &Term) -> Result<Expr, CqlError> {
-    let text = |text: String| Value::Text(crate::platform::app::parse_uuid(&text).unwrap_or(text));
+    let text = |text: String| Value::Text(crate::platform::values::parse_uuid(&text).unwrap_or(text));
     if term.pieces().is_empty() {
         return Ok(empty(path, relation, Value::Text(String::new())));
     }

@@ -1,6 +1,6 @@
 //! The words and signs of a query.
 
-use super::{CqlError, Relation};
+use crate::platform::cql::tree::{CqlError, Relation};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum TokenKind {

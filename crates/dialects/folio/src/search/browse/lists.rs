@@ -4,20 +4,20 @@ use http::StatusCode;
 use pinakes_store::{Expr, ListPlace, View, Wanted, fold, matches};
 use serde_json::{Value, json};
 
-use super::window::Item;
 use crate::authorities::authority::AUTHORITIES;
 use crate::authorities::listed::authorities;
 use crate::inventory::holdings::HOLDINGS;
 use crate::inventory::instances::INSTANCES;
 use crate::inventory::items::ITEMS;
 use crate::inventory::listed::{call_numbers, classifications, contributors, shelf_key, subjects};
-use crate::platform::app::{Call, json_answer};
+use crate::platform::app::Call;
 use crate::platform::collection::Collection;
 use crate::platform::error::{Answer, FolioError};
 use crate::platform::json::text_at;
 use crate::platform::listed::{Row, apart_of, told};
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
+use crate::platform::values::json_answer;
 
 /// A list.
 pub(super) struct List {
@@ -236,4 +236,14 @@ async fn config(call: Call) -> Answer {
         })
         .collect();
     Ok(json_answer(StatusCode::OK, &json!({"configs": shown, "totalRecords": shown.len()})))
+}
+
+/// An entry of the answer.
+#[derive(Debug, Clone)]
+pub(crate) struct Item {
+    pub(crate) shown: Value,
+    /// A record that has it.
+    pub(crate) record: Option<String>,
+    /// Records that have it.
+    pub(crate) n_records: u64,
 }

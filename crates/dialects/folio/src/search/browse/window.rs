@@ -1,21 +1,12 @@
 //! The entries that are shown, of those around a place.
 
 use pinakes_store::{Browsed, Listed, View};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::lists::List;
 use crate::platform::error::FolioError;
 use crate::platform::listed::{apart_of, told};
-
-/// An entry of the answer.
-#[derive(Debug, Clone)]
-pub(super) struct Item {
-    pub(super) shown: Value,
-    /// A record that has it.
-    pub(super) record: Option<String>,
-    /// Records that have it.
-    pub(super) n_records: u64,
-}
+use crate::search::browse::lists::Item;
 
 /// A place, and how much of a list around it is shown.
 pub(super) struct Window {

@@ -5,10 +5,11 @@ use pinakes_store::{Expr, Query, Value as Condition, View, Weight};
 use serde_json::{Map, Value, json};
 
 use super::{SOURCE_RECORD, access, get, records, rewrite, set, shown, touch};
-use crate::platform::app::{Call, json_answer};
+use crate::platform::app::Call;
 use crate::platform::collection::Writer;
 use crate::platform::error::{Answer, FolioError};
 use crate::platform::routes::Routes;
+use crate::platform::values::json_answer;
 
 pub(super) fn routes(routes: Routes) -> Routes {
     routes

@@ -8,9 +8,10 @@ use serde_json::{Map, Value, json};
 
 use super::{EXTERNAL_IDS, SOURCE_RECORD, access};
 use crate::data_import::tree::{Criterion, Qualifier};
-use crate::platform::app::{Call, json_answer};
+use crate::platform::app::Call;
 use crate::platform::error::{Answer, Fault, FolioError};
 use crate::platform::routes::Routes;
+use crate::platform::values::json_answer;
 use crate::source_records::marc::MarcPath;
 
 /// Identifiers that one answer holds when no limit is given.

@@ -11,11 +11,12 @@ use pinakes_store::{Kind, Txn, Weight};
 use serde_json::{Value, json};
 
 use super::{access, insert, put_snapshot, records};
-use crate::platform::app::{Call, json_answer, parse_uuid};
+use crate::platform::app::Call;
 use crate::platform::collection::Writer;
 use crate::platform::dates;
 use crate::platform::error::{Answer, Fault, FolioError};
 use crate::platform::routes::Routes;
+use crate::platform::values::{json_answer, parse_uuid};
 use crate::source_records::marc;
 
 /// Jobs.

@@ -7,11 +7,12 @@ use pinakes_store::{Direction, Expr, Query, StoreError, Txn, View, Weight};
 use serde_json::{Map, Value, json};
 
 use super::{SNAPSHOT, SOURCE_RECORD, access, get, record_not_found, resolve, rewrite, set, shown, touch};
-use crate::platform::app::{Call, json_answer, parse_uuid};
+use crate::platform::app::Call;
 use crate::platform::collection::Writer;
 use crate::platform::dates;
 use crate::platform::error::{Answer, Fault, FolioError};
 use crate::platform::routes::Routes;
+use crate::platform::values::{json_answer, parse_uuid};
 use crate::source_records::marc;
 
 pub(super) fn routes(routes: Routes) -> Routes {

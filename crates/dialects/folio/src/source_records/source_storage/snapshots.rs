@@ -3,14 +3,15 @@
 use http::StatusCode;
 use http::header::LOCATION;
 use pinakes_http::answer;
-use pinakes_store::{Direction, Expr, Query, StoreError, Txn, View, Weight};
+use pinakes_store::{Direction, Expr, Query, View, Weight};
 use serde_json::{Map, Value, json};
 
 use super::{SNAPSHOT, SOURCE_RECORD, access};
-use crate::platform::app::{Call, json_answer, parse_uuid};
-use crate::platform::dates;
+use crate::platform::app::Call;
 use crate::platform::error::{Answer, Fault, FolioError};
 use crate::platform::routes::Routes;
+use crate::platform::values::{json_answer, parse_uuid};
+use crate::source_records::source_storage::completed;
 
 /// What a snapshot may be.
 const STATUSES: [&str; 12] = [
@@ -35,35 +36,6 @@ pub(super) fn routes(routes: Routes) -> Routes {
         .get("/source-storage/snapshots/{id}", access("source-storage.snapshots.item.get"), by_id)
         .put("/source-storage/snapshots/{id}", access("source-storage.snapshots.put"), replace)
         .delete("/source-storage/snapshots/{id}", access("source-storage.snapshots.delete"), remove)
-}
-
-/// Makes or changes the snapshot of a job.
-pub(super) fn put(txn: &mut Txn<'_>, job_id: &str, status: &str, now_ms: i64) -> Result<(), StoreError> {
-    let old = txn.get(&SNAPSHOT, job_id)?.map(|it| it.json()).transpose()?;
-    let body = completed(json!({"jobExecutionId": job_id, "status": status}), old.as_ref(), now_ms);
-    txn.put(&SNAPSHOT, job_id, &body)?;
-    Ok(())
-}
-
-/// With the dates that the store sets.
-fn completed(body: Value, old: Option<&Value>, now_ms: i64) -> Value {
-    let Value::Object(mut body) = body else { return body };
-    let now = dates::rmb(now_ms);
-    let of_old = |name: &str| old.and_then(|it| it.get(name)).cloned();
-    let is_processing = body.get("status").and_then(Value::as_str) == Some("PARSING_IN_PROGRESS");
-    match of_old("processingStartedDate") {
-        Some(date) => {
-            body.insert("processingStartedDate".into(), date);
-        }
-        None if is_processing => {
-            body.insert("processingStartedDate".into(), now.as_str().into());
-        }
-        None => {}
-    }
-    let created = old.and_then(|it| it.pointer("/metadata/createdDate")).cloned();
-    let created = created.unwrap_or_else(|| now.as_str().into());
-    body.insert("metadata".into(), json!({"createdDate": created, "updatedDate": now}));
-    Value::Object(body)
 }
 
 async fn list(call: Call) -> Answer {

@@ -5,10 +5,11 @@ use pinakes_store::{End, Expr, Query, Value as Condition, View, Weight};
 use serde_json::{Value, json};
 
 use super::{EXTERNAL_IDS, SOURCE_RECORD, access, as_source_record, record_not_found, resolve};
-use crate::platform::app::{Call, json_answer};
+use crate::platform::app::Call;
 use crate::platform::dates;
 use crate::platform::error::{Answer, FolioError};
 use crate::platform::routes::Routes;
+use crate::platform::values::json_answer;
 
 pub(super) fn routes(routes: Routes) -> Routes {
     let base = "/source-storage/source-records";

@@ -6,11 +6,12 @@ use pinakes_http::answer;
 use pinakes_store::{Column, Expr, Index, Kind, Query, Txn, Type, View, Weight};
 use serde_json::{Value, json};
 
-use crate::platform::app::{Call, json_answer, required_text};
+use crate::platform::app::Call;
 use crate::platform::dates;
 use crate::platform::error::{Answer, FolioError};
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
+use crate::platform::values::{json_answer, required_text};
 
 /// Failed logins in a row, by the id of the user: `{id, userId, attemptCount, lastAttempt}`.
 pub(crate) static ATTEMPTS: Kind = Kind { id_path: Some("id"), ..Kind::named("folio_login_attempts") };

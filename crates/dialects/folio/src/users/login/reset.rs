@@ -7,12 +7,13 @@ use pinakes_store::{Column, Expr, Index, Kind, Query, Txn, Type, View, Weight};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::platform::app::{Call, json_answer, parse_uuid, required_text};
+use crate::platform::app::Call;
 use crate::platform::dates;
 use crate::platform::error::{Answer, Fault, FolioError};
 use crate::platform::json::text_at;
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
+use crate::platform::values::{json_answer, parse_uuid, required_text};
 
 /// Notes: `{id, userId, expirationTime}`.
 pub(crate) static RESET_ACTION: Kind = Kind {

@@ -2,23 +2,24 @@
 //! own.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::LazyLock;
+use std::sync::Arc;
 
 use http::StatusCode;
 use pinakes_http::answer;
 use pinakes_store::{Expr, Kind, Query, Record, Txn, Value as StoreValue, View, Weight, matches};
 use serde_json::{Map, Value, json};
 
-use super::{PERMISSION, PERMISSION_USER, sets};
-use crate::platform::app::{Call, json_answer, parse_uuid, required_text};
+use super::{PERMISSION, sets};
+use crate::platform::app::Call;
 use crate::platform::collection::parsed;
 use crate::platform::cql::{self, Names};
 use crate::platform::dates;
 use crate::platform::error::{Answer, Fault, FolioError};
 use crate::platform::json::{id_of_name, text_at};
 use crate::platform::permissions::Access;
-use crate::platform::routes::Routes;
-use crate::routes;
+use crate::platform::routes::{Route, Routes};
+use crate::platform::values::{json_answer, parse_uuid, required_text};
+use crate::users::perms::sets::PERMISSION_USER;
 
 /// Stands for permissions that are no records.
 static BUILT_IN: Kind = Kind::named("folio_permission_built_in");
@@ -37,12 +38,12 @@ pub(super) fn routes(routes: Routes) -> Routes {
 }
 
 /// Every permission that a route asks for, and a set `a.b.all` for each beginning of two or more of them.
-static PERMISSIONS: LazyLock<Vec<Value>> = LazyLock::new(|| {
-    let mut names: BTreeMap<String, Vec<String>> = routes::table()
-        .into_iter()
-        .filter_map(|route| match route.access {
-            Access::Permission(name) => Some((name.into_owned(), Vec::new())),
-            Access::Supertenant(name) => Some((name.to_owned(), Vec::new())),
+pub(crate) fn built_in(table: &[Route]) -> Arc<[Value]> {
+    let mut names: BTreeMap<String, Vec<String>> = table
+        .iter()
+        .filter_map(|route| match &route.access {
+            Access::Permission(name) => Some((name.clone().into_owned(), Vec::new())),
+            Access::Supertenant(name) => Some(((*name).to_owned(), Vec::new())),
             Access::Anybody | Access::User => None,
         })
         .collect();
@@ -60,7 +61,7 @@ static PERMISSIONS: LazyLock<Vec<Value>> = LazyLock::new(|| {
         })
     };
     names.iter().map(shown).collect()
-});
+}
 
 /// Takes away what no module declares any more. A permission is here as long as a route asks for it: none is deprecated.
 async fn purge(_: Call) -> Answer {
@@ -73,7 +74,7 @@ fn with_holders(view: &mut View<'_>, permissions: &mut [Value]) -> Result<(), Fo
     let wanted = permissions.iter().map(|it| StoreValue::Text(name(it))).collect();
     let mut holders: HashMap<String, Vec<Value>> = HashMap::new();
     for record in view.find(&PERMISSION_USER, &Query::filter(Expr::In("permissions".into(), wanted)))? {
-        for held in super::listed_in(&record.json()?) {
+        for held in crate::users::perms::sets::listed_in(&record.json()?) {
             holders.entry(held).or_default().push(record.id.clone().into());
         }
     }
@@ -84,13 +85,17 @@ fn with_holders(view: &mut View<'_>, permissions: &mut [Value]) -> Result<(), Fo
 }
 
 /// Permissions by name, in the order of the names; of one that is not known its name alone is told.
-pub(super) fn by_names(view: &mut View<'_>, names: &[String]) -> Result<Vec<Value>, FolioError> {
+pub(super) fn by_names(
+    view: &mut View<'_>,
+    built_in: &[Value],
+    names: &[String],
+) -> Result<Vec<Value>, FolioError> {
     let wanted = names.iter().map(|it| StoreValue::Text(it.clone())).collect();
     let own = view.find(&PERMISSION, &Query::filter(Expr::In("permissionName".into(), wanted)))?;
     let own = own.iter().map(Record::json).collect::<Result<Vec<_>, _>>()?;
     let named = |it: &&Value, name: &str| text_at(it, "permissionName") == Some(name);
     let one = |name: &String| {
-        let found = own.iter().chain(PERMISSIONS.iter()).find(|it| named(it, name));
+        let found = own.iter().chain(built_in).find(|it| named(it, name));
         found.cloned().unwrap_or_else(|| json!({"permissionName": name}))
     };
     Ok(names.iter().map(one).collect())
@@ -101,13 +106,14 @@ async fn all(call: Call) -> Answer {
     let cql = parsed(&call.app.settings, call.query.get("query").unwrap_or_default())?;
     let start = call.query.number("start", call.query.number("offset", 0)?)?;
     let length = call.query.number("length", call.query.number("limit", 10)?)?;
+    let built_in = Arc::clone(&call.app.permissions);
     let read = move |view: &mut View<'_>| -> Result<Value, FolioError> {
-        let none = &mut |_: &cql::Clause| Ok::<_, FolioError>(None);
+        let none = &mut |_: &crate::platform::cql::Clause| Ok::<_, FolioError>(None);
         let filter = cql::meaning(&cql.condition, &PERMISSION, &NAMES, none)?;
         let own = view.find(&PERMISSION, &Query::filter(filter))?;
         let mut fitting = own.iter().map(Record::json).collect::<Result<Vec<_>, _>>()?;
         let filter = cql::meaning(&cql.condition, &BUILT_IN, &NAMES, none)?;
-        fitting.extend(PERMISSIONS.iter().filter(|it| matches(&filter, it)).cloned());
+        fitting.extend(built_in.iter().filter(|it| matches(&filter, it)).cloned());
         let total = fitting.len();
         let bound = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
         let mut page: Vec<Value> = fitting.into_iter().skip(bound(start)).take(bound(length)).collect();
@@ -122,10 +128,10 @@ fn missing(id: &str) -> FolioError {
 }
 
 async fn by_id(call: Call) -> Answer {
-    let id = call.param("id").to_owned();
+    let (id, built_in) = (call.param("id").to_owned(), Arc::clone(&call.app.permissions));
     let read = move |view: &mut View<'_>| -> Result<Value, FolioError> {
         let own = view.get(&PERMISSION, &id)?.map(|it| it.json()).transpose()?;
-        let built_in = || PERMISSIONS.iter().find(|it| text_at(it, "id") == Some(id.as_str())).cloned();
+        let built_in = || built_in.iter().find(|it| text_at(it, "id") == Some(id.as_str())).cloned();
         let mut found = [own.or_else(built_in).ok_or_else(|| missing(&id))?];
         with_holders(view, &mut found)?;
         let [found] = found;
@@ -172,7 +178,7 @@ async fn create(mut call: Call) -> Answer {
     // A set without a name gets one that nobody else has.
     let name = body.get("permissionName").and_then(Value::as_str).unwrap_or(&id).to_owned();
     body.insert("permissionName".into(), name.as_str().into());
-    if PERMISSIONS.iter().any(|it| text_at(it, "permissionName") == Some(name.as_str())) {
+    if call.app.permissions.iter().any(|it| text_at(it, "permissionName") == Some(name.as_str())) {
         return Err(taken(&name));
     }
     let (now_ms, whole) = (call.app.now_ms(), made(&call, &id, body, None));

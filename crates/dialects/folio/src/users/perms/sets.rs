@@ -7,7 +7,6 @@ use pinakes_store::{Column, Expr, Index, Kind, Query, Record, Txn, Type, Value a
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::{PERMISSION_USER, listed_in};
 use crate::platform::error::FolioError;
 use crate::platform::json::text_at;
 
@@ -55,4 +54,17 @@ pub(super) fn follow(txn: &mut Txn<'_>, now_ms: i64) -> Result<(), FolioError> {
         }
     }
     Ok(())
+}
+
+/// Permission users: `{id, userId, permissions, metadata}`.
+pub(crate) static PERMISSION_USER: Kind = Kind {
+    id_path: Some("id"),
+    columns: &[Column::one("userId", Type::Text), Column::many("permissions", Type::Text)],
+    indexes: &[Index::unique(&["userId"])],
+    ..Kind::named("folio_permission_user")
+};
+
+pub(crate) fn listed_in(body: &Value) -> Vec<String> {
+    let list = body.get("permissions").and_then(Value::as_array);
+    list.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }

@@ -1,0 +1,13 @@
+//! The routes of notices.
+
+use crate::circulation::notices::{mail, render_template, sessions};
+use crate::platform::permissions::Access;
+use crate::platform::routes::Routes;
+
+/// The routes of notices and mail.
+pub(crate) fn routes(routes: Routes) -> Routes {
+    routes
+        .post("/template-request", Access::to("template-request.post"), render_template)
+        .with(mail::routes)
+        .with(sessions::routes)
+}

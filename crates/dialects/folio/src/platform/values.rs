@@ -1,0 +1,60 @@
+//! Texts and values of requests and answers.
+
+use std::ops::Deref;
+
+use http::StatusCode;
+use pinakes_http::{Parameters, Stage, answer, stages};
+use serde_json::{Map, Value};
+
+use crate::platform::error::{Fault, FolioError};
+use crate::platform::json;
+
+/// A UUID in its usual form of five groups, in lower case.
+pub(crate) fn parse_uuid(text: &str) -> Option<String> {
+    (text.len() == 36).then(|| uuid::Uuid::parse_str(text).ok())?.map(|it| it.to_string())
+}
+
+/// JSON in this dialect's spacing.
+pub(crate) fn json_answer(status: StatusCode, value: &Value) -> axum::response::Response {
+    let body = stages::timed(Stage::Render, || json::bytes(value));
+    answer::bytes(status, http::HeaderValue::from_static("application/json"), body)
+}
+
+/// A field of a body that must be a text. Errors: 422 as for any property that is missing.
+pub(crate) fn required_text<'a>(body: &'a Map<String, Value>, name: &str) -> Result<&'a str, FolioError> {
+    body.get(name).and_then(Value::as_str).ok_or_else(|| FolioError::unprocessable(Fault::missing(name)))
+}
+
+/// The query of a request.
+#[derive(Debug, Clone, Default)]
+pub struct QueryText(Parameters);
+
+impl Deref for QueryText {
+    type Target = Parameters;
+
+    fn deref(&self) -> &Parameters {
+        &self.0
+    }
+}
+
+impl QueryText {
+    /// From the text behind `?`.
+    pub fn parse(query: &str) -> Self {
+        Self(Parameters::parse(query))
+    }
+
+    /// A whole number, or what stands for it when it is not given.
+    ///
+    /// Errors: 400 as Java says it, `For input string: "abc"`.
+    pub fn number(&self, name: &str, default: u64) -> Result<u64, FolioError> {
+        match self.get(name) {
+            None | Some("") => Ok(default),
+            Some(text) => text
+                .parse::<i64>()
+                .ok()
+                .filter(|it| 0 <= *it)
+                .map(i64::unsigned_abs)
+                .ok_or_else(|| FolioError::bad_request(format!("For input string: \"{text}\""))),
+        }
+    }
+}

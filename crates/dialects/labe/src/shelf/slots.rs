@@ -1,0 +1,53 @@
+//! The shelves that are kept, one a tenant, and who makes the next.
+
+use std::collections::HashMap;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use crate::shelf::places::Shelf;
+
+/// Longest such pause.
+pub(crate) const REST_MAX: Duration = Duration::from_secs(60);
+
+/// The shelves of all tenants.
+#[derive(Default)]
+pub(crate) struct Shelves {
+    by_tenant: RwLock<HashMap<String, Arc<Slot>>>,
+}
+
+/// The shelf of a tenant, and who makes the next one.
+#[derive(Default)]
+pub(crate) struct Slot {
+    pub(crate) shelf: Mutex<Option<Arc<Shelf>>>,
+    pub(crate) is_being_made: AtomicBool,
+    /// The next one is not begun before: while records change all the time, answers come from the store rather than that
+    /// shelves take a core.
+    rests_until: Mutex<Option<Instant>>,
+}
+
+impl Slot {
+    pub(crate) fn get(&self) -> Option<Arc<Shelf>> {
+        self.shelf.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn is_resting(&self) -> bool {
+        let until = *self.rests_until.lock().unwrap_or_else(PoisonError::into_inner);
+        until.is_some_and(|until| Instant::now() < until)
+    }
+
+    pub(crate) fn rest(&self, pause: Duration) {
+        let until = Instant::now().checked_add(pause.min(REST_MAX));
+        *self.rests_until.lock().unwrap_or_else(PoisonError::into_inner) = until;
+    }
+}
+
+impl Shelves {
+    pub(crate) fn slot(&self, tenant: &str) -> Arc<Slot> {
+        if let Some(slot) = self.by_tenant.read().unwrap_or_else(PoisonError::into_inner).get(tenant) {
+            return slot.clone();
+        }
+        let mut by_tenant = self.by_tenant.write().unwrap_or_else(PoisonError::into_inner);
+        by_tenant.entry(tenant.to_owned()).or_default().clone()
+    }
+}

@@ -1,0 +1,31 @@
+//! What attachments belong to.
+
+use pinakes_store::{Expr, Record, Txn, Value as Condition};
+use serde_json::Value;
+
+use crate::documents::object;
+use crate::error::ScicatError;
+use crate::kinds::{ATTACHMENT, TARGETS};
+
+/// The condition that an attachment belongs to something.
+pub(crate) fn attached_to(target_id: &str) -> Expr {
+    Expr::Is(TARGETS.into(), Condition::Text(target_id.to_owned()))
+}
+
+/// Takes an attachment off the thing `target_id`; one that belongs to nothing else is deleted.
+pub(crate) fn detach(txn: &mut Txn<'_>, attachment: &Record, target_id: &str) -> Result<(), ScicatError> {
+    let mut document = object(attachment)?;
+    let is_left = match document.get_mut("relationships").and_then(Value::as_array_mut) {
+        Some(relationships) => {
+            relationships.retain(|it| it.get("targetId").and_then(Value::as_str) != Some(target_id));
+            !relationships.is_empty()
+        }
+        None => false,
+    };
+    if is_left {
+        txn.update(&ATTACHMENT, &attachment.id, &Value::Object(document))?;
+    } else {
+        txn.delete(&ATTACHMENT, &attachment.id)?;
+    }
+    Ok(())
+}

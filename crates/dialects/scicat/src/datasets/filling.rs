@@ -1,0 +1,51 @@
+//! What a dataset is given before it is stored.
+
+use serde_json::{Map, Value};
+
+use crate::datasets::forms::{Api, scalars_to_lists};
+use crate::datasets::incoming::METADATA;
+use crate::dto::dataset as dto;
+use crate::error::ScicatError;
+use crate::faults::Fault;
+use crate::validate::Dto;
+use crate::{dates, scientific};
+
+/// Dates of a dataset that go out in one form.
+pub(crate) const DATES: [&str; 3] = ["creationTime", "startTime", "endTime"];
+
+/// Faults in the shape of the API's version.
+pub(crate) fn refused(faults: &[Fault], api: Api) -> ScicatError {
+    match api {
+        Api::V3 => ScicatError::faults_as_text(faults),
+        Api::V4 => ScicatError::faults_as_list(faults),
+    }
+}
+
+/// Adds a checked body to what is set already: defaults, dates, quantities, lists for scalars.
+pub(crate) fn fill(stored: &mut Map<String, Value>, table: &Dto, mut body: Map<String, Value>) {
+    dto::complete(table, &mut body);
+    scalars_to_lists(&mut body);
+    normalise(&mut body);
+    for list in ["proposalIds", "sampleIds", "instrumentIds"] {
+        body.entry(list.to_owned()).or_insert_with(|| Value::Array(Vec::new()));
+    }
+    for (name, value) in body {
+        if !stored.contains_key(&name) && !value.is_null() {
+            stored.insert(name, value);
+        }
+    }
+}
+
+/// Dates in one form; quantities with their SI values.
+pub(crate) fn normalise(body: &mut Map<String, Value>) {
+    for name in DATES {
+        if let Some(Value::String(text)) = body.get_mut(name)
+            && let Some(normal) = dates::normalise(text)
+        {
+            *text = normal;
+        }
+    }
+    if let Some(Value::Object(metadata)) = body.get_mut(METADATA) {
+        scientific::enrich(metadata);
+    }
+}

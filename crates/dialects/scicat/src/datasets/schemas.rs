@@ -1,0 +1,27 @@
+//! Schemas of metadata that lie on other servers, kept for a while.
+
+use std::sync::Arc;
+
+use quick_cache::sync::Cache;
+
+use crate::published_data::schema::Schema;
+
+/// Schemas that are remembered.
+pub(crate) const KNOWN_SCHEMAS: usize = 256;
+
+/// Schemas that were fetched lately, by URL.
+#[derive(Clone)]
+pub(crate) struct Schemas(pub(crate) Arc<Cache<String, Fetched>>);
+
+#[derive(Clone)]
+pub(crate) struct Fetched {
+    pub(crate) at_ms: i64,
+    /// `None` when there is no schema at that URL.
+    pub(crate) schema: Option<Arc<Schema>>,
+}
+
+impl Default for Schemas {
+    fn default() -> Self {
+        Self(Arc::new(Cache::new(KNOWN_SCHEMAS)))
+    }
+}

@@ -1,0 +1,66 @@
+//! How a build goes, for who watches it.
+
+use crate::problem::Problem;
+
+/// How far a build is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    /// What is being done.
+    pub step: Step,
+    /// Units done, see [`Step::unit`].
+    pub n_done: u64,
+    /// Units in all, if known.
+    pub n_total: Option<u64>,
+    /// Rows read so far.
+    pub n_rows: u64,
+}
+
+/// What a build is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// Reading the dumps.
+    Scan,
+    /// Numbering DOIs.
+    Number,
+    /// Replacing keys by numbers.
+    Join,
+    /// Writing whom each DOI cites.
+    References,
+    /// Writing who cites each DOI.
+    Citations,
+    /// Writing the dictionary and joining the sections.
+    Finish,
+}
+
+impl Step {
+    /// The step as a word for a progress line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Scan => "scan",
+            Self::Number => "number",
+            Self::Join => "join",
+            Self::References => "references",
+            Self::Citations => "citations",
+            Self::Finish => "finish",
+        }
+    }
+
+    /// What [`Progress::n_done`] counts.
+    #[must_use]
+    pub fn unit(self) -> &'static str {
+        match self {
+            Self::Scan => "bytes",
+            Self::Number | Self::Finish => "DOIs",
+            Self::Join | Self::References | Self::Citations => "citations",
+        }
+    }
+}
+
+/// Who is told how a build goes.
+pub trait Observer {
+    /// Called some hundred times per step.
+    fn progress(&mut self, progress: Progress);
+    /// Called for every row or field that could not be used.
+    fn problem(&mut self, problem: &Problem);
+}
