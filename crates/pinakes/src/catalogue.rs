@@ -12,11 +12,11 @@ use pinakes_http::Context;
 use pinakes_store::{Catalogue, Kind, Location};
 
 use crate::config::{Config, Misuse};
-use crate::dialects;
+use crate::dialect;
 
 /// Every kind of every dialect.
 static KINDS: LazyLock<Vec<&'static Kind>> =
-    LazyLock::new(|| pinakes_accounts::KINDS.iter().copied().chain(dialects::kinds()).collect());
+    LazyLock::new(|| pinakes_accounts::KINDS.iter().copied().chain(dialect::kinds()).collect());
 
 /// Name of the secret that a database keeps for all servers over it.
 pub(crate) const SIGNING_SECRET: &str = "signing secret";

@@ -20,7 +20,9 @@ pub(crate) mod user;
 
 use std::process::ExitCode;
 
-use crate::cli::Command;
+use clap::CommandFactory as _;
+
+use crate::cli::{Cli, Command};
 
 /// Runs a subcommand. Errors are for a person to read; findings are told by the exit code.
 pub(crate) fn run(command: Command) -> anyhow::Result<ExitCode> {
@@ -37,8 +39,8 @@ pub(crate) fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Check(args) => check::run(&args),
         Command::Move(args) => moving::run(&args),
         Command::Config(args) => config::run(&args),
-        Command::Completions(args) => shell::completions(&args),
-        Command::Man(args) => shell::man(&args),
+        Command::Completions(args) => shell::completions(&args, Cli::command()),
+        Command::Man(args) => shell::man(&args, Cli::command()),
         Command::Marc(args) => marc::run(args).map(|()| ExitCode::SUCCESS),
         Command::Citations(args) => citations::run(args).map(|()| ExitCode::SUCCESS),
         Command::Topics(args) => topics::run(&args),

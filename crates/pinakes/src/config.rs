@@ -5,15 +5,14 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use pinakes_accounts::sign_in::{Sources, directory, provider};
 use pinakes_http::{AccessLog, MountPoint, TenantChoice, TraceSettings};
-use pinakes_site::Setting;
 use pinakes_store::Limits;
 use serde::Deserialize;
 
-use crate::{dialects, effective};
+use crate::dialect;
 
 /// Every key with its default and what it means.
 pub(crate) const REFERENCE: &str = include_str!("../reference.toml");
@@ -60,7 +59,7 @@ pub(crate) struct Config {
 impl Default for Config {
     fn default() -> Self {
         Self {
-            dialects: dialects::names(),
+            dialects: dialect::names(),
             mounts: BTreeMap::new(),
             server: Server::default(),
             limits: Limits::default(),
@@ -160,39 +159,6 @@ impl Accounts {
 }
 
 impl Config {
-    /// The settings of a file, or the defaults, with the environment over them.
-    ///
-    /// Errors: [`Misuse`] that names the key, or the variable, and what it should be.
-    pub(crate) fn load(file: Option<&Path>) -> anyhow::Result<Self> {
-        let config = match file {
-            Some(path) => Self::read(path)?,
-            None => Self::default(),
-        };
-        dialects::check(&config)?;
-        let mut config = config;
-        config.site.effective = effective::of_file(file)?;
-        for name in effective::variables() {
-            let origin = "environment".to_owned();
-            config.site.effective.push(Setting {
-                key: name,
-                value: "(set; goes over the file)".to_owned(),
-                origin,
-            });
-        }
-        config.with_environment(|name| std::env::var(name).ok())
-    }
-
-    fn read(path: &Path) -> anyhow::Result<Self> {
-        let text = std::fs::read_to_string(path).map_err(|error| {
-            Misuse(format!("the configuration {} cannot be read: {error}", path.display()))
-        })?;
-        toml::from_str(&text).map_err(|error| {
-            let reason = error.to_string();
-            let advice = "`pinakes config` prints every key with its default";
-            Misuse(format!("{}: {}\n{advice}", path.display(), reason.trim_end())).into()
-        })
-    }
-
     pub(crate) fn with_environment(
         mut self,
         variable: impl Fn(&str) -> Option<String>,
@@ -307,7 +273,7 @@ mod tests {
             ("dialects = []", "dialects is empty"),
             ("[mounts.x]", "mounts.x: there is no such dialect"),
         ] {
-            let checked = dialects::check(&toml::from_str(text)?);
+            let checked = toml::from_str::<Config>(text)?.check_dialects();
             let said = checked.err().map(|it| it.to_string()).unwrap_or_default();
             assert!(
                 said.starts_with(expected) && said.is_empty() == expected.is_empty(),

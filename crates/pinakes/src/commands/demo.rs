@@ -1,5 +1,6 @@
 //! `pinakes demo`: a fresh catalogue full of sample records, with accounts, served.
 
+pub(crate) mod accounts;
 mod seed;
 
 use std::net::SocketAddr;
@@ -14,9 +15,11 @@ use pinakes_scicat::testing::Testing;
 use pinakes_store::Tenant;
 
 use super::backup::require_empty;
-use super::import::{Source, load_built_in};
+use super::import::load_built_in;
 use super::serve::{begin_log, serve};
 use crate::catalogue::{House, block_on};
+use crate::commands::demo::accounts::{ACCOUNTS, Account};
+use crate::commands::import::source::Source;
 use crate::config::{Config, Misuse};
 use crate::place::{Missing, open};
 use crate::terminal::{say, table, warn};
@@ -33,37 +36,6 @@ const RECORDS: [(&str, &[u8]); 7] = [
     ("proposals", include_bytes!("../../demo/proposals.ndjson")),
     ("instruments", include_bytes!("../../demo/instruments.ndjson")),
     ("published data", include_bytes!("../../demo/published_data.ndjson")),
-];
-
-/// An account to try.
-struct Account {
-    name: &'static str,
-    password: &'static str,
-    groups: &'static [&'static str],
-    may: &'static str,
-}
-
-/// Their passwords are everybody's: a demo listens on loopback unless it is told otherwise.
-const ACCOUNTS: [Account; 4] = [
-    Account { name: "admin", password: "admin-demo", groups: &["admin"], may: "everything but delete" },
-    Account {
-        name: "ingestor",
-        password: "ingestor-demo",
-        groups: &["ingestor", "group1"],
-        may: "create datasets for any group",
-    },
-    Account {
-        name: "archivist",
-        password: "archivist-demo",
-        groups: &["archivemanager"],
-        may: "delete, and change lifecycles",
-    },
-    Account {
-        name: "ada",
-        password: "ada-demo",
-        groups: &["p1234", "demo"],
-        may: "see and change what proposal p1234 measured",
-    },
 ];
 
 /// Fills a fresh catalogue with sample records and serves it.

@@ -8,11 +8,12 @@ mod documents;
 mod folio;
 mod marc;
 mod pipeline;
+pub(crate) mod source;
 mod split;
 mod topics;
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, BufWriter, Read, Write as _};
+use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
@@ -23,11 +24,9 @@ use pinakes_scicat::import::{Existing, Importer, RecordType};
 use pinakes_store::Tenant;
 
 use self::pipeline::{Rejected, load};
+use crate::commands::import::source::Source;
 use crate::place::{Missing, TenantPlace};
 use crate::terminal::{counted, progress, say, thousands, warn};
-
-/// Bytes read at once.
-const BUFFER_BYTES: usize = 1 << 20;
 
 /// Loads records from files.
 #[derive(Debug, clap::Args)]
@@ -117,81 +116,6 @@ fn import_scicat(args: &ScicatArgs) -> anyhow::Result<ExitCode> {
     let rate = thousands((n as f64 / took_s) as u64);
     say(format!("{} in {took_s:.1} s, {rate}/s; {} left out", counted(n, "record"), thousands(n_rejected)))?;
     Ok(if n_rejected == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-/// A file to read.
-pub(crate) struct Source {
-    /// As problems name it.
-    pub(crate) name: String,
-    /// Its content, decompressed.
-    pub(crate) input: Box<dyn BufRead + Send>,
-    raw: Option<File>,
-    n_bytes: Option<u64>,
-}
-
-impl Source {
-    /// Opens a file, or standard input for `-`.
-    fn open(path: &Path) -> anyhow::Result<Self> {
-        if path == Path::new("-") {
-            let input: Box<dyn BufRead + Send> =
-                Box::new(BufReader::with_capacity(BUFFER_BYTES, io::stdin()));
-            return Ok(Self { name: "standard input".into(), input, raw: None, n_bytes: None });
-        }
-        let file = File::open(path).with_context(|| format!("{} cannot be read", path.display()))?;
-        let n_bytes = file.metadata()?.len();
-        Ok(Self {
-            name: path.display().to_string(),
-            input: Box::new(io::empty()),
-            raw: Some(file),
-            n_bytes: Some(n_bytes),
-        })
-    }
-
-    /// Of bytes that are part of the program.
-    pub(crate) fn built_in(name: &str, content: &'static [u8]) -> Self {
-        let input: Box<dyn BufRead + Send> = Box::new(content);
-        Self { name: name.to_owned(), input, raw: None, n_bytes: Some(content.len() as u64) }
-    }
-
-    /// With reading shown on a bar, and decompressed as its first bytes tell.
-    fn with_progress(mut self, bar: &ProgressBar) -> Self {
-        if let Some(file) = self.raw.take() {
-            self.input = decompressed(BufReader::with_capacity(BUFFER_BYTES, bar.wrap_read(file)));
-        } else {
-            self.input = decompressed(self.input);
-        }
-        self
-    }
-}
-
-/// Plain, gzip or zstd, by the first bytes. What cannot be looked at will fail when it is read.
-fn decompressed(mut input: impl BufRead + Send + 'static) -> Box<dyn BufRead + Send> {
-    const GZIP: &[u8] = &[0x1f, 0x8b];
-    const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
-    let first = input.fill_buf().map(|it| it[..it.len().min(4)].to_vec()).unwrap_or_default();
-    if first.starts_with(GZIP) {
-        return buffered(flate2::bufread::MultiGzDecoder::new(input));
-    }
-    if first.starts_with(ZSTD) {
-        return match zstd::stream::read::Decoder::with_buffer(input) {
-            Ok(decoder) => buffered(decoder),
-            Err(error) => buffered(Failing(Some(error))),
-        };
-    }
-    Box::new(input)
-}
-
-fn buffered(input: impl Read + Send + 'static) -> Box<dyn BufRead + Send> {
-    Box::new(BufReader::with_capacity(BUFFER_BYTES, input))
-}
-
-/// Input that fails when it is read, where the error has its place.
-struct Failing(Option<io::Error>);
-
-impl Read for Failing {
-    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
-        self.0.take().map_or(Ok(0), Err)
-    }
 }
 
 /// Tells of bad records and keeps their bytes.

@@ -4,10 +4,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use clap::CommandFactory as _;
+use clap::Command;
 use clap_complete::Shell;
 
-use crate::cli::Cli;
 use crate::terminal::say;
 
 /// Prints the completions of a shell.
@@ -32,15 +31,15 @@ pub(crate) struct Man {
     folder: PathBuf,
 }
 
-pub(crate) fn completions(args: &Completions) -> anyhow::Result<ExitCode> {
+pub(crate) fn completions(args: &Completions, mut command: Command) -> anyhow::Result<ExitCode> {
     let mut text = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "pinakes", &mut text);
+    clap_complete::generate(args.shell, &mut command, "pinakes", &mut text);
     say(String::from_utf8_lossy(&text).trim_end())?;
     Ok(ExitCode::SUCCESS)
 }
 
-pub(crate) fn man(args: &Man) -> anyhow::Result<ExitCode> {
-    let written = clap_mangen::generate_to(Cli::command(), &args.folder);
+pub(crate) fn man(args: &Man, command: Command) -> anyhow::Result<ExitCode> {
+    let written = clap_mangen::generate_to(command, &args.folder);
     written.with_context(|| format!("no man pages can be written into {}", args.folder.display()))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -15,7 +15,7 @@ use pinakes_citations::{BuildOptions, Observer, Problem, Progress, build};
 use pinakes_http::{Context, Neighbour, OnBehalf, Question};
 use serde_json::{Value, json};
 
-use super::ACCOUNTS;
+use crate::commands::demo::accounts::ACCOUNTS;
 
 /// Titles of the library, each with one item.
 const TITLES: usize = 1000;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use super::written;
+use crate::commands::export::output::written;
 use crate::place::{Missing, TenantPlace};
 
 /// Writes catalogue documents of the labe dialect, one JSON object a line, from one consistent state, also while they are served.

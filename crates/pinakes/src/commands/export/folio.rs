@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use pinakes_folio::moving;
 
-use super::written;
+use crate::commands::export::output::written;
 use crate::place::{Missing, TenantPlace};
 use crate::terminal::warn;
 

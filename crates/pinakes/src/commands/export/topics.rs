@@ -9,7 +9,7 @@ use pinakes_conclave::{OfMap, TOPIC, Topic, key, line};
 use pinakes_store::{Direction, End, Expr, Query};
 use pinakes_topicmap::{Format, write};
 
-use super::Output;
+use crate::commands::export::output::Output;
 use crate::place::{Missing, TenantPlace};
 use crate::terminal::{counted, warn};
 

@@ -10,7 +10,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use pinakes_accounts::{Clock, Entropy};
 use pinakes_folio::data_import::{FileImport, ImportProgress, import_file};
 
-use super::Source;
+use crate::commands::import::source::Source;
 use crate::place::{Missing, TenantPlace};
 use crate::terminal::{counted, say, thousands, warn};
 

@@ -8,8 +8,8 @@ use indicatif::ProgressBar;
 use pinakes_scicat::import::{Existing, Importer, Loading, Prepared, RecordType};
 use pinakes_store::{Tenant, pipeline};
 
-use super::Source;
 use super::split::{Piece, Splitter};
+use crate::commands::import::source::Source;
 use crate::terminal::{counted, thousands};
 
 /// Records in a batch at most; each batch is a transaction.

@@ -1,0 +1,55 @@
+//! The dialects of this server, and the pages beside them, by name.
+
+use pinakes_store::Kind;
+
+/// A dialect. What is added here can be configured, is known to every command, and is made in `dialects.rs`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    Scicat,
+    Labe,
+    Folio,
+    Dataverse,
+    Conclave,
+    /// The pages, which show what those before serve.
+    Site,
+}
+
+impl Dialect {
+    /// All of them, in the order in which they are made.
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Scicat, Self::Labe, Self::Folio, Self::Dataverse, Self::Conclave, Self::Site];
+
+    /// Its name in `dialects` and `[mounts]`.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Scicat => "scicat",
+            Self::Labe => "labe",
+            Self::Folio => "folio",
+            Self::Dataverse => "dataverse",
+            Self::Conclave => "conclave",
+            Self::Site => "site",
+        }
+    }
+
+    /// What it keeps.
+    fn kinds(self) -> &'static [&'static Kind] {
+        match self {
+            Self::Scicat => &pinakes_scicat::KINDS,
+            Self::Labe => pinakes_labe::KINDS,
+            Self::Folio => pinakes_folio::kinds(),
+            Self::Dataverse => pinakes_dataverse::kinds(),
+            Self::Conclave => pinakes_conclave::KINDS,
+            Self::Site => &[],
+        }
+    }
+}
+
+/// Names of all dialects.
+pub(crate) fn names() -> Vec<String> {
+    Dialect::ALL.iter().map(|it| it.name().to_owned()).collect()
+}
+
+/// Every kind of every dialect, of those too that are not served.
+pub(crate) fn kinds() -> Vec<&'static Kind> {
+    Dialect::ALL.iter().flat_map(|it| it.kinds()).copied().collect()
+}
