@@ -88,7 +88,12 @@ mod tests {
         let listed = Cors::Listed(vec!["https://folio.example.org".to_owned()]);
         let own = (Some(is("https://folio.example.org")), Some(is("true")));
         assert_eq!(allowed(&listed, "https://folio.example.org"), own);
-        for other in ["https://evil.example", "https://folio.example.org.evil.example", "http://folio.example.org", "null"] {
+        for other in [
+            "https://evil.example",
+            "https://folio.example.org.evil.example",
+            "http://folio.example.org",
+            "null",
+        ] {
             assert_eq!(allowed(&listed, other), (Some(is("*")), None), "{other}");
         }
         assert_eq!(allowed(&Cors::Anyone, "https://evil.example"), (Some(is("*")), None));

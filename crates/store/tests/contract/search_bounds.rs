@@ -159,7 +159,9 @@ fn pages_far_behind_are_parts_of_the_whole() {
     };
     for place in engines() {
         let tenant = place.tenant(ALL);
-        write(&tenant, move |txn| (0..N).try_for_each(|n| txn.insert(&ITEM, &n.to_string(), &body(n, 0)).map(|_| ())));
+        write(&tenant, move |txn| {
+            (0..N).try_for_each(|n| txn.insert(&ITEM, &n.to_string(), &body(n, 0)).map(|_| ()))
+        });
         assert!(tenant.wait_for_indexes(WAIT).expect("an answer"), "the index follows");
         for round in 0..2 {
             for path in ["size", "mass", "name", "free.mixed", "free.number", "free.text", "nowhere"] {

@@ -68,7 +68,10 @@ async fn many_batches_keep_the_order_of_the_file() -> Result<(), Failure> {
     let n_replaced = LINES / 1_000 - 1;
     assert_eq!(loaded, Loaded { n_made: LINES - n_bad - n_replaced, n_replaced, n_bad, n_kept: 0 });
     let bad: Vec<String> = (1..=n_bad).map(|it| format!("{}:", it * 1_000)).collect();
-    assert_eq!(told.iter().map(|it| it.split_inclusive(':').next().unwrap_or_default()).collect::<Vec<_>>(), bad);
+    assert_eq!(
+        told.iter().map(|it| it.split_inclusive(':').next().unwrap_or_default()).collect::<Vec<_>>(),
+        bad
+    );
     let again = server.catalogue.tenant("default")?.read_blocking(|view| view.get(&DOCUMENT, "again"))?;
     let body = again.ok_or("no document")?.json()?;
     assert_eq!(body["text"], format!("{{\"id\":\"again\",\"line\":{}}}", LINES - 999));
@@ -80,7 +83,8 @@ async fn many_batches_keep_the_order_of_the_file() -> Result<(), Failure> {
 async fn a_packed_file_that_is_cut_gives_what_it_has() -> Result<(), Failure> {
     let server = Server::start(&Content { edges: EDGES.to_owned(), ..Content::default() }, |_| {}).await?;
     let path = server.folder.path().join("lines.gz");
-    let lines: String = (0..30_000).map(|n| format!("{{\"id\":\"{n}\",\"noise\":\"{:x}\"}}\n", n * n)).collect();
+    let lines: String =
+        (0..30_000).map(|n| format!("{{\"id\":\"{n}\",\"noise\":\"{:x}\"}}\n", n * n)).collect();
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     gzip.write_all(lines.as_bytes())?;
     let packed = gzip.finish()?;

@@ -121,8 +121,9 @@ fn read_all(
             if !take(batch) {
                 return Ok(());
             }
-            let is_end = filled
-                .with_context(|| format!("{name} cannot be read beyond its record on line {}", splitter.line()))?;
+            let is_end = filled.with_context(|| {
+                format!("{name} cannot be read beyond its record on line {}", splitter.line())
+            })?;
             if is_end {
                 break;
             }
