@@ -144,7 +144,7 @@ fn pages_far_behind_are_parts_of_the_whole() {
     let body = |n: u64, round: u64| {
         let mixed = match n % 9 {
             0 => Json::Null,
-            1 => json!(n % 2 == 0),
+            1 => json!(n.is_multiple_of(2)),
             2 => json!({"n": n}),
             it => json!((n * 7 % 50) as f64 / it as f64),
         };
@@ -152,7 +152,7 @@ fn pages_far_behind_are_parts_of_the_whole() {
             "name": format!("run {}", (n * 31 + round) % 700), "mass": (n % 40) as f64 / 8.0,
             "free": {"mixed": mixed, "number": (n * 13 + round) % 1_000, "text": format!("t{}", n % 300)},
         });
-        if n % 3 != 0 {
+        if !n.is_multiple_of(3) {
             body["size"] = json!((n + round) % 5);
         }
         body
