@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::dates;
 use crate::error::ScicatError;
 
-/// Who changed a record, and when: later than the change before, so that [`Precondition`] tells any two apart.
+/// Who changed a record, and when: later than the change before, so that [`Precondition`](crate::precondition::Precondition) tells any two apart.
 pub(crate) fn stamp(body: &mut Map<String, Value>, username: &str, now: &str) {
     let before_ms = body.get("updatedAt").and_then(Value::as_str).and_then(dates::parse_ms);
     let at = match (before_ms, dates::parse_ms(now)) {

@@ -10,7 +10,7 @@
 //! 1. **Cut**: [`records`] (over a slice, without copying) or [`Reader`] (over a stream, in bounded memory) find
 //!    where each record begins and ends. A [`RawRecord`] is its bytes, its number and its place.
 //! 2. **Look**: [`RecordView`] finds the fields of an ISO 2709 record as slices of those bytes.
-//! 3. **Decode**: [`parse`] makes an owned [`Record`] with all text in Unicode, from any of the four formats.
+//! 3. **Decode**: [`parse()`] makes an owned [`Record`] with all text in Unicode, from any of the four formats.
 //!    [`json::write_view`] goes from ISO 2709 straight to JSON.
 //!
 //! ```
@@ -31,7 +31,7 @@
 //! ```
 //!
 //! A raw record's bytes are those of the input, whatever is wrong with them; keep `raw.bytes` before `raw` goes to
-//! [`parse`] to store them beside what was read.
+//! [`parse()`] to store them beside what was read.
 //!
 //! A bad record never stops the load. What is wrong is a [`Problem`] with the number of the record, the byte
 //! offset in the input, the field and a [`Fault`]; its [`Severity`] says whether all was read all the same

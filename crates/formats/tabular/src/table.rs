@@ -3,7 +3,7 @@
 use crate::summary::Summary;
 use crate::unf::Unf;
 
-/// What bounds a read. What lies beyond is refused with [`TabularError::TooLarge`].
+/// What bounds a read. What lies beyond is refused with [`crate::TabularError::TooLarge`].
 #[derive(Debug, Clone)]
 pub struct Limits {
     /// Most variables (32,767, as Stata/SE).
