@@ -169,4 +169,24 @@ mod tests {
         }
         assert_eq!(Subsystem::names().len(), 9);
     }
+
+    #[test]
+    fn every_sort_has_its_readers() {
+        let named = |it: &str| vec![it.to_owned()];
+        let settings = Settings {
+            history_access_dataset_groups: named("Dataset"),
+            history_access_origdatablock_groups: named("OrigDatablock"),
+            history_access_datablock_groups: named("Datablock"),
+            history_access_attachment_groups: named("Attachment"),
+            history_access_sample_groups: named("Sample"),
+            history_access_proposal_groups: named("Proposal"),
+            history_access_instrument_groups: named("Instrument"),
+            history_access_policies_groups: named("Policy"),
+            history_access_published_data_groups: named("PublishedData"),
+            ..Settings::default()
+        };
+        for subsystem in Subsystem::all() {
+            assert_eq!(readers(subsystem, &settings), [subsystem.name()]);
+        }
+    }
 }
