@@ -9,7 +9,6 @@ use pinakes_store::{Txn, View};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::bytes::Taking;
 use super::import::{In, Line};
 use super::numbers::Inward;
 use super::shape;
@@ -85,13 +84,7 @@ impl In<'_> {
             said.collection["parent"] = into.as_str().into();
         }
         let blobs = self.app.context.blobs().clone();
-        let mut taking = Taking {
-            blobs: &blobs,
-            tenant: self.tenant.name(),
-            folder: self.folder,
-            has_files: self.manifest.files,
-            taken: Vec::new(),
-        };
+        let mut taking = self.taking(&blobs);
         let (inward, wanted) = (self.inward.clone(), said.collection.clone());
         let there = self.tenant.read_blocking(|view| found(view, &inward, &wanted));
         if matches!(there, Ok(None))

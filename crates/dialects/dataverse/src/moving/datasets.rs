@@ -163,13 +163,7 @@ impl In<'_> {
             Err(error) => return self.blame(DATASETS, line, &name, error),
         }
         let blobs = self.app.context.blobs().clone();
-        let mut taking = Taking {
-            blobs: &blobs,
-            tenant: self.tenant.name(),
-            folder: self.folder,
-            has_files: self.manifest.files,
-            taken: Vec::new(),
-        };
+        let mut taking = self.taking(&blobs);
         if let Err(reason) = take_bytes(&mut whole, &mut taking, self.note) {
             taking.give_up();
             self.leave_out(DATASETS, line, &name, reason);

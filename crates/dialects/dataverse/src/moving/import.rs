@@ -4,11 +4,13 @@ use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
 
+use pinakes_blobs::Blobs;
 use pinakes_http::Db;
 use pinakes_store::{Tenant, Txn};
 use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
+use super::bytes::Taking;
 use super::numbers::Inward;
 use super::{Counts, FORM, LeftOut, MANIFEST, Manifest, MoveParts, MovingError};
 use crate::app::Dataverse;
@@ -174,7 +176,16 @@ impl LineReader {
     }
 }
 
-impl In<'_> {
+impl<'i> In<'i> {
+    /// Files of a collection or a dataset on their way in.
+    pub(super) fn taking<'t>(&self, blobs: &'t Blobs) -> Taking<'t>
+    where
+        'i: 't,
+    {
+        let (tenant, folder) = (self.tenant.name(), self.folder);
+        Taking { blobs, tenant, folder, has_files: self.manifest.files, taken: Vec::new() }
+    }
+
     pub(super) fn leave_out(&mut self, file: &str, line: u64, name: &str, reason: impl Into<String>) {
         let (file, name) = (file.to_owned(), name.to_owned());
         self.moved.left_out.push(LeftOut { file, line, name, reason: reason.into() });
