@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::counters::{ALL_CLASSES, CHANGES, RECORDS, is_behind};
 use crate::document::Taken;
+use crate::pending_links;
 use crate::plan::many_table;
 use crate::session::{Cell, Flavour, Row};
 use crate::statements::one_columns;
@@ -152,6 +153,7 @@ fn compare_row(
 /// Whether each reference of a record is stored; that there are no others, the totals tell.
 fn check_references(view: &mut View<'_>, kind: &Kind, it: &Compared, found: &mut Findings) -> Result<()> {
     let Compared { key, id, taken } = it;
+    let links = pending_links::source(&mut view.session)?;
     let flavour = view.session.flavour();
     let mut look = |sql: &str, values: &[Cell], what: String| -> Result<()> {
         if view.session.first(sql, values, |_| Ok(()))?.is_none() {
@@ -170,10 +172,12 @@ fn check_references(view: &mut View<'_>, kind: &Kind, it: &Compared, found: &mut
         look(sql, &at, format!("identifier {scheme} {value:?}"))?;
     }
     for (relation, to, target) in &taken.links {
-        let sql = "SELECT 1 FROM link WHERE to_kind = ?1 AND target = ?2 AND relation = ?3 AND kind = ?4 AND id = ?5";
+        let sql = format!(
+            "SELECT 1 FROM {links} WHERE to_kind = ?1 AND target = ?2 AND relation = ?3 AND kind = ?4 AND id = ?5"
+        );
         let at =
             [(*to).into(), target.as_str().into(), (*relation).into(), kind.name.into(), id.as_str().into()];
-        look(sql, &at, format!("link {relation} to {to} {target:?}"))?;
+        look(&sql, &at, format!("link {relation} to {to} {target:?}"))?;
     }
     Ok(())
 }
@@ -216,7 +220,8 @@ fn check_totals(
     let name = kind.name;
     let identifiers = format!("SELECT count(*) FROM identifier WHERE kind = '{name}'");
     expect(view, &identifiers, totals.n_identifiers, "identifiers", found)?;
-    let links = format!("SELECT count(*) FROM link WHERE kind = '{name}'");
+    let links = pending_links::source(&mut view.session)?;
+    let links = format!("SELECT count(*) FROM {links} WHERE kind = '{name}'");
     expect(view, &links, totals.n_links, "links", found)?;
     for (class, text) in totals.classes {
         let sql = "SELECT fields FROM class WHERE kind = ?1 AND class = ?2";

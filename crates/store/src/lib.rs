@@ -45,6 +45,7 @@ mod lists;
 mod marks;
 mod narrow;
 mod pace;
+mod pending_links;
 mod pipeline;
 mod places;
 mod plan;

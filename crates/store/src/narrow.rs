@@ -4,6 +4,7 @@
 use rusqlite::{CachedStatement, Connection};
 
 use crate::document::{Document, Taken};
+use crate::pending_links;
 use crate::session::{Cell, Session};
 use crate::statements::{KindStatements, one_columns};
 use crate::{Kind, Result, StoreError};
@@ -73,6 +74,15 @@ fn insert_row(
     }
 }
 
+/// Where the links of new records go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LinkPlace {
+    /// Into their table.
+    InOrder,
+    /// See [`pending_links`].
+    Pending,
+}
+
 /// Inserts records of one kind with their bodies and references; gives the key of each, `None` where the id, or a
 /// value of a unique index, is taken.
 ///
@@ -82,6 +92,7 @@ pub(crate) fn insert_many(
     statements: &KindStatements,
     kind: &'static Kind,
     documents: &[&Document],
+    link_place: LinkPlace,
     mut next_sequence: impl FnMut() -> u64,
 ) -> Result<Vec<Option<i64>>> {
     let connection = session.embedded()?;
@@ -105,7 +116,7 @@ pub(crate) fn insert_many(
     }
     insert_values(connection, statements, &made)?;
     insert_identifiers(connection, kind, &made)?;
-    insert_links(connection, kind, &made)?;
+    insert_links(connection, kind, &made, link_place)?;
     Ok(keys)
 }
 
@@ -142,7 +153,12 @@ fn insert_identifiers(connection: &Connection, kind: &Kind, made: &[(i64, &Docum
     insert_texts(connection, INSERT_IDENTIFIER, rows)
 }
 
-fn insert_links(connection: &Connection, kind: &Kind, made: &[(i64, &Document)]) -> Result<()> {
+fn insert_links(
+    connection: &Connection,
+    kind: &Kind,
+    made: &[(i64, &Document)],
+    place: LinkPlace,
+) -> Result<()> {
     let mut rows: Vec<[&str; 5]> = Vec::new();
     for (_, document) in made {
         let of_record = document.taken.links.iter();
@@ -150,7 +166,11 @@ fn insert_links(connection: &Connection, kind: &Kind, made: &[(i64, &Document)])
             of_record.map(|(relation, to, target)| [to, target.as_str(), relation, kind.name, &document.id]),
         );
     }
-    insert_texts(connection, INSERT_LINK, rows)
+    let sql = match place {
+        LinkPlace::InOrder => INSERT_LINK,
+        LinkPlace::Pending => pending_links::INSERT,
+    };
+    insert_texts(connection, sql, rows)
 }
 
 fn insert_texts<const N: usize>(connection: &Connection, sql: &str, mut rows: Vec<[&str; N]>) -> Result<()> {

@@ -2,13 +2,14 @@
 //!
 //! For a kind `x`: `k_x` one narrow row a record, `b_x` the bodies, `x_x_<column>` the values of a many-valued
 //! column, `m_x` chunks of member lists. Shared by all kinds: `meta`, `kind`, `class`,
-//! `facet`, `facet_list`, `identifier`, `link`, `tombstone`, `staging`, `lease`.
+//! `facet`, `facet_list`, `identifier`, `link`, `link_pending`, `tombstone`, `staging`, `lease`.
 
 use crate::counters::{CHANGES, Counters, RECORDS, is_behind};
 use crate::document::Taken;
 use crate::kind::differ_in_indexes_only;
 use crate::leases;
 use crate::narrow::{Head, write_references, write_row};
+use crate::pending_links;
 use crate::plan::many_table;
 use crate::renumber;
 use crate::session::{Flavour, Session};
@@ -55,6 +56,7 @@ pub(crate) fn apply(
 ) -> Result<()> {
     session.batch(BASE)?;
     session.batch(whole_lists::TABLE)?;
+    session.batch(pending_links::TABLE)?;
     leases::create_table(session)?;
     let found = session.first("SELECT value FROM meta WHERE name = 'format'", &[], |row| row.int(0))?;
     match found {
@@ -221,6 +223,7 @@ fn remake(session: &mut Session<'_>, kind: &'static Kind, many_tables: &str) -> 
     ] {
         session.execute(sql, &[name.into()])?;
     }
+    pending_links::forget(session, name)?;
     whole_lists::forget(session, kind)?;
     create_tables(session, kind)?;
     refill(session, kind)?;

@@ -38,7 +38,7 @@ use crate::schema::Users;
 use crate::session::Session;
 use crate::tenant::{Job, Statistics};
 use crate::view::{Shared, State};
-use crate::{Limits, Result, StoreError, View, schema, whole_lists};
+use crate::{Limits, Result, StoreError, View, pending_links, schema, whole_lists};
 
 /// Bytes of a new database's pages: bodies of a few KB fit, and a page that one index entry changes is written whole.
 const PAGE_BYTES: u32 = 8 << 10;
@@ -453,6 +453,7 @@ fn prepare(connection: &Connection, shared: &Shared, path: &Path, company: Users
             match company {
                 Users::None => {
                     sweep(&mut session)?;
+                    pending_links::settle(&mut session)?;
                     shared.kinds.iter().try_for_each(|kind| whole_lists::fold(&mut session, kind))?;
                     shared.kinds.iter().try_for_each(|kind| schema::recount(&mut session, kind))
                 }

@@ -7,7 +7,10 @@ use serde_json::Value as Json;
 use crate::classes::StoredClasses;
 use crate::counters::{self, Counters};
 use crate::document::Taken;
-use crate::narrow::{Head, change_row, drop_references, insert_many, shown, write_references, write_row};
+use crate::narrow::{
+    Head, LinkPlace, change_row, drop_references, insert_many, shown, write_references, write_row,
+};
+use crate::pending_links;
 use crate::postgres::bulk;
 use crate::postgres::records::{self, Kept};
 use crate::schema;
@@ -158,7 +161,9 @@ impl Txn<'_> {
         }
         let statements = self.view.statements(kind)?;
         let (session, numbers) = (&mut self.view.session, &mut self.numbers);
-        let keys = insert_many(session, statements, kind, documents, || numbers.next_sequence())?;
+        let is_load = !kind.links.is_empty() && counters::is_behind(session, kind.name)?;
+        let place = if is_load { LinkPlace::Pending } else { LinkPlace::InOrder };
+        let keys = insert_many(session, statements, kind, documents, place, || numbers.next_sequence())?;
         for (document, _) in documents.iter().zip(&keys).filter(|it| it.1.is_some()) {
             self.adopt(document)?;
             self.counters.count(kind, &document.taken, 1);
@@ -292,6 +297,7 @@ impl Txn<'_> {
         session.execute(&statements.update_body, &[old.key.into(), Cell::Blob(document.body.clone())])?;
         if before.many != taken.many || before.identifiers != taken.identifiers || before.links != taken.links
         {
+            pending_links::settle(session)?;
             drop_references(session, statements, kind, old.key, id, &before)?;
             write_references(session, statements, kind, old.key, id, taken)?;
         }
@@ -361,6 +367,7 @@ impl Txn<'_> {
         }
         let sequence = self.next_sequence();
         let session = &mut self.view.session;
+        pending_links::settle(session)?;
         drop_references(session, statements, kind, old.key, id, &before)?;
         session.execute(&statements.delete_row, &[old.key.into()])?;
         session.execute(&statements.delete_body, &[old.key.into()])?;
@@ -417,8 +424,8 @@ impl Txn<'_> {
         Ok(ids.len() as u64)
     }
 
-    /// Takes the declared indexes of an empty kind away until [`crate::Tenant::make_indexes`], for a bulk load, and counts
-    /// facets in memory. Tells whether it did: a kind with records keeps its indexes. They, and the counts, come back
+    /// Takes the declared indexes of an empty kind away until [`crate::Tenant::make_indexes`], for a bulk load, counts
+    /// facets in memory and puts links off. Tells whether it did: a kind with records keeps its indexes. They, and the counts, come back
     /// at the next start in any case.
     pub fn defer_indexes(&mut self, kind: &'static Kind) -> Result<bool> {
         let sql = format!("SELECT 1 FROM \"k_{}\" LIMIT 1", kind.name);
@@ -439,6 +446,7 @@ impl Txn<'_> {
     pub fn make_indexes(&mut self, kind: &'static Kind) -> Result<()> {
         self.touched_schema = true;
         self.counters.end_load(kind);
+        pending_links::settle(&mut self.view.session)?;
         schema::create_indexes(&mut self.view.session, kind)
     }
 

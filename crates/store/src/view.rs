@@ -12,6 +12,7 @@ use crate::counters::CHANGES;
 use crate::identifiers;
 use crate::index::{Indexes, Snapshots};
 use crate::pace::Pace;
+use crate::pending_links;
 use crate::postgres::Side;
 use crate::scan::Scan;
 use crate::session::{Cell, Flavour, Row, Session};
@@ -297,8 +298,11 @@ impl<'a> View<'a> {
         after: (&str, &str),
         limit: u32,
     ) -> Result<Vec<(String, String)>> {
-        let sql = "SELECT kind, id FROM link WHERE to_kind = ?1 AND target = ?2 AND relation = ?3 \
-                   AND (kind, id) > (?4, ?5) ORDER BY kind, id LIMIT ?6";
+        let sql = format!(
+            "SELECT kind, id FROM {} WHERE to_kind = ?1 AND target = ?2 AND relation = ?3 \
+             AND (kind, id) > (?4, ?5) ORDER BY kind, id LIMIT ?6",
+            pending_links::source(&mut self.session)?
+        );
         let values = [
             kind.name.into(),
             id.into(),
@@ -307,7 +311,7 @@ impl<'a> View<'a> {
             after.1.into(),
             u64::from(limit).into(),
         ];
-        self.session.all(sql, &values, |row| Ok((row.text(0)?, row.text(1)?)))
+        self.session.all(&sql, &values, |row| Ok((row.text(0)?, row.text(1)?)))
     }
 
     /// Links of one relation whose targets lie from `low` to below `high`, by target and id, those after (target, id)
@@ -321,9 +325,12 @@ impl<'a> View<'a> {
         after: (&str, &str),
         limit: u32,
     ) -> Result<Vec<(String, String)>> {
-        let sql = "SELECT target, id FROM link WHERE to_kind = ?1 AND target >= ?2 AND target < ?3 \
-                   AND (target, relation, kind, id) > (?4, ?5, ?1, ?6) AND relation = ?5 AND kind = ?1 \
-                   ORDER BY target, relation, kind, id LIMIT ?7";
+        let sql = format!(
+            "SELECT target, id FROM {} WHERE to_kind = ?1 AND target >= ?2 AND target < ?3 \
+             AND (target, relation, kind, id) > (?4, ?5, ?1, ?6) AND relation = ?5 AND kind = ?1 \
+             ORDER BY target, relation, kind, id LIMIT ?7",
+            pending_links::source(&mut self.session)?
+        );
         // What was passed already need not be passed again.
         let low = low.max(after.0);
         let values = [
@@ -335,7 +342,7 @@ impl<'a> View<'a> {
             after.1.into(),
             u64::from(limit).into(),
         ];
-        self.session.all(sql, &values, |row| Ok((row.text(0)?, row.text(1)?)))
+        self.session.all(&sql, &values, |row| Ok((row.text(0)?, row.text(1)?)))
     }
 
     /// A number such that [`View::changes`] after it gives what comes after this snapshot.

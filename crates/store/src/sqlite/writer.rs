@@ -15,6 +15,7 @@ use super::keeper::Keeper;
 use super::queue::{Begun, Queue};
 use crate::classes::StoredClasses;
 use crate::counters::{Counters, PutOff, Settlement};
+use crate::pending_links;
 use crate::session::Session;
 use crate::tenant::{Job, Sharing, Statistics, WriteTimes};
 use crate::txn::Numbers;
@@ -87,7 +88,9 @@ impl Writer {
         self.connection.execute_batch("BEGIN IMMEDIATE")?;
         let mut counters = Counters::default();
         self.put_off.end(&mut counters);
-        self.put_off.flush(&mut counters, &mut Session::Sqlite(&self.connection))?;
+        let mut session = Session::Sqlite(&self.connection);
+        self.put_off.flush(&mut counters, &mut session)?;
+        pending_links::settle(&mut session)?;
         self.connection.execute_batch("COMMIT")?;
         self.hand_over(Vec::new(), 0, Instant::now());
         Ok(())

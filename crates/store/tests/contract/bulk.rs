@@ -3,7 +3,7 @@
 use pinakes_store::{Document, Expr, Tenant};
 use serde_json::{Value, json};
 
-use crate::engines::{engines, on_each, read, sql, write};
+use crate::engines::{engines, on_each, read, sql, sqlite, write};
 use crate::kinds::{ALL, ITEM, PLAIN, USER};
 
 fn insert_missing(tenant: &Tenant, documents: Vec<Document>) -> Vec<bool> {
@@ -122,4 +122,55 @@ fn many_at_once_become_what_each_would_become_alone() {
         ),
     );
     assert_eq!(tenant.check().expect("a check"), Vec::<String>::new());
+}
+
+/// Children of two parents, by turns and from behind.
+fn children(numbers: std::ops::Range<u64>) -> Vec<Document> {
+    let of = |n: u64| json!({"parents": [format!("p{}", n % 2), "p9"]});
+    numbers.rev().map(|n| Document::new(&ITEM, &format!("c{n}"), &of(n)).expect("a document")).collect()
+}
+
+/// The children of a parent.
+fn children_of(tenant: &Tenant, parent: &'static str) -> Vec<String> {
+    let links = read(tenant, move |view| view.links_to(&ITEM, parent, "parent", ("", ""), 99));
+    links.into_iter().map(|it| it.1).collect()
+}
+
+#[test]
+fn links_of_a_bulk_load_are_there_while_they_wait_for_its_end() {
+    on_each(ALL, |tenant| {
+        assert!(write(tenant, |txn| txn.defer_indexes(&ITEM)));
+        insert_missing(tenant, children(0..5));
+        assert_eq!(children_of(tenant, "p0"), ["c0", "c2", "c4"]);
+        assert_eq!(tenant.check().expect("a check"), Vec::<String>::new());
+        write(tenant, |txn| txn.update(&ITEM, "c2", &json!({"parents": ["p1"]})));
+        insert_missing(tenant, children(5..8));
+        write(tenant, |txn| txn.delete(&ITEM, "c7"));
+        assert_eq!(children_of(tenant, "p0"), ["c0", "c4", "c6"]);
+        assert_eq!(children_of(tenant, "p1"), ["c1", "c2", "c3", "c5"]);
+        insert_missing(tenant, children(8..10));
+        assert_eq!(children_of(tenant, "p9"), ["c0", "c1", "c3", "c4", "c5", "c6", "c8", "c9"]);
+        tenant.make_indexes(&ITEM).expect("indexes");
+        assert_eq!(children_of(tenant, "p9"), ["c0", "c1", "c3", "c4", "c5", "c6", "c8", "c9"]);
+    });
+}
+
+#[test]
+fn links_of_a_bulk_load_that_did_not_end_come_into_order() {
+    let place = sqlite();
+    let tenant = place.tenant(ALL);
+    assert!(write(&tenant, |txn| txn.defer_indexes(&ITEM)));
+    insert_missing(&tenant, children(0..9));
+    // As a process that is killed leaves the file.
+    let other = sqlite();
+    std::fs::create_dir_all(other.file("t").parent().expect("a folder")).expect("a folder");
+    tenant.backup(&other.file("t")).expect("a copy");
+    drop(tenant);
+    for place in [place, other] {
+        let tenant = place.tenant(ALL);
+        assert_eq!(children_of(&tenant, "p0"), ["c0", "c2", "c4", "c6", "c8"]);
+        write(&tenant, |txn| txn.delete(&ITEM, "c4"));
+        assert_eq!(children_of(&tenant, "p0"), ["c0", "c2", "c6", "c8"]);
+        assert_eq!(tenant.check().expect("a check"), Vec::<String>::new());
+    }
 }

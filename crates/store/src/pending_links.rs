@@ -1,0 +1,53 @@
+//! Links of a bulk load, on their way into their table.
+//!
+//! The table of links is in the order of their targets. A load brings them in the order of its records, so that each would
+//! change a page of its own. Those of a load into an empty kind (SQLite) are appended here, and put in order all at once when
+//! it ends. Who reads links meanwhile reads both; who changes or deletes a record has them put in order first.
+
+use crate::session::{Flavour, Session};
+use crate::error::Result;
+
+/// The table; without an index, as it is only appended to and read whole.
+pub(crate) const TABLE: &str = "CREATE TABLE IF NOT EXISTS link_pending (to_kind TEXT NOT NULL, target TEXT NOT NULL, relation TEXT NOT NULL, kind TEXT NOT NULL, id TEXT NOT NULL) STRICT;";
+
+/// Adds one.
+pub(crate) const INSERT: &str =
+    "INSERT INTO link_pending (to_kind, target, relation, kind, id) VALUES (?1, ?2, ?3, ?4, ?5)";
+
+/// Where to read links.
+pub(crate) fn source(session: &mut Session<'_>) -> Result<&'static str> {
+    Ok(if has_any(session)? {
+        "(SELECT to_kind, target, relation, kind, id FROM link \
+          UNION ALL SELECT to_kind, target, relation, kind, id FROM link_pending)"
+    } else {
+        "link"
+    })
+}
+
+/// Puts them in order.
+pub(crate) fn settle(session: &mut Session<'_>) -> Result<()> {
+    if !has_any(session)? {
+        return Ok(());
+    }
+    session.execute(
+        "INSERT INTO link (to_kind, target, relation, kind, id) SELECT to_kind, target, relation, kind, id \
+         FROM link_pending ORDER BY to_kind, target, relation, kind, id",
+        &[],
+    )?;
+    session.execute("DELETE FROM link_pending", &[]).map(|_| ())
+}
+
+/// Takes those of a kind away.
+pub(crate) fn forget(session: &mut Session<'_>, kind: &str) -> Result<()> {
+    if !has_any(session)? {
+        return Ok(());
+    }
+    session.execute("DELETE FROM link_pending WHERE kind = ?1", &[kind.into()]).map(|_| ())
+}
+
+fn has_any(session: &mut Session<'_>) -> Result<bool> {
+    if session.flavour() == Flavour::Postgres {
+        return Ok(false);
+    }
+    Ok(session.first("SELECT 1 FROM link_pending LIMIT 1", &[], |_| Ok(()))?.is_some())
+}
