@@ -25,6 +25,11 @@ const STEP_RECORDS: u64 = 1_000;
 const STEP_BYTES: usize = 16 << 20;
 /// Between two commits of an index that is far behind at most: what a crash makes it do again.
 const COMMIT_AT_MOST: Duration = Duration::from_secs(30);
+/// Between two commits of an index that is behind by no more than searches look at themselves: what they look at stays little
+/// beside writers that never rest.
+const COMMIT_NEARBY: Duration = Duration::from_millis(500);
+/// Commits take one part of so many of the time at most.
+const COMMIT_SHARE: u32 = 8;
 /// Between two looks for changes that nobody rang for: those of another process.
 pub(crate) const LOOK: Duration = Duration::from_secs(5);
 /// The same in a database, which other servers change all day.
@@ -41,6 +46,8 @@ const FORGIVEN_FAILURES: u32 = 3;
 const RESERVED_BYTES: u64 = 256 << 20;
 /// Records from which on a kind gets an index.
 pub(crate) const MANY_RECORDS: u64 = 200;
+/// Changed records that a search looks at one by one; with more, the index is behind and something else answers.
+pub(super) const TAIL_RECORDS: u64 = 50_000;
 /// Memory of a writer that follows.
 const FOLLOWING_BYTES: usize = 48 << 20;
 
@@ -87,6 +94,8 @@ struct Open {
     /// Documents that are not committed.
     n_pending: u64,
     committed_at: Instant,
+    /// How long the last commit took.
+    commit_took: Duration,
     changed_at: Instant,
     is_published: bool,
 }
@@ -219,7 +228,7 @@ impl KindBuilder {
             }
         }
         open.taken = step.upto;
-        if 0 < open.n_pending && (step.is_last || COMMIT_AT_MOST < open.committed_at.elapsed()) {
+        if 0 < open.n_pending && (step.is_last || open.is_commit_due(step.n_left)) {
             open.commit(&self.fingerprint)?;
             open.is_published = false;
         }
@@ -286,6 +295,7 @@ impl KindBuilder {
             taken: covered,
             n_pending: 0,
             committed_at: now,
+            commit_took: Duration::ZERO,
             changed_at: now,
             is_published: false,
         })
@@ -402,14 +412,26 @@ impl Open {
         Ok(())
     }
 
+    /// Whether to commit with so many changes left to take.
+    fn is_commit_due(&self, n_left: u64) -> bool {
+        let pause = if n_left <= TAIL_RECORDS {
+            COMMIT_NEARBY.max(self.commit_took * COMMIT_SHARE)
+        } else {
+            COMMIT_AT_MOST
+        };
+        pause < self.committed_at.elapsed()
+    }
+
     fn commit(&mut self, fingerprint: &str) -> Result<()> {
         let Some(writer) = &mut self.writer else { return Ok(()) };
+        let begun = Instant::now();
         let mut commit = writer.prepare_commit()?;
         commit.set_payload(&format!("{fingerprint} {}", self.taken));
         commit.commit()?;
         self.covered = self.taken;
         self.n_pending = 0;
         self.committed_at = Instant::now();
+        self.commit_took = begun.elapsed();
         Ok(())
     }
 
@@ -468,6 +490,8 @@ struct Step {
     upto: u64,
     /// Whether there are no others.
     is_last: bool,
+    /// Changes behind it at most, of all kinds.
+    n_left: u64,
     /// Whether a bulk load is under way, which is taken when it is over.
     is_loading: bool,
 }
@@ -519,7 +543,7 @@ impl Step {
         let sql = "SELECT id FROM tombstone WHERE kind = ?1 AND ?2 < sequence AND sequence <= ?3";
         let values = [kind.name.into(), after.into(), upto.into()];
         let deleted = view.session.all(sql, &values, |row| row.text(0))?;
-        Ok(Self { rows, deleted, upto, is_last, is_loading: false })
+        Ok(Self { rows, deleted, upto, is_last, n_left: last.saturating_sub(upto), is_loading: false })
     }
 }
 

@@ -108,6 +108,11 @@ impl<'s> Segment<'s> {
         self.reader
     }
 
+    /// How many documents there are, deleted ones too.
+    pub(super) fn n_documents(&self) -> u32 {
+        self.max_doc
+    }
+
     /// The documents that are not deleted.
     pub(super) fn alive(&self) -> Set {
         let mut set = Set::full(self.max_doc);
@@ -357,7 +362,7 @@ impl<'s> Segment<'s> {
     }
 
     /// About how many steps a condition takes.
-    fn cost(&self, expr: &Expr) -> Result<u64> {
+    pub(super) fn cost(&self, expr: &Expr) -> Result<u64> {
         let all = u64::from(self.max_doc);
         Ok(match expr {
             Expr::Is(path, value) => self.n_equal(path, value)?.unwrap_or(all),

@@ -7,9 +7,10 @@ use serde_json::Value as Json;
 use tantivy::columnar::StrColumn;
 
 use super::Snapshot;
-use super::builder::DATABASE_IDENTITY;
+use super::builder::{DATABASE_IDENTITY, TAIL_RECORDS};
 use super::condition::{Segment, failed};
 use super::layout::{KEY, facet_name};
+use super::parallel::on_each;
 use super::set::Set;
 use super::terms;
 use super::values::each_value;
@@ -21,10 +22,10 @@ use crate::session::Flavour;
 use crate::view::HORIZON;
 use crate::{Expr, FacetCount, Kind, Result, StoreError, Text, View};
 
-/// Changed records that are looked at one by one; with more, the index is behind and something else answers.
-const TAIL_RECORDS: u64 = 50_000;
-/// Bytes of their bodies, which are held together: with more, likewise.
+/// Bytes of the bodies of changed records, which are held together: with more, the index is behind.
 const TAIL_BYTES: usize = 64 << 20;
+/// Documents and texts that a condition looks at, about, from which on segments are looked at on several threads.
+const HEAVY: u64 = 3_000_000;
 /// Records whose bodies are read in one step.
 const STEP_RECORDS: usize = 500;
 
@@ -122,26 +123,31 @@ impl Snapshot {
             n_changed: (tail.rows.len() + tail.deleted.len()) as u64,
         };
         for row in &tail.rows {
-            let body: Json = parse(kind, &row.1, &row.2)?;
+            let body: Json = parse(kind, &row.id, &row.body)?;
             let taken = Taken::from(kind, &body);
             let is_allowed = allowed.as_ref().is_none_or(|it| it.contains(&taken.class.0));
-            if is_allowed && decider.holds(filter, &row.1, &row.2, &body)? {
-                found.tail.push(Changed { key: row.0, taken, body });
+            if is_allowed && decider.holds(filter, &row.id, &row.body, &body)? {
+                found.tail.push(Changed { key: row.key, taken, body });
             }
         }
+        let mut asked = Vec::new();
+        let mut cost = 0_u64;
         for reader in self.searcher.segment_readers() {
             let segment = Segment::new(&self.searcher, reader, &self.layout, kind)?;
-            let mut within = segment.alive();
-            for row in &tail.rows {
-                within = without(within, &segment, &terms::key_term(row.0))?;
-            }
-            for id in &tail.deleted {
-                within = without(within, &segment, &terms::id_term(id))?;
-            }
+            let mut within = tail.unchanged_in(&segment)?;
             if let Some(set) = classes {
                 within = within.and(&segment.of_classes(&set.numbers)?);
             }
-            let bounds = segment.satisfying(filter, &within)?;
+            cost = cost.saturating_add(segment.cost(filter)?);
+            asked.push((segment, within));
+        }
+        let bounds = on_each(
+            &asked,
+            |it| it.0.n_documents(),
+            HEAVY < cost,
+            |(segment, within)| segment.satisfying(filter, within),
+        )?;
+        for ((segment, within), bounds) in asked.into_iter().zip(bounds) {
             let low = bounds.low.clone().and(&within);
             let open = bounds.high().clone().and(&within).without(&low);
             let decided = if open.is_empty() {
@@ -174,19 +180,19 @@ impl Snapshot {
         };
         let Some(n) = n.map(i64::cast_unsigned).filter(|it| *it <= TAIL_RECORDS) else { return Ok(None) };
         let sql = format!(
-            "SELECT r.key, r.id, {} FROM {} WHERE ?1 < r.sequence LIMIT ?2",
+            "SELECT r.key, r.id, r.version, {} FROM {} WHERE ?1 < r.sequence LIMIT ?2",
             flavour.body(),
             flavour.rows_with_bodies(name)
         );
         let values = [self.covered.into(), (TAIL_RECORDS + 1).into()];
         let (mut rows, mut n_bytes) = (Vec::new(), 0);
         view.session.rows(&sql, &values, |row| {
-            let body = row.bytes(2)?;
+            let body = row.bytes(3)?;
             n_bytes += body.len();
             if TAIL_BYTES < n_bytes {
                 return Ok(ControlFlow::Break(()));
             }
-            rows.push((row.int(0)?, row.text(1)?, body));
+            rows.push(TailRow { key: row.int(0)?, id: row.text(1)?, is_first: row.int(2)? == 1, body });
             Ok(ControlFlow::Continue(()))
         })?;
         if TAIL_BYTES < n_bytes {
@@ -200,14 +206,34 @@ impl Snapshot {
     }
 }
 
+/// What was changed since an index was made.
 pub(super) struct Tail {
-    pub(super) rows: Vec<(i64, String, bytes::Bytes)>,
+    pub(super) rows: Vec<TailRow>,
     pub(super) deleted: Vec<String>,
 }
 
-pub(super) fn without(mut set: Set, segment: &Segment<'_>, term: &[u8]) -> Result<Set> {
-    segment.each_with(term, |doc| set.remove(doc))?;
-    Ok(set)
+/// A record that was written since.
+pub(super) struct TailRow {
+    key: i64,
+    pub(super) id: String,
+    /// It was made and never changed: no index has it yet.
+    is_first: bool,
+    pub(super) body: bytes::Bytes,
+}
+
+impl Tail {
+    /// The documents of a segment that are still what the index says. A new record may have the row of one that was
+    /// deleted, which is among those then.
+    pub(super) fn unchanged_in(&self, segment: &Segment<'_>) -> Result<Set> {
+        let mut set = segment.alive();
+        for row in self.rows.iter().filter(|it| !it.is_first) {
+            segment.each_with(&terms::key_term(row.key), |doc| set.remove(doc))?;
+        }
+        for id in &self.deleted {
+            segment.each_with(&terms::id_term(id), |doc| set.remove(doc))?;
+        }
+        Ok(set)
+    }
 }
 
 pub(super) fn parse(kind: &Kind, id: &str, bytes: &[u8]) -> Result<Json> {

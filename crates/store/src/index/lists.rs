@@ -10,10 +10,10 @@ use tantivy::termdict::TermStreamer;
 
 use super::Snapshot;
 use super::condition::{Segment, failed};
-use super::found::{parse, without};
+use super::found::parse;
 use super::layout::KEY;
 use super::set::Set;
-use super::terms::{self, id_term, key_term};
+use super::terms;
 use crate::lists::{Wanted, entries_of};
 use crate::view::State;
 use crate::{Browsed, Kind, ListEntry, ListPlace, Listed, Result, View};
@@ -161,18 +161,12 @@ impl<'s> Lists<'s> {
             Ok(())
         };
         for row in &tail.rows {
-            add(&row.1, &row.2)?;
+            add(&row.id, &row.body)?;
         }
         let mut segments = Vec::new();
         for reader in snapshot.searcher.segment_readers() {
             let segment = Segment::new(&snapshot.searcher, reader, &snapshot.layout, kind)?;
-            let mut within = segment.alive();
-            for row in &tail.rows {
-                within = without(within, &segment, &key_term(row.0))?;
-            }
-            for id in &tail.deleted {
-                within = without(within, &segment, &id_term(id))?;
-            }
+            let mut within = tail.unchanged_in(&segment)?;
             let unlisted = segment.with_term(&terms::unlisted_term())?;
             let unlisted = unlisted.or(&segment.with_term(&terms::beyond_term())?).and(&within);
             if UNLISTED_RECORDS < unlisted.len() {

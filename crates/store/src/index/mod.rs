@@ -16,6 +16,7 @@ mod layout;
 mod lists;
 mod order;
 mod page;
+mod parallel;
 mod select;
 mod set;
 mod terms;

@@ -1,0 +1,68 @@
+//! One piece of work for each segment of an index, on several threads where it is heavy.
+
+use std::panic::resume_unwind;
+use std::thread::{self, available_parallelism};
+
+use crate::error::{Result, StoreError};
+
+/// Threads at most: other searches have their share too.
+const THREADS: usize = 4;
+
+/// Runs `work` on each segment; gives what it gives, in their order.
+pub(super) fn on_each<S: Sync, T: Send>(
+    segments: &[S],
+    n_documents: impl Fn(&S) -> u32,
+    is_heavy: bool,
+    work: impl Fn(&S) -> Result<T> + Sync,
+) -> Result<Vec<T>> {
+    let n_threads = if is_heavy {
+        available_parallelism().map_or(1, usize::from).min(THREADS).min(segments.len())
+    } else {
+        1
+    };
+    if n_threads < 2 {
+        return segments.iter().map(work).collect();
+    }
+    let run = |numbers: Vec<usize>| -> Result<Vec<(usize, T)>> {
+        numbers.into_iter().map(|it| Ok((it, work(&segments[it])?))).collect()
+    };
+    let run = &run;
+    let mut shares = shares(segments.iter().map(n_documents), n_threads).into_iter();
+    let own = shares.next().unwrap_or_default();
+    let mut all = thread::scope(|scope| {
+        let others: Vec<_> = shares.map(|share| scope.spawn(move || run(share))).collect();
+        let mut all = run(own)?;
+        for other in others {
+            all.append(&mut other.join().unwrap_or_else(|panic| resume_unwind(panic))?);
+        }
+        Ok::<_, StoreError>(all)
+    })?;
+    all.sort_unstable_by_key(|it| it.0);
+    Ok(all.into_iter().map(|it| it.1).collect())
+}
+
+/// Numbers of segments, by size, such that each share has about as many documents.
+fn shares(sizes: impl Iterator<Item = u32>, n_shares: usize) -> Vec<Vec<usize>> {
+    let mut by_size: Vec<(u32, usize)> = sizes.enumerate().map(|(number, size)| (size, number)).collect();
+    by_size.sort_unstable_by(|a, b| b.cmp(a));
+    let mut shares = vec![(0_u64, Vec::new()); n_shares];
+    for (size, number) in by_size {
+        if let Some(least) = shares.iter_mut().min_by_key(|it| it.0) {
+            least.0 += u64::from(size);
+            least.1.push(number);
+        }
+    }
+    shares.into_iter().map(|it| it.1).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shares;
+
+    #[test]
+    fn shares_are_of_about_one_size() {
+        assert_eq!(shares([400, 300, 200, 100].into_iter(), 2), [[0, 3], [1, 2]]);
+        assert_eq!(shares([5, 1, 1].into_iter(), 2), [vec![0], vec![2, 1]]);
+        assert_eq!(shares([7].into_iter(), 2), [vec![0], vec![]]);
+    }
+}
