@@ -39,6 +39,10 @@ pub struct SearchArgs {
     /// Number of datasets. Default: by scale, 10,000 or 1,000,000.
     #[arg(long)]
     pub datasets: Option<u64>,
+    /// Make no datasets: the catalogue holds that many already, written by `bench generate scicat-datasets` and imported.
+    /// What an import takes is not measured here.
+    #[arg(long, value_name = "N", conflicts_with = "datasets")]
+    pub filled: Option<u64>,
     /// Connections of the steps with many.
     #[arg(long, default_value_t = 16)]
     pub connections: usize,
@@ -46,7 +50,7 @@ pub struct SearchArgs {
 
 impl SearchArgs {
     fn n_datasets(&self) -> u64 {
-        self.datasets.unwrap_or(match self.common.scale {
+        self.filled.or(self.datasets).unwrap_or(match self.common.scale {
             Scale::Quick => 10_000,
             Scale::Seed | Scale::Full => 1_000_000,
         })
@@ -70,12 +74,16 @@ async fn run_on(args: &SearchArgs, runner: &mut Runner) -> Result<(), BenchError
 async fn measure(args: &SearchArgs, runner: &mut Runner, site: &mut Site) -> Result<(), BenchError> {
     let n_datasets = args.n_datasets();
     runner.result.settings.insert("datasets".to_owned(), thousands(n_datasets));
-    site.grow(runner, n_datasets).await?;
-    site.check_queries(runner).await?;
+    if args.filled.is_some() {
+        runner.result.settings.insert("filled".to_owned(), "before the run".to_owned());
+    } else {
+        site.grow(runner, n_datasets).await?;
+        site.check_queries(runner).await?;
+    }
     for case in CASES {
         let connections = if case.is_crowded { args.connections } else { 1 };
         site.session.refresh().await?;
-        let step = step(runner, site, case, connections);
+        let step = step(runner, site, case, n_datasets, connections);
         runner.measure(&step, StepKind::Closed, None).await?;
     }
     Ok(())
@@ -202,8 +210,7 @@ fn named(pattern: &str) -> String {
     format!("/api/v3/datasets?filter={}", escaped(&filter.to_string()))
 }
 
-fn step(runner: &Runner, site: &Site, case: &Case, connections: usize) -> Step {
-    let n_datasets = site.paths.len() as u64;
+fn step(runner: &Runner, site: &Site, case: &Case, n_datasets: u64, connections: usize) -> Step {
     let paths: Vec<String> = (0..N_REQUESTS)
         .map(|n| site.session.path(&(case.path)(&mut Random::new(site.seed ^ 0x5e, n), n_datasets)))
         .collect();
