@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::hash::Hash;
 use std::io::BufRead;
 
-use pinakes_store::{Document, Loading, Tenant, Txn};
+use pinakes_store::{Document, Loading, Tenant, Txn, pipeline};
 use pinakes_topicmap::Format;
 
 use crate::edit::Author;
@@ -41,6 +41,18 @@ pub struct Loaded {
     pub n_made: u64,
     /// Topics that were.
     pub n_changed: u64,
+}
+
+impl Loaded {
+    /// Adds what a batch did that is being written, once it is over.
+    fn wait_for(&mut self, under_way: &mut Option<Loading<Loaded, ConclaveError>>) -> Result<()> {
+        if let Some(under_way) = under_way.take() {
+            let batch = under_way.wait()?;
+            self.n_made += batch.n_made;
+            self.n_changed += batch.n_changed;
+        }
+        Ok(())
+    }
 }
 
 /// What an import reads.
@@ -207,7 +219,6 @@ pub struct Load<'t> {
     tenant: &'t Tenant,
     existing: Existing,
     has_deferred: bool,
-    batch: Gathered,
     /// Topics that were replaced in this load, by their [`draw_of`]: what comes of them later is added.
     replaced: HashSet<i64>,
     loaded: Loaded,
@@ -220,28 +231,59 @@ impl<'t> Load<'t> {
     pub fn begin(tenant: &'t Tenant, existing: Existing) -> Result<Self> {
         let has_deferred =
             tenant.write_blocking(|txn| txn.defer_indexes(&TOPIC).map_err(ConclaveError::from))?;
-        let (batch, replaced) = (Gathered::default(), HashSet::new());
-        Ok(Self {
-            tenant,
-            existing,
-            has_deferred,
-            batch,
-            replaced,
-            loaded: Loaded::default(),
-            under_way: None,
-        })
+        let (replaced, loaded) = (HashSet::new(), Loaded::default());
+        Ok(Self { tenant, existing, has_deferred, replaced, loaded, under_way: None })
     }
 
-    /// Adds a topic, or a part of one.
-    pub fn add(&mut self, topic: Topic) -> Result<()> {
-        self.batch.add(topic);
-        if self.batch.len() >= BATCH_TOPICS { self.write() } else { Ok(()) }
+    /// Adds what `source` gives to its argument: topics, or parts of topics. They are read on a thread of their own, made
+    /// ready on others, and written meanwhile; what `source` itself gives back is the result.
+    ///
+    /// Errors: a batch cannot be written; what came before is kept.
+    pub fn fill<R: Send>(
+        &mut self,
+        source: impl FnOnce(&mut dyn FnMut(Topic) -> Result<()>) -> R + Send,
+    ) -> Result<R> {
+        let Self { tenant, existing, replaced, loaded, under_way, .. } = self;
+        let existing = *existing;
+        let mut parted = |batch: &mut Gathered| -> Vec<(Topic, Existing)> {
+            let topics = std::mem::take(batch).into_topics().map(|it| {
+                let is_first = existing == Existing::Replace && replaced.insert(draw_of(&it.key));
+                (it, if is_first { Existing::Replace } else { Existing::Merge })
+            });
+            topics.collect()
+        };
+        let read = |take: &mut dyn FnMut(Vec<(Topic, Existing)>) -> bool| {
+            let mut batch = Gathered::default();
+            let result = source(&mut |topic| {
+                batch.add(topic);
+                if batch.len() < BATCH_TOPICS || take(parted(&mut batch)) {
+                    return Ok(());
+                }
+                Err(ConclaveError::bad_request("a batch could not be written"))
+            });
+            if !batch.is_empty() {
+                take(parted(&mut batch));
+            }
+            result
+        };
+        let prepare = |topics: Vec<(Topic, Existing)>| {
+            topics
+                .into_iter()
+                .map(|(topic, existing)| Ready::new(topic, existing))
+                .collect::<Result<Vec<_>>>()
+        };
+        pipeline(read, prepare, |ready: Result<Vec<Ready>>| {
+            let ready = ready?;
+            loaded.wait_for(under_way)?;
+            // Never are two on their way.
+            *under_way = Some(tenant.load_later(move |txn| put_all(txn, &ready))?);
+            Ok(())
+        })
     }
 
     /// Adds a topic map, whole or not at all.
     pub fn add_map(&mut self, mapped: Mapped) -> Result<()> {
-        self.write()?;
-        self.wait()?;
+        self.loaded.wait_for(&mut self.under_way)?;
         // Topics that are there are looked up.
         if std::mem::take(&mut self.has_deferred) {
             self.tenant.make_indexes(&TOPIC)?;
@@ -254,34 +296,9 @@ impl<'t> Load<'t> {
         Ok(())
     }
 
-    fn write(&mut self) -> Result<()> {
-        if self.batch.is_empty() {
-            return Ok(());
-        }
-        let mut ready = Vec::with_capacity(self.batch.len());
-        for it in std::mem::take(&mut self.batch).into_topics() {
-            let is_first = self.existing == Existing::Replace && self.replaced.insert(draw_of(&it.key));
-            ready.push(Ready::new(it, if is_first { Existing::Replace } else { Existing::Merge })?);
-        }
-        self.wait()?;
-        self.under_way = Some(self.tenant.load_later(move |txn| put_all(txn, &ready))?);
-        Ok(())
-    }
-
-    /// Waits for the batch that is being written: never are two on their way.
-    fn wait(&mut self) -> Result<()> {
-        if let Some(under_way) = self.under_way.take() {
-            let loaded = under_way.wait()?;
-            self.loaded.n_made += loaded.n_made;
-            self.loaded.n_changed += loaded.n_changed;
-        }
-        Ok(())
-    }
-
-    /// Ends: writes the rest, makes the indexes, and has it all on disk.
+    /// Ends: makes the indexes, and has it all on disk.
     pub fn finish(mut self) -> Result<Loaded> {
-        self.write()?;
-        self.wait()?;
+        self.loaded.wait_for(&mut self.under_way)?;
         if self.has_deferred {
             self.tenant.make_indexes(&TOPIC)?;
         }

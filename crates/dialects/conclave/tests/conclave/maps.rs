@@ -229,15 +229,16 @@ fn a_topic_with_a_million_arcs_is_refused() -> Result<(), Failure> {
         let (_catalogue, tenant) = tenant(engine, &folder)?;
         let mut load = Load::begin(&tenant, Existing::Merge)?;
         let mut categories = Categories::default();
-        let mut sink = |topic| load.add(topic);
-        let mut reading = Streaming {
-            document: "structure.rdf",
-            map: "default",
-            how: Dmoz::default(),
-            categories: &mut categories,
-            sink: &mut sink,
-        };
-        let refused = Source::DmozStructure.stream(dump.as_bytes(), &mut reading);
+        let refused = load.fill(|sink| {
+            let mut reading = Streaming {
+                document: "structure.rdf",
+                map: "default",
+                how: Dmoz::default(),
+                categories: &mut categories,
+                sink,
+            };
+            Source::DmozStructure.stream(dump.as_bytes(), &mut reading)
+        })?;
         let detail = refused.err().ok_or("it is refused")?.detail();
         assert!(
             detail.starts_with("structure.rdf, line 1000003: the topic \"Top/Hub\" would have"),

@@ -102,9 +102,11 @@ fn read(
     }
     let bar = progress(std::fs::metadata(path).ok().map(|it| it.len()));
     let source = Source::open(path)?.with_progress(&bar);
-    let mut sink = |topic| load.add(topic);
-    let mut reading = Streaming { document: &name, map: &args.map, how, categories, sink: &mut sink };
-    kind.stream(source.input, &mut reading)?;
+    let map = args.map.as_str();
+    let streamed = load.fill(|sink| {
+        kind.stream(source.input, &mut Streaming { document: &name, map, how, categories, sink })
+    });
+    streamed??;
     bar.finish_and_clear();
     Ok(())
 }
