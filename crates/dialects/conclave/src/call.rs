@@ -20,6 +20,7 @@ use serde_json::Value;
 use crate::app::{Asker, Conclave, Params, map_name};
 use crate::edit::{Done, Edit, Found, History, find};
 use crate::error::{ConclaveError, Result};
+use crate::markup::gallery::{GALLERY, Galleries};
 use crate::model::Topic;
 use crate::names::DEFAULT_MAP;
 use crate::text::Fields;
@@ -88,6 +89,18 @@ impl Reading {
     /// What links to topics of the map begin with.
     pub(crate) fn link_base(&self) -> String {
         format!("/t/{}/", self.map)
+    }
+
+    /// The galleries of the map.
+    pub(crate) fn galleries(&self) -> Option<Galleries<'_>> {
+        Galleries::of(&self.app.settings.galleries, &self.map)
+    }
+
+    /// What of its galleries decides how a topic is shown.
+    pub(crate) fn mark_of_galleries(&self, topic: &Topic) -> Vec<String> {
+        let Some(galleries) = self.galleries() else { return Vec::new() };
+        let shown = topic.occurrences.iter().filter(|it| it.behaviour == GALLERY);
+        shown.flat_map(|it| galleries.files(it)).map(|it| it.mark()).collect()
     }
 
     /// The body of the request, within the ordinary bound.

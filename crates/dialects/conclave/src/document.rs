@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::error::{ConclaveError, Result};
 use crate::markup::Resolver;
+use crate::markup::gallery::Descriptor;
 use crate::model::{Arc, Metadata, Occurrence, Topic};
 use crate::names::{DEFAULT_SCOPE, LABEL, SELF};
 
@@ -59,7 +60,9 @@ pub(crate) fn occurrence(parent: &str, it: &Occurrence, resolver: Option<&Resolv
         Some(data) => out["data-base64"] = json!(data),
         None => out["string-data"] = json!(it.data),
     }
-    if let Some(html) = resolver.and_then(|resolver| resolver.html(it)) {
+    if let Some(files) = resolver.and_then(|resolver| resolver.files(it)) {
+        out["resolved-model"] = json!({"files": files.iter().map(Descriptor::to_json).collect::<Vec<_>>()});
+    } else if let Some(html) = resolver.and_then(|resolver| resolver.html(it)) {
         out["resolved-model"] = json!({"text-data": html});
     }
     out
@@ -287,7 +290,19 @@ pub(crate) fn topic_xml(topic: &Topic, resolver: Option<&Resolver<'_>>) -> Strin
                 out.push_str("</string-data>");
             }
         }
-        if let Some(html) = resolver.and_then(|resolver| resolver.html(it)) {
+        if let Some(files) = resolver.and_then(|resolver| resolver.files(it)) {
+            out.push_str("<resolved-model><files>");
+            for file in files {
+                let attributes = file.attributes();
+                element(
+                    &mut out,
+                    "file",
+                    &attributes.each_ref().map(|(name, value)| (*name, value.as_str())),
+                );
+                out.push_str("</file>");
+            }
+            out.push_str("</files></resolved-model>");
+        } else if let Some(html) = resolver.and_then(|resolver| resolver.html(it)) {
             out.push_str("<resolved-model><text-data>");
             cdata(&mut out, &html);
             out.push_str("</text-data></resolved-model>");

@@ -27,6 +27,9 @@ pub struct Settings {
     /// Folder with templates that take the place of the built-in ones, by file name (`topic.html`, `layout.html`, ...).
     /// Empty for none. Read when the server starts.
     pub templates: PathBuf,
+    /// Folder with the files of galleries, `{map}/{scope}/{reference}` below it: what lies there is served to all who may
+    /// read the scope. Empty for none.
+    pub galleries: PathBuf,
     /// How long a sign-in lasts, in seconds (12 h).
     pub session_s: i64,
     /// How long pages that nobody is signed in for may be kept by caches without asking, in seconds (0: they always ask).
@@ -45,6 +48,7 @@ impl Default for Settings {
             scopes: BTreeMap::new(),
             records: BTreeMap::new(),
             templates: PathBuf::new(),
+            galleries: PathBuf::new(),
             session_s: 12 * 60 * 60,
             max_age_s: 0,
             import_bytes: 256 << 20,

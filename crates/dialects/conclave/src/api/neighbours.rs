@@ -348,7 +348,7 @@ fn pointing_items(
     let keys: Vec<String> = links.iter().map(|it| key(&reader.map, &it.owner)).collect();
     let records = view.get_many(&TOPIC, &keys)?;
     let base = reader.link_base();
-    let resolver = Resolver::new(&base);
+    let resolver = Resolver::new(&base).and_galleries(reader.galleries());
     let mut items = Vec::with_capacity(links.len());
     for (link, record) in links.iter().zip(records) {
         let Some(record) = record else { continue };
@@ -412,7 +412,7 @@ async fn related(call: Reading) -> Answer {
     let items = call
         .read(Weight::Scan, move |view, map| {
             let base = reader.link_base();
-            let resolver = Resolver::new(&base);
+            let resolver = Resolver::new(&base).and_galleries(reader.galleries());
             let mut found: Vec<Dated> = Vec::new();
             for step in arcs.chunks(NEWEST_STEP) {
                 let keys: Vec<String> = step.iter().map(|it| key(map, &it.reference)).collect();

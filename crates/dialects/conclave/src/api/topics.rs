@@ -45,14 +45,17 @@ async fn read(call: Reading) -> Answer {
     let base = call.params.0.get("linkBase").map_or_else(|| call.link_base(), str::to_owned);
     let mut form = vec!["json".to_owned(), call.asker.sight()];
     form.extend(scope.map(|it| format!("s{it}")));
-    form.extend(is_resolved.then(|| format!("r{base}")));
+    if is_resolved {
+        form.push(format!("r{base}"));
+        form.extend(call.mark_of_galleries(&found.topic));
+    }
     let tag = tag(&found, &form);
     let modified_ms = found.topic.modified_ms;
     if is_known(&call.headers, &tag) {
         return Ok(cached(&call, not_modified(&tag), modified_ms));
     }
     let topic = call.asker.filtered(found).topic.within(scope);
-    let resolver = Resolver::new(&base);
+    let resolver = Resolver::new(&base).and_galleries(call.galleries());
     let body = document::topic(&topic, is_resolved.then_some(&resolver));
     let response = answer::with_header(answer::json(StatusCode::OK, &body), ETAG, &tag);
     Ok(cached(&call, response, modified_ms))

@@ -3,6 +3,7 @@
 //! HTML that an editor writes passes a list of elements and attributes that are harmless ([`harmless`]); links lead only
 //! where [`safe_link`] allows.
 
+pub(crate) mod gallery;
 pub(crate) mod harmless;
 mod made;
 mod markdown;
@@ -10,6 +11,7 @@ mod wiki;
 
 use std::collections::BTreeMap;
 
+use crate::markup::gallery::{Descriptor, GALLERY, Galleries};
 use crate::markup::harmless::safe_link;
 use crate::model::{Occurrence, Topic};
 use crate::names::{DEFAULT_SCOPE, SELF};
@@ -26,6 +28,7 @@ pub(crate) struct Resolver<'r> {
     known: Option<&'r BTreeMap<String, Topic>>,
     /// Whether the HTML stands on a page of ours, which has a first heading of its own: those of texts begin below it.
     is_within_page: bool,
+    galleries: Option<Galleries<'r>>,
 }
 
 /// Behaviour of an occurrence that is another topic.
@@ -36,17 +39,28 @@ const INCLUDE: &str = "include";
 impl<'r> Resolver<'r> {
     /// For links that begin with `link_base`.
     pub(crate) fn new(link_base: &'r str) -> Self {
-        Self { link_base, known: None, is_within_page: false }
+        Self { link_base, known: None, is_within_page: false, galleries: None }
     }
 
     /// The same for a page, where other topics may be shown.
     pub(crate) fn with_topics(link_base: &'r str, known: &'r BTreeMap<String, Topic>) -> Self {
-        Self { link_base, known: Some(known), is_within_page: true }
+        Self { link_base, known: Some(known), is_within_page: true, galleries: None }
     }
 
     /// The same for a page.
     pub(crate) fn of_page(link_base: &'r str) -> Self {
-        Self { link_base, known: None, is_within_page: true }
+        Self { link_base, known: None, is_within_page: true, galleries: None }
+    }
+
+    /// The same with the galleries of the map.
+    pub(crate) fn and_galleries(self, galleries: Option<Galleries<'r>>) -> Self {
+        Self { galleries, ..self }
+    }
+
+    /// The files of an occurrence that is a gallery; `None` for other occurrences, and where there is no folder.
+    pub(crate) fn files(&self, it: &Occurrence) -> Option<Vec<Descriptor>> {
+        let galleries = self.galleries.filter(|_| it.behaviour == GALLERY)?;
+        Some(galleries.files(it)).filter(|it| !it.is_empty())
     }
 
     /// A topic in the place of an occurrence: its link, or its text. Topics within that text are links.
@@ -73,6 +87,7 @@ impl<'r> Resolver<'r> {
                 false => None,
             },
             TOPIC => Some(self.other(it)),
+            GALLERY => Some(gallery::html(&self.files(it)?)),
             _ if it.base64.is_some() || it.data.is_empty() && is_own => None,
             behaviour => self.render(behaviour, &it.data),
         }

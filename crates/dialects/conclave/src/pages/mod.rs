@@ -5,6 +5,7 @@
 
 mod editing;
 mod form;
+mod galleries;
 mod history;
 mod leaf;
 mod legacy;
@@ -47,6 +48,7 @@ pub(crate) fn routes(app: &Conclave) -> Router<Conclave> {
         .route("/conclave/{map}", get(looking::search))
         .route("/conclave/{map}/search", get(looking::search))
         .route("/conclave/{map}/pointing", get(looking::pointing))
+        .route("/conclave/{map}/gallery/{scope}/{*path}", get(galleries::file))
         .route("/conclave/{map}/edit", get(editing::form).post(editing::save))
         .route("/conclave/{map}/create", get(editing::create_form))
         .route("/conclave/{map}/remove", post(editing::remove))

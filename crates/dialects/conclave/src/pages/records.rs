@@ -77,7 +77,7 @@ pub(super) async fn answer(call: &Reading, notation: Notation, about: About<'_>)
         "user": {"id": name, "name": name, "mask": mask(&call.asker)},
     });
     let base = call.link_base();
-    let resolver = Resolver::new(&base);
+    let resolver = Resolver::new(&base).and_galleries(call.galleries());
     if let Some(topic) = &topic {
         records["topic"] = document::topic(topic, Some(&resolver));
         records["navigation-view"] = navigation_view(topic);

@@ -152,9 +152,16 @@ pub(super) async fn show(call: Reading, id: &str, fixed: Option<Form>) -> Result
     let scope = call.params.0.get("scope").unwrap_or(DEFAULT_SCOPE);
     let pages = call.app.pages.now();
     let revision = (found.version, found.sequence);
+    let galleries = galleries_of(&call, &found.body)?;
     let mark = match form {
-        Form::Html => mark_of_page(&call, &pages, revision, scope, (&read.records, &read.included)),
-        form => mark(revision, &[form.name(), &call.asker.sight(), scope]),
+        Form::Html => {
+            mark_of_page(&call, &pages, revision, scope, (&read.records, &read.included), galleries)
+        }
+        form => {
+            let sight = call.asker.sight();
+            let others = galleries.iter().map(String::as_str);
+            mark(revision, &[form.name(), &sight, scope].into_iter().chain(others).collect::<Vec<_>>())
+        }
     };
     let tag = format!("W/\"{mark}\"");
     let (mut response, modified_ms) = match is_known(&call.headers, &tag) {
@@ -183,6 +190,14 @@ pub(super) async fn show(call: Reading, id: &str, fixed: Option<Form>) -> Result
     Ok(cached(&call, response, modified_ms))
 }
 
+/// What of its galleries decides how a topic is shown; most topics have none, which is seen without reading their bodies.
+fn galleries_of(call: &Reading, body: &[u8]) -> Result<Vec<String>> {
+    if call.galleries().is_none() || memchr::memmem::find(body, b"\"behaviour\":\"gallery\"").is_none() {
+        return Ok(Vec::new());
+    }
+    Ok(call.mark_of_galleries(&Topic::stored(body)?))
+}
+
 /// Of a topic's body, when it was last changed.
 #[derive(Deserialize)]
 struct Stamp {
@@ -203,6 +218,7 @@ fn mark_of_page(
     revision: (u64, u64),
     scope: &str,
     (records, included): (&[Joined], &[Found]),
+    galleries: Vec<String>,
 ) -> String {
     let (sight, templates) = (call.asker.sight(), format!("{:x}", pages.revision));
     let csrf = call.asker.csrf().unwrap_or_default();
@@ -211,7 +227,7 @@ fn mark_of_page(
     let mut of_form = vec![Form::Html.name(), &sight, scope, &templates, user, &csrf, editor];
     let records = records.iter().map(|it| format!("{}/{}", it.0, it.1));
     let included = included.iter().map(|it| format!("{}-{}", it.version, it.sequence));
-    let others: Vec<String> = records.chain(included).collect();
+    let others: Vec<String> = records.chain(included).chain(galleries).collect();
     of_form.extend(others.iter().map(String::as_str));
     mark(revision, &of_form)
 }
@@ -223,7 +239,8 @@ async fn plain(call: &Reading, form: Form, topic: Topic) -> Result<Response> {
         Form::Json | Form::Html => Ok(answer::json(StatusCode::OK, &document::topic(&topic, None))),
         Form::Xml => {
             let base = call.link_base();
-            bytes("application/xml", document::topic_xml(&topic, Some(&Resolver::new(&base))))
+            let resolver = Resolver::new(&base).and_galleries(call.galleries());
+            bytes("application/xml", document::topic_xml(&topic, Some(&resolver)))
         }
         Form::Jtm | Form::Xtm => {
             let format = if form == Form::Jtm { Format::Jtm } else { Format::Xtm };
@@ -259,7 +276,7 @@ fn html(
         let others = included.into_iter().map(|it| call.asker.filtered(it).topic);
         let others: BTreeMap<String, Topic> = others.map(|it| (it.id.clone(), it)).collect();
         let base = call.link_base();
-        let resolver = Resolver::with_topics(&base, &others);
+        let resolver = Resolver::with_topics(&base, &others).and_galleries(call.galleries());
         let about = |(kind, id): Joined| {
             let address = call.app.settings.records.get(&kind)?;
             let href = address.replace("{id}", &topic_href_raw("", &id));

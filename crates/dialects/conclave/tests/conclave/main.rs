@@ -12,6 +12,7 @@ extern crate pinakes_test_support as libfuzzer_sys;
 #[path = "../../../../store/tests/support/engine.rs"]
 mod engine;
 mod fuzz;
+mod galleries;
 mod hostile;
 mod joined;
 mod maps;

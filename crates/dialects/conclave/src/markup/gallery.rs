@@ -1,0 +1,219 @@
+//! Galleries: the files of a folder, in the place of an occurrence (section 8 of the contract).
+//!
+//! Below the configured folder lie `{map}/{scope}/{reference}`; a reference may name folders in folders. Names that begin with
+//! a dot, and links that lead out of the folder, are not there.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use serde_json::{Value, json};
+
+use crate::model::Occurrence;
+use crate::text::{escape, push_encoded};
+
+/// Behaviour of an occurrence that is the files of a folder.
+pub(crate) const GALLERY: &str = "gallery";
+/// Files of a gallery at most; further ones are left out.
+const FILES_MAX: usize = 1_000;
+/// Largest file; larger ones are left out, as a file is sent out of memory.
+pub(crate) const FILE_BYTES_MAX: u64 = 64 << 20;
+
+/// Where the galleries of a map lie.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Galleries<'g> {
+    folder: &'g Path,
+    map: &'g str,
+}
+
+/// A file of a gallery.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Descriptor {
+    /// Its name in the folder.
+    pub(crate) name: String,
+    /// Its length.
+    pub(crate) n_bytes: u64,
+    /// When it was last changed, in milliseconds since 1970.
+    pub(crate) modified_ms: i64,
+    /// Its media type, by its name.
+    pub(crate) media_type: &'static str,
+    /// Where it is served.
+    href: String,
+}
+
+impl<'g> Galleries<'g> {
+    /// Those of a map; none where no folder is configured.
+    pub(crate) fn of(folder: &'g Path, map: &'g str) -> Option<Galleries<'g>> {
+        (!folder.as_os_str().is_empty()).then_some(Galleries { folder, map })
+    }
+
+    /// The files of an occurrence, by name; none where its folder is not there.
+    pub(crate) fn files(&self, it: &Occurrence) -> Vec<Descriptor> {
+        let Some(place) = self.place(&it.scope, &it.reference) else { return Vec::new() };
+        let Ok(entries) = fs::read_dir(place) else { return Vec::new() };
+        let mut names: Vec<String> = entries
+            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+            .filter(|name| is_plain(name))
+            .take(FILES_MAX)
+            .collect();
+        names.sort_unstable();
+        names.into_iter().filter_map(|name| self.descriptor(&it.scope, &it.reference, name)).collect()
+    }
+
+    /// A file of a gallery and where it lies; `path` is the reference, a slash, and its name.
+    pub(crate) fn file(&self, scope: &str, path: &str) -> Option<(Descriptor, PathBuf)> {
+        let (reference, name) = path.rsplit_once('/')?;
+        let descriptor = self.descriptor(scope, reference, name.to_owned())?;
+        Some((descriptor, self.place(scope, path)?))
+    }
+
+    fn descriptor(&self, scope: &str, reference: &str, name: String) -> Option<Descriptor> {
+        let about = fs::metadata(self.place(scope, &format!("{reference}/{name}"))?).ok()?;
+        if !about.is_file() || FILE_BYTES_MAX < about.len() {
+            return None;
+        }
+        let modified = about.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+        let mut href = format!("/conclave/{}/gallery/", self.map);
+        push_encoded(&mut href, &format!("{scope}/{reference}/{name}"));
+        Some(Descriptor {
+            n_bytes: about.len(),
+            modified_ms: i64::try_from(modified.as_millis()).ok()?,
+            media_type: media_type(&name),
+            name,
+            href,
+        })
+    }
+
+    /// What lies at a path below a scope of the map, if it does.
+    fn place(&self, scope: &str, path: &str) -> Option<PathBuf> {
+        let mut place = self.folder.to_path_buf();
+        for part in [self.map, scope].into_iter().chain(path.split('/')) {
+            if !is_plain(part) {
+                return None;
+            }
+            place.push(part);
+        }
+        let place = place.canonicalize().ok()?;
+        place.starts_with(self.folder.canonicalize().ok()?).then_some(place)
+    }
+}
+
+/// Whether a name is one of a file or folder, and not hidden.
+fn is_plain(name: &str) -> bool {
+    !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\', '\0'])
+}
+
+fn media_type(name: &str) -> &'static str {
+    let ending = name.rsplit_once('.').map(|it| it.1.to_ascii_lowercase()).unwrap_or_default();
+    match ending.as_str() {
+        "png" => "image/png",
+        "jpg" | "jpeg" => "image/jpeg",
+        "gif" => "image/gif",
+        "webp" => "image/webp",
+        "svg" => "image/svg+xml",
+        "pdf" => "application/pdf",
+        "txt" => "text/plain; charset=utf-8",
+        "mp3" => "audio/mpeg",
+        "mp4" => "video/mp4",
+        _ => "application/octet-stream",
+    }
+}
+
+impl Descriptor {
+    /// As JSON.
+    pub(crate) fn to_json(&self) -> Value {
+        json!({
+            "name": self.name, "size": self.n_bytes, "type": self.media_type, "modified": self.modified_ms,
+            "href": self.href,
+        })
+    }
+
+    /// As attributes of an element.
+    pub(crate) fn attributes(&self) -> [(&'static str, String); 5] {
+        [
+            ("name", self.name.clone()),
+            ("size", self.n_bytes.to_string()),
+            ("type", self.media_type.to_owned()),
+            ("modified", self.modified_ms.to_string()),
+            ("href", self.href.clone()),
+        ]
+    }
+
+    /// What tells it from what it was before.
+    pub(crate) fn mark(&self) -> String {
+        format!("{}-{}-{}", self.name, self.n_bytes, self.modified_ms)
+    }
+}
+
+/// A gallery as HTML: pictures, and links to what is none.
+pub(crate) fn html(files: &[Descriptor]) -> String {
+    let mut out = String::from("<ul class=\"gallery\">");
+    for it in files {
+        let (href, name) = (escape(&it.href), escape(&it.name));
+        out.push_str(&if it.media_type.starts_with("image/") {
+            format!("<li><a href=\"{href}\"><img src=\"{href}\" alt=\"{name}\" loading=\"lazy\"></a></li>")
+        } else {
+            format!("<li><a href=\"{href}\">{name}</a></li>")
+        });
+    }
+    out.push_str("</ul>");
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Outcome = Result<(), Box<dyn std::error::Error>>;
+
+    fn occurrence(reference: &str) -> Occurrence {
+        Occurrence::new("pictures", GALLERY, reference)
+    }
+
+    #[test]
+    fn a_gallery_is_the_files_of_its_folder_and_of_no_other() -> Outcome {
+        let root = tempfile::tempdir()?;
+        let folder = root.path().join("galleries");
+        let place = folder.join("m/default/Top/Arts");
+        fs::create_dir_all(place.join("folder"))?;
+        fs::write(place.join("b <1>.png"), "png")?;
+        fs::write(place.join("a.txt"), "text")?;
+        fs::write(place.join(".hidden"), "no")?;
+        fs::write(root.path().join("secret"), "no")?;
+        std::os::unix::fs::symlink(root.path().join("secret"), place.join("z.txt"))?;
+        let galleries = Galleries::of(&folder, "m").ok_or("a folder")?;
+        let files = galleries.files(&occurrence("Top/Arts"));
+        assert_eq!(files.iter().map(|it| it.name.as_str()).collect::<Vec<_>>(), ["a.txt", "b <1>.png"]);
+        assert_eq!(
+            html(&files),
+            "<ul class=\"gallery\"><li><a href=\"/conclave/m/gallery/default/Top/Arts/a.txt\">a.txt</a></li>\
+             <li><a href=\"/conclave/m/gallery/default/Top/Arts/b%20%3C1%3E.png\">\
+             <img src=\"/conclave/m/gallery/default/Top/Arts/b%20%3C1%3E.png\" alt=\"b &lt;1&gt;.png\" loading=\"lazy\"></a></li></ul>"
+        );
+        for reference in [
+            "Top/Nothing",
+            "../m/default/Top/Arts",
+            "Top//Arts",
+            "Top/../Top/Arts",
+            ".",
+            "",
+            "/",
+            "Top\\Arts",
+        ] {
+            assert_eq!(galleries.files(&occurrence(reference)), [], "{reference}");
+        }
+        assert!(galleries.file("default", "Top/Arts/a.txt").is_some());
+        for (scope, path) in [
+            ("default", "Top/Arts/z.txt"),
+            ("default", "Top/Arts/.hidden"),
+            ("default", "Top/Arts/folder"),
+            ("default", "Top/Arts/../Arts/a.txt"),
+            ("..", "m/default/Top/Arts/a.txt"),
+            ("default", "a.txt"),
+        ] {
+            assert!(galleries.file(scope, path).is_none(), "{scope} {path}");
+        }
+        assert!(Galleries::of(Path::new(""), "m").is_none());
+        Ok(())
+    }
+}
