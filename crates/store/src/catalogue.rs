@@ -107,8 +107,7 @@ impl Place {
         match location {
             Location::Folder(folder) => {
                 let tenants = folder.join(TENANTS);
-                std::fs::create_dir_all(&tenants)
-                    .map_err(|source| StoreError::Io { path: tenants.display().to_string(), source })?;
+                sqlite::make_folder(&tenants)?;
                 Ok(Self::Folder(tenants))
             }
             Location::Postgres(url) => Cluster::new(&url, limits).map(Self::Postgres),
@@ -136,16 +135,7 @@ impl Place {
             Self::Postgres(cluster) => return cluster.delete(name),
         };
         index::remove(&index::folder_of(&file(folder, name)))?;
-        for end in ["", "-wal", "-shm", sqlite::PRESENCE] {
-            let file = PathBuf::from(format!("{}{end}", file(folder, name).display()));
-            match std::fs::remove_file(&file) {
-                Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
-                    return Err(StoreError::Io { path: file.display().to_string(), source });
-                }
-                _ => {}
-            }
-        }
-        Ok(())
+        sqlite::delete(&file(folder, name))
     }
 }
 

@@ -27,6 +27,7 @@
 
 mod budget;
 mod catalogue;
+mod caution;
 mod check;
 mod classes;
 mod copy;
@@ -52,6 +53,7 @@ mod postgres;
 mod priority;
 mod query;
 mod record;
+mod remake;
 mod renumber;
 mod scan;
 mod schema;
@@ -63,6 +65,7 @@ mod tenant;
 mod text;
 mod texts;
 mod txn;
+mod users;
 mod view;
 mod whole_lists;
 mod word;
