@@ -10,6 +10,7 @@ use tokio::sync::Semaphore;
 
 use crate::budget::Budget;
 use crate::classes::Classes;
+use crate::folders::make_folder;
 use crate::index;
 use crate::postgres::Cluster;
 use crate::session::Flavour;
@@ -107,7 +108,8 @@ impl Place {
         match location {
             Location::Folder(folder) => {
                 let tenants = folder.join(TENANTS);
-                sqlite::make_folder(&tenants)?;
+                make_folder(&tenants)
+                    .map_err(|source| StoreError::Io { path: tenants.display().to_string(), source })?;
                 Ok(Self::Folder(tenants))
             }
             Location::Postgres(url) => Cluster::new(&url, limits).map(Self::Postgres),

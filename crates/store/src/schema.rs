@@ -77,7 +77,7 @@ pub(crate) fn apply(
                 create_indexes(session, kind)?;
             }
             Some((declaration, tables)) => {
-                changed.push(Changed { kind: *kind, declaration, tables });
+                changed.push(Changed { kind, declaration, tables });
                 continue;
             }
             None => {

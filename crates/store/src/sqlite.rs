@@ -32,6 +32,7 @@ use self::presence::{PRESENCE, PRIVATE, Presence};
 use self::queue::{Queue, Refused};
 use self::writer::Writer;
 use crate::caution::Caution;
+use crate::folders::{self, folder_of};
 use crate::index::{self, Builder, Indexes};
 use crate::pace::Pace;
 use crate::remake::{self, Left};
@@ -431,27 +432,10 @@ fn keep_private(path: &Path) {
     }
 }
 
-/// The folder of a file.
-fn folder_of(path: &Path) -> &Path {
-    path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
-
 /// Makes the name of a new file durable, or that it is gone.
 fn sync_folder(path: &Path) -> Result<()> {
-    let folder = folder_of(path);
-    File::open(folder)
-        .and_then(|it| it.sync_all())
-        .map_err(|source| StoreError::Io { path: folder.display().to_string(), source })
-}
-
-/// Makes a folder with those above it; their names are durable when this returns.
-pub(crate) fn make_folder(folder: &Path) -> Result<()> {
-    let is_new = |it: &&Path| !it.as_os_str().is_empty() && !it.exists();
-    let n_new = folder.ancestors().take_while(is_new).count();
-    std::fs::create_dir_all(folder)
-        .map_err(|source| StoreError::Io { path: folder.display().to_string(), source })?;
-    // The folder itself may be there since a moment ago: its name is flushed in any case.
-    folder.ancestors().take(n_new.max(1)).try_for_each(sync_folder)
+    folders::flush_name(path)
+        .map_err(|source| StoreError::Io { path: folder_of(path).display().to_string(), source })
 }
 
 fn connect(path: &Path, limits: &Limits) -> Result<Connection> {
