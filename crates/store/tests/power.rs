@@ -118,7 +118,7 @@ fn write(tenant: &Tenant, write: Write) {
 /// A load is answered before the disk has it; the write behind it is not.
 fn load(tenant: &Tenant, load: Write) {
     let documents: Vec<Document> = (1..n_parts(load))
-        .map(|part| Document::new(&THING, &id(load, part), &body(load, part)).unwrap())
+        .map(|part| Document::new(&THING, id(load, part), &body(load, part)).unwrap())
         .collect();
     let documents = Arc::new(documents);
     tenant

@@ -136,7 +136,7 @@ fn body(sum: usize, changes: &[String]) -> Json {
     match PLACES[(sum + changes.len()) % PLACES.len()] {
         Some(place) => body["place"] = place.into(),
         // Null is no place either.
-        None if changes.len() % 2 == 0 => body["place"] = Json::Null,
+        None if changes.len().is_multiple_of(2) => body["place"] = Json::Null,
         None => {}
     }
     body
