@@ -26,11 +26,16 @@ fuzz *arguments:
 
 # Power failures: `just power 5000` tries so many moments; PINAKES_POWER_SEED begins another series.
 power cuts="5000":
-    PINAKES_POWER_CUTS={{cuts}} cargo test --release --package pinakes-store --lib -- power
+    PINAKES_POWER_CUTS={{cuts}} cargo test --release --package pinakes-store --package pinakes-blobs --test power
 
-# A simulated life of a store: `just simulate 20000` steps; PINAKES_SIMULATION_SEED begins another life.
+# Power failures in backups, restores, imports and citation graphs; POWER_SEED begins another series.
+power-commands cuts="200":
+    POWER_CUTS={{cuts}} DRILL_TIMEOUT=86400 tests/drills/run power
+
+# Simulated lives of a store and of servers over it: `just simulate 20000` steps; PINAKES_SIMULATION_SEED begins others.
 simulate steps="20000":
     PINAKES_SIMULATION_STEPS={{steps}} cargo test --release --package pinakes-store --lib -- simulation
+    PINAKES_SIMULATION_STEPS={{steps}} cargo test --release --package pinakes-store --test world
 
 # Rewrites the answers of golden tests; read the diff.
 bless package:

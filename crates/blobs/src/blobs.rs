@@ -13,6 +13,7 @@ use object_store::{BackoffConfig, ClientOptions, ObjectStore, ObjectStoreExt as 
 use tokio::runtime::Runtime;
 
 use crate::blob::is_key;
+use crate::folders::{self, Folders};
 use crate::settings::Addressing;
 use crate::{Blob, BlobError, Result, Settings};
 
@@ -37,6 +38,7 @@ pub(crate) struct Inner {
     pub(crate) folder: Option<PathBuf>,
     prefix: Path,
     pub(crate) settings: Settings,
+    folders: Folders,
     runtime: OwnRuntime,
 }
 
@@ -80,9 +82,8 @@ impl Blobs {
     }
 
     fn open_folder(settings: &Settings, folder: &FilePath) -> Result<Self> {
-        use std::os::unix::fs::DirBuilderExt as _;
-        let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
-        made.map_err(|error| BlobError::Unavailable(format!("{}: {error}", folder.display())))?;
+        let failed = |error| BlobError::Unavailable(format!("{}: {error}", folder.display()));
+        folders::make(folder).map_err(failed)?;
         let store = LocalFileSystem::new_with_prefix(folder)?.with_fsync(true);
         Ok(Self::of(Arc::new(store), Some(folder.to_owned()), Path::default(), settings))
     }
@@ -130,8 +131,8 @@ impl Blobs {
     }
 
     fn of(store: Arc<dyn ObjectStore>, folder: Option<PathBuf>, prefix: Path, settings: &Settings) -> Self {
-        let runtime = OwnRuntime::default();
-        Self(Arc::new(Inner { store, folder, prefix, settings: settings.clone(), runtime }))
+        let (folders, runtime) = (Folders::default(), OwnRuntime::default());
+        Self(Arc::new(Inner { store, folder, prefix, settings: settings.clone(), folders, runtime }))
     }
 
     /// Where the files lie, for people: no secret is in it.
@@ -202,6 +203,15 @@ impl Blobs {
     /// The folder of a tenant's files.
     pub(crate) fn tenant_path(&self, tenant: &str) -> Path {
         self.0.prefix.clone().join(tenant)
+    }
+
+    /// Has the folder in which a new file lies on disk, where files lie in folders.
+    pub(crate) async fn keep_folder(&self, path: &Path) -> Result<()> {
+        let Some(root) = self.0.folder.clone() else { return Ok(()) };
+        let (blobs, file) = (self.clone(), root.join(path.as_ref()));
+        let kept = tokio::task::spawn_blocking(move || blobs.0.folders.keep(&root, &file));
+        let failed = |error| BlobError::Unavailable(format!("the folder of {path}: {error}"));
+        kept.await.unwrap_or_else(|error| Err(std::io::Error::other(error))).map_err(failed)
     }
 
     /// `PREFIX/TENANT/first two digits/rest`. Errors: the key is none.

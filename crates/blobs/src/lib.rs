@@ -23,6 +23,7 @@ mod blob;
 mod blobs;
 mod copy;
 mod error;
+mod folders;
 mod reading;
 mod settings;
 mod sweep;

@@ -85,6 +85,7 @@ impl Upload {
                 self.blobs.inner().store.put(&self.path, whole.into()).await?;
             }
         }
+        self.blobs.keep_folder(&self.path).await?;
         let sha256 = hexadecimal(&std::mem::take(&mut self.hash).finalize());
         Ok(Blob { key: std::mem::take(&mut self.key), length: self.length, sha256 })
     }

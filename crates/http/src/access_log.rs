@@ -23,7 +23,7 @@ pub enum AccessLog {
 }
 
 /// Query parameters whose values are secrets, lower case.
-const SECRETS: [&str; 14] = [
+const SECRETS: [&str; 15] = [
     "access_token",
     "refresh_token",
     "id_token",
@@ -38,10 +38,18 @@ const SECRETS: [&str; 14] = [
     "client_secret",
     "code",
     "pin",
+    "uploadid",
 ];
-/// Parts of paths behind which a secret stands, lower case: tokens of private URLs, permissions to set a password.
-const SECRET_BEHIND: [&str; 3] =
-    ["privateurldatasetversion", "previewurldatasetversion", "password-reset-action"];
+/// Parts of paths behind which a secret stands, lower case, and how far: tokens of private URLs, permissions to set a password, and to
+/// upload (behind a tenant).
+const SECRET_BEHIND: [(&str, usize); 4] = [
+    ("privateurldatasetversion", 1),
+    ("previewurldatasetversion", 1),
+    ("password-reset-action", 1),
+    ("uploadparts", 2),
+];
+/// How tokens begin that are made here, and how web tokens do: where one stands in a path, a client has put it into the wrong place.
+const TOKENS_BEGIN: [&str; 2] = ["pnk_", "eyJ"];
 
 impl AccessLog {
     /// Whether lines are wanted, so that nothing is prepared for the bin.
@@ -119,17 +127,23 @@ pub(crate) fn redacted(path_and_query: &str) -> Cow<'_, str> {
 }
 
 fn redacted_path(path: &str) -> Cow<'_, str> {
-    let is_before = |it: &str| {
-        let word = percent_decode_str(it).decode_utf8_lossy().to_ascii_lowercase();
-        SECRET_BEHIND.contains(&word.as_str())
+    let decoded = |it: &str| percent_decode_str(it).decode_utf8_lossy().into_owned();
+    let distance = |it: &str| {
+        let word = decoded(it).to_ascii_lowercase();
+        SECRET_BEHIND.iter().find(|it| it.0 == word).map(|it| it.1)
     };
-    if !path.split('/').any(is_before) {
+    let is_token = |it: &str| TOKENS_BEGIN.iter().any(|begin| decoded(it).starts_with(begin));
+    if !path.split('/').any(|it| is_token(it) || distance(it).is_some()) {
         return Cow::Borrowed(path);
     }
-    let mut is_next = false;
+    // Parts that are still to come until a secret does.
+    let mut left = None;
     let parts = path.split('/').map(|it| {
-        let is_hidden = is_next && !it.is_empty();
-        is_next = is_before(it) || is_next && it.is_empty();
+        if it.is_empty() {
+            return it;
+        }
+        let is_hidden = left == Some(1) || is_token(it);
+        left = distance(it).or_else(|| left.filter(|n| 1 < *n).map(|n| n - 1));
         if is_hidden { "***" } else { it }
     });
     Cow::Owned(parts.collect::<Vec<_>>().join("/"))
@@ -160,6 +174,14 @@ mod tests {
                 "/x/previewUrlDatasetVersion//***/citation?a=b",
             ),
             ("/authn/password-reset-action/1?token=2", "/authn/password-reset-action/***?token=***"),
+            ("/data-import/uploadParts/diku/1-2/3", "/data-import/uploadParts/diku/***/3"),
+            (
+                "/data-import/uploadUrl/subsequent?uploadId=1",
+                "/data-import/uploadUrl/subsequent?uploadId=***",
+            ),
+            ("/api/v3/users/eyJ0.eyJ1.x/settings", "/api/v3/users/***/settings"),
+            ("/x/pnk%5F12", "/x/***"),
+            ("/x/pnk/eyj", "/x/pnk/eyj"),
         ] {
             assert_eq!(redacted(given), expected);
         }

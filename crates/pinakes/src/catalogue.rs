@@ -1,7 +1,6 @@
 //! A catalogue and its accounts, open: what every command that touches records starts from.
 
 use std::collections::BTreeMap;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
 use std::sync::LazyLock;
 
@@ -95,7 +94,7 @@ pub(crate) fn own_places(config: &Config) -> Result<BTreeMap<String, Location>, 
 
 /// Makes a catalogue's folder. Only its owner may look into it: there are password hashes in the files.
 pub(crate) fn make_folder(folder: &Path) -> anyhow::Result<()> {
-    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
+    let made = pinakes_store::make_folder(folder);
     made.with_context(|| format!("the folder {} cannot be made", folder.display()))
 }
 

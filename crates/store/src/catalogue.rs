@@ -10,6 +10,7 @@ use tokio::sync::Semaphore;
 
 use crate::budget::Budget;
 use crate::classes::Classes;
+use crate::folders::make_folder;
 use crate::index;
 use crate::postgres::Cluster;
 use crate::session::Flavour;
@@ -107,7 +108,7 @@ impl Place {
         match location {
             Location::Folder(folder) => {
                 let tenants = folder.join(TENANTS);
-                std::fs::create_dir_all(&tenants)
+                make_folder(&tenants)
                     .map_err(|source| StoreError::Io { path: tenants.display().to_string(), source })?;
                 Ok(Self::Folder(tenants))
             }
@@ -136,16 +137,7 @@ impl Place {
             Self::Postgres(cluster) => return cluster.delete(name),
         };
         index::remove(&index::folder_of(&file(folder, name)))?;
-        for end in ["", "-wal", "-shm", sqlite::PRESENCE] {
-            let file = PathBuf::from(format!("{}{end}", file(folder, name).display()));
-            match std::fs::remove_file(&file) {
-                Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
-                    return Err(StoreError::Io { path: file.display().to_string(), source });
-                }
-                _ => {}
-            }
-        }
-        Ok(())
+        sqlite::delete(&file(folder, name))
     }
 }
 

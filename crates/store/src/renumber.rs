@@ -12,8 +12,9 @@ use serde_json::Value as Json;
 
 use crate::document::{class_of, class_text};
 use crate::kind::differ_in_indexes_only;
-use crate::schema::{Users, refuse_company};
+use crate::schema::refuse_company;
 use crate::session::{Flavour, Session};
+use crate::users::Users;
 use crate::{Kind, Result, StoreError};
 
 /// The first format whose classes are numbered so.

@@ -8,13 +8,11 @@ use crate::counters::{CHANGES, Counters, RECORDS, is_behind};
 use crate::document::Taken;
 use crate::kind::differ_in_indexes_only;
 use crate::leases;
-use crate::narrow::{Head, write_references, write_row};
 use crate::pending_links;
 use crate::plan::many_table;
 use crate::renumber;
 use crate::session::{Flavour, Session};
-use crate::statements::KindStatements;
-use crate::txn::ensure_class;
+use crate::users::Users;
 use crate::whole_lists;
 use crate::{Arity, Index, Kind, Result, StoreError, Type, Uniqueness};
 
@@ -36,16 +34,8 @@ CREATE TABLE IF NOT EXISTS staging (kind TEXT NOT NULL, list INTEGER NOT NULL, P
 INSERT OR IGNORE INTO meta (name, value) VALUES ('sequence', 0), ('list', 0), ('store', random());
 ";
 
-/// Whether anybody else has a tenant open while its tables are brought up to date.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Users {
-    /// Nobody.
-    None,
-    /// Another process, or an instance of this one that is closing.
-    Others,
-}
-
-/// Brings a tenant's tables to what `kinds` declare. To be called in a transaction.
+/// Brings a tenant's tables to what `kinds` declare. To be called in a transaction. Gives the kinds that are
+/// left to be made anew.
 ///
 /// Errors: the tables were written by a newer program.
 pub(crate) fn apply(
@@ -53,7 +43,7 @@ pub(crate) fn apply(
     kinds: &[&'static Kind],
     place: &str,
     users: Users,
-) -> Result<()> {
+) -> Result<Vec<Changed>> {
     session.batch(BASE)?;
     session.batch(whole_lists::TABLE)?;
     session.batch(pending_links::TABLE)?;
@@ -74,6 +64,7 @@ pub(crate) fn apply(
             session.execute("INSERT INTO meta (name, value) VALUES ('format', ?1)", &[FORMAT.into()])?;
         }
     }
+    let mut changed = Vec::new();
     for kind in kinds {
         let known = session.first(
             "SELECT declaration, tables FROM kind WHERE name = ?1",
@@ -87,23 +78,37 @@ pub(crate) fn apply(
                 create_fixed_indexes(session, kind)?;
                 create_indexes(session, kind)?;
             }
-            Some((_, tables)) => remake(session, kind, &tables)?,
+            Some((declaration, tables)) => {
+                changed.push(Changed { kind, declaration, tables });
+                continue;
+            }
             None => {
-                create_tables(session, kind)?;
+                create_rows(session, kind, &format!("k_{}", kind.name))?;
+                create_fixed_indexes(session, kind)?;
+                create_beside(session, kind)?;
                 create_indexes(session, kind)?;
             }
         }
-        session.execute(
-            "INSERT INTO kind (name, declaration, tables) VALUES (?1, ?2, ?3) \
-             ON CONFLICT (name) DO UPDATE SET declaration = excluded.declaration, tables = excluded.tables",
-            &[
-                kind.name.into(),
-                kind.declaration().as_str().into(),
-                many_tables(kind).join(" ").as_str().into(),
-            ],
-        )?;
+        know(session, kind, &kind.declaration())?;
     }
-    Ok(())
+    Ok(changed)
+}
+
+/// A kind whose tables do not follow its declaration.
+pub(crate) struct Changed {
+    pub(crate) kind: &'static Kind,
+    /// By which its tables were made.
+    pub(crate) declaration: String,
+    /// Those of its many-valued columns then.
+    pub(crate) tables: String,
+}
+
+/// Notes how a kind is declared, and its tables of many-valued columns.
+pub(crate) fn know(session: &mut Session<'_>, kind: &Kind, declaration: &str) -> Result<()> {
+    let sql = "INSERT INTO kind (name, declaration, tables) VALUES (?1, ?2, ?3) \
+               ON CONFLICT (name) DO UPDATE SET declaration = excluded.declaration, tables = excluded.tables";
+    let tables = many_tables(kind).join(" ");
+    session.execute(sql, &[kind.name.into(), declaration.into(), tables.as_str().into()]).map(|_| ())
 }
 
 /// Refuses to change tables that a program of a former format has open.
@@ -171,24 +176,32 @@ fn many_tables(kind: &Kind) -> Vec<String> {
     kind.columns.iter().filter(|it| it.arity == Arity::Many).map(|it| many_table(kind, it)).collect()
 }
 
-fn create_tables(session: &mut Session<'_>, kind: &Kind) -> Result<()> {
-    let name = kind.name;
+/// Makes the table of a kind's narrow rows, under a name.
+pub(crate) fn create_rows(session: &mut Session<'_>, kind: &Kind, table: &str) -> Result<()> {
     let mut columns = String::new();
     for column in kind.columns.iter().filter(|it| it.arity == Arity::One) {
         columns.push_str(&format!(", \"{}\" {}", column.name, type_name(column.ty)));
     }
     if kind.members.is_some() {
         columns.push_str(", list INTEGER, n_members INTEGER NOT NULL DEFAULT 0");
+    }
+    session.batch(&format!(
+        "CREATE TABLE \"{table}\" (key INTEGER PRIMARY KEY, id TEXT NOT NULL, version INTEGER NOT NULL, sequence INTEGER NOT NULL, class INTEGER NOT NULL{columns})"
+    ))
+}
+
+/// Makes the tables beside it: bodies, members, values of many-valued columns.
+pub(crate) fn create_beside(session: &mut Session<'_>, kind: &Kind) -> Result<()> {
+    let name = kind.name;
+    if kind.members.is_some() {
         session.batch(&format!(
             "CREATE TABLE IF NOT EXISTS \"m_{name}\" (list INTEGER NOT NULL, position INTEGER NOT NULL, n INTEGER NOT NULL, body BLOB NOT NULL) STRICT;
              CREATE UNIQUE INDEX IF NOT EXISTS \"m_{name}_list\" ON \"m_{name}\" (list, position)"
         ))?;
     }
     session.batch(&format!(
-        "CREATE TABLE \"k_{name}\" (key INTEGER PRIMARY KEY, id TEXT NOT NULL, version INTEGER NOT NULL, sequence INTEGER NOT NULL, class INTEGER NOT NULL{columns});
-         CREATE TABLE IF NOT EXISTS \"b_{name}\" (key INTEGER PRIMARY KEY, body BLOB NOT NULL) STRICT"
+        "CREATE TABLE IF NOT EXISTS \"b_{name}\" (key INTEGER PRIMARY KEY, body BLOB NOT NULL) STRICT"
     ))?;
-    create_fixed_indexes(session, kind)?;
     for table in many_tables(kind) {
         session.batch(&format!(
             "CREATE TABLE {table} (value ANY NOT NULL, key INTEGER NOT NULL, PRIMARY KEY (value, key)) WITHOUT ROWID, STRICT"
@@ -207,32 +220,8 @@ fn type_name(ty: Type) -> &'static str {
     }
 }
 
-/// Makes everything that the declaration of a kind governs anew from the bodies.
-/// Classes stay: what a server knows of them never becomes untrue.
-fn remake(session: &mut Session<'_>, kind: &'static Kind, many_tables: &str) -> Result<()> {
-    let name = kind.name;
-    drop_made_indexes(session, kind)?;
-    for table in many_tables.split_whitespace() {
-        session.batch(&format!("DROP TABLE {table}"))?;
-    }
-    session.batch(&format!("ALTER TABLE \"k_{name}\" RENAME TO \"old_{name}\""))?;
-    for sql in [
-        "DELETE FROM facet WHERE kind = ?1",
-        "DELETE FROM identifier WHERE kind = ?1",
-        "DELETE FROM link WHERE kind = ?1",
-    ] {
-        session.execute(sql, &[name.into()])?;
-    }
-    pending_links::forget(session, name)?;
-    whole_lists::forget(session, kind)?;
-    create_tables(session, kind)?;
-    refill(session, kind)?;
-    session.batch(&format!("DROP TABLE \"old_{name}\""))?;
-    create_indexes(session, kind)
-}
-
 /// Takes every index of a kind's table away, whoever declared it.
-fn drop_made_indexes(session: &mut Session<'_>, kind: &Kind) -> Result<()> {
+pub(crate) fn drop_made_indexes(session: &mut Session<'_>, kind: &Kind) -> Result<()> {
     let indexes = session.all(
         "SELECT name FROM sqlite_master WHERE type = 'index' AND tbl_name = ?1 AND sql IS NOT NULL",
         &[format!("k_{}", kind.name).as_str().into()],
@@ -242,7 +231,7 @@ fn drop_made_indexes(session: &mut Session<'_>, kind: &Kind) -> Result<()> {
 }
 
 /// The indexes that every kind has.
-fn create_fixed_indexes(session: &mut Session<'_>, kind: &Kind) -> Result<()> {
+pub(crate) fn create_fixed_indexes(session: &mut Session<'_>, kind: &Kind) -> Result<()> {
     session.batch(&format!(
         "CREATE UNIQUE INDEX \"i_{0}_id\" ON \"k_{0}\" (id);
          CREATE INDEX \"i_{0}_sequence\" ON \"k_{0}\" (sequence)",
@@ -250,46 +239,8 @@ fn create_fixed_indexes(session: &mut Session<'_>, kind: &Kind) -> Result<()> {
     ))
 }
 
-/// Rows taken over in one step of [`refill`].
+/// Bodies looked at in one step of [`recount`].
 const STEP_ROWS: i64 = 1_000;
-
-fn refill(session: &mut Session<'_>, kind: &'static Kind) -> Result<()> {
-    let name = kind.name;
-    let had_list = session
-        .first(
-            &format!("SELECT 1 FROM pragma_table_info('old_{name}') WHERE name = 'list'"),
-            &[],
-            |_| Ok(()),
-        )?
-        .is_some();
-    let list = if had_list && kind.members.is_some() { "o.list, o.n_members" } else { "NULL, 0" };
-    let sql = format!(
-        "SELECT o.key, o.id, o.version, o.sequence, b.body, {list} FROM \"old_{name}\" o JOIN \"b_{name}\" b ON b.key = o.key \
-         WHERE ?1 < o.key ORDER BY o.key LIMIT {STEP_ROWS}"
-    );
-    let statements = KindStatements::of(session.flavour(), kind);
-    let mut counters = Counters::default();
-    let mut last = i64::MIN;
-    loop {
-        let rows = session.all(&sql, &[last.into()], |row| {
-            let list = row.optional_int(5)?.map(|list| (list, row.int(6).unwrap_or(0)));
-            Ok((row.int(0)?, row.text(1)?, row.int(2)?, row.int(3)?, row.bytes(4)?, list))
-        })?;
-        let Some(end) = rows.last() else { break };
-        last = end.0;
-        for (key, id, version, sequence, body, list) in rows {
-            let body = serde_json::from_slice(&body)
-                .map_err(|error| StoreError::Damaged(format!("{name} {id:?}: {error}")))?;
-            let taken = Taken::from(kind, &body);
-            ensure_class(session, kind, &taken)?;
-            let head = Head { key: Some(key), id: &id, version, sequence, list };
-            write_row(session, &statements, kind, head, &taken)?;
-            write_references(session, &statements, kind, key, &id, &taken)?;
-            counters.count(kind, &taken, 1);
-        }
-    }
-    counters.flush(session)
-}
 
 /// Counts the facets of a kind anew when a bulk load did not end.
 pub(crate) fn recount(session: &mut Session<'_>, kind: &'static Kind) -> Result<()> {

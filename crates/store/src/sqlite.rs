@@ -6,10 +6,10 @@
 //! have connections of their own and see the last committed state. A keeper writes the log back beside the
 //! writer, never in a caller's way unless the log has outgrown its bound.
 
+#[cfg(test)]
+mod failed_flush;
 mod flush;
 mod keeper;
-#[cfg(test)]
-mod power;
 mod presence;
 mod queue;
 #[cfg(test)]
@@ -28,15 +28,17 @@ use rusqlite::Connection;
 
 use self::flush::Flusher;
 use self::keeper::Keeper;
-pub(crate) use self::presence::PRESENCE;
-use self::presence::Presence;
+use self::presence::{PRESENCE, PRIVATE, Presence};
 use self::queue::{Queue, Refused};
 use self::writer::Writer;
+use crate::caution::Caution;
+use crate::folders::{self, folder_of};
 use crate::index::{self, Builder, Indexes};
 use crate::pace::Pace;
-use crate::schema::Users;
+use crate::remake::{self, Left};
 use crate::session::Session;
 use crate::tenant::{Job, Statistics};
+use crate::users::Users;
 use crate::view::{Shared, State};
 use crate::{Limits, Result, StoreError, View, pending_links, schema, whole_lists};
 
@@ -60,6 +62,8 @@ pub(crate) struct Sqlite {
     readers: Mutex<Vec<Reader>>,
     /// When each read under way began, and none where none is.
     paces: Mutex<Vec<Pace>>,
+    /// Where reads by id run.
+    pub(crate) caution: Caution,
     queue: Arc<Queue>,
     statistics: Arc<Statistics>,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -103,6 +107,8 @@ impl Sqlite {
         let statistics = Arc::new(Statistics::default());
         let (queue, keeper) = (Arc::new(Queue::new(shared.limits.write_queue)), Arc::new(Keeper::default()));
         let mut flusher = flusher(path, queue.clone(), statistics.clone())?;
+        // The log may be a new file. The flusher keeps its bytes, which are nowhere without its name.
+        sync_folder(path)?;
         let mut log_connection = connect(path, &shared.limits)?;
         let log_bytes = shared.limits.log_bytes;
         let (committed, batches) = mpsc::channel();
@@ -130,6 +136,7 @@ impl Sqlite {
             shared,
             readers: Mutex::default(),
             paces: Mutex::default(),
+            caution: Caution::default(),
             queue,
             statistics,
             threads: Mutex::new(threads),
@@ -346,16 +353,56 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<
         .map_err(|source| StoreError::Io { path: format!("thread {name}"), source })
 }
 
-/// Makes an empty tenant's file.
+/// Makes an empty tenant's file, unless it is there. It gets its name when it is whole, so that one whose making was cut off
+/// is no tenant; and no log that a deleted tenant of this name has left is taken for its own.
 pub(crate) fn create(path: &Path) -> Result<()> {
-    let shown = || path.display().to_string();
-    let made = File::options().write(true).create(true).truncate(false).mode(PRIVATE).open(path);
-    made.map_err(|source| StoreError::Io { path: shown(), source })?;
-    let connection = Connection::open(path)?;
+    let failed = |path: &Path, source| StoreError::Io { path: path.display().to_string(), source };
+    let folder = folder_of(path);
+    // Of several that make a tenant at once, one does.
+    let making = File::open(folder).map_err(|source| failed(folder, source))?;
+    making.lock().map_err(|source| failed(folder, source))?;
+    if path.exists() {
+        return Ok(());
+    }
+    let aside = PathBuf::from(format!("{}{MAKING}", path.display()));
+    for (file, end) in
+        [aside.as_path(), path].into_iter().flat_map(|file| ["", "-wal", "-shm"].map(|end| (file, end)))
+    {
+        remove(&PathBuf::from(format!("{}{end}", file.display())))?;
+    }
+    File::options()
+        .write(true)
+        .create_new(true)
+        .mode(PRIVATE)
+        .open(&aside)
+        .map_err(|source| failed(&aside, source))?;
+    let connection = Connection::open(&aside)?;
     connection.pragma_update(None, "page_size", PAGE_BYTES)?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     drop(connection);
+    std::fs::rename(&aside, path).map_err(|source| failed(path, source))?;
     sync_folder(path)
+}
+
+/// Ending of a tenant's file in the making.
+const MAKING: &str = ".making";
+
+/// Takes away what an emptied tenant leaves: its file, its log and what else lies beside it; for good when this returns.
+pub(crate) fn delete(path: &Path) -> Result<()> {
+    for end in ["", "-wal", "-shm", PRESENCE] {
+        remove(&PathBuf::from(format!("{}{end}", path.display())))?;
+    }
+    sync_folder(path)
+}
+
+/// Removes a file, if it is there.
+fn remove(file: &Path) -> Result<()> {
+    match std::fs::remove_file(file) {
+        Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+            Err(StoreError::Io { path: file.display().to_string(), source })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// A text of a tenant's file, empty when there is none of that name, read without opening the tenant. `None` when it cannot
@@ -373,10 +420,6 @@ pub(crate) fn meta_text(path: &Path, name: &str) -> Option<String> {
     found.ok().map(|it| it.flatten().unwrap_or_default())
 }
 
-/// Who may read and write a tenant's files: their owner alone, whatever folder they lie in. The engine gives the log and what
-/// else it makes the permissions of the file.
-const PRIVATE: u32 = 0o600;
-
 /// Takes the files from all others, where a program of a former version left them open. One that belongs to somebody else
 /// is left to them.
 fn keep_private(path: &Path) {
@@ -389,12 +432,10 @@ fn keep_private(path: &Path) {
     }
 }
 
-/// Makes the name of a new file durable.
+/// Makes the name of a new file durable, or that it is gone.
 fn sync_folder(path: &Path) -> Result<()> {
-    let folder = path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    File::open(folder)
-        .and_then(|it| it.sync_all())
-        .map_err(|source| StoreError::Io { path: folder.display().to_string(), source })
+    folders::flush_name(path)
+        .map_err(|source| StoreError::Io { path: folder_of(path).display().to_string(), source })
 }
 
 fn connect(path: &Path, limits: &Limits) -> Result<Connection> {
@@ -433,6 +474,10 @@ fn wait_for_locks(connection: &mut Connection, patience: Duration) -> Result<()>
 /// The writer's connection to the file with its tables up to date, and the word to others that it is open.
 fn open_prepared(path: &Path, shared: &Shared) -> Result<(Connection, Presence)> {
     let (presence, users) = Presence::announce(path)?;
+    if users == Users::Others {
+        // Whoever opens it alone right now may do so step by step: that is waited for.
+        presence.share()?;
+    }
     let connection = connect(path, &shared.limits)?;
     let cache_kib = i64::from(shared.limits.page_cache_kib) * WRITER_CACHES;
     connection.pragma_update(None, "cache_size", -cache_kib)?;
@@ -444,24 +489,51 @@ fn open_prepared(path: &Path, shared: &Shared) -> Result<(Connection, Presence)>
 /// Brings the tables up to date, sweeps lists that no record took over, makes indexes and counts that a bulk load left out.
 fn prepare(connection: &Connection, shared: &Shared, path: &Path, company: Users) -> Result<()> {
     let mut session = Session::Sqlite(connection);
+    let place = path.display().to_string();
+    let left = within(&mut session, |session| {
+        let changed = schema::apply(session, shared.kinds, &place, company)?;
+        remake::begin_all(session, changed, company)
+    })?;
+    for kind in left {
+        tracing::info!(
+            kind = kind.name,
+            file = place.as_str(),
+            "making a kind anew, as its declaration has changed"
+        );
+        let mut n_steps = 0_u64;
+        while within(&mut session, |session| remake::step(session, kind))? == Left::Steps {
+            n_steps += 1;
+            if n_steps.is_multiple_of(STEPS_OF_LOG) {
+                // The log would grow to the size of the file.
+                connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))?;
+            }
+        }
+    }
+    within(&mut session, |session| {
+        for kind in shared.kinds {
+            schema::create_indexes(session, kind)?;
+        }
+        match company {
+            Users::None => {
+                sweep(session)?;
+                pending_links::settle(session)?;
+                shared.kinds.iter().try_for_each(|kind| whole_lists::fold(session, kind))?;
+                shared.kinds.iter().try_for_each(|kind| schema::recount(session, kind))
+            }
+            Users::Others => Ok(()),
+        }
+    })
+}
+
+/// Steps of making a kind anew between which the log is written back.
+const STEPS_OF_LOG: u64 = 32;
+
+/// Runs work in a transaction.
+fn within<T>(session: &mut Session<'_>, work: impl FnOnce(&mut Session<'_>) -> Result<T>) -> Result<T> {
     session.batch("BEGIN IMMEDIATE")?;
-    let prepared =
-        schema::apply(&mut session, shared.kinds, &path.display().to_string(), company).and_then(|()| {
-            for kind in shared.kinds {
-                schema::create_indexes(&mut session, kind)?;
-            }
-            match company {
-                Users::None => {
-                    sweep(&mut session)?;
-                    pending_links::settle(&mut session)?;
-                    shared.kinds.iter().try_for_each(|kind| whole_lists::fold(&mut session, kind))?;
-                    shared.kinds.iter().try_for_each(|kind| schema::recount(&mut session, kind))
-                }
-                Users::Others => Ok(()),
-            }
-        });
-    session.batch(if prepared.is_ok() { "COMMIT" } else { "ROLLBACK" })?;
-    prepared
+    let done = work(session);
+    session.batch(if done.is_ok() { "COMMIT" } else { "ROLLBACK" })?;
+    done
 }
 
 fn sweep(session: &mut Session<'_>) -> Result<()> {

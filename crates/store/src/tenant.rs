@@ -17,7 +17,8 @@ use crate::{Kind, Result, StoreError, Txn, View, check};
 /// How much a read may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Weight {
-    /// A few records by id: runs where it is called, microseconds in the embedded engine. In PostgreSQL one that
+    /// A few records by id: microseconds in the embedded engine, where it is called, unless the last ones had to wait for the
+    /// disk; then it runs on a reading thread. In PostgreSQL one that
     /// needs a single statement shares a round trip with others; it runs twice, first to tell what it asks.
     Point,
     /// Lists, counts, facets: runs on a reading thread, of which a bounded number works at once.
@@ -53,7 +54,7 @@ pub(crate) struct Inner {
     pub(crate) name: String,
     pub(crate) engine: Engine,
     pub(crate) scans: Arc<Semaphore>,
-    /// Point reads that a database is asked for at once.
+    /// Point reads that a database is asked for at once, or that wait for a disk.
     pub(crate) points: Arc<Semaphore>,
     /// Answers that wait for slow clients without a place among the scans.
     pub(crate) parking: Arc<Semaphore>,
@@ -110,8 +111,10 @@ impl Tenant {
         E: From<StoreError> + Send + 'static,
     {
         let timeout = Duration::from_millis(self.0.read_timeout_ms);
-        if weight == Weight::Point && matches!(self.0.engine, Engine::Sqlite(_)) {
-            return self.read_for(weight, timeout, closure);
+        if let (Weight::Point, Engine::Sqlite(engine)) = (weight, &self.0.engine)
+            && !engine.caution.advises()
+        {
+            return self.read_point(timeout, &mut closure);
         }
         if let (Weight::Point, Engine::Postgres(engine)) = (weight, &self.0.engine)
             && let Some(result) = engine.read_beside(&mut closure).await
@@ -124,9 +127,25 @@ impl Tenant {
         };
         let _permit = permits.acquire().await.map_err(|_| StoreError::Closed)?;
         let tenant = self.clone();
-        tokio::task::spawn_blocking(move || tenant.read_for(weight, timeout, &mut closure))
-            .await
-            .unwrap_or_else(|_| Err(StoreError::Panicked.into()))
+        let read = move || match weight {
+            Weight::Point => tenant.read_point(timeout, &mut closure),
+            Weight::Scan => tenant.read_for(weight, timeout, &mut closure),
+        };
+        tokio::task::spawn_blocking(read).await.unwrap_or_else(|_| Err(StoreError::Panicked.into()))
+    }
+
+    /// Reads a few records by id, on this thread, and notes how long that took.
+    fn read_point<R, E: From<StoreError>>(
+        &self,
+        timeout: Duration,
+        closure: &mut impl FnMut(&mut View<'_>) -> Result<R, E>,
+    ) -> Result<R, E> {
+        let began = Instant::now();
+        let result = self.read_for(Weight::Point, timeout, closure);
+        if let Engine::Sqlite(engine) = &self.0.engine {
+            engine.caution.note(began.elapsed());
+        }
+        result
     }
 
     /// A place among the scans that run at once, for [`Tenant::read_placed`].

@@ -1,9 +1,12 @@
-//! What tests of several crates share: where the collection of real records is, and fuzz targets within `cargo test` ([`fuzzing`]).
+//! What tests of several crates share: where the collection of real records is, fuzz targets within `cargo test` ([`fuzzing`]),
+//! power failures ([`power`]), and a clock that is set ([`clock`]).
 //!
 //! Most tests bring their data along. Some read a collection of real records that is too large, or not ours, to be kept
 //! here. Where it is missing such a test checks nothing, and that is counted: `.ci/run` prints how many there were.
 
+pub mod clock;
 pub mod fuzzing;
+pub mod power;
 
 use std::fs::OpenOptions;
 use std::io::Write as _;

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::Write as _;
-use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -95,7 +95,7 @@ pub(crate) fn aside(target: &Path) -> anyhow::Result<PathBuf> {
     let mut name = name.to_owned();
     name.push(format!(".{}.part", std::process::id()));
     let aside = target.with_file_name(name);
-    let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&aside);
+    let made = pinakes_store::make_folder(&aside);
     made.with_context(|| format!("the folder {} cannot be made", aside.display()))?;
     Ok(aside)
 }

@@ -77,6 +77,11 @@ pub(super) fn id_term(id: &str) -> Vec<u8> {
     whole(b'i', id.as_bytes())
 }
 
+/// A term that no record has.
+pub(super) fn nobodys_term() -> Vec<u8> {
+    whole(b'-', &[])
+}
+
 /// The term of a record's row.
 pub(super) fn key_term(key: i64) -> Vec<u8> {
     whole(b'k', &key.to_be_bytes())

@@ -9,10 +9,11 @@ use crate::document::Document;
 use crate::kind::differ_in_indexes_only;
 use crate::leases;
 use crate::renumber;
-use crate::schema::{FORMAT, Users, index_name};
+use crate::schema::{FORMAT, index_name};
 use crate::session::Session;
 use crate::statements::one_columns;
 use crate::tenant::IndexShare;
+use crate::users::Users;
 use crate::{Index, Kind, Result, StoreError, Text};
 
 use super::distribution;

@@ -8,12 +8,15 @@ use std::fs::{File, TryLockError};
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use super::PRIVATE;
-use crate::schema::Users;
+use crate::users::Users;
 use crate::{Result, StoreError};
 
+/// Who may read and write a tenant's files: their owner alone, whatever folder they lie in. The engine gives the log and what
+/// else it makes the permissions of the file.
+pub(super) const PRIVATE: u32 = 0o600;
+
 /// Ending of the file's name.
-pub(crate) const PRESENCE: &str = "-open";
+pub(super) const PRESENCE: &str = "-open";
 
 /// Room for the engine's index of a log of 256 MB, and for what an opening writes itself.
 const RESERVE_BYTES: u64 = 256 << 10;

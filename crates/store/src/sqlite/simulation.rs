@@ -18,11 +18,11 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 
+use pinakes_test_support::power::{Dice, found, number};
 use serde_json::{Value as Json, json};
 use tokio::sync::Semaphore;
 
 use super::flush::Flusher;
-use super::power::{Dice, found, number};
 use super::{Sqlite, create};
 use crate::budget::Budget;
 use crate::classes::Classes;
@@ -234,7 +234,7 @@ struct Reader {
 struct Open {
     tenant: Tenant,
     gate: Arc<Gate>,
-    /// Keeps the engine from beginning the log anew, see `power.rs`.
+    /// Keeps the engine from beginning the log anew, so that only our own flushes decide what is kept of it.
     pin: rusqlite::Connection,
     readers: Vec<Reader>,
 }

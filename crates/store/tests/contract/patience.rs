@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use pinakes_store::{Limits, StoreError};
+use pinakes_store::{Limits, StoreError, Weight};
 use serde_json::json;
 
 use crate::engines::{sqlite, write};
@@ -83,4 +83,29 @@ fn files_are_their_owners_whatever_folder_they_lie_in() {
     let tenant = place.tenant(ALL);
     write(&tenant, |txn| txn.insert(&PLAIN, "1", &json!({})));
     assert_eq!(open_to_others(), Vec::<String>::new());
+}
+
+/// A read by id runs where it is called, but behind one that had to wait; after many quick ones it does again.
+#[test]
+fn reads_behind_a_slow_one_hold_up_nobody() {
+    let place = sqlite();
+    let tenant = place.tenant(ALL);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let here = std::thread::current().id();
+    let is_here = |took: Duration| {
+        let read = tenant.read(Weight::Point, move |view| {
+            view.has(&PLAIN, "x")?;
+            let began = Instant::now();
+            while began.elapsed() < took {}
+            Ok::<_, StoreError>(std::thread::current().id() == here)
+        });
+        runtime.block_on(read).expect("a read")
+    };
+    let quick = Duration::ZERO;
+    assert!(is_here(quick));
+    assert!(is_here(Duration::from_millis(2)), "nobody knew it");
+    assert!(!is_here(quick), "it was known");
+    // A read may be slow by chance on a busy machine, and counting begins anew.
+    let n_aside = (0..100_000).position(|_| is_here(quick));
+    assert!(n_aside.is_some_and(|it| 900 <= it), "{n_aside:?}");
 }

@@ -1,7 +1,8 @@
 //! A kind's declaration changes: what it governs is made anew from the bodies.
 
 use pinakes_store::{
-    Arity, Column, Document, Expr, Facet, Identifier, Index, Kind, Link, Query, Tenant, Text, TextQuery, Type,
+    Arity, Column, Document, Expr, Facet, Identifier, Index, Kind, Limits, Link, Query, Tenant, Text,
+    TextQuery, Type,
 };
 use serde_json::json;
 
@@ -90,6 +91,47 @@ fn everything_follows_the_declaration() {
         let tenant = place.tenant(THIRD);
         assert_eq!(ids(&tenant, &WITHOUT_MEMBERS, Expr::All).len(), 2_100);
         assert_eq!(tenant.check().expect("a check"), Vec::<String>::new(), "{}", place.engine);
+    }
+}
+
+/// In the embedded engine `tests/power.rs` holds this, step by step. In a database it is one transaction, which is cut off here at each
+/// of the tables that it comes to.
+#[test]
+fn what_is_cut_off_while_it_is_made_anew_begins_again() {
+    for table in ["facet", "identifier", "link", "class"] {
+        let Some(place) = engines().into_iter().find(|it| it.engine == "postgresql") else { return };
+        let tenant = place.tenant(FIRST);
+        write(&tenant, |txn| {
+            (0..1_200).try_for_each(|n| {
+                let body = json!({
+                    "name": format!("beam {}", n % 7), "size": n % 5, "tags": ["a"], "group": n % 2, "owner": n % 4,
+                    "doi": format!("10.1/{n}"), "of": "0"
+                });
+                txn.insert(&BEFORE, &n.to_string(), &body).map(drop)
+            })
+        });
+        drop(tenant);
+        let held = Held::lock(&place, &format!("LOCK TABLE {table} IN SHARE MODE"));
+        std::thread::scope(|scope| {
+            let opened = scope.spawn(|| place.open(SECOND, Limits::default()).tenant("t").map(drop));
+            // Whoever waits for the table is ended.
+            held.wait_until(&format!(
+                "SELECT coalesce(bool_and(pg_terminate_backend(pid)), false) FROM pg_locks \
+                 WHERE NOT granted AND relation = '{table}'::regclass"
+            ));
+            held.release();
+            // It may have tried again by itself.
+            let _ended = opened.join().expect("no panic");
+        });
+        let tenant = place.tenant(SECOND);
+        assert_eq!(tenant.check().expect("a check"), Vec::<String>::new(), "{table}");
+        assert_eq!(ids(&tenant, &AFTER, Expr::Is("owner".into(), 3_i64.into())).len(), 300, "{table}");
+        assert_eq!(read(&tenant, |view| view.by_identifier("doi", "10.1/9")).len(), 1, "{table}");
+        assert_eq!(
+            read(&tenant, |view| view.links_to(&AFTER, "0", "of", ("", ""), 9_999)).len(),
+            1_200,
+            "{table}"
+        );
     }
 }
 

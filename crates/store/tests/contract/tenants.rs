@@ -31,6 +31,40 @@ fn tenants_come_and_go() {
     }
 }
 
+/// A power failure may bring back the name of a log that was deleted with its tenant.
+#[test]
+fn the_log_of_a_deleted_tenant_is_nobodys() {
+    let place = sqlite();
+    let catalogue = place.open(ALL, Limits::default());
+    let tenant = catalogue.create_tenant("t", "").expect("a tenant");
+    write(&tenant, |txn| txn.insert(&PLAIN, "secret", &json!({})));
+    let file = |end: &str| place.folder.path().join(format!("tenants/t.sqlite{end}"));
+    let log = std::fs::read(file("-wal")).expect("a log");
+    drop(tenant);
+    catalogue.delete_tenant("t").expect("a deletion");
+    std::fs::write(file("-wal"), log).expect("a log");
+    let tenant = catalogue.create_tenant("t", "").expect("a tenant");
+    assert_eq!(read(&tenant, |view| view.count(&PLAIN, &Expr::All)), 0);
+    assert_eq!(tenant.check().expect("a check"), Vec::<String>::new());
+}
+
+/// One whose making was cut off is no tenant, and can be made.
+#[test]
+fn a_tenant_that_was_half_made_can_be_made() {
+    let place = sqlite();
+    let catalogue = place.open(ALL, Limits::default());
+    let file = place.folder.path().join("tenants/t.sqlite.making");
+    for bytes in [&b""[..], &[0; 8192], b"SQLite format 3"] {
+        std::fs::write(&file, bytes).expect("a file");
+        assert!(catalogue.tenants().expect("a list").is_empty());
+        let tenant = catalogue.create_tenant("t", "").expect("a tenant");
+        write(&tenant, |txn| txn.insert(&PLAIN, "x", &json!({})));
+        drop(tenant);
+        catalogue.delete_tenant("t").expect("a deletion");
+        assert!(!file.exists());
+    }
+}
+
 #[test]
 fn tenants_do_not_see_each_other() {
     for place in engines() {
