@@ -1,5 +1,7 @@
 // Opens the demo's pages in a headless Chromium; see `run`.
-import { readFileSync } from "node:fs";
+import { readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { createRequire } from "node:module";
 import puppeteer from "puppeteer-core";
 
@@ -114,10 +116,10 @@ async function deposits() {
   await Promise.all([page.waitForNavigation(), page.click("p.row button")]);
   const files = new URL(page.url()).pathname;
   if (!files.startsWith("/site/deposits/files/")) fault("/site/deposits/new", `leads to ${files}: ${await page.$eval("main", (it) => it.innerText.slice(0, 300))}`);
+  // A form that is submitted by `submit` sends no event: as in a browser without script.
   const input = await page.$("#file");
   await input.uploadFile(process.argv[1]);
-  await page.evaluate(() => { const input = document.querySelector("#file"); input.closest("form").requestSubmit(); });
-  await page.waitForNavigation();
+  await Promise.all([page.waitForNavigation(), page.evaluate(() => document.querySelector("form[data-uploads]").submit())]);
   if (!(await page.$eval("main", (it) => it.innerText)).includes("pages.mjs")) fault(files, "the file is not there");
   return files;
 }
@@ -131,14 +133,137 @@ async function publish(files) {
   return path;
 }
 
+/** A file in pieces over a connection that breaks: it must arrive whole. */
+async function resumes(files) {
+  await open(WINDOWS[0], files);
+  const path = join(tmpdir(), "pinakes readings.csv");
+  writeFileSync(path, "time,level\n" + "12:00,1.25\n".repeat(1_500_000));
+  const size = statSync(path).size;
+  let n_broken = 0;
+  await page.setRequestInterception(true);
+  let release;
+  const held = new Promise((done) => { release = done; });
+  const breaks = async (request) => {
+    const is_later = request.method() === "PUT" && !request.url().endsWith("at=0");
+    if (is_later && n_broken++ === 0) return request.abort("connectionreset");
+    // The page is looked at while it waits.
+    if (is_later) await held;
+    return request.continue();
+  };
+  page.on("request", breaks);
+  await (await page.$("#file")).uploadFile(path);
+  const reloaded = page.waitForNavigation({ timeout: 60_000 });
+  await page.click("form[data-uploads] p button");
+  await page.waitForFunction(() => document.querySelector(".uploads [role=status]")?.textContent.includes("broke"));
+  await judge(WINDOWS[0]);
+  await picture("deposit-upload");
+  release();
+  await reloaded;
+  page.off("request", breaks);
+  await page.setRequestInterception(false);
+  rmSync(path);
+  if (n_broken === 0) fault(files, "nothing was interrupted");
+  const said = await page.$eval("main", (it) => it.innerText);
+  if (!said.includes("pinakes readings")) fault(files, "the file that was interrupted is not there");
+  if (size !== 16_500_011) fault(files, `the file had ${size} bytes`);
+  if (!said.includes("16.5 MB")) fault(files, `the file is not whole: ${said.slice(0, 600)}`);
+}
+
+/** Asks FOLIO as a client does. */
+async function folio(method, path, body) {
+  const headers = { "x-okapi-tenant": "default", "content-type": "application/json", ...(folio.token ? { "x-okapi-token": folio.token } : {}) };
+  const answer = await fetch(base + path, { method, headers, body: body && JSON.stringify(body) });
+  if (!answer.ok) fault(path, `status ${answer.status}: ${(await answer.text()).slice(0, 300)}`);
+  folio.token ??= answer.headers.get("x-okapi-token");
+  return answer.headers.get("content-type")?.includes("json") ? answer.json() : null;
+}
+
+/** A record in ISO 2709. */
+function marc(fields) {
+  let [directory, data] = ["", ""];
+  for (const [tag, text] of fields) {
+    directory += tag + String(text.length + 1).padStart(4, "0") + String(data.length).padStart(5, "0");
+    data += text + "\x1e";
+  }
+  const base = 25 + directory.length;
+  const number = (it) => String(it).padStart(5, "0");
+  return `${number(base + data.length + 1)}nam a22${number(base)}   4500${directory}\x1e${data}\x1d`;
+}
+
+/** An import of a good record and of two bad ones; gives the pages of the job and of the bad records, and an instance. */
+async function imports() {
+  await folio("POST", "/authn/login", { username: "admin", password: "admin-demo" });
+  const made = await folio("POST", "/change-manager/jobExecutions", { sourceType: "ONLINE", files: [] });
+  const job = made.parentJobExecutionId;
+  await folio("PUT", `/change-manager/jobExecutions/${job}/jobProfile`, { id: "e34d7b92-9b83-11eb-a8b3-0242ac130003", name: "x", dataType: "MARC" });
+  const good = marc([["001", "browser1"], ["008", "800101s1980    xxu           000 0 eng d"], ["245", "10\x1faRecord of a browser"], ["945", "  \x1fbbrowser-1"]]);
+  const half = good.slice(0, good.length - 30);
+  const records = [good, half, "this is no MARC record"].map((record, order) => ({ record, order }));
+  await folio("POST", `/change-manager/jobExecutions/${job}/records`, { initialRecords: records, recordsMetadata: { last: true, counter: 3, total: 3, contentType: "MARC_RAW" } });
+  await open(WINDOWS[0], `/site/imports/${job}`);
+  // The page follows the job by itself.
+  await page.waitForFunction(() => !document.querySelector("[data-live]"), { timeout: 60_000 });
+  const bad = await page.$$eval("a[href*='/records/']", (list) => list.map((it) => it.getAttribute("href")));
+  const found = await folio("GET", "/instance-storage/instances?query=" + encodeURIComponent('title=="Record of a browser"'));
+  return { job: `/site/imports/${job}`, bad, instance: found?.instances?.[0]?.id };
+}
+
+/** Edits, as somebody would who has no script. */
+async function edits({ job, bad, instance }) {
+  if (bad.length !== 3) fault(job, `${bad.length} records instead of 3`);
+  if (!instance) fault(job, "no instance was made");
+  const dataset = "/site/edit/dataset/20.500.demo/saxs-0002";
+  await open(WINDOWS[0], dataset);
+  await page.$eval("[name='comment']", (it) => { it.value = "Seen by a browser."; });
+  const go = (selector) => Promise.all([page.waitForNavigation(), page.click(selector)]);
+  await go("form.sheet > p.row button");
+  if (!page.url().includes("/site/dataset/")) fault(dataset, `saving leads to ${page.url()}`);
+  // Somebody else saves while the form is open.
+  await open(WINDOWS[0], dataset);
+  const since = await page.$eval("[name=since]", (it) => it.value);
+  await page.$eval("[name=since]", (it) => { it.value = "2020-01-01T00:00:00.000Z"; });
+  const [late] = await go("form.sheet > p.row button");
+  if (late.status() !== 409 || (await page.$eval("[name=since]", (it) => it.value)) !== since) fault(dataset, `a late change gives ${late.status()}`);
+  await judge(WINDOWS[0]);
+  await picture("edit-conflict");
+  const topic = "/site/edit/topic/default/Browser/Test";
+  await open(WINDOWS[0], topic);
+  await page.type("[name='occurrence.0.role']", "note");
+  await go("form.sheet > p.row button");
+  if (!page.url().includes("/site/edit/topic/")) fault(topic, "half a row is taken");
+  await judge(WINDOWS[0]);
+  await page.type("[name='occurrence.0.behaviour']", "markdown");
+  await page.type("[name='occurrence.0.string-data']", "Made by *the test* of the pages.");
+  await go("form.sheet > p.row button");
+  if (!page.url().includes("/t/default/Browser/Test")) fault(topic, `saving leads to ${page.url()}: ${await page.$eval("main", (it) => it.innerText.slice(0, 300))}`);
+  await open(WINDOWS[0], "/site/mapping/new");
+  await page.type("#name", "Items of a browser");
+  await page.select("#entity", "ITEM");
+  await page.type("[name='field.0.path']", "item.barcode");
+  await page.type("[name='field.0.value']", "945$b");
+  await page.type("#record", instance ?? "");
+  await go("button.quiet[value=preview]");
+  const said = await page.$eval("main", (it) => it.innerText);
+  if (!said.includes('"barcode": "browser-1"')) fault("/site/mapping/new", `the preview says ${said.slice(0, 800)}`);
+  await judge(WINDOWS[0]);
+  await picture("mapping");
+  await go("button[value=save]");
+  const profile = new URL(page.url()).pathname;
+  if (profile === "/site/mapping/new") fault(profile, `the profile is not saved: ${await page.$eval("main", (it) => it.innerText.slice(0, 300))}`);
+  return [dataset, topic, "/site/topics", "/site/mapping", profile, job, ...bad, "/site/operators?level=WARN"];
+}
+
 const files = await deposits();
+await resumes(files);
+const imported = await imports();
+const edited = await edits(imported);
 const edit = files.replace("/files/", "/edit/");
-const staff = ["/site/deposits", "/site/deposits/new", files, edit, "/site/account", "/site/users", "/site/desk", "/site/imports", "/site/operators", "/site/dataset/20.500.demo/saxs-0002", ...(title ? [title] : [])];
+const staff = ["/site/deposits", "/site/deposits/new", files, edit, "/site/account", "/site/users", "/site/desk", "/site/imports", "/site/operators", "/site/dataset/20.500.demo/saxs-0002", ...(title ? [title] : []), ...edited];
 for (const window of WINDOWS) {
   for (const path of staff) {
     await open(window, path);
     await judge(window);
-    const name = { "/site/desk": "desk", "/site/dataset/20.500.demo/saxs-0002": "dataset", "/site/operators": "operators", "/site/deposits/new": "deposit-form", [files]: "deposit-files", "/site/account": "account", "/site/users": "users" }[path] ?? (path === title ? "title" : null);
+    const name = { "/site/desk": "desk", "/site/dataset/20.500.demo/saxs-0002": "dataset", "/site/operators": "operators", "/site/deposits/new": "deposit-form", [files]: "deposit-files", "/site/account": "account", "/site/users": "users", [edited[0]]: "edit-dataset", [edited[1]]: "edit-topic", [imported.bad[1]]: "import-record" }[path] ?? (path === title ? "title" : null);
     if (name && window.name === "wide light") await picture(name);
   }
 }

@@ -39,7 +39,7 @@ impl Dialect {
             Self::Folio => pinakes_folio::kinds(),
             Self::Dataverse => pinakes_dataverse::kinds(),
             Self::Conclave => pinakes_conclave::KINDS,
-            Self::Site => &[],
+            Self::Site => pinakes_site::KINDS,
         }
     }
 }

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::FromRequestParts;
-use http::header::ACCEPT_LANGUAGE;
+use bytes::Bytes;
+use http::header::{ACCEPT_LANGUAGE, CONTENT_LENGTH, CONTENT_TYPE};
 use http::request::Parts;
-use http::{HeaderMap, Method, Response};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Response};
 use pinakes_accounts::{Caller, token};
 use pinakes_http::{Context, Db, Neighbour, OnBehalf, Question, Said, body, entrance, host_name};
 use serde_json::Value;
@@ -23,6 +24,9 @@ pub(crate) const SESSION_COOKIE: &str = "pinakes";
 /// The cookie of a language that was chosen.
 pub(crate) const LANGUAGE_COOKIE: &str = "pinakes_language";
 
+/// Most bytes of an answer whose headers are asked for too.
+const HEARD_BYTES_MAX: usize = 8 << 20;
+
 /// The site's state: cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Site {
@@ -34,6 +38,22 @@ pub(crate) struct Site {
     pub(crate) neighbours: Arc<[Neighbour]>,
     /// Templates and styles.
     pub(crate) pages: Arc<Pages>,
+}
+
+/// What a dialect said, with its headers.
+#[derive(Debug)]
+pub(crate) struct Heard {
+    /// Status and body.
+    pub(crate) said: Said,
+    /// The headers.
+    pub(crate) headers: HeaderMap,
+}
+
+impl Heard {
+    /// A header; empty where there is none.
+    pub(crate) fn header(&self, name: &HeaderName) -> &str {
+        self.headers.get(name).and_then(|it| it.to_str().ok()).unwrap_or_default()
+    }
 }
 
 /// Who looks, at which tenant, and in which language.
@@ -133,6 +153,11 @@ impl Visitor {
         self.headers.get("x-forwarded-proto").is_some_and(|it| it.as_bytes() == b"https")
     }
 
+    /// The text of a key in the visitor's language; the key itself where there is none.
+    pub(crate) fn text(&self, key: &str) -> String {
+        self.language.texts().get(key).copied().unwrap_or(key).to_owned()
+    }
+
     fn on_behalf(&self) -> OnBehalf<'_> {
         OnBehalf { tenant: self.db.tenant().name(), token: self.session.as_deref(), headers: &self.headers }
     }
@@ -184,6 +209,36 @@ impl Site {
         let neighbour = self.neighbour(dialect).ok_or(SiteError::NotFound)?;
         let budget = self.context.catalogue().budget();
         neighbour.open(question, visitor.on_behalf(), budget).await.map_err(SiteError::Unheard)
+    }
+
+    /// The same as [`Site::ask`] with further headers, and with those of the answer: for what is read to be changed, and
+    /// changed only as it was read. Nobody else is asked for where the dialect refuses the session.
+    ///
+    /// Errors: as [`Site::ask`].
+    pub(crate) async fn hear(
+        &self,
+        visitor: &Visitor,
+        dialect: &str,
+        (method, path): (Method, &str),
+        sent: Option<&Value>,
+        condition: Option<(HeaderName, &str)>,
+    ) -> Result<Heard> {
+        let mut headers = Vec::new();
+        let content = sent.map(|it| Bytes::from(it.to_string()));
+        if let Some(content) = &content {
+            headers.push((CONTENT_TYPE, HeaderValue::from_static("application/json")));
+            headers.push((CONTENT_LENGTH, HeaderValue::from(content.len())));
+        }
+        if let Some((name, value)) = condition {
+            let value = HeaderValue::from_str(value).map_err(|_| SiteError::ForeignForm)?;
+            headers.push((name, value));
+        }
+        let body = content.map_or_else(Body::empty, Body::from);
+        let answer = self.open(visitor, dialect, Question { method, path, headers, body }).await?;
+        let (parts, body) = answer.into_parts();
+        let body = axum::body::to_bytes(body, HEARD_BYTES_MAX).await;
+        let body = body.map_err(|error| SiteError::Damaged(error.to_string()))?;
+        Ok(Heard { said: Said { status: parts.status, body }, headers: parts.headers })
     }
 
     /// The same for reading. Where a dialect refuses the session it is asked again as nobody, who may see the least.

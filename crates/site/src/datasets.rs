@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::app::{Site, Visitor};
 use crate::error::Result;
 use crate::fields::{encoded, encoded_rest};
-use crate::record::{Citable, Link, Record, bytes_shown, doi_of, items, text, texts};
+use crate::record::{Action, Citable, Link, Record, bytes_shown, doi_of, items, text, texts};
 
 /// Files that a page lists.
 const FILES_MAX: u32 = 100;
@@ -57,6 +57,11 @@ pub(crate) async fn dataset(site: &Site, visitor: &Visitor, pid: &str) -> Result
     if let Ok(files) = files {
         let rows = files.as_array().map_or(&[][..], Vec::as_slice).iter().map(file_row).collect();
         record.table("files", &["file", "size", "changed"], rows, it["numberOfFiles"].as_u64());
+    }
+    // Whether it may be changed is SciCat's to say, when it is.
+    if visitor.caller.is_in_any(&[text(&it, "ownerGroup")]) || site.is_operator(visitor) {
+        let href = format!("/site/edit/dataset/{}", encoded_rest(pid));
+        record.actions.push(Action { key: "edit_metadata", href });
     }
     if let Some(href) = site.href(visitor, "scicat", &path) {
         record.exports.push(Link { text: "JSON".to_owned(), href: Some(href) });

@@ -16,6 +16,9 @@ const JOBS_MAX: u32 = 50;
 /// Records of a job that its page shows.
 const ENTRIES_MAX: u32 = 100;
 
+/// States of jobs to which nothing more happens.
+const OVER: [&str; 4] = ["COMMITTED", "ERROR", "CANCELLED", "DISCARDED"];
+
 /// A job of an import.
 #[derive(Serialize)]
 struct Job {
@@ -46,7 +49,7 @@ fn job(it: &Value) -> Job {
 }
 
 /// Errors of dialects, for pages that only staff may see.
-fn for_staff(visitor: &Visitor, error: SiteError) -> SiteError {
+pub(crate) fn for_staff(visitor: &Visitor, error: SiteError) -> SiteError {
     match error {
         SiteError::SignIn if !visitor.caller.is_anonymous() => SiteError::Forbidden,
         other => other,
@@ -58,7 +61,12 @@ pub(crate) async fn list(State(site): State<Site>, visitor: Visitor) -> Result<R
     let said = site.read(&visitor, "folio", &path).await.map_err(|it| for_staff(&visitor, it));
     let page = said.and_then(|it| {
         let jobs: Vec<Job> = items(&it, "jobExecutions").iter().map(job).collect();
-        site.page(&visitor, StatusCode::OK, "imports.html", json!({ "title_key": "imports", "jobs": jobs }))
+        let is_over = jobs.iter().all(|it| OVER.contains(&it.status.as_str()));
+        let page = json!({ "title_key": "imports", "jobs": jobs, "is_over": is_over });
+        match is_over {
+            true => site.page(&visitor, StatusCode::OK, "imports.html", page),
+            false => site.page_with_script(&visitor, StatusCode::OK, "imports.html", page, "live.js"),
+        }
     });
     site.shown(&visitor, page)
 }
@@ -77,12 +85,18 @@ async fn job_page(site: &Site, visitor: &Visitor, id: &str) -> Result<Response> 
     let it = site.read(visitor, "folio", &format!("/change-manager/jobExecutions/{id}")).await?;
     let path = format!("/metadata-provider/jobLogEntries/{id}?limit={ENTRIES_MAX}");
     let entries = site.read(visitor, "folio", &path).await.unwrap_or(Value::Null);
-    let rows: Vec<Vec<Link>> = items(&entries, "entries").iter().map(entry).collect();
-    let page = json!({ "title_key": "import", "job": job(&it), "rows": rows });
-    site.page(visitor, StatusCode::OK, "import.html", page)
+    let rows: Vec<Vec<Link>> = items(&entries, "entries").iter().map(|it| entry(it, &id)).collect();
+    let job = job(&it);
+    let is_over = OVER.contains(&job.status.as_str());
+    let page = json!({ "title_key": "import", "job": job, "rows": rows, "is_over": is_over });
+    if is_over {
+        return site.page(visitor, StatusCode::OK, "import.html", page);
+    }
+    site.page_with_script(visitor, StatusCode::OK, "import.html", page, "live.js")
 }
 
-fn entry(it: &Value) -> Vec<Link> {
+/// A line of the log. Its number leads to the record, unless it stands for the whole job.
+fn entry(it: &Value, job: &str) -> Vec<Link> {
     let at = text(it, "sourceRecordOrder").parse::<u64>().map(|it| (it + 1).to_string()).unwrap_or_default();
     let title = text(it, "sourceRecordTitle");
     let instance = text(it, "relatedInstanceInfo/idList/0");
@@ -93,5 +107,15 @@ fn entry(it: &Value) -> Vec<Link> {
         Link::to(title, format!("/site/title/{}", encoded(first)))
     };
     let status = text(it, "sourceRecordActionStatus");
-    vec![Link::plain(at), title, Link::plain(status), Link::plain(text(it, "error"))]
+    let fault =
+        [text(it, "error"), text(it, "warning")].into_iter().find(|it| !it.is_empty()).unwrap_or_default();
+    let record = text(it, "incomingRecordId");
+    let of_job =
+        Some(text(it, "jobExecutionId")).filter(|it| !it.is_empty()).unwrap_or_else(|| job.to_owned());
+    let at = if record.is_empty() || record == of_job {
+        Link::plain(at)
+    } else {
+        Link::to(at, format!("/site/imports/{job}/records/{}", encoded(&record)))
+    };
+    vec![at, title, Link::plain(status), Link::plain(fault)]
 }

@@ -1,8 +1,8 @@
 //! The pages for people: a front page, search over all dialects, and a page for each record.
 //!
-//! The site keeps nothing and reads no records itself. It asks the dialects beside it as clients do, in the name of whoever
-//! looks ([`pinakes_http::Neighbour`]): what a dialect refuses is not shown. Pages are whole without script, and their
-//! content security policy allows none. Addresses stand in `docs/site.md`.
+//! The site reads no records itself, and keeps nothing but files that are under way ([`KINDS`]). It asks the dialects beside it as clients do, in the name of whoever
+//! looks ([`pinakes_http::Neighbour`]): what a dialect refuses is not shown. Pages are whole without script; their content
+//! security policy allows none but, on two sorts of pages, one of this server's own. Addresses stand in `docs/site.md`.
 //!
 //! | file | what |
 //! |---|---|
@@ -14,7 +14,8 @@
 //! | `datasets.rs`, `deposits.rs`, `library.rs`, `works.rs` | the records of each dialect |
 //! | `preview.rs`, `versions.rs` | files of deposits, and how their versions differ |
 //! | `deposit/` | depositing: drafts, the form, files, review and publication |
-//! | `desk.rs`, `imports.rs`, `operators.rs` | for staff |
+//! | `desk.rs`, `imports.rs`, `import_record.rs`, `operators.rs`, `log.rs` | for staff |
+//! | `editing/` | editors of datasets' metadata, topics, and mapping profiles |
 //! | `account.rs`, `users.rs` | the visitor's own account and tokens; all accounts, for those who manage them |
 //! | `session.rs` | signing in and out |
 
@@ -24,13 +25,16 @@ mod datasets;
 mod deposit;
 mod deposits;
 mod desk;
+mod editing;
 mod error;
 mod facets;
 mod fields;
 mod front;
+mod import_record;
 mod imports;
 mod language;
 mod library;
+mod log;
 mod operators;
 mod pages;
 mod preview;
@@ -47,10 +51,15 @@ mod works;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::routing::{get, post};
+use axum::routing::{get, post, put};
 use pinakes_http::{Context, Entrance, Mount, Neighbour, entrance::TENANT_HEADER};
+use pinakes_store::Kind;
+
+/// What the site keeps: uploads that are under way.
+pub static KINDS: &[&Kind] = &[&deposit::resumable::UPLOAD];
 
 pub use error::MountError;
+pub use log::{Line, RecentLog};
 pub use settings::{Setting, Settings};
 
 /// The site as the shell serves it, beside the dialects whose records it shows.
@@ -75,6 +84,18 @@ pub fn mount(context: Context, settings: Settings, neighbours: Vec<Neighbour>) -
         .route("/site/deposits/edit/{*pid}", get(deposit::edit::edit).post(deposit::edit::save))
         .route("/site/deposits/files/{*pid}", get(deposit::files::page).post(deposit::files::upload))
         .route("/site/deposits/act/{*pid}", post(deposit::files::act))
+        .route("/site/uploads", post(deposit::resumable::begin))
+        .route(
+            "/site/uploads/{id}",
+            put(deposit::resumable::piece)
+                .post(deposit::resumable::finish)
+                .delete(deposit::resumable::give_up),
+        )
+        .route("/site/edit/dataset/{*pid}", get(editing::dataset::edit).post(editing::dataset::save))
+        .route("/site/edit/topic/{map}/{*id}", get(editing::topic::edit).post(editing::topic::save))
+        .route("/site/topics", get(editing::topic::list))
+        .route("/site/mapping", get(editing::profile::list))
+        .route("/site/mapping/{id}", get(editing::profile::edit).post(editing::profile::act))
         .route("/site/preview/{id}", get(preview::page))
         .route("/site/preview/{id}/content", get(preview::content))
         .route("/site/differences/{*pid}", get(versions::page))
@@ -84,7 +105,8 @@ pub fn mount(context: Context, settings: Settings, neighbours: Vec<Neighbour>) -
         .route("/site/doi/{*doi}", get(works::landing))
         .route("/site/desk", get(desk::form).post(desk::act))
         .route("/site/imports", get(imports::list))
-        .route("/site/imports/{id}", get(imports::page))
+        .route("/site/imports/{job}", get(imports::page))
+        .route("/site/imports/{job}/records/{record}", get(import_record::page))
         .route("/site/operators", get(operators::page))
         .route("/site/sign-in", get(session::form).post(session::sign_in))
         .route("/site/sign-in/provider", get(session::depart))
@@ -95,6 +117,7 @@ pub fn mount(context: Context, settings: Settings, neighbours: Vec<Neighbour>) -
         .route("/site/sign-out", post(session::sign_out))
         .route("/site/language", get(session::language))
         .route("/site/assets/site.css", get(pages::style))
+        .route("/site/assets/{script}", get(pages::script))
         .fallback(front::nothing_there)
         .with_state(app);
     let entrance = Entrance { tokens: &[], tenant_headers: &[TENANT_HEADER] };

@@ -5,10 +5,11 @@ use axum::response::Response;
 use http::StatusCode;
 use pinakes_http::SlowRequest;
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::app::{Site, Visitor};
 use crate::error::{Result, SiteError};
+use crate::fields::Fields;
 use crate::record::bytes_shown;
 
 /// A tenant, as operators see it.
@@ -36,13 +37,11 @@ struct Slow {
 
 impl Slow {
     fn of(it: &SlowRequest) -> Self {
-        let at = time::OffsetDateTime::from_unix_timestamp(it.at_ms.div_euclid(1000));
-        let at = at.ok().and_then(|it| it.format(&time::format_description::well_known::Rfc3339).ok());
         let mut stages = it.stages.clone();
         stages.sort_by_key(|it| std::cmp::Reverse(it.1));
         let stages = stages.iter().map(|(name, spent)| format!("{name} {} ms", spent.as_millis()));
         Self {
-            at: at.unwrap_or_default(),
+            at: instant(it.at_ms.div_euclid(1000) * 1000),
             what: format!("{} {}", it.method, it.route),
             status: it.status,
             took_ms: it.took.as_millis(),
@@ -63,12 +62,19 @@ impl Site {
     }
 }
 
-pub(crate) async fn page(State(site): State<Site>, visitor: Visitor) -> Result<Response> {
-    let page = operators(&site, &visitor).await;
+/// `GET /site/operators?level=`
+pub(crate) async fn page(State(site): State<Site>, visitor: Visitor, fields: Fields) -> Result<Response> {
+    let page = operators(&site, &visitor, fields.text("level")).await;
     site.shown(&visitor, page)
 }
 
-async fn operators(site: &Site, visitor: &Visitor) -> Result<Response> {
+/// An instant as operators read it.
+fn instant(at_ms: i64) -> String {
+    let at = time::OffsetDateTime::from_unix_timestamp_nanos(i128::from(at_ms) * 1_000_000).ok();
+    at.and_then(|it| it.format(&time::format_description::well_known::Rfc3339).ok()).unwrap_or_default()
+}
+
+async fn operators(site: &Site, visitor: &Visitor, level: &str) -> Result<Response> {
     if visitor.caller.is_anonymous() {
         return Err(SiteError::SignIn);
     }
@@ -98,8 +104,20 @@ async fn operators(site: &Site, visitor: &Visitor) -> Result<Response> {
     let slow = site.context.slow_requests();
     let slow_from = slow.from().map(|it| it.as_millis());
     let slow: Vec<Slow> = slow.latest().iter().map(Slow::of).collect();
+    let levels: &[&str] = match level {
+        "ERROR" => &["ERROR"],
+        "WARN" => &["ERROR", "WARN"],
+        _ => &["ERROR", "WARN", "INFO"],
+    };
+    let log: Vec<Value> = site
+        .settings
+        .log
+        .latest(|it| levels.contains(&it))
+        .iter()
+        .map(|it| json!({"at": instant(it.at_ms), "level": it.level, "target": it.target, "text": it.text}))
+        .collect();
     let page = json!({
-        "slow": slow, "slow_from": slow_from,
+        "lines": log, "level": levels.last(), "slow": slow, "slow_from": slow_from,
         "title_key": "operators", "tenants": tenants, "failure": failure,
         "files_failure": probe.err().map(|it| it.to_string()), "version": env!("CARGO_PKG_VERSION"),
         "dialects": dialects, "settings": &site.settings.effective,

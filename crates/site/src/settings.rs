@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::log::RecentLog;
+
 /// Settings of the site.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -27,6 +29,9 @@ pub struct Settings {
     /// What is configured, for the page of operators; filled by the command, never read from a file.
     #[serde(skip)]
     pub effective: Vec<Setting>,
+    /// The latest lines of the log, for the same page; given by the command.
+    #[serde(skip)]
+    pub log: RecentLog,
 }
 
 /// A setting as it is in force. Secrets are not among them.
@@ -51,6 +56,7 @@ impl Default for Settings {
             callback_url: String::new(),
             session_s: 12 * 60 * 60,
             effective: Vec::new(),
+            log: RecentLog::default(),
         }
     }
 }

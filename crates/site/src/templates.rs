@@ -10,7 +10,7 @@ use crate::settings::Settings;
 pub(crate) const STYLE: &str = include_str!("../assets/site.css");
 
 /// Every template that a page is made of.
-pub(crate) const TEMPLATES: [(&str, &str); 19] = [
+pub(crate) const TEMPLATES: [(&str, &str); 25] = [
     ("layout.html", include_str!("../templates/layout.html")),
     ("parts.html", include_str!("../templates/parts.html")),
     ("front.html", include_str!("../templates/front.html")),
@@ -29,6 +29,12 @@ pub(crate) const TEMPLATES: [(&str, &str); 19] = [
     ("desk.html", include_str!("../templates/desk.html")),
     ("imports.html", include_str!("../templates/imports.html")),
     ("import.html", include_str!("../templates/import.html")),
+    ("edit_dataset.html", include_str!("../templates/edit_dataset.html")),
+    ("edit_topic.html", include_str!("../templates/edit_topic.html")),
+    ("topics.html", include_str!("../templates/topics.html")),
+    ("mapping.html", include_str!("../templates/mapping.html")),
+    ("edit_mapping.html", include_str!("../templates/edit_mapping.html")),
+    ("import_record.html", include_str!("../templates/import_record.html")),
     ("operators.html", include_str!("../templates/operators.html")),
 ];
 
@@ -90,9 +96,12 @@ mod tests {
                 !template.contains("style=") && !template.contains("<style"),
                 "{name} has a style of its own"
             );
+            // A script is a file of its own, let in by the page's key.
             let scripts = template.matches("<script").count();
             let data = template.matches("<script type=\"application/ld+json\">").count();
-            assert_eq!(scripts, data, "{name} has a script");
+            let files = template
+                .matches("<script src=\"/site/assets/{{ script }}\" nonce=\"{{ script_key }}\" defer>");
+            assert_eq!(scripts, data + files.count(), "{name} has a script");
         }
     }
 }

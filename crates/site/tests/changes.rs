@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 
-static KINDS: &[&Kind] = &[&pinakes_accounts::USER, &pinakes_accounts::TOKEN];
+static KINDS: &[&Kind] = &[&pinakes_accounts::USER, &pinakes_accounts::TOKEN, pinakes_site::KINDS[0]];
 
 /// What the made-up Dataverse was asked: method, path with query, body.
 type Asked = Arc<Mutex<Vec<(String, String, String)>>>;

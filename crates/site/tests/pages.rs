@@ -16,7 +16,7 @@ use serde_json::json;
 
 type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 
-static KINDS: &[&Kind] = &[&pinakes_accounts::USER, &pinakes_accounts::TOKEN];
+static KINDS: &[&Kind] = &[&pinakes_accounts::USER, &pinakes_accounts::TOKEN, pinakes_site::KINDS[0]];
 
 /// A site with a made-up SciCat, FOLIO, Dataverse and labe.
 struct House {

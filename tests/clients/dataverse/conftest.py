@@ -37,6 +37,13 @@ class Site:
         assert answer.status_code == 200, answer.text
         return answer.json()["data"]["apiToken"]
 
+    def superuser(self, name: str) -> str:
+        """A new superuser's token."""
+        token = self.account(name)
+        answer = requests.put(f"{self.url}/api/admin/superuser/{name}", data="true", timeout=PATIENCE_S)
+        assert answer.status_code == 200, answer.text
+        return token
+
     def post(self, path: str, status: int, **arguments) -> dict:
         answer = requests.post(
             self.url + path, headers={"X-Dataverse-key": self.token}, timeout=PATIENCE_S, **arguments

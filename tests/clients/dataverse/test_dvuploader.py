@@ -51,3 +51,33 @@ def test_through_signed_urls(site, files):
         assert uploaded(site, pid) == contents
     finally:
         assert requests.delete(setting, timeout=PATIENCE_S).status_code == 200
+
+
+def test_changed_files_are_replaced(site, files, tmp_path):
+    """What was uploaded already stays, and what differs takes the place of what it was."""
+    contents, listed = files
+    pid = site.dataset()
+    DVUploader(files=listed).upload(persistent_id=pid, dataverse_url=site.url, api_token=site.token)
+    changed = tmp_path / "tides.txt"
+    changed.write_bytes(b"0.9\n")
+    again = [File(filepath=str(tmp_path / it), directoryLabel=it.rpartition("/")[0]) for it in contents]
+    DVUploader(files=again).upload(persistent_id=pid, dataverse_url=site.url, api_token=site.token)
+    assert uploaded(site, pid) == {**contents, "tides.txt": b"0.9\n"}
+
+
+def test_a_folder_with_tables_and_descriptions(site, tmp_path):
+    for name in ["a.csv", "b.csv"]:
+        (tmp_path / name).write_text("day,level\n1,0.7\n")
+    listed = [
+        File(filepath=str(tmp_path / "a.csv"), description="First", categories=["Data"]),
+        File(filepath=str(tmp_path / "b.csv"), directoryLabel="tables", description="Second"),
+    ]
+    pid = site.dataset()
+    DVUploader(files=listed).upload(persistent_id=pid, dataverse_url=site.url, api_token=site.token)
+    data = site.get(f"/api/datasets/:persistentId/?persistentId={pid}", site.token).json()["data"]
+    # The client packs small files, and what is packed is read as tables.
+    found = {
+        it["label"]: (it["description"], it.get("categories"), it.get("directoryLabel"))
+        for it in data["latestVersion"]["files"]
+    }
+    assert found == {"a.tab": ("First", ["Data"], None), "b.tab": ("Second", ["DATA"], "tables")}

@@ -1,4 +1,4 @@
-"""The JavaScript client: the life of a deposit, by a script that node runs. Left out, and said so, without node and npm."""
+"""The JavaScript client, by scripts that node runs: the life of a deposit, and its other calls. Left out, and said so, without node and npm."""
 
 import pathlib
 import shutil
@@ -10,19 +10,27 @@ HERE = pathlib.Path(__file__).parent / "javascript"
 
 
 @pytest.fixture(scope="session")
-def script(tmp_path_factory):
+def scripts(tmp_path_factory):
     if not (shutil.which("node") and shutil.which("npm")):
         pytest.skip("node and npm are not installed")
     folder = tmp_path_factory.mktemp("javascript")
-    for name in ["package.json", "life.cjs"]:
+    for name in ["package.json", "life.cjs", "calls.cjs"]:
         shutil.copy(HERE / name, folder / name)
     subprocess.run(["npm", "install", "--silent", "--no-audit", "--no-fund"], cwd=folder, check=True, timeout=300)
-    return folder / "life.cjs"
+    return folder
 
 
-def test_life_of_a_deposit(site, script):
+def run(script, *arguments):
     done = subprocess.run(
-        ["node", script, site.url, site.token, site.collection],
-        capture_output=True, text=True, timeout=120, check=False,
+        ["node", script, *arguments], capture_output=True, text=True, timeout=120, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_life_of_a_deposit(site, scripts):
+    run(scripts / "life.cjs", site.url, site.token, site.collection)
+
+
+def test_other_calls(site, scripts):
+    """By an account of its own, whose token is gone in the end."""
+    run(scripts / "calls.cjs", site.url, site.account("caller"), "root", site.superuser("overseer"))

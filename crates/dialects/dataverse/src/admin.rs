@@ -1,4 +1,4 @@
-//! Running the installation: `/api/admin`. Who may call it is decided in [`gate`], before any of its handlers is reached.
+//! Running the installation: `/api/admin`. Who may call it is decided in `gate.rs`, before any of its handlers is reached.
 
 pub(crate) mod accounts;
 mod checks;
@@ -7,13 +7,7 @@ mod integrity;
 pub(crate) mod misc;
 pub(crate) mod storage_sites;
 
-use http::{StatusCode, Version};
-use serde_json::json;
-
-use crate::app::Call;
-use crate::error::ApiError;
-use crate::routes::Routes;
-use crate::settings::AdminAccess;
+use crate::routing::Routes;
 
 /// Adds the routes.
 pub(crate) fn routes(routes: Routes) -> Routes {
@@ -24,32 +18,4 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .with(integrity::routes)
         .with(checks::routes)
         .with(storage_sites::routes)
-}
-
-/// Lets a call of `/api/admin` and `/api/builtin-users` through, as the configuration says.
-///
-/// Errors: 503 in the shape of the original's filter.
-pub(crate) fn gate(call: &Call, version: Version) -> Result<(), ApiError> {
-    let path = call.uri.path();
-    let below_api = path.strip_prefix("/api/v1").or_else(|| path.strip_prefix("/api")).unwrap_or(path);
-    let area = below_api.trim_start_matches('/').split('/').next().unwrap_or_default();
-    if area != "admin" && area != "builtin-users" {
-        return Ok(());
-    }
-    let settings = &call.app.settings;
-    let is_open = match settings.admin_access {
-        AdminAccess::Loopback => pinakes_http::is_of_this_machine(call.asker.peer, version, &call.headers),
-        AdminAccess::Key => {
-            let given = call.header("x-dataverse-unblock-key").or_else(|| call.query.get("unblock-key"));
-            !settings.admin_unblock_key.is_empty() && given == Some(settings.admin_unblock_key.as_str())
-        }
-        AdminAccess::Nobody => false,
-    };
-    if is_open {
-        return Ok(());
-    }
-    let message = "Endpoint blocked. Please contact the dataverse administrator";
-    let mut refused = ApiError::new(StatusCode::SERVICE_UNAVAILABLE, message);
-    refused.more.insert("status".to_owned(), json!("error"));
-    Err(refused)
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use axum::body::Body;
 use bytes::Bytes;
 use http::request::Parts;
-use http::{HeaderMap, Method, Uri};
+use http::{HeaderMap, Method, Uri, Version};
 use pinakes_accounts::{Password, PasswordChecks, PasswordHash};
 use pinakes_http::{Context, Db, RequestScope, Stage, body, stages};
 use serde_json::{Map, Value};
@@ -20,7 +20,7 @@ use crate::ids::{Ids, Ranges};
 use crate::query::Query;
 use crate::registry::Registries;
 use crate::settings::Settings;
-use crate::{admin, bootstrap, clock, users};
+use crate::{bootstrap, clock, gate, users};
 
 /// The dialect's state: cheap to clone.
 #[derive(Clone)]
@@ -113,6 +113,8 @@ pub struct Call {
     pub method: Method,
     /// The URI as the client sent it.
     pub uri: Uri,
+    /// The version of HTTP.
+    pub version: Version,
     db: Db,
     params: Vec<(String, String)>,
     /// Behind a lock only because bodies are not `Sync`; never contended.
@@ -136,8 +138,9 @@ impl Call {
             RequestScope::current().and_then(|it| it.peer()).map(|it| it.ip().to_canonical());
         let asker = asker::of(&app, &db, &parts, &query, peer).await?;
         let (headers, method, uri, version) = (parts.headers, parts.method, parts.uri, parts.version);
-        let call = Self { app, asker, query, headers, method, uri, db, params, body: Mutex::new(body) };
-        admin::gate(&call, version)?;
+        let call =
+            Self { app, asker, query, headers, method, uri, version, db, params, body: Mutex::new(body) };
+        gate::check(&call, version)?;
         if call.method != Method::GET && call.method != Method::HEAD {
             users::note_api_use(&call).await?;
         }

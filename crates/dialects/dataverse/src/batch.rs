@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::app::Call;
 use crate::datasets::{create, ddi};
 use crate::error::{Answer, ApiError};
-use crate::routes::Routes;
+use crate::routing::Routes;
 use crate::{collections, envelope};
 
 /// Most files of a folder that one request reads.

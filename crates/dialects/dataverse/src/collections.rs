@@ -18,7 +18,7 @@ use serde_json::Value;
 use crate::asker::Asker;
 use crate::error::ApiError;
 use crate::permissions::{self, Permission, Place};
-use crate::routes::Routes;
+use crate::routing::Routes;
 use crate::stored;
 
 /// Collections by number: body is a [`Collection`].

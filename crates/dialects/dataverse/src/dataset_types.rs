@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::app::Call;
 use crate::collections::{self, Collection};
 use crate::error::{Answer, ApiError};
-use crate::routes::Routes;
+use crate::routing::Routes;
 use crate::{envelope, licenses, stored};
 
 /// Types by number: body is a [`DatasetType`]. The default one is no record.

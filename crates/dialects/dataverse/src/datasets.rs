@@ -34,7 +34,7 @@ use crate::asker::Asker;
 use crate::error::ApiError;
 use crate::ids::Ids;
 use crate::permissions::Place;
-use crate::routes::Routes;
+use crate::routing::Routes;
 use crate::stored;
 
 pub(crate) use version::{State, VERSION, Version};

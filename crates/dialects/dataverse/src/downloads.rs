@@ -1,6 +1,6 @@
 //! Guestbooks at downloads: who must sign one, and what is entered.
 
-use pinakes_store::{Txn, View};
+use pinakes_store::{Expr, Query, Txn, View};
 use serde_json::{Map, Value, json};
 
 use crate::asker::Asker;
@@ -9,6 +9,7 @@ use crate::error::ApiError;
 use crate::files::DataFile;
 use crate::guestbooks::{self, Entry, Guestbook};
 use crate::permissions::{self, Permission};
+use crate::stored;
 
 /// The guestbook that a caller must sign before it may download files of a dataset.
 pub(crate) fn demanded(
@@ -24,6 +25,19 @@ pub(crate) fn demanded(
     Ok((!is_editor).then_some(id))
 }
 
+/// Whether a user answered a guestbook when access to a file was asked for.
+pub(crate) fn was_answered_at_request(
+    view: &mut View<'_>,
+    guestbook: i64,
+    asker: &Asker,
+    file: i64,
+) -> Result<bool, ApiError> {
+    let Some(user) = &asker.user else { return Ok(false) };
+    let filter = Expr::Is("file".into(), file.into()).and(Expr::Is("user".into(), user.id.into()));
+    let entries: Vec<Entry> = stored::find(view, &guestbooks::ENTRY, &Query::filter(filter))?;
+    Ok(entries.iter().any(|it| it.is_request && it.guestbook == Some(guestbook)))
+}
+
 fn entry(
     dataset: &Dataset,
     now: &str,
@@ -37,6 +51,7 @@ fn entry(
         dataset: dataset.id,
         file: file.id,
         time: now.to_owned(),
+        is_request: false,
         response,
     }
 }
@@ -53,6 +68,15 @@ pub(crate) fn note(
     guestbooks::record(txn, id, &entry(&dataset, now, asker, file, Map::new()))
 }
 
+/// When a guestbook is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Occasion {
+    /// When a file is downloaded.
+    Download,
+    /// When access to it is asked for.
+    Request,
+}
+
 /// Enters what a caller says of itself; what it leaves out its account says.
 ///
 /// Errors: 400 when the guestbook asks for more, or an answer is not one of its options.
@@ -62,7 +86,7 @@ pub(crate) fn sign(
     now: &str,
     asker: &Asker,
     file: &DataFile,
-    given: &Value,
+    (occasion, given): (Occasion, &Value),
 ) -> Result<(), ApiError> {
     let Some(dataset) = datasets::by_id(txn, file.dataset)? else { return Ok(()) };
     let Some(guestbook) = dataset.guestbook.map(|id| guestbooks::by_id(txn, id)).transpose()?.flatten()
@@ -70,7 +94,8 @@ pub(crate) fn sign(
         return Ok(());
     };
     let response = checked(&guestbook, asker, given)?;
-    guestbooks::record(txn, id, &entry(&dataset, now, asker, file, response))
+    let is_request = occasion == Occasion::Request;
+    guestbooks::record(txn, id, &Entry { is_request, ..entry(&dataset, now, asker, file, response) })
 }
 
 fn checked(guestbook: &Guestbook, asker: &Asker, given: &Value) -> Result<Map<String, Value>, ApiError> {

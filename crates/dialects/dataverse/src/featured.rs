@@ -15,7 +15,7 @@ use crate::datasets::create::title_of;
 use crate::datasets::{self, Wanted, version};
 use crate::error::{Answer, ApiError};
 use crate::permissions::{self, Permission};
-use crate::routes::Routes;
+use crate::routing::Routes;
 use crate::{changes, envelope, files, ids, stored};
 
 /// Items by number: body is an [`Item`].
@@ -144,7 +144,7 @@ impl Form {
             if name == "file" {
                 if IMAGE_BYTES < bytes.len() {
                     return Err(ApiError::bad_request(format!(
-                        "File is larger than maximum size: {IMAGE_BYTES}"
+                        "File exceeds the maximum size of {IMAGE_BYTES}"
                     )));
                 }
                 let place = form.all("content").len().saturating_sub(1);
@@ -175,15 +175,44 @@ fn clean(html: &str) -> String {
         .to_string()
 }
 
+/// Longest text of an item, in characters, after it was cleaned.
+const CONTENT_CHARACTERS: usize = 15_000;
+
+/// The text of an item of that type: those that show an object have none.
+///
+/// Errors: 400 for an item that shows no object and has no text, or one that is too long.
+fn content_of(ty: &str, given: Option<&str>) -> Result<Option<String>, ApiError> {
+    if ty != "custom" {
+        return Ok(None);
+    }
+    let Some(given) = given.filter(|it| !it.trim().is_empty()) else {
+        return Err(ApiError::bad_request(
+            "Featured item 'content' property should be provided and not empty.",
+        ));
+    };
+    let cleaned = clean(given);
+    if CONTENT_CHARACTERS < cleaned.chars().count() {
+        return Err(ApiError::bad_request(format!(
+            "Featured item content exceeds the maximum allowed length of {CONTENT_CHARACTERS} characters."
+        )));
+    }
+    Ok(Some(cleaned))
+}
+
 /// Whether bytes begin as a picture does.
 fn is_image(bytes: &[u8]) -> bool {
     bytes.starts_with(b"\x89PNG") || bytes.starts_with(b"\xff\xd8\xff") || bytes.starts_with(b"GIF8")
 }
 
+/// What is said of a file that is no picture, where one item is written.
+const NO_PICTURE: &str = "Invalid image file type";
+/// The same where all items are written at once.
+const NO_PICTURE_OF_LIST: &str = "Invalid file type. Only image files are allowed.";
+
 /// Stores a picture. Errors: 400 for other files.
-async fn store_image(call: &Call, bytes: Bytes) -> Result<Blob, ApiError> {
+async fn store_image(call: &Call, bytes: Bytes, refusal: &str) -> Result<Blob, ApiError> {
     if !is_image(&bytes) {
-        return Err(ApiError::bad_request("Invalid file type. Only image files are allowed."));
+        return Err(ApiError::bad_request(refusal));
     }
     let failed = |error: pinakes_blobs::BlobError| {
         tracing::error!(%error, "a picture cannot be stored");
@@ -324,7 +353,7 @@ async fn create(mut call: Call) -> Answer {
     let mut form = Form::read(&mut call).await?;
     let picture = match form.files.pop() {
         Some((_, name, bytes)) if form.get("type").is_none_or(|it| it == "custom") => {
-            Some((name, store_image(&call, bytes).await?))
+            Some((name, store_image(&call, bytes, NO_PICTURE).await?))
         }
         _ => None,
     };
@@ -337,13 +366,13 @@ async fn create(mut call: Call) -> Answer {
         let mut item = Item {
             id: ids::next_of(txn, NUMBERS)?,
             collection: collection.id,
-            content: form.get("content").map(clean),
             display_order: order(form.get("displayOrder")),
             image_name: picture.as_ref().map(|it| it.0.clone()),
             image: picture.as_ref().map(|it| it.1.clone()),
             ..Item::default()
         };
         put_object(txn, &mut item, form.get("type"), form.get("dvObjectIdentifier"))?;
+        item.content = content_of(&item.ty, form.get("content"))?;
         stored::put(txn, &FEATURED, &item.id.to_string(), &item)?;
         Ok(item.json(&site_url))
     };
@@ -363,23 +392,20 @@ fn named(view: &mut View<'_>, asker: &Asker, text: &str) -> Result<Item, ApiErro
 async fn update(mut call: Call) -> Answer {
     let mut form = Form::read(&mut call).await?;
     let picture = match form.files.pop() {
-        Some((_, name, bytes)) => Some((name, store_image(&call, bytes).await?)),
+        Some((_, name, bytes)) => Some((name, store_image(&call, bytes, NO_PICTURE).await?)),
         None => None,
     };
     let (asker, id, site_url) = (call.asker.clone(), call.param("item").to_owned(), call.site_url());
     let write = move |txn: &mut Txn<'_>| -> Result<Value, ApiError> {
         let mut item = named(txn, &asker, &id)?;
         put_object(txn, &mut item, form.get("type"), form.get("dvObjectIdentifier"))?;
-        item.content = form.get("content").map(clean);
+        item.content = content_of(&item.ty, form.get("content"))?;
         item.display_order = order(form.get("displayOrder"));
         let keeps = form.get("keepFile").is_some_and(|it| it == "true");
         if let Some((name, image)) = &picture {
             (item.image_name, item.image) = (Some(name.clone()), Some(image.clone()));
         } else if !keeps || item.ty != "custom" {
             (item.image_name, item.image) = (None, None);
-        }
-        if item.ty != "custom" {
-            item.content = None;
         }
         stored::put(txn, &FEATURED, &id, &item)?;
         Ok(item.json(&site_url))
@@ -426,7 +452,7 @@ async fn replace_all(mut call: Call) -> Answer {
     }
     let mut pictures = Vec::new();
     for (place, name, bytes) in std::mem::take(&mut form.files) {
-        pictures.push((place, name, store_image(&call, bytes).await?));
+        pictures.push((place, name, store_image(&call, bytes, NO_PICTURE_OF_LIST).await?));
     }
     let (asker, id, site_url) = (call.asker.clone(), call.param("id").to_owned(), call.site_url());
     let write = move |txn: &mut Txn<'_>| -> Result<Vec<Value>, ApiError> {
@@ -442,9 +468,9 @@ async fn replace_all(mut call: Call) -> Answer {
                 item.id = ids::next_of(txn, NUMBERS)?;
             }
             item.collection = collection.id;
-            item.content = at("content", place).map(clean);
             item.display_order = order(at("displayOrder", place));
             put_object(txn, &mut item, at("type", place), at("dvObjectIdentifier", place))?;
+            item.content = content_of(&item.ty, at("content", place))?;
             if let Some((_, name, image)) = pictures.iter().find(|it| it.0 == place) {
                 (item.image_name, item.image) = (Some(name.clone()), Some(image.clone()));
             } else if at("keepFile", place) != Some("true") {

@@ -8,9 +8,11 @@ use crate::app::Call;
 use crate::asker::Asker;
 use crate::collections::{self, Collection};
 use crate::datasets::show::text_answer;
+use crate::datasets::{self, Dataset, Wanted};
 use crate::error::{Answer, ApiError};
 use crate::permissions::{self, Permission};
-use crate::routes::Routes;
+use crate::routing::Routes;
+use crate::settings::Settings;
 use crate::{envelope, stored};
 
 /// Guestbooks by number: body is a [`Guestbook`].
@@ -79,6 +81,9 @@ pub(crate) struct Entry {
     pub file: i64,
     /// When.
     pub time: String,
+    /// Whether access was asked for, instead of a download.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_request: bool,
     /// Name, mail address, institution, position and answers, as they were given.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub response: Map<String, Value>,
@@ -139,9 +144,9 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .get("/guestbooks/{id}/responses", list_responses)
         .put("/guestbooks/{id}/{guestbook}/enabled", set_enabled)
         .get("/dataverses/{id}/guestbookResponses", responses_csv)
-        .get("/datasets/{id}/guestbookEntryAtRequest", no_entry_at_request)
-        .put("/datasets/{id}/guestbookEntryAtRequest", no_entry_at_request)
-        .delete("/datasets/{id}/guestbookEntryAtRequest", no_entry_at_request)
+        .get("/datasets/{id}/guestbookEntryAtRequest", show_at_request)
+        .put("/datasets/{id}/guestbookEntryAtRequest", set_at_request)
+        .delete("/datasets/{id}/guestbookEntryAtRequest", reset_at_request)
 }
 
 impl Guestbook {
@@ -211,7 +216,7 @@ impl Guestbook {
 
 /// In how many datasets a guestbook is used, and how many entries it has.
 fn counts(view: &mut View<'_>, id: i64) -> Result<(u64, u64), ApiError> {
-    let used = view.count(&crate::datasets::DATASET, &Expr::Is("guestbook".into(), id.into()))?;
+    let used = view.count(&datasets::DATASET, &Expr::Is("guestbook".into(), id.into()))?;
     Ok((used, view.count(&ENTRY, &Expr::Is("guestbook".into(), id.into()))?))
 }
 
@@ -321,26 +326,72 @@ async fn set_enabled(mut call: Call) -> Answer {
     envelope::message(call.db().write(write).await?)
 }
 
-/// A guestbook is signed when a file is downloaded, never when access to it is asked for.
-async fn no_entry_at_request(call: Call) -> Answer {
-    let wanted = crate::datasets::Wanted::of(&call)?;
-    let asker = call.asker.clone();
-    let find = move |view: &mut View<'_>| -> Result<(), ApiError> {
+/// Name of a dataset's setting: whether its guestbook is answered when access is asked for.
+const AT_REQUEST: &str = "guestbookAtRequest";
+
+/// Whether the guestbook of a dataset is answered when access to a restricted file is asked for, not when it is downloaded.
+pub(crate) fn is_at_request(settings: &Settings, dataset: &Dataset) -> bool {
+    dataset.more.get(AT_REQUEST).and_then(Value::as_bool).unwrap_or(settings.guestbook_at_request)
+}
+
+async fn show_at_request(call: Call) -> Answer {
+    let (wanted, asker) = (Wanted::of(&call)?, call.asker.clone());
+    let find = move |view: &mut View<'_>| -> Result<Dataset, ApiError> {
         let dataset = wanted.find(view)?;
-        permissions::require(view, &asker, dataset.place(), Permission::EditDataset)
+        permissions::require(view, &asker, dataset.place(), Permission::EditDataset)?;
+        Ok(dataset)
     };
-    call.db().read(Weight::Point, find).await?;
-    Err(ApiError::forbidden(
-        "Guestbook Entry At Request cannot be set. This server is not configured to allow it.",
-    ))
+    let dataset = call.db().read(Weight::Point, find).await?;
+    let counts = is_at_request(&call.app.settings, &dataset);
+    envelope::message(match dataset.more.contains_key(AT_REQUEST) {
+        true => counts.to_string(),
+        false => format!("Not set on dataset, using the default: {counts}"),
+    })
+}
+
+async fn change_at_request(call: &Call, wished: Option<bool>) -> Result<(), ApiError> {
+    let (wanted, asker) = (Wanted::of(call)?, call.asker.clone());
+    let write = move |txn: &mut Txn<'_>| -> Result<(), ApiError> {
+        let mut dataset = wanted.find(txn)?;
+        permissions::require(txn, &asker, dataset.place(), Permission::EditDataset)?;
+        match wished {
+            Some(it) => drop(dataset.more.insert(AT_REQUEST.to_owned(), it.into())),
+            None => drop(dataset.more.remove(AT_REQUEST)),
+        }
+        datasets::put(txn, &dataset)
+    };
+    call.db().write(write).await
+}
+
+/// Body is `true` or `false`.
+async fn set_at_request(mut call: Call) -> Answer {
+    let text = call.text().await?;
+    let wished = match text.trim().to_ascii_lowercase().as_str() {
+        "true" => true,
+        "false" => false,
+        _ => return Err(ApiError::bad_request(format!("The body is {text:?}; expected true or false."))),
+    };
+    change_at_request(&call, Some(wished)).await?;
+    envelope::message(format!("Guestbook Entry At Request set to: {wished}"))
+}
+
+async fn reset_at_request(call: Call) -> Answer {
+    change_at_request(&call, None).await?;
+    let default = call.app.settings.guestbook_at_request;
+    envelope::message(format!("Guestbook Entry At Request reset to default: {default}"))
 }
 
 /// Entries on one page, unless the caller says otherwise, and at most.
 const MAX_ENTRIES: i64 = 1000;
 
 impl Entry {
+    /// What was done, as lists of entries name it.
+    fn event(&self) -> &'static str {
+        if self.is_request { "AccessRequest" } else { "Download" }
+    }
+
     fn json(&self, view: &mut View<'_>, id: &str) -> Result<Value, ApiError> {
-        let dataset = crate::datasets::by_id(view, self.dataset)?;
+        let dataset = datasets::by_id(view, self.dataset)?;
         let user = self.user.map(|id| crate::users::by_id(view, id)).transpose()?.flatten();
         let name = user.as_ref().map_or_else(|| "Guest".to_owned(), |it| it.display_name());
         let mut map = envelope::object(json!({
@@ -348,7 +399,7 @@ impl Entry {
             "datasetPid": dataset.map(|it| it.pid),
             "fileId": self.file,
             "date": self.time,
-            "type": "Download",
+            "type": self.event(),
             "userName": user.as_ref().map(|it| it.name.as_str()),
             "name": name,
             "email": user.as_ref().map(|it| it.email.as_str()),
@@ -361,7 +412,7 @@ impl Entry {
 /// The entries of a guestbook, newest first: `{"responses": [...], "pagination": {"totalResponses": 17, ...}}`.
 async fn list_responses(call: Call) -> Answer {
     let (asker, id) = (call.asker.clone(), call.param("id").to_owned());
-    let (limit, offset) = crate::datasets::show::window(&call)?;
+    let (limit, offset) = datasets::show::window(&call)?;
     let limit = limit.unwrap_or(MAX_ENTRIES).clamp(0, MAX_ENTRIES);
     let find = move |view: &mut View<'_>| -> Result<Value, ApiError> {
         let (guestbook, collection) = named(view, &id)?;
@@ -413,14 +464,14 @@ async fn responses_csv(call: Call) -> Answer {
                 continue;
             }
             for entry in stored::find_by::<Entry>(view, &ENTRY, "guestbook", guestbook.id)? {
-                let pid = crate::datasets::by_id(view, entry.dataset)?.map(|it| it.pid).unwrap_or_default();
+                let pid = datasets::by_id(view, entry.dataset)?.map(|it| it.pid).unwrap_or_default();
                 let text = |name: &str| entry.response.get(name).and_then(Value::as_str).unwrap_or_default();
                 let cells = [
                     guestbook.name.as_str(),
                     "",
                     &pid,
                     &entry.time,
-                    "Download",
+                    entry.event(),
                     "",
                     &entry.file.to_string(),
                     "",

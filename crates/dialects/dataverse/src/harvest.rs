@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 use crate::app::{Call, Dataverse};
 use crate::datasets::{self, DATASET};
 use crate::error::{Answer, ApiError};
-use crate::routes::Routes;
+use crate::routing::Routes;
 use crate::{collections, envelope, stored};
 
 pub(crate) use run::resume;

@@ -9,7 +9,7 @@ use crate::datasets::{self, Wanted};
 use crate::error::{Answer, ApiError};
 use crate::notifications::{self, Notice};
 use crate::permissions::{self, Permission};
-use crate::routes::Routes;
+use crate::routing::Routes;
 use crate::users::{USER, User};
 use crate::{envelope, stored};
 

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::app::Call;
 use crate::error::{Answer, ApiError};
-use crate::routes::Routes;
+use crate::routing::Routes;
 use crate::{envelope, site_settings};
 
 /// The version of Dataverse whose interface this is.

@@ -5,7 +5,7 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `routes.rs`, `app.rs`, `asker.rs` | the routes, what a handler starts from, who asks |
+//! | `routes.rs`, `routing.rs`, `app.rs`, `asker.rs`, `gate.rs` | the routes and how they are written down, what a handler starts from, who asks, who may administer |
 //! | `error.rs`, `envelope.rs` | refusals and answers in Dataverse's envelope |
 //! | `permissions.rs` | who may do what |
 //! | `ids.rs` | numbers of objects |
@@ -32,6 +32,7 @@ mod changes;
 mod citation;
 mod clock;
 mod collections;
+mod cross_origin;
 mod dataset_types;
 mod datasets;
 mod downloads;
@@ -43,6 +44,7 @@ mod feedback;
 mod files;
 #[cfg(any(fuzzing, test))]
 pub mod fuzzing;
+mod gate;
 mod groups;
 mod guestbooks;
 mod harvest;
@@ -65,6 +67,7 @@ mod registry;
 mod reviews;
 mod roles;
 mod routes;
+mod routing;
 mod saved_searches;
 mod search;
 mod settings;
@@ -83,6 +86,7 @@ mod transfers;
 mod usage;
 mod users;
 mod vocabulary;
+mod workflows;
 mod xml_tree;
 
 pub use kinds::kinds;

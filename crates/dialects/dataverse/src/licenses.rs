@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::app::Call;
 use crate::datasets::VERSION;
 use crate::error::{Answer, ApiError};
-use crate::routes::Routes;
+use crate::routing::Routes;
 use crate::{envelope, stored};
 
 /// Licences by number: body is a [`License`].
@@ -86,9 +86,10 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .put("/licenses/{id}/:sortOrder/{order}", set_order)
 }
 
+/// All licences: the default first, then as they are ordered.
 fn all(view: &mut View<'_>) -> Result<Vec<License>, ApiError> {
     let mut all: Vec<License> = stored::find(view, &LICENSE, &Query::filter(Expr::All))?;
-    all.sort_by_key(|it| (it.sort_order, it.id));
+    all.sort_by(|a, b| (!a.is_default, a.sort_order, &a.name).cmp(&(!b.is_default, b.sort_order, &b.name)));
     Ok(all)
 }
 

@@ -9,7 +9,7 @@ use crate::collections::{self, Collection};
 use crate::datasets::{self, Dataset, Wanted, create::title_of, version};
 use crate::error::{Answer, ApiError};
 use crate::permissions::{self, Permission};
-use crate::routes::Routes;
+use crate::routing::Routes;
 use crate::{changes, envelope, stored};
 
 /// Links by `{linked}/{collection}`: body is a [`Link`].

@@ -17,7 +17,7 @@ use crate::collections::{self, COLLECTION, Collection};
 use crate::datasets::{DATASET, Dataset, version};
 use crate::error::{Answer, ApiError};
 use crate::guestbooks::{ENTRY, Entry};
-use crate::routes::Routes;
+use crate::routing::Routes;
 use crate::users::{USER, User};
 use crate::{clock, envelope, files, stored};
 
@@ -139,7 +139,9 @@ impl Asked {
             }
             Counted::Downloads => {
                 for it in stored::find::<Entry>(view, &ENTRY, &Query::filter(Expr::All))? {
-                    days.push((it.time, 1, it.dataset));
+                    if !it.is_request {
+                        days.push((it.time, 1, it.dataset));
+                    }
                 }
             }
             Counted::Accounts => {

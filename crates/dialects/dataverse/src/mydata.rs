@@ -13,7 +13,7 @@ use crate::datasets::version;
 use crate::datasets::{self, DATASET, Dataset, State, Version};
 use crate::error::{Answer, ApiError};
 use crate::permissions::{self, Permission};
-use crate::routes::Routes;
+use crate::routing::Routes;
 use crate::{envelope, groups, roles, stored, users};
 
 /// Items of one page.

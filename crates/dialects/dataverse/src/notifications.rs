@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use crate::app::Call;
 use crate::error::{Answer, ApiError};
 use crate::permissions::Permission;
-use crate::routes::Routes;
+use crate::routing::Routes;
 use crate::{envelope, stored};
 
 /// Notices by number: body is a [`Notification`].

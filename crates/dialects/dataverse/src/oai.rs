@@ -23,7 +23,7 @@ use crate::error::{Answer, ApiError};
 use crate::exports::serve::written;
 use crate::exports::xml::{DECLARATION, Xml};
 use crate::exports::{EXPORTERS, exporter};
-use crate::routes::Routes;
+use crate::routing::Routes;
 use crate::search::{index, query};
 use crate::{clock, envelope, stored};
 

@@ -7,7 +7,8 @@ use serde_json::{Map, Value, json};
 
 use crate::app::Call;
 use crate::error::{Answer, ApiError};
-use crate::routes::{self, Routes};
+use crate::routes;
+use crate::routing::Routes;
 
 /// Adds the route.
 pub(crate) fn routes(routes: Routes) -> Routes {

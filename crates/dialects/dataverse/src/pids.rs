@@ -10,7 +10,7 @@ use crate::app::Call;
 use crate::datasets::{self, DATASET, Dataset, Wanted, canonical_pid};
 use crate::error::{Answer, ApiError};
 use crate::permissions::{self, Permission};
-use crate::routes::Routes;
+use crate::routing::Routes;
 use crate::{envelope, stored};
 
 /// Name of the only provider.

@@ -10,7 +10,7 @@ use crate::datasets::{self, Dataset, Wanted, version};
 use crate::envelope;
 use crate::error::{Answer, ApiError};
 use crate::permissions::{self, Permission};
-use crate::routes::Routes;
+use crate::routing::Routes;
 use crate::search::{self, DOCUMENT};
 
 /// The type of datasets that review others.

@@ -12,7 +12,7 @@ use crate::permissions::Permission::{
     ViewUnpublishedDataverse,
 };
 use crate::permissions::{self, GRANT, Grant, Permission, Place, grant_id};
-use crate::routes::Routes;
+use crate::routing::Routes;
 use crate::{envelope, stored};
 
 /// Roles that were made here; the built-in ones are [`BUILT_IN`]. Body: a [`Role`].

@@ -1,23 +1,18 @@
 //! The table of routes, and how the dialect is mounted.
-//!
-//! A path is written without `/api`: each is served below `/api` and `/api/v1`. Colons of fixed parts (`:publish`) are taken
-//! percent-encoded as well, as some clients send them.
 
-use axum::Router;
 use axum::body::Body;
-use axum::extract::{RawPathParams, Request, State};
 use axum::response::{IntoResponse as _, Response};
-use axum::routing::MethodFilter;
 use http::{Method, StatusCode, Uri};
 use pinakes_http::{Context, Cors, DoubleSlashes, FinalSlash, Mount, PathRules};
 use serde_json::Value;
 
-use crate::app::{Call, Dataverse};
-use crate::error::{Answer, ApiError, render};
+use crate::app::Dataverse;
+use crate::error::{ApiError, render};
+use crate::routing::Routes;
 use crate::settings::Settings;
 use crate::{
-    admin, collections, dataset_types, datasets, groups, guestbooks, info, licenses, links, metrics,
-    notifications, roles, site, site_settings, templates, users,
+    admin, collections, cross_origin, dataset_types, datasets, groups, guestbooks, info, licenses, links,
+    metrics, notifications, roles, site, site_settings, templates, users,
 };
 
 /// What the dialect answers for.
@@ -35,110 +30,6 @@ const BASE_PATHS: &[&str] = &[
     "/sitemap.xml",
     "/users/:me",
 ];
-/// Where the API lives.
-const BASES: [&str; 2] = ["/api", "/api/v1"];
-
-/// The routes, gathered. What is not added here is not served.
-#[derive(Default)]
-pub(crate) struct Routes {
-    router: Router<Dataverse>,
-    /// Methods and paths, each once, without `/api`.
-    table: Vec<(Method, String)>,
-}
-
-impl Routes {
-    /// With `GET path`.
-    pub(crate) fn get<H, F>(self, path: &str, handler: H) -> Self
-    where
-        H: Fn(Call) -> F + Clone + Send + Sync + 'static,
-        F: Future<Output = Answer> + Send + 'static,
-    {
-        self.on(Method::GET, path, handler)
-    }
-
-    /// With `POST path`.
-    pub(crate) fn post<H, F>(self, path: &str, handler: H) -> Self
-    where
-        H: Fn(Call) -> F + Clone + Send + Sync + 'static,
-        F: Future<Output = Answer> + Send + 'static,
-    {
-        self.on(Method::POST, path, handler)
-    }
-
-    /// With `PUT path`.
-    pub(crate) fn put<H, F>(self, path: &str, handler: H) -> Self
-    where
-        H: Fn(Call) -> F + Clone + Send + Sync + 'static,
-        F: Future<Output = Answer> + Send + 'static,
-    {
-        self.on(Method::PUT, path, handler)
-    }
-
-    /// With `DELETE path`.
-    pub(crate) fn delete<H, F>(self, path: &str, handler: H) -> Self
-    where
-        H: Fn(Call) -> F + Clone + Send + Sync + 'static,
-        F: Future<Output = Answer> + Send + 'static,
-    {
-        self.on(Method::DELETE, path, handler)
-    }
-
-    /// With a route below `/api`.
-    pub(crate) fn on<H, F>(mut self, method: Method, path: &str, handler: H) -> Self
-    where
-        H: Fn(Call) -> F + Clone + Send + Sync + 'static,
-        F: Future<Output = Answer> + Send + 'static,
-    {
-        for base in BASES {
-            let whole = format!("{base}{path}");
-            self.serve(&method, &whole.replace("/:", "/%3A"), handler.clone());
-            if whole.contains("/:") {
-                self.serve(&method, &whole, handler.clone());
-            }
-        }
-        self.table.push((method, path.to_owned()));
-        self
-    }
-
-    /// With a route whose path is taken as it stands, e.g. `/oai`.
-    pub(crate) fn elsewhere<H, F>(mut self, method: Method, path: &str, handler: H) -> Self
-    where
-        H: Fn(Call) -> F + Clone + Send + Sync + 'static,
-        F: Future<Output = Answer> + Send + 'static,
-    {
-        self.serve(&method, path, handler);
-        self.table.push((method, path.to_owned()));
-        self
-    }
-
-    fn serve<H, F>(&mut self, method: &Method, path: &str, handler: H)
-    where
-        H: Fn(Call) -> F + Clone + Send + Sync + 'static,
-        F: Future<Output = Answer> + Send + 'static,
-    {
-        let serve = move |State(app): State<Dataverse>, params: RawPathParams, request: Request| {
-            let params = params.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-            let handler = handler.clone();
-            async move {
-                let (parts, body) = request.into_parts();
-                let answered = match Call::admit(app, params, parts, body).await {
-                    Ok(call) => handler(call).await,
-                    Err(refused) => Err(refused),
-                };
-                answered.unwrap_or_else(ApiError::into_response)
-            }
-        };
-        // The methods of this dialect are all among those that axum knows.
-        let filter = MethodFilter::try_from(method.clone()).unwrap_or(MethodFilter::TRACE);
-        let router = std::mem::take(&mut self.router).without_v07_checks();
-        self.router = router.route(path, axum::routing::on(filter, serve));
-    }
-
-    /// With the routes that `add` adds.
-    pub(crate) fn with(self, add: impl FnOnce(Self) -> Self) -> Self {
-        add(self)
-    }
-}
 
 /// Every route of the dialect.
 fn all() -> Routes {
@@ -185,11 +76,12 @@ fn all() -> Routes {
         .with(crate::transfers::routes)
         .with(crate::inbox::routes)
         .with(crate::batch::routes)
+        .with(crate::workflows::routes)
 }
 
 /// Every route's method and path.
 pub fn table() -> Vec<(Method, String)> {
-    all().table
+    all().into_parts().1
 }
 
 /// Whether a path of the table is taken as it stands, not below `/api`.
@@ -203,15 +95,24 @@ pub(crate) fn is_elsewhere(path: &str) -> bool {
 /// The dialect as the shell serves it.
 pub fn mount(context: Context, settings: Settings) -> Mount {
     let app = Dataverse::new(context, settings);
-    let Routes { router, .. } = all();
-    let router = router.fallback(nothing_there).method_not_allowed_fallback(not_so).with_state(app);
+    let (router, _) = all().into_parts();
+    let router = router
+        .fallback(nothing_there)
+        .method_not_allowed_fallback(not_so)
+        .with_state(app)
+        .layer(axum::middleware::from_fn(cross_origin::with_headers));
     Mount {
         path_rules: PathRules::default()
             .double_slashes(DoubleSlashes::Collapse)
             .final_slash(FinalSlash::Drop),
         openapi: Value::Null,
-        cors: Cors::Anyone,
-        refuse: |refusal| render(&refusal),
+        // The dialect says it itself, see `cross_origin.rs`.
+        cors: Cors::Off,
+        refuse: |refusal| {
+            let mut response = render(&refusal);
+            cross_origin::put(response.headers_mut());
+            response
+        },
         ..Mount::new("dataverse", BASE_PATHS, router)
     }
 }

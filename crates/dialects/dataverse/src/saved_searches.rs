@@ -11,7 +11,7 @@ use crate::asker::Asker;
 use crate::collections::{self, Collection};
 use crate::error::{Answer, ApiError};
 use crate::permissions::{self, Permission};
-use crate::routes::Routes;
+use crate::routing::Routes;
 use crate::{datasets, envelope, links, search, stored, users};
 
 /// Saved searches by number: body is a [`SavedSearch`].

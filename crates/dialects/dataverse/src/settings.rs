@@ -40,6 +40,8 @@ pub struct Settings {
     pub oai_identifiers: u32,
     /// Records in one answer of the OAI-PMH provider.
     pub oai_records: u32,
+    /// Whether a guestbook is answered when access to a restricted file is asked for, in datasets that do not say so themselves.
+    pub guestbook_at_request: bool,
     /// Addresses that may send linked data notifications to `/api/inbox`; `*` for every one.
     pub inbox_allowed_hosts: Vec<String>,
 }
@@ -76,6 +78,7 @@ impl Default for Settings {
             role_assignment_history: true,
             oai_identifiers: 100,
             oai_records: 10,
+            guestbook_at_request: false,
             inbox_allowed_hosts: Vec::new(),
         }
     }

@@ -1,28 +1,17 @@
-//! Small services of the site: feedback, workflows.
+//! Feedback to those responsible for what is here.
 
-use std::net::IpAddr;
-
-use pinakes_store::{Txn, View, Weight};
+use pinakes_store::{View, Weight};
 use serde_json::{Map, Value, json};
 
 use crate::app::Call;
 use crate::blocks::validate::is_email;
 use crate::error::{Answer, ApiError};
-use crate::routes::Routes;
+use crate::routing::Routes;
 use crate::{collections, datasets, envelope, files, site_settings};
 
 /// Adds the routes.
 pub(crate) fn routes(routes: Routes) -> Routes {
-    routes
-        .post("/sendfeedback", send_feedback)
-        .post("/admin/feedback", send_feedback)
-        .get("/admin/workflows", no_workflows)
-        .get("/admin/workflows/default", no_workflows)
-        .get("/admin/workflows/{id}", no_workflow)
-        .post("/workflows/{id}", no_invocation)
-        .get("/admin/workflows/ip-whitelist", show_addresses)
-        .put("/admin/workflows/ip-whitelist", set_addresses)
-        .delete("/admin/workflows/ip-whitelist", delete_addresses)
+    routes.post("/sendfeedback", send_feedback).post("/admin/feedback", send_feedback)
 }
 
 /// A text without tags.
@@ -147,45 +136,4 @@ async fn limit_feedback(call: &Call, from: &str) -> Result<(), ApiError> {
         return Ok(());
     }
     Err(ApiError::new(http::StatusCode::TOO_MANY_REQUESTS, "Too many requests to send feedback."))
-}
-
-async fn no_workflows(_: Call) -> Answer {
-    envelope::ok(Vec::<Value>::new())
-}
-
-async fn no_workflow(call: Call) -> Answer {
-    Err(ApiError::not_found(format!("Can't find workflow with id {}", call.param("id"))))
-}
-
-/// No workflow is ever under way.
-async fn no_invocation(call: Call) -> Answer {
-    Err(ApiError::not_found(format!("Cannot find workflow invocation with id {}", call.param("id"))))
-}
-
-const ADDRESSES: &str = ":WorkflowsAdminIpWhitelist";
-
-async fn show_addresses(call: Call) -> Answer {
-    let set = call.db().read(Weight::Point, |view| site_settings::get(view, ADDRESSES)).await?;
-    envelope::message(set.unwrap_or_else(|| "127.0.0.1;::1".to_owned()))
-}
-
-async fn set_addresses(mut call: Call) -> Answer {
-    let text = call.text().await?;
-    let sound = !text.is_empty() && text.split(';').all(|it| it.trim().parse::<IpAddr>().is_ok());
-    if !sound {
-        return Err(ApiError::bad_request("Request contains illegal IP addresses."));
-    }
-    let value = text.clone();
-    let write = move |txn: &mut Txn<'_>| -> Result<(), ApiError> {
-        txn.put(&site_settings::SETTING, ADDRESSES, &json!({"value": value}))?;
-        Ok(())
-    };
-    call.db().write(write).await?;
-    envelope::message(format!("White list set to '{text}'"))
-}
-
-async fn delete_addresses(call: Call) -> Answer {
-    let write = |txn: &mut Txn<'_>| Ok::<_, ApiError>(txn.delete(&site_settings::SETTING, ADDRESSES)?);
-    call.db().write(write).await?;
-    envelope::message("Restored whitelist to default")
 }

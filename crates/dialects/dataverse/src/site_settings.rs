@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use crate::app::Call;
 use crate::envelope;
 use crate::error::{Answer, ApiError};
-use crate::routes::Routes;
+use crate::routing::Routes;
 
 /// Settings by name, `:AllowSignUp`; body `{"value": "yes"}`. One for a language has the id `:Name/lang/de`.
 pub(crate) static SETTING: Kind = Kind::named("dataverse_setting");

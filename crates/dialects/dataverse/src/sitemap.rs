@@ -9,7 +9,7 @@ use crate::app::Call;
 use crate::asker::Asker;
 use crate::error::{Answer, ApiError};
 use crate::exports::xml::escaped;
-use crate::routes::Routes;
+use crate::routing::Routes;
 use crate::search::{DOCUMENT, visible};
 
 /// Most addresses of one file (sitemaps.org).

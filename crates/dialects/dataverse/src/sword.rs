@@ -24,8 +24,8 @@ use crate::error::{Answer, ApiError};
 use crate::exports::xml::Xml;
 use crate::files::{self, rows};
 use crate::permissions::{self, Permission};
-use crate::routes::Routes;
-use crate::{changes, clock};
+use crate::routing::Routes;
+use crate::{changes, clock, workflows};
 
 const BASE: &str = "/dvn/api/data-deposit/v1.1/swordv2";
 const TREATMENT: &str = "no treatment information available";
@@ -415,7 +415,8 @@ async fn publish(call: Call) -> Answer {
     if !is_asked {
         return Err(ApiError::bad_request("Pass 'In-Progress: false' header to publish a dataset."));
     }
-    let dataset = datasets::publish::release(&call, dataset.id, Release::Major).await?;
+    let wanted = datasets::Wanted::number(dataset.id);
+    let dataset = workflows::run::publish(&call, wanted, Release::Major).await?.dataset;
     Ok(answer::bytes(StatusCode::OK, ATOM, receipt(&base(&call), &dataset, None)))
 }
 

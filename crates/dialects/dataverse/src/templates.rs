@@ -11,7 +11,7 @@ use crate::collections::{self, Collection};
 use crate::datasets::{Version, terms};
 use crate::error::{Answer, ApiError};
 use crate::permissions::{self, Permission};
-use crate::routes::Routes;
+use crate::routing::Routes;
 use crate::{envelope, stored};
 
 /// Templates by number: body is a [`Template`].
@@ -60,6 +60,10 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .delete("/dataverses/{id}/template", delete)
         .post("/dataverses/{id}/template/default/{template}", set_default)
         .delete("/dataverses/{id}/template/default", remove_default)
+        .get("/admin/templates", list_all)
+        .get("/admin/templates/{id}", list_all)
+        .get("/admin/template/{id}", show_for_admins)
+        .delete("/admin/template/{id}", delete_for_admins)
         .put("/dataverses/{id}/metadata", edit_metadata)
         .put("/dataverses/{id}/licenseTerms", set_license)
         .put("/dataverses/{id}/access", set_access)
@@ -171,20 +175,66 @@ async fn show(call: Call) -> Answer {
     envelope::ok(call.db().read(Weight::Point, find).await?)
 }
 
+/// Removes a template of a collection.
+fn remove(txn: &mut Txn<'_>, template: &Template, mut collection: Collection) -> Result<(), ApiError> {
+    if collection.default_template == Some(template.id) {
+        collection.default_template = None;
+        collections::put(txn, &collection)?;
+    }
+    txn.delete(&TEMPLATE, &template.id.to_string())?;
+    Ok(())
+}
+
 async fn delete(call: Call) -> Answer {
     let (asker, id) = (call.asker.clone(), call.param("id").to_owned());
     let write = move |txn: &mut Txn<'_>| -> Result<(), ApiError> {
-        let (template, mut collection) = named(txn, &id)?;
+        let (template, collection) = named(txn, &id)?;
         editable(txn, &asker, &collection)?;
-        if collection.default_template == Some(template.id) {
-            collection.default_template = None;
-            collections::put(txn, &collection)?;
-        }
-        txn.delete(&TEMPLATE, &id)?;
-        Ok(())
+        remove(txn, &template, collection)
     };
     call.db().write(write).await?;
     envelope::message("The template has been deleted")
+}
+
+/// `GET /admin/templates` and `/admin/templates/{collection}`: names and owners.
+async fn list_all(call: Call) -> Answer {
+    let of = call.param("id").to_owned();
+    let find = move |view: &mut View<'_>| -> Result<Vec<Value>, ApiError> {
+        let templates: Vec<Template> = match of.as_str() {
+            "" => stored::find(view, &TEMPLATE, &Query::filter(Expr::All))?,
+            of => {
+                let collection = collections::find(view, of)?;
+                stored::find_by(view, &TEMPLATE, "collection", collection.id)?
+            }
+        };
+        let mut items = Vec::with_capacity(templates.len());
+        for it in templates {
+            let owner = collections::named_by_record(view, it.collection)?;
+            items.push(json!({"templateId": it.id, "templateName": it.name, "owner": owner.name}));
+        }
+        Ok(items)
+    };
+    envelope::ok(call.db().read(Weight::Scan, find).await?)
+}
+
+async fn show_for_admins(call: Call) -> Answer {
+    let id = call.param("id").to_owned();
+    let find = move |view: &mut View<'_>| -> Result<Value, ApiError> {
+        let (template, collection) = named(view, &id)?;
+        template.json(view, &collection)
+    };
+    envelope::ok(call.db().read(Weight::Point, find).await?)
+}
+
+async fn delete_for_admins(call: Call) -> Answer {
+    let id = call.param("id").to_owned();
+    let write = move |txn: &mut Txn<'_>| -> Result<String, ApiError> {
+        let (template, collection) = named(txn, &id)?;
+        remove(txn, &template, collection)?;
+        Ok(template.name)
+    };
+    let name = call.db().write(write).await?;
+    envelope::message(format!("Template {name} deleted."))
 }
 
 async fn set_default(call: Call) -> Answer {

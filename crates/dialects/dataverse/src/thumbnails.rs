@@ -13,10 +13,10 @@ use crate::datasets::{self, Dataset, Version, Wanted};
 use crate::error::{Answer, ApiError};
 use crate::files::kinds::LOGO;
 use crate::files::receive::{self, Algorithm, Target};
-use crate::files::{DataFile, Row, rows};
+use crate::files::{self, DataFile, Found, Row, rows};
 use crate::permissions::{self, Permission};
-use crate::routes::Routes;
-use crate::{changes, envelope};
+use crate::routing::Routes;
+use crate::{changes, clock, envelope, stored};
 
 /// Width of a picture when the request names none, in pixels.
 const WIDTH: u32 = 64;
@@ -172,6 +172,8 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .get("/datasets/{id}/thumbnail/candidates", candidates)
         .post("/datasets/{id}/thumbnail/{file}", choose)
         .get("/admin/datasets/thumbnailMetadata/{id}", metadata)
+        .get("/access/fileCardImage/{id}", show_of_file)
+        .get("/access/dsCardImage/{version}", show_of_version)
 }
 
 /// What the picture is made of for the caller: of what is published, unless they may see the draft's own choice.
@@ -208,6 +210,46 @@ fn data_url(bytes: &[u8]) -> String {
 
 async fn show(call: Call) -> Answer {
     let choice = chosen(&call).await?;
+    match bytes_of(&call, &choice).await? {
+        Some(bytes) => Ok(png(bytes)),
+        None => Ok(pinakes_http::answer::empty(StatusCode::NOT_FOUND)),
+    }
+}
+
+/// The small picture of an image file, for those who may download it.
+async fn show_of_file(call: Call) -> Answer {
+    let (wanted, asker) = (files::Wanted::of(&call)?, call.asker.clone());
+    let today = clock::date(call.app.now_ms());
+    let read = move |view: &mut View<'_>| -> Result<Option<DataFile>, ApiError> {
+        let file = wanted.find(view)?;
+        let found = Found::of(view, file)?;
+        let may = found.may_download(view, &asker, &today)?;
+        Ok(may.then_some(found.file))
+    };
+    let file = call.db().read(Weight::Point, read).await?;
+    let picture = match &file {
+        Some(file) => of_file(&call, file, &CARD_WIDTH.to_string()).await?,
+        None => None,
+    };
+    Ok(picture.unwrap_or_else(|| pinakes_http::answer::empty(StatusCode::NOT_FOUND)))
+}
+
+/// The picture of a version of a dataset, by the version's number.
+async fn show_of_version(call: Call) -> Answer {
+    let (id, asker) = (call.param("version").to_owned(), call.asker.clone());
+    let read = move |view: &mut View<'_>| -> Result<Choice, ApiError> {
+        let Some(version) = stored::get::<Version>(view, &datasets::VERSION, &id)? else {
+            return Ok(Choice::None);
+        };
+        let Some(dataset) = datasets::by_id(view, version.dataset)? else { return Ok(Choice::None) };
+        datasets::require_not_kept(view, &asker, &dataset)?;
+        let is_out = version.state == datasets::State::Released;
+        if !is_out && !permissions::may(view, &asker, dataset.place(), Permission::ViewUnpublishedDataset)? {
+            return Ok(Choice::None);
+        }
+        choice(view, &dataset, Some(version.ordinal))
+    };
+    let choice = call.db().read(Weight::Point, read).await?;
     match bytes_of(&call, &choice).await? {
         Some(bytes) => Ok(png(bytes)),
         None => Ok(pinakes_http::answer::empty(StatusCode::NOT_FOUND)),

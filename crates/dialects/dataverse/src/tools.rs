@@ -10,7 +10,7 @@ use crate::app::Call;
 use crate::datasets::{self, Dataset, Version, version};
 use crate::error::{Answer, ApiError};
 use crate::files::{self, Found, kinds::AUXILIARY};
-use crate::routes::Routes;
+use crate::routing::Routes;
 use crate::{envelope, ids, permissions, signing, stored};
 
 /// Tools by number: body is the manifest that was posted, with `id`.

@@ -7,7 +7,7 @@ use pinakes_store::Weight;
 use crate::app::Call;
 use crate::datasets::Wanted;
 use crate::error::{Answer, ApiError};
-use crate::routes::Routes;
+use crate::routing::Routes;
 
 /// Adds the routes.
 pub(crate) fn routes(routes: Routes) -> Routes {

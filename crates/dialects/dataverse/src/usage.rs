@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::app::Call;
 use crate::datasets::{self, Dataset, Wanted};
 use crate::error::{Answer, ApiError};
-use crate::routes::Routes;
+use crate::routing::Routes;
 use crate::{clock, envelope, stored};
 
 /// Usage reports by month: body `{"yearMonth", "state", "server", "stateChangeTimestamp"}`.

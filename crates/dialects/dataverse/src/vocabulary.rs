@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 
 use crate::app::Call;
 use crate::blocks::show::{Showing, block_json, field_type_json, is_on_create};
-use crate::blocks::{Registry, tsv};
+use crate::blocks::{FieldKind, FieldType, Registry, tsv};
 use crate::envelope;
 use crate::error::{Answer, ApiError};
 use crate::registry::BLOCK_SOURCE;
-use crate::routes::Routes;
+use crate::routing::Routes;
 
 /// Adds the routes.
 pub(crate) fn routes(routes: Routes) -> Routes {
@@ -18,7 +18,10 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .get("/metadatablocks", list_blocks)
         .get("/metadatablocks/{block}", show_block)
         .get("/datasetfields/facetables", list_facetable)
+        .get("/admin/datasetfield", list_names)
+        .get("/admin/datasetfield/controlledVocabulary/subject", list_subjects)
         .get("/admin/datasetfield/{name}", show_field)
+        .get("/admin/index/solr/schema", list_index_names)
         .post("/admin/datasetfield/load", load)
         .post("/admin/datasetfield/setDisplayOnCreate", set_on_create)
 }
@@ -52,9 +55,79 @@ async fn show_field(call: Call) -> Answer {
     let name = call.param("name");
     let missing = || ApiError::not_found(format!("Can't find dataset field type '{name}'"));
     let field = registry.field(name).ok_or_else(missing)?;
+    let parent = field.parent.map(|at| registry.at(at));
     let mut json = field_type_json(&registry, field, None);
+    json["id"] = field.id.into();
     json["metadataBlock"] = registry.block_of(field).name.as_str().into();
+    json["fieldType"] = field.kind.name().into();
+    json["allowsMultiples"] = field.is_multiple.into();
+    json["hasParent"] = parent.is_some().into();
+    json["parentAllowsMultiples"] = match parent {
+        Some(parent) => parent.is_multiple.to_string().into(),
+        None => "N/A (no parent)".into(),
+    };
+    json["solrFieldSearchable"] = field.name.as_str().into();
+    json["solrFieldFacetable"] = index_facet_name(&registry, field).into();
+    json["uri"] = field.uri.as_str().into();
     envelope::ok(json)
+}
+
+/// Whether a value of a field may occur more than once in a dataset.
+fn may_repeat(registry: &Registry, field: &FieldType) -> bool {
+    field.is_multiple || field.parent.is_some_and(|at| registry.at(at).is_multiple)
+}
+
+/// The name by which facets of a field are asked for in `fq`.
+fn index_facet_name(registry: &Registry, field: &FieldType) -> String {
+    let end = if may_repeat(registry, field) { "_ss" } else { "_s" };
+    format!("{}{end}", field.name)
+}
+
+/// The names of all fields: those within others, and those that stand for themselves.
+async fn list_names(call: Call) -> Answer {
+    let registry = call.app.registry(call.db()).await?;
+    let names = |is_wanted: &dyn Fn(&FieldType) -> bool| -> Vec<Value> {
+        registry.fields().iter().filter(|it| is_wanted(it)).map(|it| it.name.as_str().into()).collect()
+    };
+    envelope::ok(json!({
+        "haveParents": names(&|it| it.parent.is_some()),
+        "haveNoParents": names(&|it| it.parent.is_none()),
+        "allowsMultiples": names(&|it| it.is_multiple),
+        "doesNotAllowMultiples": names(&|it| !it.is_multiple),
+    }))
+}
+
+/// The subjects that datasets may have.
+async fn list_subjects(call: Call) -> Answer {
+    let registry = call.app.registry(call.db()).await?;
+    let terms = registry.field("subject").map(|it| it.vocabulary.as_slice()).unwrap_or_default();
+    envelope::ok(terms.iter().map(|it| it.value.as_str().into()).collect::<Vec<Value>>())
+}
+
+/// `GET /admin/index/solr/schema`: the names by which searches find fields, as the lines of a Solr schema.
+async fn list_index_names(call: Call) -> Answer {
+    let registry = call.app.registry(call.db()).await?;
+    let mut fields: Vec<&FieldType> = registry.fields().iter().collect();
+    fields.sort_by(|a, b| a.name.cmp(&b.name));
+    let mut text = String::new();
+    for field in &fields {
+        let (name, may_repeat) = (&field.name, may_repeat(&registry, field));
+        let ty = match field.kind {
+            FieldKind::Int => "plong",
+            FieldKind::Float => "pdouble",
+            FieldKind::Date => "date_range",
+            _ => "text_en",
+        };
+        text.push_str(&format!(
+            "    <field name=\"{name}\" type=\"{ty}\" multiValued=\"{may_repeat}\" stored=\"true\" indexed=\"true\"/>\n"
+        ));
+    }
+    text.push_str("---\n");
+    for field in fields {
+        let name = &field.name;
+        text.push_str(&format!("    <copyField source=\"{name}\" dest=\"_text_\" maxChars=\"3000\"/>\n"));
+    }
+    Ok(pinakes_http::answer::bytes(StatusCode::OK, envelope::TEXT, text))
 }
 
 /// `POST /admin/datasetfield/load`: the body is a table of a metadata block. It is read whole, or not at all.

@@ -91,7 +91,7 @@ async fn shown(
         "act": format!("/site/deposits/act/{rest}"), "edit": format!("/site/deposits/edit/{rest}"),
         "view": format!("/site/deposit/{rest}"),
     });
-    site.page(visitor, status, "deposit_files.html", page)
+    site.page_with_script(visitor, status, "deposit_files.html", page, "upload.js")
 }
 
 /// `POST /site/deposits/files/{pid}`: a form of several parts with files.

@@ -6,10 +6,12 @@
 //! | `form.rs` | the form, and the citation fields that it stands for |
 //! | `edit.rs` | new deposits, and changing their metadata |
 //! | `files.rs`, `upload.rs` | their files, review and publication |
+//! | `resumable.rs` | files in pieces, for the script |
 
 pub(crate) mod edit;
 pub(crate) mod files;
 mod form;
+pub(crate) mod resumable;
 mod upload;
 
 use axum::body::Body;

@@ -77,7 +77,10 @@ pub(super) async fn take(site: &Site, visitor: &Visitor, pid: &str, body: Body) 
             outcome.refused.push((file, format!("> {FILES_MAX}")));
             break;
         }
-        let said = sent_on(site, visitor, pid, &file, &folder, field).await?;
+        let content_type =
+            field.content_type().map_or("application/octet-stream", |it| it.as_ref()).to_owned();
+        let to = File { name: &file, folder: &folder, content_type: &content_type };
+        let said = sent_on(site, visitor, pid, &to, field).await?;
         match done(&said)? {
             Ok(_) => outcome.n_kept += 1,
             Err(reason) => outcome.refused.push((file, reason)),
@@ -86,28 +89,40 @@ pub(super) async fn take(site: &Site, visitor: &Visitor, pid: &str, body: Body) 
     if is_proven { Ok(outcome) } else { Err(SiteError::ForeignForm) }
 }
 
-async fn sent_on(
+/// A file on its way, as it is described.
+pub(super) struct File<'a> {
+    pub(super) name: &'a str,
+    pub(super) folder: &'a str,
+    /// Empty where nobody says it.
+    pub(super) content_type: &'a str,
+}
+
+/// Hands a file to Dataverse's dialect.
+pub(super) async fn sent_on<E>(
     site: &Site,
     visitor: &Visitor,
     pid: &str,
-    file: &str,
-    folder: &str,
-    field: multer::Field<'static>,
-) -> Result<Said> {
+    file: &File<'_>,
+    content: impl Stream<Item = std::result::Result<Bytes, E>> + Send + 'static,
+) -> Result<Said>
+where
+    E: Into<Box<dyn std::error::Error + Send + Sync>> + Send + 'static,
+{
     let boundary = format!("pinakes-{}", site.context.entropy().uuid());
-    let file_type = field.content_type().map_or("application/octet-stream", |it| it.as_ref()).to_owned();
+    let folder = file.folder;
+    let file_type = if file.content_type.is_empty() { "application/octet-stream" } else { file.content_type };
     let described = json!({"directoryLabel": folder});
     let described = if folder.is_empty() { json!({}) } else { described };
     let head = format!(
         "--{boundary}\r\nContent-Disposition: form-data; name=\"jsonData\"\r\n\r\n{described}\r\n\
          --{boundary}\r\nContent-Disposition: form-data; name=\"file\"; filename=\"{}\"\r\nContent-Type: {}\r\n\r\n",
-        quoted(file),
-        quoted(&file_type),
+        quoted(file.name),
+        quoted(file_type),
     );
     let tail = format!("\r\n--{boundary}--\r\n");
     let whole = stream::once(async { Ok(Bytes::from(head)) })
-        .chain(field)
-        .chain(stream::once(async { Ok::<_, multer::Error>(Bytes::from(tail)) }));
+        .chain(content)
+        .chain(stream::once(async { Ok::<_, E>(Bytes::from(tail)) }));
     let content_type = HeaderValue::from_str(&format!("multipart/form-data; boundary={boundary}"));
     let content_type = content_type.map_err(|error| SiteError::Damaged(error.to_string()))?;
     let path = path_of(pid, "/add");

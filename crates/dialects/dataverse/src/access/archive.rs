@@ -17,11 +17,12 @@ use super::{Content, check_guestbook, count_all, is_published, not_authorized, q
 use crate::app::Call;
 use crate::clock;
 use crate::datasets::{self, version};
+use crate::downloads::Occasion;
 use crate::error::{Answer, ApiError};
 use crate::files::receive::store_fault;
 use crate::files::{self, Found, rows};
-use crate::routes::Routes;
-use crate::{envelope, signing, site_settings};
+use crate::routing::Routes;
+use crate::{downloads, envelope, signing, site_settings};
 
 /// Bytes of files in one archive, unless the setting `:ZipDownloadLimit` says another number.
 const ZIP_BYTES: u64 = 104_857_600;
@@ -381,7 +382,8 @@ async fn sign_guestbook(call: &Call, files: &[Found], body: &Value) -> Result<()
                 ));
             }
             dataset = Some(file.dataset);
-            crate::downloads::sign(txn, numbers.next()?, &now, &asker, &file, &given)?;
+            let answers = (Occasion::Download, &given);
+            downloads::sign(txn, numbers.next()?, &now, &asker, &file, answers)?;
         }
         Ok(())
     };

@@ -10,7 +10,7 @@ use crate::datasets::version;
 use crate::error::{Answer, ApiError};
 use crate::exports::{Source, ddi as codebook};
 use crate::files::{Around, Found, Wanted, file_json, variables};
-use crate::routes::Routes;
+use crate::routing::Routes;
 
 pub(super) fn routes(routes: Routes) -> Routes {
     routes

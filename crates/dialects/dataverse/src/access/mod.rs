@@ -15,11 +15,11 @@ use pinakes_http::answer;
 use pinakes_store::{Txn, View, Weight};
 
 use crate::app::Call;
-use crate::clock;
 use crate::error::{Answer, ApiError};
 use crate::files::receive::store_fault;
 use crate::files::{Found, Wanted, rows};
-use crate::routes::Routes;
+use crate::routing::Routes;
+use crate::{clock, downloads};
 
 const NOT_AUTHORIZED: &str = "Not authorized to access this object via this API endpoint. Please check your code for typos, \
                               or consult our API guide at http://guides.dataverse.org.";
@@ -122,8 +122,12 @@ async fn check_guestbook(call: &Call, found: &Found) -> Result<(), ApiError> {
     if call.asker.is_signed && call.query.is_true("gbrecs") {
         return Ok(());
     }
-    let (dataset, asker) = (found.dataset.clone(), call.asker.clone());
-    let read = move |view: &mut View<'_>| crate::downloads::demanded(view, &dataset, &asker);
+    let (dataset, asker, file) = (found.dataset.clone(), call.asker.clone(), found.file.id);
+    let read = move |view: &mut View<'_>| -> Result<Option<i64>, ApiError> {
+        let Some(guestbook) = downloads::demanded(view, &dataset, &asker)? else { return Ok(None) };
+        let was_answered = downloads::was_answered_at_request(view, guestbook, &asker, file)?;
+        Ok((!was_answered).then_some(guestbook))
+    };
     match call.db().read(Weight::Point, read).await? {
         Some(guestbook) => Err(ApiError::bad_request(format!(
             "You may not download this file without the required Guestbook response for guestbookID {guestbook}."
@@ -159,7 +163,7 @@ async fn enter_all(call: &Call, files: Vec<i64>) -> Result<(), ApiError> {
             let Some(mut file) = rows::data_file(txn, *id)? else { continue };
             file.downloads += 1;
             rows::put_file(txn, &file)?;
-            crate::downloads::note(txn, ids.next()?, &now, &asker, &file)?;
+            downloads::note(txn, ids.next()?, &now, &asker, &file)?;
         }
         Ok::<_, ApiError>(())
     };

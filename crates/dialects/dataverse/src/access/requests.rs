@@ -7,14 +7,15 @@ use crate::app::Call;
 use crate::assignments;
 use crate::clock;
 use crate::datasets::{self};
+use crate::downloads::Occasion;
 use crate::error::{Answer, ApiError};
 use crate::files::kinds::{AccessRequest, REQUEST};
 use crate::files::{Found, Wanted};
 use crate::notifications::Notice;
 use crate::permissions::{self, Permission};
-use crate::routes::Routes;
+use crate::routing::Routes;
 use crate::users::{self, User};
-use crate::{envelope, notifications, roles, stored};
+use crate::{downloads, envelope, guestbooks, notifications, roles, stored};
 
 pub(super) fn routes(routes: Routes) -> Routes {
     routes
@@ -40,13 +41,21 @@ fn label_of(found: &Found) -> String {
     found.newest_row().map(|it| it.label.clone()).unwrap_or_default()
 }
 
-async fn ask(call: Call) -> Answer {
+/// `PUT …/requestAccess`. Where the dataset's guestbook is answered at this occasion, the body has `guestbookResponse`.
+async fn ask(mut call: Call) -> Answer {
     let wanted = Wanted::of(&call)?;
     let user = call.asker.user.clone();
     let user =
         user.ok_or_else(|| ApiError::bad_request("You must provide a key to request access to a file. "))?;
     let (asker, now, today) = (call.asker.clone(), call.app.now(), clock::date(call.app.now_ms()));
-    let ids = call.ids(52).await?;
+    let ids = call.ids(53).await?;
+    let text = call.text().await?;
+    let body: Value = match text.trim() {
+        "" => Value::Null,
+        text => serde_json::from_str(text)
+            .map_err(|error| ApiError::bad_request(format!("Error parsing Json: {error}")))?,
+    };
+    let app = call.app.clone();
     let write = move |txn: &mut Txn<'_>| {
         let mut ids = ids;
         let refuse = |text: &str| Err(ApiError::bad_request(text));
@@ -69,6 +78,18 @@ async fn ask(call: Call) -> Answer {
         }
         if open_request(txn, found.file.id, user.id)?.is_some() {
             return refuse("An access request for this file on your behalf already exists.");
+        }
+        if guestbooks::is_at_request(&app.settings, &found.dataset)
+            && let Some(guestbook) = downloads::demanded(txn, &found.dataset, &asker)?
+        {
+            let given = &body["guestbookResponse"];
+            if !given.is_object() {
+                return Err(ApiError::bad_request(format!(
+                    "You may not request access to this file without the required Guestbook response for guestbookID {guestbook}."
+                )));
+            }
+            let answers = (Occasion::Request, given);
+            downloads::sign(txn, ids.next()?, &now, &asker, &found.file, answers)?;
         }
         let request = AccessRequest {
             id: ids.next()?,

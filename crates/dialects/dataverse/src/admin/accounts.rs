@@ -5,10 +5,11 @@ use pinakes_store::{Direction, Expr, Pattern, Query, Txn, View, Weight};
 use serde_json::{Map, Value, json};
 
 use crate::app::Call;
+use crate::blocks::validate::is_email;
 use crate::envelope;
 use crate::error::{Answer, ApiError};
 use crate::permissions::{GRANT, grant_id, grants_to};
-use crate::routes::Routes;
+use crate::routing::Routes;
 use crate::users::builtin::{log_in, make, read_user};
 use crate::users::{self, USER, User, traces};
 use crate::{clock, groups, guestbooks, stored, tokens};
@@ -188,6 +189,11 @@ async fn convert(mut call: Call) -> Answer {
 async fn convert_back(mut call: Call) -> Answer {
     call.asker.superuser("Superusers only.")?;
     let email = call.text().await?;
+    if !email.is_empty() && !is_email(&email) {
+        return Err(ApiError::bad_request(format!(
+            "Could not convert the user: {email:?} is no mail address."
+        )));
+    }
     let (name, number) = path_user(&call);
     let mut account = call.app.context.accounts().new_user("");
     let write = move |txn: &mut Txn<'_>| -> Result<User, ApiError> {

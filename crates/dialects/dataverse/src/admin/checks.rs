@@ -15,7 +15,7 @@ use crate::error::{Answer, ApiError};
 use crate::files::receive::Algorithm;
 use crate::files::{DataFile, rows};
 use crate::permissions::{self, Permission};
-use crate::routes::Routes;
+use crate::routing::Routes;
 use crate::{assignments, envelope, site_settings, stored};
 
 /// Datasets that one read looks at.

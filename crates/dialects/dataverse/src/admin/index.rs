@@ -7,7 +7,7 @@ use crate::app::Call;
 use crate::collections::{self, COLLECTION};
 use crate::datasets::{self, DATASET};
 use crate::error::{Answer, ApiError};
-use crate::routes::Routes;
+use crate::routing::Routes;
 use crate::{changes, envelope, search};
 
 /// Datasets and collections that are indexed in one transaction.

@@ -12,7 +12,7 @@ use crate::envelope;
 use crate::error::{Answer, ApiError};
 use crate::files::receive::{Algorithm, Checksum, store_fault};
 use crate::files::{self, Wanted, rows};
-use crate::routes::Routes;
+use crate::routing::Routes;
 
 pub(super) fn routes(routes: Routes) -> Routes {
     routes
@@ -21,6 +21,7 @@ pub(super) fn routes(routes: Routes) -> Routes {
         .get("/admin/datafiles/auditFiles", audit)
         .post("/admin/computeDataFileHashValue/{id}/algorithm/{algorithm}", compute)
         .post("/admin/validateDataFileHashValue/{id}", validate)
+        .post("/admin/updateHashValues/{algorithm}", compute_many)
 }
 
 /// What the original lets its administrators switch on, each with whether it is so here.
@@ -219,15 +220,73 @@ pub(super) async fn computed(
     tokio::task::spawn_blocking(work).await.map_err(|error| disk_fault(&error))?
 }
 
-async fn compute(call: Call) -> Answer {
-    let file = file_of(&call).await?;
-    let algorithm = match call.param("algorithm") {
-        "MD5" => Algorithm::Md5,
+/// The algorithm of the path. Errors: 400.
+fn algorithm_of(call: &Call) -> Result<Algorithm, ApiError> {
+    match call.param("algorithm") {
+        "MD5" => Ok(Algorithm::Md5),
         name => Some(Algorithm::named(name))
             .filter(|it| *it != Algorithm::Md5)
-            .ok_or_else(|| ApiError::bad_request("Unknown algorithm"))?,
-    };
-    let checksum = computed(&call, &file, algorithm).await?;
+            .ok_or_else(|| ApiError::bad_request("Unknown algorithm")),
+    }
+}
+
+async fn compute(call: Call) -> Answer {
+    let file = file_of(&call).await?;
+    let algorithm = algorithm_of(&call)?;
+    let checksum = renewed(&call, &file, algorithm).await?;
+    let id = file.id;
+    envelope::message(format!(
+        "Datafile rehashing complete. {id} datafile successfully rehashed. New hash value is: {checksum}"
+    ))
+}
+
+/// Files that are looked at in one read.
+const FILES_AT_ONCE: usize = 500;
+
+/// `POST /admin/updateHashValues/{algorithm}?num=`: at most so many files get a checksum of that algorithm instead of another. A file
+/// whose bytes are not those of its checksum keeps it.
+async fn compute_many(call: Call) -> Answer {
+    if !call.asker.is_superuser() {
+        return Err(ApiError::unauthorized("must be superuser"));
+    }
+    let algorithm = algorithm_of(&call)?;
+    let most = usize::try_from(call.query.number("num")?.unwrap_or(0)).unwrap_or(0);
+    let every = |view: &mut View<'_>| rows::ids_of(view, &files::kinds::DATA_FILE, Expr::All);
+    let ids = call.db().read(Weight::Scan, every).await?;
+    let (mut n_tried, mut n_renewed) = (0_usize, 0_usize);
+    for some in ids.chunks(FILES_AT_ONCE) {
+        if most <= n_tried {
+            break;
+        }
+        let some = some.to_vec();
+        let read = move |view: &mut View<'_>| -> Result<Vec<files::DataFile>, ApiError> {
+            let each = some.iter().map(|id| rows::data_file(view, id.parse().unwrap_or_default()));
+            Ok(each.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
+        };
+        let files = call.db().read(Weight::Scan, read).await?;
+        let others = files.iter().filter(|it| it.checksum_type != algorithm.name() && it.blob.is_some());
+        for file in others {
+            if most <= n_tried {
+                break;
+            }
+            n_tried += 1;
+            let before = computed(&call, file, Algorithm::named(&file.checksum_type)).await?;
+            if before == file.checksum {
+                renewed(&call, file, algorithm).await?;
+                n_renewed += 1;
+            } else {
+                tracing::warn!(file = file.id, "a file's bytes are not those of its checksum, which is kept");
+            }
+        }
+    }
+    envelope::message(format!(
+        "Datafile rehashing complete.{n_renewed} of  {n_tried} files successfully rehashed."
+    ))
+}
+
+/// Gives a file the checksum of its bytes by an algorithm.
+async fn renewed(call: &Call, file: &files::DataFile, algorithm: Algorithm) -> Result<String, ApiError> {
+    let checksum = computed(call, file, algorithm).await?;
     let (id, new) = (file.id, checksum.clone());
     let write = move |txn: &mut Txn<'_>| -> Result<(), ApiError> {
         let Some(mut file) = rows::data_file(txn, id)? else { return Ok(()) };
@@ -240,9 +299,7 @@ async fn compute(call: Call) -> Answer {
         Ok(())
     };
     call.db().write(write).await?;
-    envelope::message(format!(
-        "Datafile rehashing complete. {id} datafile successfully rehashed. New hash value is: {checksum}"
-    ))
+    Ok(checksum)
 }
 
 async fn validate(call: Call) -> Answer {

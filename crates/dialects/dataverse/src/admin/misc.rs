@@ -10,7 +10,7 @@ use crate::collections::{self, Collection};
 use crate::datasets::{self};
 use crate::error::{Answer, ApiError};
 use crate::permissions::{self, Permission, Place};
-use crate::routes::Routes;
+use crate::routing::Routes;
 use crate::{envelope, signing, stored, users};
 
 /// Messages that every page shows: body is what was posted, with `id`.

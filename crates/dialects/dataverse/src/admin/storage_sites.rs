@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::app::Call;
 use crate::error::{Answer, ApiError};
-use crate::routes::Routes;
+use crate::routing::Routes;
 use crate::{envelope, stored};
 
 /// Sites by number: body is a [`StorageSite`].

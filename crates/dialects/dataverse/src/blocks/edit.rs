@@ -83,7 +83,7 @@ fn shown(children: &[Field]) -> String {
         Content::Texts(list) => Some(list.join("; ")),
         Content::Compounds(_) => None,
     });
-    texts.collect::<Vec<_>>().join(" ")
+    texts.collect::<Vec<_>>().join("; ")
 }
 
 #[cfg(test)]

@@ -70,8 +70,51 @@ pub fn validate(registry: &Registry, fields: &Fields, levels: &Levels, blocks: &
     }
     for field in &fields.0 {
         check_values(registry, field, &mut faults);
+        check_box(registry, field, &mut faults);
     }
     faults
+}
+
+/// The field whose values are boxes on the globe.
+const BOX: &str = "geographicBoundingBox";
+/// Its parts.
+const BOX_PARTS: [&str; 4] = ["westLongitude", "eastLongitude", "northLatitude", "southLatitude"];
+
+/// A box has four numbers that lie as their names say, or none.
+fn check_box(registry: &Registry, field: &Field, faults: &mut Vec<Fault>) {
+    let ty = registry.at(field.at);
+    let Content::Compounds(boxes) = &field.content else { return };
+    if ty.name != BOX {
+        return;
+    }
+    for parts in boxes {
+        let part = |name: &str| {
+            let found = parts.iter().find(|it| registry.at(it.at).name == name)?;
+            match &found.content {
+                Content::Texts(list) => list.first().map(|it| it.trim()).filter(|it| !it.is_empty()),
+                Content::Compounds(_) => None,
+            }
+        };
+        let texts = BOX_PARTS.map(part);
+        if texts.iter().all(Option::is_none) {
+            continue;
+        }
+        let number =
+            |text: Option<&str>| text.and_then(|it| it.parse::<f64>().ok()).filter(|it| it.is_finite());
+        let is_right = match texts.map(number) {
+            [Some(west), Some(east), Some(north), Some(south)] => west <= east && south <= north,
+            _ => false,
+        };
+        if !is_right {
+            let what = "has invalid coordinates. East must be greater than West and North must be greater than South. Missing values are NOT allowed.";
+            let value = texts.map(Option::unwrap_or_default).join(", ");
+            faults.push(Fault {
+                field: ty.name.clone(),
+                message: format!("{} {what}", registry.display_name(ty)),
+                value,
+            });
+        }
+    }
 }
 
 fn missing(ty: &FieldType, message: String) -> Fault {
@@ -269,6 +312,26 @@ mod tests {
             {"datasetContactEmail": {"typeName": "datasetContactEmail", "value": "nobody"}}]}]);
         let text = "Point of Contact E-mail nobody  is not a valid email address.";
         assert!(faults(contact).contains(&text.to_owned()));
+    }
+
+    #[test]
+    fn boxes_have_four_numbers_in_their_places() {
+        for (west, east, north, south, is_right) in [
+            ("-73", "-70", "43", "42", true),
+            ("7.5", "7.5", "60", "60", true),
+            ("", "", "", "", true),
+            ("-60", "-70", "43", "42", false),
+            ("-73", "-70", "41", "42", false),
+            ("-73", "", "43", "42", false),
+            ("-73", "east", "43", "42", false),
+        ] {
+            let part = |name: &str, value: &str| json!({"typeName": name, "value": value});
+            let given = json!([{"typeName": BOX, "value": [{
+                "westLongitude": part("westLongitude", west), "eastLongitude": part("eastLongitude", east),
+                "northLatitude": part("northLatitude", north), "southLatitude": part("southLatitude", south)}]}]);
+            let n_faults = faults(given).iter().filter(|it| it.contains("has invalid coordinates")).count();
+            assert_eq!(n_faults == 0, is_right, "{west} {east} {north} {south}");
+        }
     }
 
     #[test]

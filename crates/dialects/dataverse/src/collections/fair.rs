@@ -9,7 +9,7 @@ use crate::assignments::find_assignee;
 use crate::collections::{self, COLLECTION, Collection};
 use crate::datasets::Dataset;
 use crate::error::{Answer, ApiError};
-use crate::routes::Routes;
+use crate::routing::Routes;
 use crate::{envelope, groups, permissions, stored};
 
 /// Name of the collection's setting: a list of assignees.

@@ -9,7 +9,7 @@ use crate::app::Call;
 use crate::collections;
 use crate::error::{Answer, ApiError};
 use crate::permissions::{self, Permission};
-use crate::routes::Routes;
+use crate::routing::Routes;
 use crate::{envelope, thumbnails};
 
 /// Pictures of collections, by the collection's number: body `{"blob": …}`.

@@ -14,7 +14,7 @@ use crate::datasets::{self, DATASET, Dataset};
 use crate::error::{Answer, ApiError};
 use crate::featured;
 use crate::guestbooks::{GUESTBOOK, Guestbook};
-use crate::routes::Routes;
+use crate::routing::Routes;
 use crate::templates::{TEMPLATE, Template};
 use crate::{changes, envelope, links, stored};
 

@@ -9,7 +9,7 @@ use crate::app::Call;
 use crate::collections::{self, Collection};
 use crate::error::{Answer, ApiError};
 use crate::exports::xml::Xml;
-use crate::routes::Routes;
+use crate::routing::Routes;
 use crate::search::{DOCUMENT, visible};
 
 /// Most collections and datasets that the page lists, newest first.

@@ -12,7 +12,7 @@ use crate::envelope;
 use crate::error::{Answer, ApiError};
 use crate::permissions::{self, Permission};
 use crate::roles::{self, Role};
-use crate::routes::Routes;
+use crate::routing::Routes;
 
 /// Adds the routes.
 pub(crate) fn routes(routes: Routes) -> Routes {

@@ -9,7 +9,7 @@ use crate::collections::show::{self, Showing};
 use crate::collections::{self, COLLECTION, Collection, ROOT};
 use crate::error::{Answer, ApiError};
 use crate::permissions::{self, Permission};
-use crate::routes::Routes;
+use crate::routing::Routes;
 use crate::{changes, envelope, featured, groups, guestbooks, links, stored, templates};
 
 /// Adds the routes.

@@ -8,7 +8,7 @@ use crate::collections::{self, COLLECTION, Collection, structure};
 use crate::datasets::{self, DATASET, Dataset};
 use crate::error::{Answer, ApiError};
 use crate::permissions::{self, Permission};
-use crate::routes::Routes;
+use crate::routing::Routes;
 use crate::{dataset_types, envelope, site_settings, stored};
 
 /// Adds the routes.

@@ -8,7 +8,7 @@ use crate::collections::{self, Collection};
 use crate::datasets::{DATASET, Dataset};
 use crate::error::{Answer, ApiError};
 use crate::permissions::{self, Permission};
-use crate::routes::Routes;
+use crate::routing::Routes;
 use crate::{envelope, files, stored};
 
 /// Adds the routes.

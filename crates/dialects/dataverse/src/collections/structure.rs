@@ -15,7 +15,7 @@ use crate::collections::write::numbered;
 use crate::collections::{self, Collection, InputLevel};
 use crate::error::{Answer, ApiError};
 use crate::permissions::{self, Permission};
-use crate::routes::Routes;
+use crate::routing::Routes;
 use crate::{changes, dataset_types, envelope};
 
 /// Adds the routes.

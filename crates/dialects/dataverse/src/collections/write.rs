@@ -17,7 +17,7 @@ use crate::error::{Answer, ApiError};
 use crate::ids::Ids;
 use crate::notifications::{self, Notice};
 use crate::permissions::{self, Permission};
-use crate::routes::Routes;
+use crate::routing::Routes;
 use crate::{changes, envelope, roles, site_settings};
 
 /// Adds the routes.

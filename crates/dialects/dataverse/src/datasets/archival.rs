@@ -8,7 +8,7 @@ use crate::asker::Asker;
 use crate::datasets::version::{self, Withdrawn};
 use crate::datasets::{Version, Wanted};
 use crate::error::{Answer, ApiError};
-use crate::routes::Routes;
+use crate::routing::Routes;
 use crate::{envelope, site_settings};
 
 /// Adds the routes.

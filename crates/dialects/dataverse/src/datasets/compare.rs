@@ -12,7 +12,7 @@ use crate::datasets::version::{self, Withdrawn};
 use crate::datasets::{Dataset, State, Version, Wanted};
 use crate::error::{Answer, ApiError};
 use crate::permissions::{self, Permission};
-use crate::routes::Routes;
+use crate::routing::Routes;
 use crate::{envelope, files};
 
 /// Adds the routes.

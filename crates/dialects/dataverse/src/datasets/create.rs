@@ -16,7 +16,7 @@ use crate::error::{Answer, ApiError};
 use crate::ids::Ids;
 use crate::notifications::{self, Notice};
 use crate::permissions::{self, Permission};
-use crate::routes::Routes;
+use crate::routing::Routes;
 use crate::{changes, dataset_types, envelope, files, roles, site_settings};
 
 /// Adds the routes.

@@ -9,7 +9,7 @@ use crate::datasets::show::text_answer;
 use crate::datasets::{self, DATASET, Dataset, Wanted};
 use crate::error::{Answer, ApiError};
 use crate::permissions::{self, Permission};
-use crate::routes::Routes;
+use crate::routing::Routes;
 use crate::{changes, envelope, site_settings, stored};
 
 /// Adds the routes.
@@ -195,24 +195,29 @@ async fn allowed(call: Call) -> Answer {
 /// Drafts with their labels and who may do what with them, as CSV; superusers.
 async fn list_states(call: Call) -> Answer {
     call.asker.superuser("Superusers only.")?;
-    let find = |view: &mut View<'_>| -> Result<String, ApiError> {
+    let with_history = call.query.is_true("includeHistory");
+    let find = move |view: &mut View<'_>| -> Result<String, ApiError> {
         let query = pinakes_store::Query::filter(pinakes_store::Expr::Exists("draft".into()));
         let mut csv = String::from(
             "Dataset,Date Created,Last Modified Date,Curation Status,Status Set Time,Status Set By\n",
         );
         for dataset in stored::find::<Dataset>(view, &DATASET, &query)? {
-            let newest = dataset.more.get(STATUS).and_then(Value::as_array).and_then(|it| it.last().cloned());
-            let text =
-                |name: &str| newest.as_ref().and_then(|it| it[name].as_str()).unwrap_or_default().to_owned();
+            let list = dataset.more.get(STATUS).and_then(Value::as_array).map(Vec::as_slice);
+            let none = [Value::Null];
+            // Newest first; a draft without a status has a line as well.
+            let statuses = list.filter(|it| !it.is_empty()).unwrap_or(&none).iter().rev();
             let changed = dataset.draft.as_ref().map(|it| it.last_update_time.clone()).unwrap_or_default();
-            csv.push_str(&format!(
-                "{},{},{changed},{},{},{}\n",
-                dataset.pid,
-                dataset.create_time,
-                text("label"),
-                text("createTime"),
-                text("assigner")
-            ));
+            for status in statuses.take(if with_history { usize::MAX } else { 1 }) {
+                let text = |name: &str| status[name].as_str().unwrap_or_default();
+                csv.push_str(&format!(
+                    "{},{},{changed},{},{},{}\n",
+                    dataset.pid,
+                    dataset.create_time,
+                    text("label"),
+                    text("createTime"),
+                    text("assigner")
+                ));
+            }
         }
         Ok(csv)
     };

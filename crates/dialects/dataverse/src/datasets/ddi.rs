@@ -10,7 +10,7 @@ use super::create::{self, New};
 use crate::app::{Call, Dataverse};
 use crate::blocks::{Fields, Gathered, Registry};
 use crate::error::{Answer, ApiError};
-use crate::routes::Routes;
+use crate::routing::Routes;
 use crate::xml_tree::Element;
 
 pub(crate) fn routes(routes: Routes) -> Routes {

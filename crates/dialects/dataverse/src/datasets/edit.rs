@@ -12,7 +12,7 @@ use crate::datasets::show::{self, Showing};
 use crate::datasets::{self, Dataset, Version, Wanted, create, terms, version};
 use crate::error::{Answer, ApiError};
 use crate::permissions::{self, Permission};
-use crate::routes::Routes;
+use crate::routing::Routes;
 use crate::{changes, clock, envelope, licenses};
 
 /// Adds the routes.
@@ -105,11 +105,8 @@ pub(crate) fn check_source_time(
     expected: Option<&str>,
 ) -> Result<(), ApiError> {
     let Some(expected) = expected else { return Ok(()) };
-    let given = clock::parse(expected).ok_or_else(|| {
-        ApiError::bad_request(format!(
-            "Invalid sourceLastUpdateTime {expected}: expected e.g. 2026-01-31T10:20:30Z"
-        ))
-    })?;
+    let unreadable = || ApiError::bad_request(format!("Error parsing date: {expected}"));
+    let given = clock::parse(expected).ok_or_else(unreadable)?;
     let current = match (&dataset.draft, &dataset.last) {
         (Some(draft), _) => draft.last_update_time.clone(),
         (None, Some(last)) => version::of_dataset(view, dataset, last.version)?.last_update_time,
@@ -173,15 +170,13 @@ async fn edit_metadata(mut call: Call) -> Answer {
     let update = Fields::read_single(&registry, &body).map_err(parse)?;
     let replaces = call.query.is_true("replace");
     let named: Vec<usize> = names_of(&body).iter().filter_map(|it| registry.place(it)).collect();
+    let emptied: Vec<usize> = named.into_iter().filter(|at| update.get(*at).is_none()).collect();
     let change = move |txn: &mut Txn<'_>, dataset: &mut Dataset, draft: &mut Version| {
         let mut fields = Fields::stored(&registry, &Value::Object(draft.metadata_blocks.clone()));
+        check_emptied(txn, &registry, dataset, &emptied)?;
         if replaces {
             // A field that is given without a value is taken away.
-            for at in &named {
-                if update.get(*at).is_none() {
-                    fields.remove(*at);
-                }
-            }
+            emptied.iter().for_each(|at| fields.remove(*at));
             edit::replace(&registry, &mut fields, update.clone());
         } else {
             edit::add(&registry, &mut fields, update.clone());
@@ -189,6 +184,31 @@ async fn edit_metadata(mut call: Call) -> Answer {
         put_fields(txn, &registry, dataset, draft, &fields)
     };
     envelope::ok(changed(&call, change, rendered).await?)
+}
+
+/// Refuses an update that gives fields without a value which must have one. Errors: 400, which names them all.
+fn check_emptied(
+    view: &mut View<'_>,
+    registry: &Registry,
+    dataset: &Dataset,
+    emptied: &[usize],
+) -> Result<(), ApiError> {
+    let collection = collections::named_by_record(view, dataset.owner)?;
+    let (_, levels) = collections::structure::rules_of(view, registry, &collection)?;
+    let mut faults = String::new();
+    for ty in emptied.iter().map(|at| registry.at(*at)).filter(|it| levels.is_required(it)) {
+        let what = match (ty.is_multiple, ty.is_controlled, ty.is_compound()) {
+            (true, ..) => "multiple required",
+            (_, true, _) => "controlled vocabulary required",
+            (_, _, true) => "compound required",
+            _ => "required",
+        };
+        faults.push_str(&format!("Empty {what} value for field: {} ", ty.title));
+    }
+    if faults.is_empty() {
+        return Ok(());
+    }
+    Err(ApiError::bad_request(format!("Error parsing dataset update: {faults}")))
 }
 
 /// The field names of a body of single fields.

@@ -15,7 +15,7 @@ use crate::datasets::{Dataset, Version, edit as editing, terms};
 use crate::envelope;
 use crate::error::{Answer, ApiError};
 use crate::exports::serve;
-use crate::routes::Routes;
+use crate::routing::Routes;
 
 /// Namespace of terms that Dataverse made up.
 const CORE: &str = "https://dataverse.org/schema/core#";
@@ -263,6 +263,14 @@ fn put_terms(
     terms::read(view, version, &map)
 }
 
+/// Refuses to add a value to a field that takes one and has it. Errors: 400.
+fn check_appended(registry: &Registry, there: &Fields, said: &Fields) -> Result<(), ApiError> {
+    let filled = said.0.iter().find(|it| !registry.at(it.at).is_multiple && there.get(it.at).is_some());
+    let Some(field) = filled else { return Ok(()) };
+    let name = &registry.at(field.at).name;
+    Err(ApiError::bad_request(format!("Can't append to single-value field that already has a value: {name}")))
+}
+
 async fn update(mut call: Call) -> Answer {
     let body = call.object().await?;
     let registry = call.app.registry(call.db()).await?;
@@ -270,6 +278,9 @@ async fn update(mut call: Call) -> Answer {
     let replaces = call.query.is_true("replace");
     let change = move |txn: &mut Txn<'_>, dataset: &mut Dataset, draft: &mut Version| {
         let mut fields = Fields::stored(&registry, &Value::Object(draft.metadata_blocks.clone()));
+        if !replaces {
+            check_appended(&registry, &fields, &said.fields)?;
+        }
         match replaces {
             true => edit::replace(&registry, &mut fields, said.fields.clone()),
             false => edit::add(&registry, &mut fields, said.fields.clone()),

@@ -7,7 +7,7 @@ use crate::app::Call;
 use crate::datasets::{self, DATASET, Dataset, Lock, Wanted};
 use crate::error::{Answer, ApiError};
 use crate::permissions::{self, Permission};
-use crate::routes::Routes;
+use crate::routing::Routes;
 use crate::{changes, clock, envelope, stored};
 
 /// Adds the routes.

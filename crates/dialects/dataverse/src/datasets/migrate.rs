@@ -9,7 +9,7 @@ use crate::datasets::create::{New, own_pid, store};
 use crate::datasets::publish::{NOTICES, Release, release_in};
 use crate::datasets::{self, Wanted, jsonld, show, version};
 use crate::error::{Answer, ApiError};
-use crate::routes::Routes;
+use crate::routing::Routes;
 use crate::{changes, clock, envelope};
 
 /// Small setting of a dataset: the version that it had, `[2, 1]`.

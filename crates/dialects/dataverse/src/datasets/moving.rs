@@ -10,7 +10,7 @@ use crate::error::{Answer, ApiError};
 use crate::ids::Ids;
 use crate::notifications::{self, Notice};
 use crate::permissions::{self, Permission};
-use crate::routes::Routes;
+use crate::routing::Routes;
 use crate::{changes, collections, envelope, guestbooks, links, site_settings};
 
 /// Adds the routes.
@@ -19,11 +19,11 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .post("/datasets/{id}/move/{target}", relocate)
         .put("/datasets/{id}/guestbook", set_guestbook)
         .delete("/datasets/{id}/guestbook", remove_guestbook)
-        .post("/datasets/{id}/modifyRegistration", done)
+        .post("/datasets/{id}/modifyRegistration", update_target)
         .post("/datasets/{id}/modifyRegistrationMetadata", update_registration)
         .get("/datasets/{id}/modifyRegistrationMetadata", update_registration)
-        .post("/datasets/modifyRegistrationAll", done)
-        .post("/datasets/modifyRegistrationPIDMetadataAll", done)
+        .post("/datasets/modifyRegistrationAll", update_all_targets)
+        .post("/datasets/modifyRegistrationPIDMetadataAll", update_all_registrations)
 }
 
 async fn relocate(call: Call) -> Answer {
@@ -163,14 +163,29 @@ async fn remove_guestbook(call: Call) -> Answer {
     envelope::message(call.db().write(write).await?)
 }
 
+/// What others than superusers are told.
+const NO_SUPERUSER: &str = "Forbidden. You must be a superuser.";
+
 /// Registrations are made when a dataset is published; there is nothing to do again.
-async fn done(call: Call) -> Answer {
-    call.asker.superuser("Forbidden. You must be a superuser.")?;
+async fn update_all_targets(call: Call) -> Answer {
+    call.asker.superuser(NO_SUPERUSER)?;
     envelope::message("Update All Dataset target url completed.")
 }
 
+async fn update_all_registrations(call: Call) -> Answer {
+    call.asker.superuser(NO_SUPERUSER)?;
+    envelope::message("All Dataset PID Metadata update completed. See log for any issues.")
+}
+
+async fn update_target(call: Call) -> Answer {
+    call.asker.superuser(NO_SUPERUSER)?;
+    let wanted = Wanted::of(&call)?;
+    let dataset = call.db().read(Weight::Point, move |view| wanted.find(view)).await?;
+    envelope::message(format!("Dataset {} target url updated.", dataset.id))
+}
+
 async fn update_registration(call: Call) -> Answer {
-    call.asker.superuser("Forbidden. You must be a superuser.")?;
+    call.asker.superuser(NO_SUPERUSER)?;
     let wanted = Wanted::of(&call)?;
     let find = move |view: &mut View<'_>| -> Result<(Value, bool), ApiError> {
         let dataset = wanted.find(view)?;

@@ -12,7 +12,7 @@ use crate::datasets::create::{point, title_of};
 use crate::datasets::{self, Dataset, Wanted, version};
 use crate::error::{Answer, ApiError};
 use crate::permissions::{self, Assigned, GRANT, Permission};
-use crate::routes::Routes;
+use crate::routing::Routes;
 use crate::tokens::{self, Token};
 use crate::{changes, collections, envelope, roles, site_settings, stored};
 

@@ -6,20 +6,18 @@ use serde_json::{Value, json};
 
 use crate::app::{Call, Dataverse};
 use crate::asker::Asker;
-use crate::datasets::show;
+use crate::collections::Collection;
 use crate::datasets::version::{self, Withdrawn};
 use crate::datasets::{self, Dataset, Lock, Numbered, State, Version, Wanted, terms};
 use crate::error::{Answer, ApiError};
 use crate::notifications::{self, Notice};
 use crate::permissions::{self, GRANT, Permission};
-use crate::routes::Routes;
+use crate::routing::Routes;
 use crate::{changes, clock, collections, envelope, files, roles, stored, tokens};
 
 /// Adds the routes.
 pub(crate) fn routes(routes: Routes) -> Routes {
     routes
-        .post("/datasets/{id}/actions/:publish", publish)
-        .get("/datasets/{id}/actions/:publish", publish)
         .post("/datasets/{id}/submitForReview", submit)
         .post("/datasets/{id}/returnToAuthor", return_to_author)
         .post("/datasets/{id}/versions/{version}/deaccession", deaccession)
@@ -39,7 +37,8 @@ pub(crate) enum Release {
     UpdateCurrent,
 }
 
-async fn publish(call: Call) -> Answer {
+/// What the parameter `type` of a request wants. Errors: 400; 401 for guests, 403 for what is the superusers'.
+pub(crate) fn kind_of(call: &Call) -> Result<Release, ApiError> {
     let kind = match call.query.get("type").map(str::to_ascii_lowercase).as_deref() {
         None | Some("") => {
             return Err(ApiError::bad_request(
@@ -60,26 +59,11 @@ async fn publish(call: Call) -> Answer {
     if kind == Release::UpdateCurrent && !call.asker.is_superuser() {
         return Err(ApiError::forbidden("Only superusers can update the current version"));
     }
-    let (app, asker, wanted, ids) =
-        (call.app.clone(), call.asker.clone(), Wanted::of(&call)?, call.ids(NOTICES).await?);
-    let write = move |txn: &mut Txn<'_>| -> Result<Value, ApiError> {
-        let dataset = wanted.find(txn)?;
-        let dataset = release_in(txn, &app, &asker, dataset, kind, ids)?;
-        Ok(Value::Object(show::dataset_map(txn, &app, &dataset)?))
-    };
-    let json = call.db().write(write).await?;
-    if kind == Release::UpdateCurrent {
-        let details = "The published version of your Dataset has been updated.";
-        return Ok(envelope::raw_json(
-            http::StatusCode::OK,
-            &json!({"status": "OK", "status_details": details, "data": json}),
-        ));
-    }
-    envelope::ok(json)
+    Ok(kind)
 }
 
 /// People who are told of one publication, at most.
-pub(super) const NOTICES: i64 = 50;
+pub(crate) const NOTICES: i64 = 50;
 
 /// Releases a dataset's draft for the caller.
 pub(crate) async fn release(call: &Call, dataset: i64, kind: Release) -> Result<Dataset, ApiError> {
@@ -91,17 +75,17 @@ pub(crate) async fn release(call: &Call, dataset: i64, kind: Release) -> Result<
     call.db().write(write).await
 }
 
-/// Releases a draft in a transaction: the rules, then the change.
-pub(crate) fn release_in(
-    txn: &mut Txn<'_>,
-    app: &Dataverse,
+/// Whether the caller may release a dataset's draft now: the draft, and the collection it lies in.
+///
+/// Errors: 401, 403 and 409, as section 5.2 of the contract says.
+pub(crate) fn check(
+    view: &mut View<'_>,
     asker: &Asker,
-    mut dataset: Dataset,
+    dataset: &Dataset,
     kind: Release,
-    mut ids: crate::ids::Ids,
-) -> Result<Dataset, ApiError> {
-    permissions::require(txn, asker, dataset.place(), Permission::PublishDataset)?;
-    let owner = collections::named_by_record(txn, dataset.owner)?;
+) -> Result<(Version, Collection), ApiError> {
+    permissions::require(view, asker, dataset.place(), Permission::PublishDataset)?;
+    let owner = collections::named_by_record(view, dataset.owner)?;
     if !owner.is_released() {
         return Err(ApiError::forbidden(format!(
             "This dataset may not be published because its host dataverse ({}) has not been published.",
@@ -114,14 +98,27 @@ pub(crate) fn release_in(
             lock.lock_type
         )));
     }
-    let Some(draft) = dataset.draft.clone() else {
+    let Some(draft) = &dataset.draft else {
         return Err(ApiError::forbidden(format!(
             "Latest version of dataset {} is already released. Only draft versions can be released.",
             dataset.identifier
         )));
     };
-    let mut released = version::of_dataset(txn, &dataset, draft.version)?;
-    check_release(txn, &dataset, &released, kind)?;
+    let draft = version::of_dataset(view, dataset, draft.version)?;
+    check_release(view, dataset, &draft, kind)?;
+    Ok((draft, owner))
+}
+
+/// Releases a draft in a transaction: the rules, then the change.
+pub(crate) fn release_in(
+    txn: &mut Txn<'_>,
+    app: &Dataverse,
+    asker: &Asker,
+    mut dataset: Dataset,
+    kind: Release,
+    mut ids: crate::ids::Ids,
+) -> Result<Dataset, ApiError> {
+    let (mut released, owner) = check(txn, asker, &dataset, kind)?;
     let now = app.now();
     let current = dataset.last.clone();
     if kind == Release::UpdateCurrent {
@@ -360,7 +357,7 @@ async fn return_to_author(mut call: Call) -> Answer {
         permissions::require(txn, &asker, dataset.place(), Permission::PublishDataset)?;
         if reason.trim().is_empty() {
             return Err(ApiError::bad_request(
-                "You must enter a reason for returning a dataset to its author(s).",
+                "You must enter a reason for returning a dataset to the author(s).",
             ));
         }
         if !dataset.locks.iter().any(|it| it.lock_type == "InReview") {

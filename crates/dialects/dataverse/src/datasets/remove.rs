@@ -8,7 +8,7 @@ use crate::datasets::edit::check_locks;
 use crate::datasets::{self, DATASET, Dataset, VERSION, Wanted, version};
 use crate::error::{Answer, ApiError};
 use crate::permissions::{self, Permission};
-use crate::routes::Routes;
+use crate::routing::Routes;
 use crate::{assignments, changes, envelope, featured, files, links, tokens, usage};
 
 /// Adds the routes.

@@ -7,7 +7,7 @@ use crate::app::{Call, Dataverse};
 use crate::datasets::{self, Dataset, Wanted, show};
 use crate::error::{Answer, ApiError};
 use crate::permissions::{self, Permission};
-use crate::routes::Routes;
+use crate::routing::Routes;
 use crate::{envelope, files};
 
 /// Adds the routes.

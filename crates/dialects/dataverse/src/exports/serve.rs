@@ -12,7 +12,7 @@ use crate::envelope;
 use crate::error::{Answer, ApiError};
 use crate::files::variables;
 use crate::permissions::{self, Permission};
-use crate::routes::Routes;
+use crate::routing::Routes;
 use crate::{clock, collections};
 
 const NO_VERSION: &str = "Unable to look up dataset based on version. Try :latest-published or :draft.";

@@ -16,7 +16,7 @@ use crate::datasets::{self, Dataset};
 use crate::error::{Answer, ApiError};
 use crate::ids::Ids;
 use crate::permissions::{self, Permission};
-use crate::routes::Routes;
+use crate::routing::Routes;
 use crate::{envelope, stored};
 
 pub(super) const NO_FILE: &str =

@@ -9,7 +9,7 @@ use super::{Found, Wanted, rows};
 use crate::app::Call;
 use crate::datasets;
 use crate::error::{Answer, ApiError};
-use crate::routes::Routes;
+use crate::routing::Routes;
 use crate::{envelope, site_settings};
 
 pub(crate) fn routes(routes: Routes) -> Routes {

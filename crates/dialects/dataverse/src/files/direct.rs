@@ -19,7 +19,7 @@ use crate::app::Call;
 use crate::datasets::{self, Dataset};
 use crate::error::{Answer, ApiError};
 use crate::permissions::{self, Permission};
-use crate::routes::Routes;
+use crate::routing::Routes;
 use crate::{envelope, signing, site_settings, stored};
 
 /// Bytes of a part when an upload has several.

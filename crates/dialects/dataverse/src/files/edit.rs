@@ -13,7 +13,8 @@ use crate::app::{Call, Dataverse};
 use crate::datasets;
 use crate::error::{Answer, ApiError};
 use crate::ids::Ids;
-use crate::routes::Routes;
+use crate::permissions::{self, Permission};
+use crate::routing::Routes;
 use crate::{envelope, site_settings};
 
 pub(crate) fn routes(routes: Routes) -> Routes {
@@ -137,11 +138,8 @@ async fn change(mut call: Call) -> Answer {
 /// Errors: 400 when the version was changed after the client read it.
 pub(crate) fn check_time(dataset: &datasets::Dataset, since: &str) -> Result<(), ApiError> {
     let Some(draft) = &dataset.draft else { return Ok(()) };
-    let given = crate::clock::parse(since).ok_or_else(|| {
-        ApiError::bad_request(format!(
-            "Invalid date format: {since}. Expected format: yyyy-MM-dd'T'HH:mm:ss'Z'"
-        ))
-    })?;
+    let given = crate::clock::parse(since)
+        .ok_or_else(|| ApiError::bad_request(format!("Error parsing date: {since}")))?;
     if crate::clock::parse(&draft.last_update_time).is_some_and(|it| given < it) {
         return Err(ApiError::bad_request(format!("Internal version timestamp {since} is outdated")));
     }
@@ -372,6 +370,13 @@ fn merged(there: &[String], given: &[String], replaces: bool) -> Vec<String> {
     list
 }
 
+/// Errors: 401 for those who may not edit the file's dataset.
+fn require_editor(txn: &mut Txn<'_>, editor: &Editor, wanted: &Wanted) -> Result<(), ApiError> {
+    let file = wanted.find(txn)?;
+    let place = Found::of(txn, file)?.dataset.place();
+    permissions::require(txn, &editor.asker, place, Permission::EditDataset)
+}
+
 async fn categories(mut call: Call) -> Answer {
     let wanted = Wanted::of(&call)?;
     let replaces = call.query.is_true("replace");
@@ -379,6 +384,7 @@ async fn categories(mut call: Call) -> Answer {
     let (editor, ids) = (Editor::of(&call), call.ids(2).await?);
     let write = move |txn: &mut Txn<'_>| {
         let mut ids = ids;
+        require_editor(txn, &editor, &wanted)?;
         let mut editing = Editing::begin(txn, &editor, &wanted, &mut ids)?;
         let list = merged(&editing.row.categories, &given, replaces);
         editing.row(txn, &editor.app, &mut ids, |row| row.categories = list)?;
@@ -395,6 +401,7 @@ async fn tabular_tags(mut call: Call) -> Answer {
     let (editor, ids) = (Editor::of(&call), call.ids(2).await?);
     let write = move |txn: &mut Txn<'_>| {
         let mut ids = ids;
+        require_editor(txn, &editor, &wanted)?;
         let mut editing = Editing::begin(txn, &editor, &wanted, &mut ids)?;
         if editing.found.file.original.is_none() {
             return Err(ApiError::bad_request("This operation is only available for tabular files."));

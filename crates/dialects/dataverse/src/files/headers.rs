@@ -19,7 +19,7 @@ use crate::app::{Call, Dataverse};
 use crate::blocks::{Fields, Gathered, Registry, edit};
 use crate::datasets::{Dataset, Version, create, version};
 use crate::error::{Answer, ApiError};
-use crate::routes::Routes;
+use crate::routing::Routes;
 use crate::{changes, collections, envelope, stored};
 
 /// What was found in the header of a file.

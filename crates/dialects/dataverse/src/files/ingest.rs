@@ -17,7 +17,7 @@ use crate::app::{Call, Dataverse};
 use crate::error::{Answer, ApiError};
 use crate::notifications::{self, Notice};
 use crate::permissions::{self, Permission};
-use crate::routes::Routes;
+use crate::routing::Routes;
 use crate::{envelope, site_settings, stored};
 
 /// How long an upload waits for its table to be read: small tables are tables when the answer comes.

@@ -16,7 +16,7 @@ use crate::datasets::{self, Dataset, Version, version};
 use crate::envelope;
 use crate::error::{Answer, ApiError};
 use crate::exports::xml::Xml;
-use crate::routes::Routes;
+use crate::routing::Routes;
 
 pub(crate) fn routes(routes: Routes) -> Routes {
     routes

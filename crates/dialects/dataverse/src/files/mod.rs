@@ -42,7 +42,7 @@ use crate::datasets::{self, Dataset, Draft, Version, version};
 use crate::error::ApiError;
 use crate::ids::Ids;
 use crate::permissions::{self, Permission, Place};
-use crate::routes::Routes;
+use crate::routing::Routes;
 use crate::stored;
 
 pub(crate) use add::{add_all, add_archive};

@@ -14,7 +14,7 @@ use crate::collections;
 use crate::datasets::{self, Dataset};
 use crate::envelope;
 use crate::error::{Answer, ApiError};
-use crate::routes::Routes;
+use crate::routing::Routes;
 
 const NO_FILE_OF_LATEST: &str = "You cannot replace a file that is not in the most recently published dataset. (The file is \
                                  unpublished or was deleted from a previous version.)";

@@ -14,7 +14,7 @@ use crate::datasets::show::{Showing, is_part_of, publisher, text_answer, version
 use crate::datasets::version::{self, Withdrawn};
 use crate::error::{Answer, ApiError};
 use crate::permissions::{self, Permission};
-use crate::routes::Routes;
+use crate::routing::Routes;
 use crate::{clock, envelope};
 
 pub(crate) fn routes(routes: Routes) -> Routes {

@@ -12,7 +12,7 @@ use super::{Found, Wanted, rows};
 use crate::app::Call;
 use crate::error::{Answer, ApiError};
 use crate::permissions::{self, Permission};
-use crate::routes::Routes;
+use crate::routing::Routes;
 use crate::{clock, envelope, site_settings, stored};
 
 /// Origin of auxiliary files that the server makes of a file: those have them who may download the file.

@@ -11,7 +11,7 @@ use super::{Found, Wanted, rows};
 use crate::app::Call;
 use crate::envelope;
 use crate::error::{Answer, ApiError};
-use crate::routes::Routes;
+use crate::routing::Routes;
 
 /// Deepest nesting of elements that is followed.
 const DEPTH: usize = 16;

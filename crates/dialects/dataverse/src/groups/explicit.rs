@@ -9,7 +9,7 @@ use crate::collections::{self, Collection};
 use crate::error::{Answer, ApiError};
 use crate::groups::{self, GROUP, Group};
 use crate::permissions::{self, Permission};
-use crate::routes::Routes;
+use crate::routing::Routes;
 use crate::{envelope, stored};
 
 /// Adds the routes.

@@ -13,7 +13,7 @@ use crate::datasets;
 use crate::error::{Answer, ApiError};
 use crate::files::{Found, rows};
 use crate::guestbooks::{ENTRY, Entry};
-use crate::routes::Routes;
+use crate::routing::Routes;
 use crate::stored;
 
 /// Adds the routes.
@@ -80,6 +80,9 @@ fn downloads(
     let mut found: BTreeMap<i64, Downloads> = BTreeMap::new();
     for entry in stored::find::<Entry>(view, &ENTRY, &Query::filter(Expr::All))? {
         let on = entry.time.get(..7).unwrap_or_default().to_owned();
+        if entry.is_request {
+            continue;
+        }
         if month.is_none_or(|month| on.as_str() <= month) {
             let id = if of == Of::Files { entry.file } else { entry.dataset };
             found.entry(id).or_default().push((on, Person::of(&entry)));

@@ -17,7 +17,7 @@ use crate::asker::Asker;
 use crate::collections;
 use crate::error::{Answer, ApiError};
 use crate::permissions::{self, Permission};
-use crate::routes::Routes;
+use crate::routing::Routes;
 use crate::{envelope, groups, roles, site_settings};
 
 use self::place::Circle;

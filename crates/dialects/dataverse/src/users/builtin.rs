@@ -10,7 +10,7 @@ use crate::blocks::validate::is_email;
 use crate::envelope;
 use crate::error::{Answer, ApiError};
 use crate::notifications::{self, Notice};
-use crate::routes::Routes;
+use crate::routing::Routes;
 use crate::tokens::{self, Token};
 use crate::users::{self, User};
 use crate::{clock, site_settings};

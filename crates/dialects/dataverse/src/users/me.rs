@@ -8,7 +8,7 @@ use crate::app::Call;
 use crate::collections::{self, COLLECTION, Collection};
 use crate::error::{Answer, ApiError};
 use crate::permissions::{self, GRANT, Grant, Permission};
-use crate::routes::Routes;
+use crate::routing::Routes;
 use crate::users::builtin::{is_username, make, read_user, recreate};
 use crate::users::{self, User, traces};
 use crate::{clock, envelope, groups, roles, stored, tokens};

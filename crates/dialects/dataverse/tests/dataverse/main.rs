@@ -1,6 +1,7 @@
 //! The life of a deposit over HTTP, in one process.
 
 mod accounts;
+mod answers;
 mod deposits;
 mod every_route;
 mod files;
@@ -15,3 +16,4 @@ mod saved_searches;
 mod search;
 mod server;
 mod upkeep;
+mod workflows;

@@ -1,0 +1,123 @@
+//! How routes are written down: each below the bases of the API, in the table that the description of the API is made of.
+//!
+//! A path is written without `/api`: each is served below `/api` and `/api/v1`. Colons of fixed parts (`:publish`) are taken
+//! percent-encoded as well, as some clients send them.
+
+use axum::Router;
+use axum::extract::{RawPathParams, Request, State};
+use axum::response::IntoResponse as _;
+use axum::routing::MethodFilter;
+use http::Method;
+
+use crate::app::{Call, Dataverse};
+use crate::error::{Answer, ApiError};
+
+/// Where the API lives.
+const BASES: [&str; 2] = ["/api", "/api/v1"];
+
+/// The routes, gathered. What is not added here is not served.
+#[derive(Default)]
+pub(crate) struct Routes {
+    router: Router<Dataverse>,
+    /// Methods and paths, each once, without `/api`.
+    table: Vec<(Method, String)>,
+}
+
+impl Routes {
+    /// With `GET path`.
+    pub(crate) fn get<H, F>(self, path: &str, handler: H) -> Self
+    where
+        H: Fn(Call) -> F + Clone + Send + Sync + 'static,
+        F: Future<Output = Answer> + Send + 'static,
+    {
+        self.on(Method::GET, path, handler)
+    }
+
+    /// With `POST path`.
+    pub(crate) fn post<H, F>(self, path: &str, handler: H) -> Self
+    where
+        H: Fn(Call) -> F + Clone + Send + Sync + 'static,
+        F: Future<Output = Answer> + Send + 'static,
+    {
+        self.on(Method::POST, path, handler)
+    }
+
+    /// With `PUT path`.
+    pub(crate) fn put<H, F>(self, path: &str, handler: H) -> Self
+    where
+        H: Fn(Call) -> F + Clone + Send + Sync + 'static,
+        F: Future<Output = Answer> + Send + 'static,
+    {
+        self.on(Method::PUT, path, handler)
+    }
+
+    /// With `DELETE path`.
+    pub(crate) fn delete<H, F>(self, path: &str, handler: H) -> Self
+    where
+        H: Fn(Call) -> F + Clone + Send + Sync + 'static,
+        F: Future<Output = Answer> + Send + 'static,
+    {
+        self.on(Method::DELETE, path, handler)
+    }
+
+    /// With a route below `/api`.
+    pub(crate) fn on<H, F>(mut self, method: Method, path: &str, handler: H) -> Self
+    where
+        H: Fn(Call) -> F + Clone + Send + Sync + 'static,
+        F: Future<Output = Answer> + Send + 'static,
+    {
+        for base in BASES {
+            let whole = format!("{base}{path}");
+            self.serve(&method, &whole.replace("/:", "/%3A"), handler.clone());
+            if whole.contains("/:") {
+                self.serve(&method, &whole, handler.clone());
+            }
+        }
+        self.table.push((method, path.to_owned()));
+        self
+    }
+
+    /// With a route whose path is taken as it stands, e.g. `/oai`.
+    pub(crate) fn elsewhere<H, F>(mut self, method: Method, path: &str, handler: H) -> Self
+    where
+        H: Fn(Call) -> F + Clone + Send + Sync + 'static,
+        F: Future<Output = Answer> + Send + 'static,
+    {
+        self.serve(&method, path, handler);
+        self.table.push((method, path.to_owned()));
+        self
+    }
+
+    fn serve<H, F>(&mut self, method: &Method, path: &str, handler: H)
+    where
+        H: Fn(Call) -> F + Clone + Send + Sync + 'static,
+        F: Future<Output = Answer> + Send + 'static,
+    {
+        let serve = move |State(app): State<Dataverse>, params: RawPathParams, request: Request| {
+            let params = params.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+            let handler = handler.clone();
+            async move {
+                let (parts, body) = request.into_parts();
+                let answered = match Call::admit(app, params, parts, body).await {
+                    Ok(call) => handler(call).await,
+                    Err(refused) => Err(refused),
+                };
+                answered.unwrap_or_else(ApiError::into_response)
+            }
+        };
+        // The methods of this dialect are all among those that axum knows.
+        let filter = MethodFilter::try_from(method.clone()).unwrap_or(MethodFilter::TRACE);
+        let router = std::mem::take(&mut self.router).without_v07_checks();
+        self.router = router.route(path, axum::routing::on(filter, serve));
+    }
+
+    /// The router, and every route's method and path.
+    pub(crate) fn into_parts(self) -> (Router<Dataverse>, Vec<(Method, String)>) {
+        (self.router, self.table)
+    }
+
+    /// With the routes that `add` adds.
+    pub(crate) fn with(self, add: impl FnOnce(Self) -> Self) -> Self {
+        add(self)
+    }
+}
