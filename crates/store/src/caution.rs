@@ -2,8 +2,10 @@
 //!
 //! A read of what is in memory takes less time than handing it to another thread. One that waits for the disk holds up all
 //! that its thread has to answer. Which it will be is not known before, but the last ones tell: after a read that was slow,
-//! those that follow run aside, until a number of them in a row were quick.
+//! those that follow run aside, until a number of them in a row were quick. A read that was slow because its thread did not
+//! have the processor tells nothing of the disk: what the thread has read of it is asked then.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -25,9 +27,13 @@ impl Caution {
         self.left.load(Ordering::Relaxed) != 0
     }
 
-    /// A read has taken so long, wherever it ran.
+    /// A read has taken so long, wherever it ran. To be called on the thread that ran it.
     pub(crate) fn note(&self, took: Duration) {
-        if SLOW <= took {
+        self.note_if(took, has_read_from_disk);
+    }
+
+    fn note_if(&self, took: Duration, was_disk: impl FnOnce() -> bool) {
+        if SLOW <= took && was_disk() {
             self.left.store(QUICK_IN_A_ROW, Ordering::Relaxed);
         } else if self.advises() {
             // Several threads count down: what is lost between them is a few reads.
@@ -35,6 +41,19 @@ impl Caution {
             self.left.store(left.saturating_sub(1), Ordering::Relaxed);
         }
     }
+}
+
+/// Whether this thread has read from a disk since it was last asked; yes where the system does not tell.
+fn has_read_from_disk() -> bool {
+    thread_local! { static BEFORE: Cell<Option<u64>> = const { Cell::new(None) }; }
+    let now = bytes_read_from_disk();
+    now.is_none() || BEFORE.replace(now) != now
+}
+
+/// Bytes that this thread has had read from disks (Linux), by whatever call or mapped page.
+fn bytes_read_from_disk() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/thread-self/io").ok()?;
+    text.lines().find_map(|line| line.strip_prefix("read_bytes: ")?.parse().ok())
 }
 
 #[cfg(test)]
@@ -57,8 +76,23 @@ mod tests {
             ([vec![8_000], quick(2_000), vec![20]].concat(), false),
         ] {
             let caution = Caution::default();
-            took_us.iter().for_each(|it| caution.note(Duration::from_micros(*it)));
+            took_us.iter().for_each(|it| caution.note_if(Duration::from_micros(*it), || true));
             assert_eq!(caution.advises(), is_aside, "{} reads", took_us.len());
+        }
+    }
+
+    #[test]
+    fn a_thread_that_waited_for_the_processor_tells_nothing() {
+        let caution = Caution::default();
+        caution.note_if(Duration::from_millis(8), || false);
+        assert!(!caution.advises());
+    }
+
+    #[test]
+    fn what_stays_in_memory_is_not_read_from_disk() {
+        has_read_from_disk();
+        if bytes_read_from_disk().is_some() {
+            assert!(!has_read_from_disk());
         }
     }
 }
