@@ -49,6 +49,8 @@ const N_SERVERS: usize = 3;
 const N_CLIENTS: usize = 6;
 const N_WORKERS: usize = 4;
 const N_SUMS: usize = 12;
+/// Jobs at once: hardly more than workers, so that they take them from each other.
+const N_JOBS: usize = 6;
 /// Messages that the network holds at most.
 const N_MESSAGES: usize = 40;
 const PLACES: [Option<&str>; 4] = [None, Some("fen"), Some("loam"), Some("reef")];
@@ -412,6 +414,9 @@ impl World {
     }
 
     fn queue(&mut self) {
+        if N_JOBS <= self.model.jobs.len() {
+            return;
+        }
         let (server, job) = (self.dice.below(N_SERVERS), format!("job-{:04}", self.n_jobs));
         self.n_jobs += 1;
         let name = job.clone();
@@ -442,7 +447,11 @@ impl World {
             return;
         };
         let is_held = self.model.jobs.get(&lease.id).is_some_and(|it| it.is_held && it.turn == lease.turn);
-        let (what, held, id) = (self.dice.below(4), lease.clone(), lease.id.clone());
+        let (what, held, id) = (self.dice.below(6), lease.clone(), lease.id.clone());
+        if 3 < what {
+            self.note(format!("worker {worker} is busy with {id}"));
+            return;
+        }
         let done = self.write(server, move |txn| match what {
             0 => txn.renew_lease(&held, for_ms).map(Some),
             1 => txn.release_lease(&held, for_ms).map(|()| None),
