@@ -23,7 +23,9 @@ const browser = await puppeteer.launch({ executablePath: "/usr/bin/chromium", ar
 const context = await browser.createBrowserContext();
 const page = await context.newPage();
 let watched = "";
-page.on("console", (it) => { if (it.type() === "error" && !/status of 4\d\d/.test(it.text())) fault(watched, it.text()); });
+// Refusals are asked for here, and one connection is broken on purpose.
+const is_meant = (text) => /status of 4\d\d|ERR_CONNECTION_RESET/.test(text);
+page.on("console", (it) => { if (it.type() === "error" && !is_meant(it.text())) fault(watched, it.text()); });
 page.on("pageerror", (it) => fault(watched, it.message));
 
 async function open(window, path, expected = 200) {

@@ -16,6 +16,7 @@ mod files;
 mod load;
 mod password;
 mod place;
+mod recent_lines;
 mod terminal;
 
 use std::process::ExitCode;

@@ -62,7 +62,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let mut config: Config = toml::from_str(SETTINGS).context("the demo's settings are damaged")?;
     config.server.listen = args.listen;
-    begin_log(&config.server)?;
+    begin_log(&config)?;
     if !args.listen.ip().is_loopback() {
         warn("WARNING: everybody knows the demo's passwords, and it listens beyond this machine.");
     }

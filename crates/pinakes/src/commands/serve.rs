@@ -13,7 +13,9 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{EnvFilter, Layer as _};
 
 use crate::catalogue::House;
 use crate::config::{Config, LogFormat, Misuse, Server};
@@ -21,6 +23,7 @@ use crate::dialects::{self, Parts};
 use crate::effective::note_flag;
 use crate::files::Sweeper;
 use crate::place::{Missing, Place, open};
+use crate::recent_lines::RecentLines;
 use crate::terminal::{say, warn};
 
 /// Threads for blocking work beside scans and password checks: what the runtime itself needs (name look-ups,
@@ -66,7 +69,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         note_flag(&mut config.site.effective, "server.listen", &listen.to_string());
     }
     let testing = testing(args.testing, config.server.listen)?;
-    begin_log(&config.server)?;
+    begin_log(&config)?;
     for (variable, advice) in
         pinakes_scicat::settings::not_honoured(std::env::vars_os().filter_map(|it| it.0.into_string().ok()))
     {
@@ -297,17 +300,20 @@ fn runtime(config: &Config) -> anyhow::Result<Runtime> {
     built.context("the server's threads cannot be started")
 }
 
-/// Begins to log to standard error.
-pub(crate) fn begin_log(server: &Server) -> anyhow::Result<()> {
+/// Begins to log to standard error, and into the memory from which operators are shown the latest lines.
+pub(crate) fn begin_log(config: &Config) -> anyhow::Result<()> {
+    let server = &config.server;
     let wanted = std::env::var(EnvFilter::DEFAULT_ENV).ok().filter(|it| !it.is_empty());
     let wanted = wanted.as_deref().unwrap_or(&server.log);
     let filter = EnvFilter::try_new(wanted)
         .map_err(|error| Misuse(format!("server.log {wanted:?}: {error}; expected e.g. \"info\"")))?;
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    let begun = match server.log_format {
-        LogFormat::Text => builder.try_init(),
-        LogFormat::Json => builder.json().try_init(),
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    let lines = match server.log_format {
+        LogFormat::Text => lines.boxed(),
+        LogFormat::Json => lines.json().boxed(),
     };
+    let recent = RecentLines(config.site.log.clone());
+    let begun = tracing_subscriber::registry().with(filter).with(lines).with(recent).try_init();
     begun.map_err(|error| anyhow::anyhow!("logging cannot begin: {error}"))
 }
 
