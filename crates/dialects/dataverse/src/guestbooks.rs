@@ -279,7 +279,9 @@ async fn update(mut call: Call) -> Answer {
         editable(txn, &asker, &collection)?;
         guestbook.read(&body, ids.next()?)?;
         stored::put(txn, &GUESTBOOK, &id, &guestbook)?;
-        Ok(guestbook.json(None))
+        let mut json = guestbook.json(None);
+        json["message"] = format!("Guestbook {id} updated").into();
+        Ok(json)
     };
     envelope::ok(call.db().write(write).await?)
 }

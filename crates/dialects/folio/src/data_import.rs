@@ -22,6 +22,7 @@ mod matching;
 pub(crate) mod metadata_provider;
 mod modify;
 mod pace;
+pub(crate) mod preview;
 pub(crate) mod profiles;
 mod runner;
 mod setup;

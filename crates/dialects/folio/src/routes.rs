@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::circulation::{courses, fees, notices, patron, patron_blocks};
 use crate::configuration::{acquisitions, notes, records, setting_entries};
-use crate::data_import::{change_manager, copycat, mapping, metadata_provider, profiles, uploads};
+use crate::data_import::{change_manager, copycat, mapping, metadata_provider, preview, profiles, uploads};
 use crate::platform::app::Folio;
 use crate::platform::error::{FolioError, render};
 use crate::platform::routes::{Route, Routes};
@@ -45,6 +45,7 @@ fn all() -> Routes {
         .with(courses::routes)
         .with(password_rules::routes)
         .with(copycat::routes)
+        .with(preview::routes)
         .with(queries::routes)
         .with(acquisitions::routes)
         .with(notices::routes::routes)

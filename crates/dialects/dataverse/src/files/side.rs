@@ -153,8 +153,13 @@ async fn get_auxiliary(call: Call) -> Answer {
         _ => "",
     };
     let name = format!("{label}.{}_{}{extension}", it.format_tag, it.format_version);
-    let response = crate::access::blob_response(&call, &it.blob, &it.content_type).await?;
-    let disposition = format!("attachment; filename=\"{}\"", name.replace(['"', '\\'], "_"));
+    let name = name.replace(['"', '\\'], "_");
+    // Of what others made nobody knows how its letters are written.
+    let is_ours = it.origin.as_deref() == Some(MADE_HERE);
+    let charset = if is_ours { ";charset=UTF-8" } else { "" };
+    let content_type = format!("{}; name=\"{name}\"{charset}", it.content_type);
+    let response = crate::access::blob_response(&call, &it.blob, &content_type).await?;
+    let disposition = format!("attachment; filename=\"{name}\"");
     Ok(answer::with_header(response, CONTENT_DISPOSITION, &disposition))
 }
 

@@ -310,6 +310,20 @@ async fn a_guestbook_may_be_answered_when_access_is_asked_for() -> Result<(), Fa
             ("PUT", at_request.clone(), text("perhaps"), 400, "expected true or false"),
             ("PUT", at_request.clone(), text("true"), 200, "Guestbook Entry At Request set to: true"),
             ("GET", at_request.clone(), Value::Null, 200, "\"message\":\"true\""),
+            (
+                "PUT",
+                format!("/api/guestbooks/{guestbook}"),
+                json!({"name": "Guests"}),
+                200,
+                "\"name\":\"Guests\"",
+            ),
+            (
+                "PUT",
+                format!("/api/guestbooks/{guestbook}"),
+                json!({"name": "Visitors"}),
+                200,
+                &format!("Guestbook {guestbook} updated"),
+            ),
         ],
     )
     .await?;

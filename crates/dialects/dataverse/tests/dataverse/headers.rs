@@ -91,7 +91,7 @@ async fn netcdf_has_its_structure_beside_it_and_a_place() -> Result<(), Failure>
     let kept = kept["data"]["files"][0]["dataFile"]["id"].as_i64().unwrap_or_default();
     let of_kept = format!("/api/access/datafile/{kept}/auxiliary/NcML/0.1");
     let got = server.get(&fiona, &ncml).await?;
-    assert_eq!(got.headers["content-type"], "text/xml");
+    assert_eq!(got.headers["content-type"], "text/xml; name=\"ocean.nc.NcML_0.1.xml\";charset=UTF-8");
     assert_eq!(got.text(), OCEAN_XML);
     server.publish(&fiona, "sea", dataset).await?;
     assert_eq!(server.get("", &ncml).await?.text(), OCEAN_XML);

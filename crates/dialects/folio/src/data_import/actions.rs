@@ -128,14 +128,11 @@ fn create_instance(
     let given = marc::folio_id(&case.record, 'i').filter(|_| engine.setup.accepts_instance_id);
     let id = given.unwrap_or_else(|| case.prepared.external_id.clone());
     let mut record = case.record.clone();
-    marc::keep_control_number(&mut record);
-    record.remove("003");
-    marc::normalise_oclc(&mut record);
+    tidy_bib(&mut record);
     if action.removes_9 {
         strip_links(&mut record);
     }
-    let mut body = mapping::instance(&engine.setup.bib_rules, &record, &engine.setup.reference);
-    body.shift_remove("hrid");
+    let mut body = mapped_bib(&engine.setup.bib_rules, &record, &engine.setup.reference);
     apply_fields(engine, case, action, &mut body)?;
     body.insert("id".into(), id.as_str().into());
     let stored = collection::insert(engine.txn, &engine.writer, collection, body)?;
@@ -149,6 +146,26 @@ fn create_instance(
 }
 
 /// `$9` in fields that can be linked to authorities.
+/// What is done to a bibliographic record before it is mapped.
+fn tidy_bib(record: &mut Record) {
+    marc::keep_control_number(record);
+    record.remove("003");
+    marc::normalise_oclc(record);
+}
+
+/// The properties that the rules give an instance, without its hrid, which is made when it is stored.
+fn mapped_bib(rules: &Rules, record: &Record, reference: &Reference) -> Map<String, Value> {
+    let mut body = mapping::instance(rules, record, reference);
+    body.shift_remove("hrid");
+    body
+}
+
+/// The same of a record as it came.
+pub(crate) fn made_of_bib(rules: &Rules, mut record: Record, reference: &Reference) -> Map<String, Value> {
+    tidy_bib(&mut record);
+    mapped_bib(rules, &record, reference)
+}
+
 fn strip_links(record: &mut Record) {
     const LINKABLE: [&str; 22] = [
         "100", "110", "111", "130", "240", "600", "610", "611", "630", "650", "651", "655", "700", "710",
@@ -280,7 +297,7 @@ fn create_items(
 }
 
 /// Mapping profiles set `materialType.id` and the like; the storage has `materialTypeId`.
-fn unfold(body: &mut Map<String, Value>) {
+pub(crate) fn unfold(body: &mut Map<String, Value>) {
     for name in
         ["materialType", "permanentLoanType", "temporaryLoanType", "permanentLocation", "temporaryLocation"]
     {
@@ -292,7 +309,7 @@ fn unfold(body: &mut Map<String, Value>) {
 }
 
 /// The record once for each field with the tag, with that one alone of its like.
-fn occurrences(record: &Record, tag: Option<&str>) -> Vec<Record> {
+pub(crate) fn occurrences(record: &Record, tag: Option<&str>) -> Vec<Record> {
     let places: Vec<usize> = match tag {
         None => Vec::new(),
         Some(tag) => {

@@ -33,18 +33,13 @@ pub(crate) fn setup(view: &mut View<'_>, job: &Job, parts: &Parts) -> Result<Set
         .ok_or_else(|| SetupError::Profile("no job profile was chosen for this job".to_owned()))?
         .json()?;
     let tree = Tree::read(&snapshot).map_err(SetupError::Profile)?;
-    let of_tenant = crate::authorities::authority::setting(view, "mapping.extended")?;
-    let is_extended = parts.settings.authority_extended || of_tenant == serde_json::Value::Bool(true);
-    let authority_rules = rules(view, RuleSet::Authority)?;
+    let (authority_rules, is_extended) = authority_rules(view, parts.settings.authority_extended)?;
     Ok(Setup {
         job_id: job.id().to_owned(),
         user_id: Some(job.text("userId").to_owned()).filter(|it| !it.is_empty()),
         tree,
         bib_rules: Arc::new(rules(view, RuleSet::Bib)?),
-        authority_rules: Arc::new(match is_extended {
-            true => authority_rules.with_subdivisions(),
-            false => authority_rules,
-        }),
+        authority_rules: Arc::new(authority_rules),
         holdings_rules: Arc::new(rules(view, RuleSet::Holdings)?),
         is_extended,
         reference: reference(view, parts.collections)?,
@@ -54,6 +49,14 @@ pub(crate) fn setup(view: &mut View<'_>, job: &Job, parts: &Parts) -> Result<Set
         entropy: parts.entropy.clone(),
         most_unreadable: parts.settings.import_unreadable_records.max(1),
     })
+}
+
+/// The rules for authorities, and whether they are those of the extended mode: the server's settings or the tenant's ask for it.
+pub(super) fn authority_rules(view: &mut View<'_>, is_extended: bool) -> Result<(Rules, bool), SetupError> {
+    let of_tenant = crate::authorities::authority::setting(view, "mapping.extended")?;
+    let is_extended = is_extended || of_tenant == serde_json::Value::Bool(true);
+    let rules = rules(view, RuleSet::Authority)?;
+    Ok((if is_extended { rules.with_subdivisions() } else { rules }, is_extended))
 }
 
 pub(super) fn rules(view: &mut View<'_>, set: RuleSet) -> Result<Rules, SetupError> {

@@ -1,7 +1,7 @@
 //! `/data-import-profiles`.
 
-use http::StatusCode;
-use http::header::LOCATION;
+use http::header::{IF_MATCH, LOCATION};
+use http::{HeaderMap, StatusCode};
 use pinakes_http::answer;
 use pinakes_store::{Expr, StoreError, Txn, View, Weight, matches};
 use serde_json::{Map, Value, json};
@@ -334,16 +334,38 @@ fn refuse_default(sort: ProfileType, id: &str) -> Result<(), FolioError> {
     Ok(())
 }
 
+/// When the profile was changed last as the caller saw it: `If-Match` names its `updatedDate` between quotes. FOLIO's own
+/// clients send none, and are let through.
+fn seen(headers: &HeaderMap) -> Option<String> {
+    let text = headers.get(IF_MATCH)?.to_str().ok()?;
+    Some(text.trim().trim_matches('"').to_owned())
+}
+
+/// Errors: 409, the profile was changed since it was seen.
+fn expect_unchanged(old: &Value, seen: Option<&str>) -> Result<(), FolioError> {
+    let changed = old.pointer("/metadata/updatedDate").and_then(Value::as_str).unwrap_or_default();
+    match seen {
+        Some(seen) if seen != changed => {
+            let message =
+                format!("The profile was changed at {changed}, If-Match names {seen}: load it again");
+            Err(FolioError::text(StatusCode::CONFLICT, message))
+        }
+        _ => Ok(()),
+    }
+}
+
 async fn replace(mut call: Call, sort: ProfileType) -> Answer {
     let id = call.uuid_param("id")?;
     refuse_default(sort, &id)?;
     let update = Update::read(call.object().await?)?;
+    let seen = seen(&call.headers);
     let writer = Writer::of(&call);
     let (profile, added) = call
         .db()
         .write(move |txn| -> Result<_, FolioError> {
             let writer = writer();
             let old = get(txn, sort, &id)?.ok_or_else(|| not_found(sort, &id))?;
+            expect_unchanged(&old, seen.as_deref())?;
             check(txn, sort, &id, &update)?;
             let mut profile = update.profile.clone();
             complete(&mut profile, &id, &writer, Some(&old));
