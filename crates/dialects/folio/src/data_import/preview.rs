@@ -122,6 +122,8 @@ fn shown(
     let (mut made, mut faults) = (Vec::new(), Vec::new());
     for part in &parts {
         match whole(view, entity, part, &active, around)? {
+            // An import puts all of one place under one holdings record, the first.
+            Ok(body) if entity == Entity::Holdings && has_place(&made, &body) => {}
             Ok(body) => made.push(Value::Object(body)),
             Err(fault) => faults.push(Value::from(fault)),
         }
@@ -132,6 +134,11 @@ fn shown(
         "marcAfter": (after != record).then(|| marc::formatted(&marc::to_value(&after))),
         "fields": fields, "made": made, "faults": faults,
     }))
+}
+
+/// Whether one of the holdings records is in the same place.
+fn has_place(made: &[Value], body: &Map<String, Value>) -> bool {
+    made.iter().any(|it| it.get("permanentLocationId") == body.get("permanentLocationId"))
 }
 
 /// Errors: records of that kind do not become such a record.
