@@ -219,6 +219,8 @@ pub struct Load<'t> {
     tenant: &'t Tenant,
     existing: Existing,
     has_deferred: bool,
+    /// What is not written yet: the next source may have more of its topics.
+    batch: Gathered,
     /// Topics that were replaced in this load, by their [`draw_of`]: what comes of them later is added.
     replaced: HashSet<i64>,
     loaded: Loaded,
@@ -231,8 +233,15 @@ impl<'t> Load<'t> {
     pub fn begin(tenant: &'t Tenant, existing: Existing) -> Result<Self> {
         let has_deferred =
             tenant.write_blocking(|txn| txn.defer_indexes(&TOPIC).map_err(ConclaveError::from))?;
-        let (replaced, loaded) = (HashSet::new(), Loaded::default());
-        Ok(Self { tenant, existing, has_deferred, replaced, loaded, under_way: None })
+        Ok(Self {
+            tenant,
+            existing,
+            has_deferred,
+            batch: Gathered::default(),
+            replaced: HashSet::new(),
+            loaded: Loaded::default(),
+            under_way: None,
+        })
     }
 
     /// Adds what `source` gives to its argument: topics, or parts of topics. They are read on a thread of their own, made
@@ -243,36 +252,18 @@ impl<'t> Load<'t> {
         &mut self,
         source: impl FnOnce(&mut dyn FnMut(Topic) -> Result<()>) -> R + Send,
     ) -> Result<R> {
-        let Self { tenant, existing, replaced, loaded, under_way, .. } = self;
+        let Self { tenant, existing, batch, replaced, loaded, under_way, .. } = self;
         let existing = *existing;
-        let mut parted = |batch: &mut Gathered| -> Vec<(Topic, Existing)> {
-            let topics = std::mem::take(batch).into_topics().map(|it| {
-                let is_first = existing == Existing::Replace && replaced.insert(draw_of(&it.key));
-                (it, if is_first { Existing::Replace } else { Existing::Merge })
-            });
-            topics.collect()
-        };
         let read = |take: &mut dyn FnMut(Vec<(Topic, Existing)>) -> bool| {
-            let mut batch = Gathered::default();
-            let result = source(&mut |topic| {
+            source(&mut |topic| {
                 batch.add(topic);
-                if batch.len() < BATCH_TOPICS || take(parted(&mut batch)) {
+                if batch.len() < BATCH_TOPICS || take(parted(batch, existing, replaced)) {
                     return Ok(());
                 }
                 Err(ConclaveError::bad_request("a batch could not be written"))
-            });
-            if !batch.is_empty() {
-                take(parted(&mut batch));
-            }
-            result
+            })
         };
-        let prepare = |topics: Vec<(Topic, Existing)>| {
-            topics
-                .into_iter()
-                .map(|(topic, existing)| Ready::new(topic, existing))
-                .collect::<Result<Vec<_>>>()
-        };
-        pipeline(read, prepare, |ready: Result<Vec<Ready>>| {
+        pipeline(read, prepared, |ready: Result<Vec<Ready>>| {
             let ready = ready?;
             loaded.wait_for(under_way)?;
             // Never are two on their way.
@@ -281,9 +272,19 @@ impl<'t> Load<'t> {
         })
     }
 
+    /// Writes what is left.
+    fn write_rest(&mut self) -> Result<()> {
+        self.loaded.wait_for(&mut self.under_way)?;
+        if !self.batch.is_empty() {
+            let ready = prepared(parted(&mut self.batch, self.existing, &mut self.replaced))?;
+            self.under_way = Some(self.tenant.load_later(move |txn| put_all(txn, &ready))?);
+        }
+        self.loaded.wait_for(&mut self.under_way)
+    }
+
     /// Adds a topic map, whole or not at all.
     pub fn add_map(&mut self, mapped: Mapped) -> Result<()> {
-        self.loaded.wait_for(&mut self.under_way)?;
+        self.write_rest()?;
         // Topics that are there are looked up.
         if std::mem::take(&mut self.has_deferred) {
             self.tenant.make_indexes(&TOPIC)?;
@@ -296,13 +297,26 @@ impl<'t> Load<'t> {
         Ok(())
     }
 
-    /// Ends: makes the indexes, and has it all on disk.
+    /// Ends: writes the rest, makes the indexes, and has it all on disk.
     pub fn finish(mut self) -> Result<Loaded> {
-        self.loaded.wait_for(&mut self.under_way)?;
+        self.write_rest()?;
         if self.has_deferred {
             self.tenant.make_indexes(&TOPIC)?;
         }
         self.tenant.write_blocking(|_| Ok::<_, ConclaveError>(()))?;
         Ok(self.loaded)
     }
+}
+
+/// The topics of a batch, each with what becomes of one that is there.
+fn parted(batch: &mut Gathered, existing: Existing, replaced: &mut HashSet<i64>) -> Vec<(Topic, Existing)> {
+    let topics = std::mem::take(batch).into_topics().map(|it| {
+        let is_first = existing == Existing::Replace && replaced.insert(draw_of(&it.key));
+        (it, if is_first { Existing::Replace } else { Existing::Merge })
+    });
+    topics.collect()
+}
+
+fn prepared(topics: Vec<(Topic, Existing)>) -> Result<Vec<Ready>> {
+    topics.into_iter().map(|(topic, existing)| Ready::new(topic, existing)).collect()
 }
