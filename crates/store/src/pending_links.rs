@@ -4,8 +4,8 @@
 //! change a page of its own. Those of a load into an empty kind (SQLite) are appended here, and put in order all at once when
 //! it ends. Who reads links meanwhile reads both; who changes or deletes a record has them put in order first.
 
-use crate::session::{Flavour, Session};
 use crate::error::Result;
+use crate::session::{Flavour, Session};
 
 /// The table; without an index, as it is only appended to and read whole.
 pub(crate) const TABLE: &str = "CREATE TABLE IF NOT EXISTS link_pending (to_kind TEXT NOT NULL, target TEXT NOT NULL, relation TEXT NOT NULL, kind TEXT NOT NULL, id TEXT NOT NULL) STRICT;";

@@ -127,7 +127,7 @@ fn many_at_once_become_what_each_would_become_alone() {
 /// Children of two parents, by turns and from behind.
 fn children(numbers: std::ops::Range<u64>) -> Vec<Document> {
     let of = |n: u64| json!({"parents": [format!("p{}", n % 2), "p9"]});
-    numbers.rev().map(|n| Document::new(&ITEM, &format!("c{n}"), &of(n)).expect("a document")).collect()
+    numbers.rev().map(|n| Document::new(&ITEM, format!("c{n}"), &of(n)).expect("a document")).collect()
 }
 
 /// The children of a parent.
