@@ -1,4 +1,4 @@
-//! A clock that a test sets. A test binary that says [`set_clock!`] takes the place of the system's `gettimeofday`, which
+//! A clock that a test sets. A test binary that says `set_clock!` takes the place of the system's `gettimeofday`, which
 //! SQLite asks for the time; Rust's own clocks go on by themselves.
 
 use std::sync::atomic::{AtomicI64, Ordering};

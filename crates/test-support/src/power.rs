@@ -1,6 +1,6 @@
 //! Power failures: what a disk may hold after one, by what the program has asked it to keep.
 //!
-//! A test binary that says [`record_flushes!`] takes the place of the system's `fsync` and `fdatasync`, for all code in
+//! A test binary that says `record_flushes!` takes the place of the system's `fsync` and `fdatasync`, for all code in
 //! it: ours, libraries and the engine's C. Under a folder that is recorded ([`Recording::begin`]) each flush notes what
 //! it makes sure: the bytes that a file had when the flush began, or the names that a folder had, each by itself. Names
 //! of files are sure only once their folder was flushed. Of all else that was written, any sectors and any names may be
