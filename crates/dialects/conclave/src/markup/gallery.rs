@@ -1,9 +1,9 @@
 //! Galleries: the files of a folder, in the place of an occurrence (section 8 of the contract).
 //!
 //! Below the configured folder lie `{map}/{scope}/{reference}`; a reference may name folders in folders. Names that begin with
-//! a dot, and links that lead out of the folder, are not there.
+//! a dot, files that are symbolic links, and folders outside of the configured one, are not there.
 
-use std::fs;
+use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
@@ -17,7 +17,7 @@ pub(crate) const GALLERY: &str = "gallery";
 /// Files of a gallery at most; further ones are left out.
 const FILES_MAX: usize = 1_000;
 /// Largest file; larger ones are left out, as a file is sent out of memory.
-pub(crate) const FILE_BYTES_MAX: u64 = 64 << 20;
+const FILE_BYTES_MAX: u64 = 64 << 20;
 
 /// Where the galleries of a map lie.
 #[derive(Debug, Clone, Copy)]
@@ -51,25 +51,26 @@ impl<'g> Galleries<'g> {
     pub(crate) fn files(&self, it: &Occurrence) -> Vec<Descriptor> {
         let Some(place) = self.place(&it.scope, &it.reference) else { return Vec::new() };
         let Ok(entries) = fs::read_dir(place) else { return Vec::new() };
-        let mut names: Vec<String> = entries
-            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-            .filter(|name| is_plain(name))
-            .take(FILES_MAX)
-            .collect();
-        names.sort_unstable();
-        names.into_iter().filter_map(|name| self.descriptor(&it.scope, &it.reference, name)).collect()
+        let described = entries.filter_map(|entry| {
+            let entry = entry.ok()?;
+            let name = entry.file_name().into_string().ok()?;
+            self.descriptor(&it.scope, &it.reference, name, &entry.metadata().ok()?)
+        });
+        let mut files: Vec<Descriptor> = described.take(FILES_MAX).collect();
+        files.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        files
     }
 
     /// A file of a gallery and where it lies; `path` is the reference, a slash, and its name.
     pub(crate) fn file(&self, scope: &str, path: &str) -> Option<(Descriptor, PathBuf)> {
         let (reference, name) = path.rsplit_once('/')?;
-        let descriptor = self.descriptor(scope, reference, name.to_owned())?;
-        Some((descriptor, self.place(scope, path)?))
+        let place = self.place(scope, reference)?.join(name);
+        let about = fs::symlink_metadata(&place).ok()?;
+        Some((self.descriptor(scope, reference, name.to_owned(), &about)?, place))
     }
 
-    fn descriptor(&self, scope: &str, reference: &str, name: String) -> Option<Descriptor> {
-        let about = fs::metadata(self.place(scope, &format!("{reference}/{name}"))?).ok()?;
-        if !about.is_file() || FILE_BYTES_MAX < about.len() {
+    fn descriptor(&self, scope: &str, reference: &str, name: String, about: &Metadata) -> Option<Descriptor> {
+        if !is_plain(&name) || !about.is_file() || FILE_BYTES_MAX < about.len() {
             return None;
         }
         let modified = about.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
@@ -84,7 +85,7 @@ impl<'g> Galleries<'g> {
         })
     }
 
-    /// What lies at a path below a scope of the map, if it does.
+    /// The folder at a path below a scope of the map, if it is there.
     fn place(&self, scope: &str, path: &str) -> Option<PathBuf> {
         let mut place = self.folder.to_path_buf();
         for part in [self.map, scope].into_iter().chain(path.split('/')) {
@@ -181,6 +182,7 @@ mod tests {
         fs::write(place.join(".hidden"), "no")?;
         fs::write(root.path().join("secret"), "no")?;
         std::os::unix::fs::symlink(root.path().join("secret"), place.join("z.txt"))?;
+        std::os::unix::fs::symlink(root.path(), folder.join("m/default/away"))?;
         let galleries = Galleries::of(&folder, "m").ok_or("a folder")?;
         let files = galleries.files(&occurrence("Top/Arts"));
         assert_eq!(files.iter().map(|it| it.name.as_str()).collect::<Vec<_>>(), ["a.txt", "b <1>.png"]);
@@ -191,6 +193,7 @@ mod tests {
              <img src=\"/conclave/m/gallery/default/Top/Arts/b%20%3C1%3E.png\" alt=\"b &lt;1&gt;.png\" loading=\"lazy\"></a></li></ul>"
         );
         for reference in [
+            "away",
             "Top/Nothing",
             "../m/default/Top/Arts",
             "Top//Arts",
@@ -208,6 +211,8 @@ mod tests {
             ("default", "Top/Arts/.hidden"),
             ("default", "Top/Arts/folder"),
             ("default", "Top/Arts/../Arts/a.txt"),
+            ("default", "Top/Arts/.."),
+            ("default", "Top/Arts/"),
             ("..", "m/default/Top/Arts/a.txt"),
             ("default", "a.txt"),
         ] {
