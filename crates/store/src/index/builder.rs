@@ -229,7 +229,10 @@ impl KindBuilder {
             }
         }
         open.taken = step.upto;
-        if 0 < open.n_pending && (step.is_last || open.is_commit_due(step.n_left)) {
+        if 0 < open.n_pending
+            && (step.is_last
+                || pause_between_commits(step.n_left, open.commit_took) < open.committed_at.elapsed())
+        {
             open.commit(&self.fingerprint)?;
             open.is_published = false;
         }
@@ -414,16 +417,6 @@ impl Open {
         Ok(())
     }
 
-    /// Whether to commit with so many changes left to take.
-    fn is_commit_due(&self, n_left: u64) -> bool {
-        let pause = if n_left <= TAIL_RECORDS {
-            COMMIT_NEARBY.max(self.commit_took * COMMIT_SHARE)
-        } else {
-            COMMIT_AT_MOST
-        };
-        pause < self.committed_at.elapsed()
-    }
-
     fn commit(&mut self, fingerprint: &str) -> Result<()> {
         let Some(writer) = &mut self.writer else { return Ok(()) };
         let begun = Instant::now();
@@ -452,6 +445,11 @@ impl Open {
 /// begins before the next commit, and one of the segments was changed by the commit found. So the first one deletes nothing.
 fn use_up_first_number(writer: &IndexWriter, terms: Field) {
     writer.delete_term(Term::from_field_bytes(terms, &terms::nobodys_term()));
+}
+
+/// Least time between two commits with so many changes left to take, of which the last one took so long.
+fn pause_between_commits(n_left: u64, commit_took: Duration) -> Duration {
+    if n_left <= TAIL_RECORDS { COMMIT_NEARBY.max(commit_took * COMMIT_SHARE) } else { COMMIT_AT_MOST }
 }
 
 /// How long an index rests after so many failures in a row.
@@ -639,7 +637,10 @@ mod tests {
     use tantivy::schema::{INDEXED, IndexRecordOption, Schema};
     use tantivy::{Index, IndexWriter, TantivyDocument, Term};
 
-    use super::{FAILURE_PAUSE, FAILURE_PAUSE_MOST, pause_after, use_up_first_number};
+    use super::{
+        COMMIT_AT_MOST, COMMIT_NEARBY, Duration, FAILURE_PAUSE, FAILURE_PAUSE_MOST, TAIL_RECORDS,
+        pause_after, pause_between_commits, use_up_first_number,
+    };
 
     /// Records were in an index that were deleted first after the start of a server.
     #[test]
@@ -683,6 +684,20 @@ mod tests {
             assert_eq!(searcher.search(&query, &Count)?, n_found, "{n}");
         }
         Ok(())
+    }
+
+    /// What is near is committed often, but not all the time; what is far behind is not made again too often.
+    #[test]
+    fn commits_are_frequent_near_the_end() {
+        let ms = Duration::from_millis;
+        for (n_left, took, expected) in [
+            (0, ms(1), COMMIT_NEARBY),
+            (TAIL_RECORDS, ms(20), COMMIT_NEARBY),
+            (10, ms(200), ms(1_600)),
+            (TAIL_RECORDS + 1, ms(200), COMMIT_AT_MOST),
+        ] {
+            assert_eq!(pause_between_commits(n_left, took), expected, "{n_left} changes, {took:?}");
+        }
     }
 
     #[test]
