@@ -7,7 +7,7 @@ use http::HeaderMap;
 use http::request::Parts;
 use pinakes_accounts::{Accounts, Caller, Clock, Entropy, Resolved};
 use pinakes_blobs::Blobs;
-use pinakes_store::{Catalogue, Limits, Tenant, Txn, View, Weight, WriteTimes};
+use pinakes_store::{Catalogue, Limits, ReadJob, StoreError, Tenant, Txn, View, Weight, WriteTimes};
 
 use crate::entrance::{self, Entrance};
 use crate::refusal::Refusal;
@@ -232,19 +232,19 @@ impl Db {
     ) -> Result<R, E>
     where
         R: Send + 'static,
-        E: From<pinakes_store::StoreError> + Send + 'static,
+        E: From<StoreError> + Send + 'static,
     {
-        let mut read = read;
+        self.run(weight, ReadJob::of(read)).await?.result()
+    }
+
+    /// The same for a read that keeps its result.
+    async fn run(&self, weight: Weight, mut reading: ReadJob) -> Result<ReadJob, StoreError> {
         if let Some(scope) = RequestScope::current().filter(|it| it.is_explained()) {
-            let explained = move |view: &mut View<'_>| scope.explained(|| read(view));
-            return stages::timed_async(Stage::Store, self.tenant.read(weight, explained)).await;
+            reading = reading.within(move |read| scope.explained(read));
+        } else if (weight, self.freshness) == (Weight::Scan, Freshness::Lagging) {
+            return stages::timed_async(Stage::Store, self.tenant.run_lagging(reading)).await;
         }
-        match (weight, self.freshness) {
-            (Weight::Scan, Freshness::Lagging) => {
-                stages::timed_async(Stage::Store, self.tenant.read_lagging(read)).await
-            }
-            _ => stages::timed_async(Stage::Store, self.tenant.read(weight, read)).await,
-        }
+        stages::timed_async(Stage::Store, self.tenant.run(weight, reading)).await
     }
 
     /// [`Tenant::write`], recorded as `wait`, `store` and `commit`. The closure may run again; what it wrote
@@ -255,7 +255,7 @@ impl Db {
     ) -> Result<R, E>
     where
         R: Send + 'static,
-        E: From<pinakes_store::StoreError> + Send + 'static,
+        E: From<StoreError> + Send + 'static,
     {
         let started = Instant::now();
         match self.tenant.write(write).await {

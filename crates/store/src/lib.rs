@@ -90,7 +90,7 @@ pub use places::ScanPlace;
 pub use priority::step_back;
 pub use query::{Direction, End, Expr, FacetCount, Order, Path, Pattern, Query, TextQuery, Value};
 pub use record::{Change, Class, ListId, Record};
-pub use tenant::{Loading, Tenant, TenantStats, Weight, WriteTimes};
+pub use tenant::{Loading, ReadJob, Tenant, TenantStats, Weight, WriteTimes};
 pub use texts::Texts;
 pub use txn::{Txn, Written};
 pub use view::View;

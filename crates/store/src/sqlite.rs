@@ -37,7 +37,7 @@ use crate::index::{self, Builder, Indexes};
 use crate::pace::Pace;
 use crate::remake::{self, Left};
 use crate::session::Session;
-use crate::tenant::{Job, Statistics};
+use crate::tenant::{Job, Look, Statistics};
 use crate::users::Users;
 use crate::view::{Shared, State};
 use crate::{Limits, Result, StoreError, View, pending_links, schema, whole_lists};
@@ -146,11 +146,7 @@ impl Sqlite {
     }
 
     /// Runs a closure on a snapshot, for `timeout` at most.
-    pub(crate) fn read<R, E: From<StoreError>>(
-        &self,
-        timeout: Duration,
-        mut closure: impl FnMut(&mut View<'_>) -> std::result::Result<R, E>,
-    ) -> std::result::Result<R, E> {
+    pub(crate) fn read(&self, timeout: Duration, look: Look<'_>) -> Result<()> {
         let reader = self.take_reader()?;
         reader.pace.allow(timeout);
         let mut view = View {
@@ -161,11 +157,11 @@ impl Sqlite {
             pace: Some(&reader.pace),
         };
         view.session.execute("BEGIN", &[])?;
-        let result = closure(&mut view);
+        look(&mut view);
         reader.pace.rest();
         view.session.execute("ROLLBACK", &[])?;
         self.give_back(reader);
-        result
+        Ok(())
     }
 
     /// Puts a write into the queue, waiting for room.

@@ -1,5 +1,7 @@
 //! A tenant: the door to its records.
 
+use std::any::Any;
+use std::marker::PhantomData;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -37,12 +39,16 @@ pub struct WriteTimes {
 }
 
 /// A write under way. Dropped, it goes on, and nobody learns how it ended.
-pub struct Loading<R, E>(Box<dyn FnOnce() -> Result<R, E> + Send>);
+pub struct Loading<R, E> {
+    receiver: mpsc::Receiver<Done>,
+    result: PhantomData<Result<R, E>>,
+}
 
-impl<R, E> Loading<R, E> {
+impl<R: 'static, E: From<StoreError> + 'static> Loading<R, E> {
     /// Waits for its end and gives what its closure gave.
     pub fn wait(self) -> Result<R, E> {
-        (self.0)()
+        let (result, _) = self.receiver.recv().map_err(|_| StoreError::Closed)?.result()?;
+        Ok(result)
     }
 }
 
@@ -104,22 +110,28 @@ impl Tenant {
     pub async fn read<R, E>(
         &self,
         weight: Weight,
-        mut closure: impl FnMut(&mut View<'_>) -> Result<R, E> + Send + 'static,
+        closure: impl FnMut(&mut View<'_>) -> Result<R, E> + Send + 'static,
     ) -> Result<R, E>
     where
         R: Send + 'static,
         E: From<StoreError> + Send + 'static,
     {
+        self.run(weight, ReadJob::of(closure)).await?.result()
+    }
+
+    /// Runs a read on a snapshot, as [`Tenant::read`] does, and gives it back with its result.
+    pub async fn run(&self, weight: Weight, mut reading: ReadJob) -> Result<ReadJob> {
         let timeout = Duration::from_millis(self.0.read_timeout_ms);
         if let (Weight::Point, Engine::Sqlite(engine)) = (weight, &self.0.engine)
             && !engine.caution.advises()
         {
-            return self.read_point(timeout, &mut closure);
+            self.run_point(timeout, &mut reading)?;
+            return Ok(reading);
         }
         if let (Weight::Point, Engine::Postgres(engine)) = (weight, &self.0.engine)
-            && let Some(result) = engine.read_beside(&mut closure).await
+            && engine.read_beside(&mut |view| reading.0.look(view)).await?
         {
-            return result;
+            return Ok(reading);
         }
         let permits = match weight {
             Weight::Point => &self.0.points,
@@ -127,25 +139,24 @@ impl Tenant {
         };
         let _permit = permits.acquire().await.map_err(|_| StoreError::Closed)?;
         let tenant = self.clone();
-        let read = move || match weight {
-            Weight::Point => tenant.read_point(timeout, &mut closure),
-            Weight::Scan => tenant.read_for(weight, timeout, &mut closure),
+        let run = move || {
+            match weight {
+                Weight::Point => tenant.run_point(timeout, &mut reading),
+                Weight::Scan => tenant.run_for(weight, timeout, &mut |view| reading.0.look(view)),
+            }?;
+            Ok(reading)
         };
-        tokio::task::spawn_blocking(read).await.unwrap_or_else(|_| Err(StoreError::Panicked.into()))
+        tokio::task::spawn_blocking(run).await.unwrap_or(Err(StoreError::Panicked))
     }
 
     /// Reads a few records by id, on this thread, and notes how long that took.
-    fn read_point<R, E: From<StoreError>>(
-        &self,
-        timeout: Duration,
-        closure: &mut impl FnMut(&mut View<'_>) -> Result<R, E>,
-    ) -> Result<R, E> {
+    fn run_point(&self, timeout: Duration, reading: &mut ReadJob) -> Result<()> {
         let began = Instant::now();
-        let result = self.read_for(Weight::Point, timeout, closure);
+        let outcome = self.run_for(Weight::Point, timeout, &mut |view| reading.0.look(view));
         if let Engine::Sqlite(engine) = &self.0.engine {
             engine.caution.note(began.elapsed());
         }
-        result
+        outcome
     }
 
     /// A place among the scans that run at once, for [`Tenant::read_placed`].
@@ -157,61 +168,70 @@ impl Tenant {
     /// it leaves while it waits for somebody.
     pub async fn read_placed<R, E>(
         &self,
-        mut closure: impl FnMut(&mut View<'_>) -> Result<R, E> + Send + 'static,
+        closure: impl FnMut(&mut View<'_>) -> Result<R, E> + Send + 'static,
     ) -> Result<R, E>
     where
         R: Send + 'static,
         E: From<StoreError> + Send + 'static,
     {
+        self.run_placed(ReadJob::of(closure)).await?.result()
+    }
+
+    async fn run_placed(&self, mut reading: ReadJob) -> Result<ReadJob> {
         let timeout = Duration::from_millis(self.0.read_timeout_ms);
         let tenant = self.clone();
-        tokio::task::spawn_blocking(move || tenant.read_for(Weight::Scan, timeout, &mut closure))
-            .await
-            .unwrap_or_else(|_| Err(StoreError::Panicked.into()))
+        let run = move || {
+            tenant.run_for(Weight::Scan, timeout, &mut |view| reading.0.look(view))?;
+            Ok(reading)
+        };
+        tokio::task::spawn_blocking(run).await.unwrap_or(Err(StoreError::Panicked))
     }
 
     /// Runs a scan that may be answered by what was committed up to `limits.standby_lag_ms` ago: by a standby of the
     /// database, if there is one that is recent enough. Not for callers who expect to find what they have just written.
-    pub async fn read_lagging<R, E>(
-        &self,
-        mut closure: impl FnMut(&mut View<'_>) -> Result<R, E> + Send + 'static,
-    ) -> Result<R, E>
-    where
-        R: Send + 'static,
-        E: From<StoreError> + Send + 'static,
-    {
+    pub async fn run_lagging(&self, mut reading: ReadJob) -> Result<ReadJob> {
         if self.is_embedded() || self.limits().standby_lag_ms == 0 {
-            return self.read(Weight::Scan, closure).await;
+            return self.run(Weight::Scan, reading).await;
         }
         let timeout = Duration::from_millis(self.0.read_timeout_ms);
         let _permit = self.0.scans.acquire().await.map_err(|_| StoreError::Closed)?;
         let tenant = self.clone();
-        let read = move || match &tenant.0.engine {
-            Engine::Postgres(engine) => engine.read_lagging(timeout, closure),
-            Engine::Sqlite(_) => tenant.read_for(Weight::Scan, timeout, &mut closure),
+        let run = move || {
+            let look: Look<'_> = &mut |view| reading.0.look(view);
+            match &tenant.0.engine {
+                Engine::Postgres(engine) => engine.read_lagging(timeout, look),
+                Engine::Sqlite(_) => tenant.run_for(Weight::Scan, timeout, look),
+            }?;
+            Ok(reading)
         };
-        tokio::task::spawn_blocking(read).await.unwrap_or_else(|_| Err(StoreError::Panicked.into()))
+        tokio::task::spawn_blocking(run).await.unwrap_or(Err(StoreError::Panicked))
     }
 
     /// Runs a closure on a snapshot, on this thread.
     pub fn read_blocking<R, E: From<StoreError>>(
         &self,
-        mut closure: impl FnMut(&mut View<'_>) -> Result<R, E>,
+        closure: impl FnMut(&mut View<'_>) -> Result<R, E>,
     ) -> Result<R, E> {
-        self.read_for(Weight::Scan, Duration::from_millis(self.0.read_timeout_ms), &mut closure)
+        self.read_for(Weight::Scan, Duration::from_millis(self.0.read_timeout_ms), closure)
     }
 
     fn read_for<R, E: From<StoreError>>(
         &self,
         weight: Weight,
         timeout: Duration,
-        closure: impl FnMut(&mut View<'_>) -> Result<R, E>,
+        mut closure: impl FnMut(&mut View<'_>) -> Result<R, E>,
     ) -> Result<R, E> {
+        let mut result = None;
+        self.run_for(weight, timeout, &mut |view| result.insert(closure(view)).is_ok())?;
+        result.unwrap_or_else(|| Err(StoreError::Closed.into()))
+    }
+
+    fn run_for(&self, weight: Weight, timeout: Duration, look: Look<'_>) -> Result<()> {
         let engine = match &self.0.engine {
             Engine::Sqlite(engine) => engine,
-            Engine::Postgres(engine) => return aside(|| engine.read(weight, timeout, closure)),
+            Engine::Postgres(engine) => return aside(|| engine.read(weight, timeout, look)),
         };
-        engine.read(timeout, closure)
+        engine.read(timeout, look)
     }
 
     /// Runs a closure in a transaction; what it did is on disk when this returns. A closure that returns an
@@ -226,16 +246,18 @@ impl Tenant {
         R: Send + 'static,
         E: From<StoreError> + Send + 'static,
     {
+        self.commit(Box::new(Kept { closure, result: None })).await?.result()
+    }
+
+    async fn commit(&self, work: Box<dyn Work>) -> Result<Done> {
         let (answer, receiver) = oneshot::channel();
-        let give = move |given| answer.send(given).is_ok();
-        let job = Write::job(closure, give, Sharing::Any);
+        let job = Write::job(work, Answer::Awaited(answer), Sharing::Any);
         self.engine_statistics().requested.fetch_add(1, Ordering::Relaxed);
         match &self.0.engine {
             Engine::Sqlite(engine) => engine.submit(job)?,
             Engine::Postgres(engine) => engine.submit(job)?,
         }
-        let (result, _closure) = receiver.await.map_err(|_| StoreError::Closed)?;
-        result
+        receiver.await.map_err(|_| StoreError::Closed)
     }
 
     /// The same for callers that are not asynchronous. Waits when the queue is full.
@@ -271,18 +293,18 @@ impl Tenant {
         R: Send + 'static,
         E: From<StoreError> + Send + 'static,
     {
+        let receiver = self.commit_later(Box::new(Kept { closure, result: None }), company)?;
+        Ok(Loading { receiver, result: PhantomData })
+    }
+
+    fn commit_later(&self, work: Box<dyn Work>, company: Sharing) -> Result<mpsc::Receiver<Done>> {
         let (answer, receiver) = mpsc::sync_channel(1);
-        let give = move |given| answer.send(given).is_ok();
-        let job = Write::job(closure, give, company);
+        let job = Write::job(work, Answer::Blocking(answer), company);
         match &self.0.engine {
             Engine::Sqlite(engine) => engine.submit_waiting(job)?,
             Engine::Postgres(engine) => engine.submit_waiting(job)?,
         }
-        let wait = move || {
-            let (result, _closure): Given<R, E, _> = receiver.recv().map_err(|_| StoreError::Closed)?;
-            result.map(|(result, _)| result)
-        };
-        Ok(Loading(Box::new(wait)))
+        Ok(receiver)
     }
 
     /// The same for many records at once. In a database each has a transaction and a session to itself, as far as
@@ -490,53 +512,164 @@ pub(crate) enum IndexShare {
     Others,
 }
 
-/// What the caller of a write gets: its result, and the closure with all that it held, which the caller's thread
-/// made and puts away faster than the writer's.
-type Given<R, E, F> = (Result<(R, WriteTimes), E>, F);
+/// What an engine runs on a snapshot: it keeps its own result and says whether that is one, or an error.
+pub(crate) type Look<'a> = &'a mut dyn FnMut(&mut View<'_>) -> bool;
 
-/// A write: its closure, and how its caller is answered (false when nobody waits any more).
-struct Write<F, G, R, E> {
+/// A read that keeps its result. Whatever it gives, the code that carries it to a thread and an engine is the same.
+pub struct ReadJob(Box<dyn Looking>);
+
+trait Looking: Send {
+    fn look(&mut self, view: &mut View<'_>) -> bool;
+    fn kept(&mut self) -> &mut dyn Any;
+}
+
+/// A closure, and what it gave when it ran last.
+struct Kept<F, R, E> {
     closure: F,
     result: Option<Result<R, E>>,
-    give: G,
+}
+
+/// A read inside of something else.
+struct Within<A> {
+    around: A,
+    inner: Box<dyn Looking>,
+}
+
+impl ReadJob {
+    /// Of a closure, which may run again.
+    pub fn of<R, E>(closure: impl FnMut(&mut View<'_>) -> Result<R, E> + Send + 'static) -> Self
+    where
+        R: Send + 'static,
+        E: Send + 'static,
+    {
+        Self(Box::new(Kept { closure, result: None }))
+    }
+
+    /// The same, run by `around`, which is given what to run.
+    #[must_use]
+    pub fn within(self, around: impl FnMut(&mut dyn FnMut()) + Send + 'static) -> Self {
+        Self(Box::new(Within { around, inner: self.0 }))
+    }
+
+    /// What the closure gave.
+    pub fn result<R: 'static, E: From<StoreError> + 'static>(mut self) -> Result<R, E> {
+        taken(self.0.kept()).unwrap_or_else(|| Err(StoreError::Closed.into()))
+    }
+}
+
+impl<F, R, E> Looking for Kept<F, R, E>
+where
+    F: FnMut(&mut View<'_>) -> Result<R, E> + Send,
+    R: Send + 'static,
+    E: Send + 'static,
+{
+    fn look(&mut self, view: &mut View<'_>) -> bool {
+        self.result.insert((self.closure)(view)).is_ok()
+    }
+
+    fn kept(&mut self) -> &mut dyn Any {
+        &mut self.result
+    }
+}
+
+impl<A: FnMut(&mut dyn FnMut()) + Send> Looking for Within<A> {
+    fn look(&mut self, view: &mut View<'_>) -> bool {
+        let mut is_result = false;
+        (self.around)(&mut || is_result = self.inner.look(view));
+        is_result
+    }
+
+    fn kept(&mut self) -> &mut dyn Any {
+        self.inner.kept()
+    }
+}
+
+/// The result that lies in `kept`, which is an `Option` of it.
+fn taken<R: 'static, E: 'static>(kept: &mut dyn Any) -> Option<Result<R, E>> {
+    kept.downcast_mut::<Option<Result<R, E>>>()?.take()
+}
+
+/// A write that is done. It holds the closure with all that it took along, which the caller's thread made and puts away
+/// faster than the writer's.
+pub(crate) struct Done {
+    write: Box<dyn Work>,
+    error: Option<StoreError>,
+    times: WriteTimes,
+}
+
+impl Done {
+    fn result<R: 'static, E: From<StoreError> + 'static>(mut self) -> Result<(R, WriteTimes), E> {
+        match (self.error, taken(self.write.kept())) {
+            (_, Some(Err(refused))) => Err(refused),
+            (Some(error), _) => Err(error.into()),
+            (None, Some(Ok(result))) => Ok((result, self.times)),
+            (None, None) => Err(StoreError::Closed.into()),
+        }
+    }
+}
+
+/// How the caller of a write is answered.
+enum Answer {
+    /// It awaits the answer.
+    Awaited(oneshot::Sender<Done>),
+    /// Its thread waits.
+    Blocking(mpsc::SyncSender<Done>),
+}
+
+impl Answer {
+    fn send(self, done: Done) {
+        let is_taken = match self {
+            Self::Awaited(answer) => answer.send(done).is_ok(),
+            Self::Blocking(answer) => answer.send(done).is_ok(),
+        };
+        if !is_taken {
+            tracing::debug!("the caller of a write went away before its answer");
+        }
+    }
+}
+
+trait Work: Send {
+    /// Runs the closure; whether it gave a result.
+    fn work(&mut self, txn: &mut Txn<'_>) -> bool;
+    fn kept(&mut self) -> &mut dyn Any;
+}
+
+impl<F, R, E> Work for Kept<F, R, E>
+where
+    F: FnMut(&mut Txn<'_>) -> Result<R, E> + Send,
+    R: Send + 'static,
+    E: Send + 'static,
+{
+    fn work(&mut self, txn: &mut Txn<'_>) -> bool {
+        self.result.insert((self.closure)(txn)).is_ok()
+    }
+
+    fn kept(&mut self) -> &mut dyn Any {
+        &mut self.result
+    }
+}
+
+/// A write, and how its caller is answered.
+struct Write {
+    work: Box<dyn Work>,
+    answer: Answer,
     queued_at: Instant,
     company: Sharing,
 }
 
-impl<F, G, R, E> Write<F, G, R, E>
-where
-    F: FnMut(&mut Txn<'_>) -> Result<R, E> + Send + 'static,
-    G: FnOnce(Given<R, E, F>) -> bool + Send + 'static,
-    R: Send + 'static,
-    E: From<StoreError> + Send + 'static,
-{
-    fn job(closure: F, give: G, company: Sharing) -> Box<dyn Job> {
-        Box::new(Self { closure, result: None, give, queued_at: Instant::now(), company })
+impl Write {
+    fn job(work: Box<dyn Work>, answer: Answer, company: Sharing) -> Box<dyn Job> {
+        Box::new(Self { work, answer, queued_at: Instant::now(), company })
     }
 }
 
-impl<F, G, R, E> Job for Write<F, G, R, E>
-where
-    F: FnMut(&mut Txn<'_>) -> Result<R, E> + Send,
-    G: FnOnce(Given<R, E, F>) -> bool + Send,
-    R: Send,
-    E: From<StoreError> + Send,
-{
+impl Job for Write {
     fn run(&mut self, txn: &mut Txn<'_>) -> ControlFlow<()> {
-        let result = self.result.insert((self.closure)(txn));
-        if result.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        if self.work.work(txn) { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     }
 
     fn finish(self: Box<Self>, error: Option<StoreError>, times: WriteTimes) {
-        let result = match (error, self.result) {
-            (_, Some(Err(refused))) => Err(refused),
-            (Some(error), _) => Err(error.into()),
-            (None, Some(Ok(result))) => Ok((result, times)),
-            (None, None) => Err(StoreError::Closed.into()),
-        };
-        if !(self.give)((result, self.closure)) {
-            tracing::debug!("the caller of a write went away before its answer");
-        }
+        self.answer.send(Done { write: self.work, error, times });
     }
 
     fn queued_at(&self) -> Instant {

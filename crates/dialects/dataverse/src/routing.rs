@@ -3,6 +3,9 @@
 //! A path is written without `/api`: each is served below `/api` and `/api/v1`. Colons of fixed parts (`:publish`) are taken
 //! percent-encoded as well, as some clients send them.
 
+use std::pin::Pin;
+use std::sync::Arc;
+
 use axum::Router;
 use axum::extract::{RawPathParams, Request, State};
 use axum::response::IntoResponse as _;
@@ -14,6 +17,9 @@ use crate::error::{Answer, ApiError};
 
 /// Where the API lives.
 const BASES: [&str; 2] = ["/api", "/api/v1"];
+
+/// What answers a route. All are of one type, so that what serves a route is compiled once, not for each.
+type Handler = Arc<dyn Fn(Call) -> Pin<Box<dyn Future<Output = Answer> + Send>> + Send + Sync>;
 
 /// The routes, gathered. What is not added here is not served.
 #[derive(Default)]
@@ -61,16 +67,20 @@ impl Routes {
     }
 
     /// With a route below `/api`.
-    pub(crate) fn on<H, F>(mut self, method: Method, path: &str, handler: H) -> Self
+    pub(crate) fn on<H, F>(self, method: Method, path: &str, handler: H) -> Self
     where
         H: Fn(Call) -> F + Clone + Send + Sync + 'static,
         F: Future<Output = Answer> + Send + 'static,
     {
+        self.below(method, path, &boxed(handler))
+    }
+
+    fn below(mut self, method: Method, path: &str, handler: &Handler) -> Self {
         for base in BASES {
             let whole = format!("{base}{path}");
-            self.serve(&method, &whole.replace("/:", "/%3A"), handler.clone());
+            self.serve(&method, &whole.replace("/:", "/%3A"), Arc::clone(handler));
             if whole.contains("/:") {
-                self.serve(&method, &whole, handler.clone());
+                self.serve(&method, &whole, Arc::clone(handler));
             }
         }
         self.table.push((method, path.to_owned()));
@@ -83,19 +93,15 @@ impl Routes {
         H: Fn(Call) -> F + Clone + Send + Sync + 'static,
         F: Future<Output = Answer> + Send + 'static,
     {
-        self.serve(&method, path, handler);
+        self.serve(&method, path, boxed(handler));
         self.table.push((method, path.to_owned()));
         self
     }
 
-    fn serve<H, F>(&mut self, method: &Method, path: &str, handler: H)
-    where
-        H: Fn(Call) -> F + Clone + Send + Sync + 'static,
-        F: Future<Output = Answer> + Send + 'static,
-    {
+    fn serve(&mut self, method: &Method, path: &str, handler: Handler) {
         let serve = move |State(app): State<Dataverse>, params: RawPathParams, request: Request| {
             let params = params.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-            let handler = handler.clone();
+            let handler = Arc::clone(&handler);
             async move {
                 let (parts, body) = request.into_parts();
                 let answered = match Call::admit(app, params, parts, body).await {
@@ -120,4 +126,12 @@ impl Routes {
     pub(crate) fn with(self, add: impl FnOnce(Self) -> Self) -> Self {
         add(self)
     }
+}
+
+fn boxed<H, F>(handler: H) -> Handler
+where
+    H: Fn(Call) -> F + Clone + Send + Sync + 'static,
+    F: Future<Output = Answer> + Send + 'static,
+{
+    Arc::new(move |call| Box::pin(handler(call)))
 }

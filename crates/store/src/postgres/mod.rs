@@ -49,7 +49,7 @@ use writers::Writers;
 
 use crate::index::{self, Builder, Indexes, Snapshots};
 use crate::session::Session;
-use crate::tenant::{Job, Statistics};
+use crate::tenant::{Job, Look, Statistics};
 use crate::view::{Shared, State};
 use crate::{Limits, Result, StoreError, TenantInfo, View};
 
@@ -293,61 +293,49 @@ const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 const READ_ATTEMPTS: u32 = 8;
 
 impl Postgres {
-    /// Runs a closure whose one statement is answered beside those of others; `None` when it needs more than one,
-    /// or the lane is down, and must be read with [`Postgres::read`].
-    pub(crate) async fn read_beside<R, E: From<StoreError>>(
+    /// Runs a read whose one statement is answered beside those of others; false when it needs more than one, or the
+    /// lane is down, and must be read with [`Postgres::read`].
+    pub(crate) async fn read_beside(
         &self,
-        closure: &mut (impl FnMut(&mut View<'_>) -> std::result::Result<R, E> + Send),
-    ) -> Option<std::result::Result<R, E>> {
+        look: &mut (dyn FnMut(&mut View<'_>) -> bool + Send),
+    ) -> Result<bool> {
         let mut asked = Asked::default();
-        let result = self.look(&mut asked, closure);
+        self.look(&mut asked, look);
         if asked.has_more() {
-            return None;
+            return Ok(false);
         }
         if !asked.is_waiting() {
-            return Some(result);
+            return Ok(true);
         }
-        drop(result);
-        match self.lane.answer(&mut asked).await {
-            Ok(true) => {}
-            Ok(false) => return None,
-            Err(error) => return Some(Err(error.into())),
+        if !self.lane.answer(&mut asked).await? {
+            return Ok(false);
         }
-        let result = self.look(&mut asked, closure);
-        (!asked.has_more()).then_some(result)
+        self.look(&mut asked, look);
+        Ok(!asked.has_more())
     }
 
-    /// Runs a closure on a snapshot of a standby that is recent enough, else of the primary, for `timeout` at most.
-    pub(crate) fn read_lagging<R, E: From<StoreError>>(
-        &self,
-        timeout: Duration,
-        mut closure: impl FnMut(&mut View<'_>) -> std::result::Result<R, E>,
-    ) -> std::result::Result<R, E> {
+    /// Runs a read on a snapshot of a standby that is recent enough, else of the primary, for `timeout` at most.
+    pub(crate) fn read_lagging(&self, timeout: Duration, look: Look<'_>) -> Result<()> {
         let begun = Instant::now();
         if let Some(standby) = &self.standby
             && let Some(mut session) = standby.session(&self.pool, &self.schema)
         {
             session.begin(SNAPSHOT, Some(begun + timeout));
             // The indexes may hold what a standby does not know yet.
-            let result = self.view(&mut session, None, &mut closure);
+            self.view(&mut session, None, look);
             session.end();
             // A standby may break a read off for what it has to replay, or not know a new table yet.
             let is_answer = !session.is_broken && !session.is_conflict && !session.is_failed;
             standby.give_back(session);
             if is_answer {
-                return result;
+                return Ok(());
             }
         }
-        self.read(crate::Weight::Scan, timeout.saturating_sub(begun.elapsed()), closure)
+        self.read(crate::Weight::Scan, timeout.saturating_sub(begun.elapsed()), look)
     }
 
-    fn view<R, E>(
-        &self,
-        session: &mut PgSession,
-        indexes: Option<Arc<Snapshots>>,
-        closure: &mut impl FnMut(&mut View<'_>) -> std::result::Result<R, E>,
-    ) -> std::result::Result<R, E> {
-        closure(&mut View {
+    fn view(&self, session: &mut PgSession, indexes: Option<Arc<Snapshots>>, look: Look<'_>) -> bool {
+        look(&mut View {
             session: Session::Postgres(session),
             state: State::Committed,
             shared: &self.shared,
@@ -356,29 +344,20 @@ impl Postgres {
         })
     }
 
-    fn look<R, E>(
-        &self,
-        asked: &mut Asked,
-        closure: &mut impl FnMut(&mut View<'_>) -> std::result::Result<R, E>,
-    ) -> std::result::Result<R, E> {
-        closure(&mut View {
+    fn look(&self, asked: &mut Asked, look: Look<'_>) {
+        look(&mut View {
             session: Session::Asked(asked),
             state: State::Committed,
             shared: &self.shared,
             indexes: None,
             pace: None,
-        })
+        });
     }
 
-    /// Runs a closure on a snapshot, for `timeout` at most. One that promises few records is tried without
+    /// Runs a read on a snapshot, for `timeout` at most. One that promises few records is tried without
     /// a transaction first, and runs again when it asks for a second statement.
-    pub(crate) fn read<R, E: From<StoreError>>(
-        &self,
-        weight: crate::Weight,
-        timeout: Duration,
-        mut closure: impl FnMut(&mut View<'_>) -> std::result::Result<R, E>,
-    ) -> std::result::Result<R, E> {
-        let mut sight = match weight {
+    pub(crate) fn read(&self, weight: crate::Weight, timeout: Duration, look: Look<'_>) -> Result<()> {
+        let mut mode = match weight {
             crate::Weight::Point => ReadMode::OneStatement,
             crate::Weight::Scan => ReadMode::Snapshot,
         };
@@ -387,7 +366,7 @@ impl Postgres {
         loop {
             let indexes = self.shared.published();
             let mut session = self.pool.take(&self.schema)?;
-            match sight {
+            match mode {
                 ReadMode::OneStatement => session.expect_one(deadline),
                 ReadMode::Snapshot => {
                     session.begin(SNAPSHOT, Some(deadline));
@@ -400,17 +379,17 @@ impl Postgres {
                     }
                 }
             }
-            let result = self.view(&mut session, indexes, &mut closure);
+            let is_result = self.view(&mut session, indexes, look);
             session.end();
             let (is_broken, wants_snapshot) = (session.is_broken, session.wants_snapshot);
             self.pool.give_back(session);
             if wants_snapshot && !is_broken {
-                sight = ReadMode::Snapshot;
-            } else if is_broken && result.is_err() && n_lost < READ_ATTEMPTS && Instant::now() < deadline {
+                mode = ReadMode::Snapshot;
+            } else if is_broken && !is_result && n_lost < READ_ATTEMPTS && Instant::now() < deadline {
                 // Reads go on when the server behind the session is gone and another has taken over.
                 n_lost += 1;
             } else {
-                return result;
+                return Ok(());
             }
         }
     }

@@ -1,5 +1,6 @@
 //! Routes, each with its method, its path and what it asks of its caller.
 
+use std::pin::Pin;
 use std::sync::Arc;
 
 use axum::Router;
@@ -27,6 +28,9 @@ pub struct Route {
 
 /// What stands in a path for its parameters, or that it is not UTF-8.
 type Params = Result<RawPathParams, RawPathParamsRejection>;
+
+/// What answers a route. All are of one type, so that what serves a route is compiled once, not for each.
+type Handler = Arc<dyn Fn(Call) -> Pin<Box<dyn Future<Output = Answer> + Send>> + Send + Sync>;
 
 /// The routes, gathered. What is not added here is not served.
 #[derive(Default)]
@@ -75,18 +79,22 @@ impl Routes {
     }
 
     /// With a route. The handler is reached only by calls that `access` lets in.
-    pub fn on<H, F>(mut self, method: Method, path: &str, access: Access, handler: H) -> Self
+    pub fn on<H, F>(self, method: Method, path: &str, access: Access, handler: H) -> Self
     where
         H: Fn(Call) -> F + Clone + Send + Sync + 'static,
         F: Future<Output = Answer> + Send + 'static,
     {
+        self.serve(method, path, access, Arc::new(move |call| Box::pin(handler(call))))
+    }
+
+    fn serve(mut self, method: Method, path: &str, access: Access, handler: Handler) -> Self {
         let access = access.named_as_in_folio(&method, path);
         let asked = Arc::new(access.clone());
         let serve = move |State(app): State<Folio>, params: Params, request: Request| {
             let params = params.map(|it| {
                 it.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect::<Vec<_>>()
             });
-            let (handler, asked) = (handler.clone(), Arc::clone(&asked));
+            let (handler, asked) = (Arc::clone(&handler), Arc::clone(&asked));
             async move {
                 let Ok(params) = params else {
                     let path = request.uri().path();
