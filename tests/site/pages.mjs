@@ -34,7 +34,8 @@ page.on("pageerror", (it) => fault(watched, it.message));
 async function open(window, path, expected = 200) {
   watched = `${path} (${window.name})`;
   await page.setViewport({ width: window.width, height: 800 });
-  await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: window.scheme }]);
+  // Without motion: what is clicked must not be scrolling away.
+  await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: window.scheme }, { name: "prefers-reduced-motion", value: "reduce" }]);
   await page.setExtraHTTPHeaders({ "Accept-Language": window.language });
   const answer = await page.goto(base + path, { waitUntil: "load" });
   if (answer.status() !== expected) fault(watched, `status ${answer.status()}, expected ${expected}`);

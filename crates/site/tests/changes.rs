@@ -118,6 +118,7 @@ fn blocks() -> Value {
         "country": with(with(field("country", "Country", "TEXT", false), choices(json!(["Norway", "Peru"]))), json!({"displayName": "Coverage Country"})),
         "from": with(field("from", "Date", "DATE", false), json!({"displayName": "Date of coverage", "displayOrder": 1})),
     });
+    let languages: Vec<String> = (0..501).map(|it| format!("language {it}")).collect();
     let many: Vec<String> = (0..30).map(|it| format!("sort {it}")).collect();
     json!([
         {"name": "citation", "displayName": "Citation Metadata", "fields": {
@@ -133,6 +134,7 @@ fn blocks() -> Value {
             "sort": with(with(field("sort", "Sort", "TEXT", true), choices(json!(many))), json!({"displayOrder": 2})),
             "depth": with(field("depth", "Depth", "FLOAT", false), json!({"displayOrder": 3})),
             "page": with(field("page", "Page", "URL", false), json!({"displayOrder": 4})),
+            "language": with(with(field("language", "Language", "TEXT", true), choices(json!(languages))), json!({"displayOrder": 5})),
         }},
     ])
 }
@@ -285,13 +287,14 @@ fn other_blocks_are_changed_and_their_faults_stand_by_their_fields() -> Outcome 
         "placeholder=\"e.g. village\"",
         "<textarea name=\"series/0\"",
         "<details open>",
+        "<textarea name=\"language/0\"",
     ] {
         assert!(form.text.contains(part), "{part} is not in {}", form.text);
     }
     let csrf = format!("_csrf={}&since=2026-01-01T00%3A00%3A00Z&", house.csrf(path, &ada)?);
     let sent = "title/rows=1&title/0=Tides&coverage/rows=3&coverage/0/country=Atlantis&coverage/0/from=\
         &coverage/1/country=&coverage/1/from=2026&coverage/2/country=&coverage/2/from=&unit/rows=2&unit/0=village&unit/1=\
-        &sort/rows=1&sort/0=sort+7&sort/0=sort+9&depth/rows=1&depth/0=12.5&page/rows=1&page/0=";
+        &sort/rows=1&sort/0=sort+7&sort/0=sort+9&depth/rows=1&depth/0=12.5&page/rows=1&page/0=&language/rows=1&language/0=language+3%0D%0Alanguage+500";
     let saved = house.post(path, &ada, &format!("{csrf}{sent}"))?;
     assert_eq!(saved.header("location"), "/site/deposits/files/doi%3A10.1/A", "{}", saved.text);
     let (asked, body) = house.heard("PUT").ok_or("nothing was asked")?;
@@ -307,6 +310,7 @@ fn other_blocks_are_changed_and_their_faults_stand_by_their_fields() -> Outcome 
     assert_eq!((&geo("unit")["value"], &geo("depth")["value"]), (&json!(["village"]), &json!("12.5")));
     assert_eq!((&geo("sort")["value"], geo("page")), (&json!(["sort 7", "sort 9"]), Value::Null));
     assert_eq!(said["metadataBlocks"]["other"], before["metadataBlocks"]["other"]);
+    assert_eq!(geo("language")["value"], json!(["language 3", "language 500"]));
     assert_eq!(said["isPartOf"], Value::Null);
     let refused =
         house.post(path, &ada, &format!("{csrf}{}", sent.replace("2026&coverage/2", "east&coverage/2")))?;

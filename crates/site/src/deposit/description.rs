@@ -4,6 +4,10 @@ use serde_json::Value;
 
 use crate::record::text;
 
+/// Values of a vocabulary beyond which they are typed and not chosen: a list of thousands, as that of languages, is of no use on
+/// a page.
+const CHOICES_MAX: usize = 500;
+
 /// What a field's text must be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -109,6 +113,16 @@ impl Field {
     /// Whether all its values are chosen in one list.
     pub(super) fn is_chosen_at_once(&self) -> bool {
         !self.is_compound() && self.is_multiple && self.choices.is_some()
+    }
+
+    /// Whether its values are those of a vocabulary that is too long to choose from.
+    pub(super) fn is_typed(&self) -> bool {
+        self.choices.as_ref().is_some_and(|it| CHOICES_MAX < it.len())
+    }
+
+    /// Whether its texts are typed as lines of one input.
+    pub(super) fn is_in_lines(&self) -> bool {
+        self.is_multiple && (self.is_typed() || self.choices.is_none())
     }
 
     /// Whether it has rows, of which there may be more.

@@ -113,7 +113,7 @@ impl Form {
             let n_rows = sent.text(&count).parse().unwrap_or(0).min(ROWS_MAX);
             let cell = |at: usize, cell: &Field| {
                 let texts = sent.all(&field.input(at, cell)).map(plain).collect::<Vec<_>>();
-                let is_list = field.is_compound() && cell.is_multiple && cell.choices.is_none();
+                let is_list = cell.is_in_lines() && (field.is_compound() || field.is_chosen_at_once());
                 let texts: Vec<String> = match is_list {
                     true => texts.iter().flat_map(|it| it.lines()).map(plain).collect(),
                     false => texts,

@@ -93,7 +93,7 @@ impl View<'_> {
             "name": field.name, "title": title, "lang": language, "is_compound": field.is_compound(),
             "is_many": field.has_rows(), "is_required": field.is_required, "n_rows": rows.len(),
             "rows": rows.iter().enumerate().map(row).collect::<Vec<_>>(), "fault": self.faults.get(&field.name),
-            "hint": if is_main { "" } else { &field.hint },
+            "hint": if is_main { "" } else { &field.hint }, "is_typed": field.is_typed(),
         })
     }
 
@@ -110,6 +110,7 @@ impl View<'_> {
         let name = field.input(at, cell);
         let text = said.join("\n");
         let (manner, mode) = match (&cell.choices, cell.kind) {
+            (Some(_), _) if cell.is_typed() => (if cell.is_multiple { "text" } else { "line" }, "text"),
             (Some(_), _) if cell.is_multiple => ("choices", "text"),
             (Some(_), _) => ("choice", "text"),
             // An input of one line would lose what divides the lines.
@@ -121,7 +122,7 @@ impl View<'_> {
             (None, Kind::Decimal) => ("line", "decimal"),
             (None, Kind::Line | Kind::Date) => ("line", "text"),
         };
-        let offered = cell.choices.as_deref().unwrap_or_default();
+        let offered = cell.choices.as_deref().filter(|_| !cell.is_typed()).unwrap_or_default();
         // What is said and is not offered any more is kept.
         let gone = if cell.choices.is_some() { said } else { &[] };
         let gone = gone.iter().filter(|it| !offered.contains(it));
