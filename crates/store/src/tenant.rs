@@ -76,7 +76,7 @@ pub(crate) enum Engine {
 }
 
 /// For reads that look at everything because an operator asked for it.
-const UNBOUNDED: Duration = Duration::from_secs(u32::MAX as u64);
+pub(crate) const UNBOUNDED: Duration = Duration::from_secs(u32::MAX as u64);
 
 impl Tenant {
     /// Its name.
@@ -215,7 +215,7 @@ impl Tenant {
         self.read_for(Weight::Scan, Duration::from_millis(self.0.read_timeout_ms), closure)
     }
 
-    fn read_for<R, E: From<StoreError>>(
+    pub(crate) fn read_for<R, E: From<StoreError>>(
         &self,
         weight: Weight,
         timeout: Duration,
@@ -408,33 +408,10 @@ impl Tenant {
             },
         }
     }
-
-    /// Waits until all that is committed now is in the search indexes, for so long at most; tells whether it is. A search
-    /// never needs this: it looks at what is not in them itself.
-    pub fn wait_for_indexes(&self, timeout: Duration) -> Result<bool> {
-        let until = Instant::now() + timeout;
-        loop {
-            // How long other reads may take is no bound of this one.
-            let waiting = self.read_for(Weight::Scan, UNBOUNDED, |view| {
-                let Some(indexes) = view.shared.indexes.get() else { return Ok::<_, StoreError>(None) };
-                // Taken before the look, so that nothing is missed that is published after it.
-                let seen = indexes.current();
-                Ok((!indexes.is_current(&mut view.session)?).then(|| (Arc::clone(indexes), seen)))
-            })?;
-            let left = until.saturating_duration_since(Instant::now());
-            match waiting {
-                None => return Ok(true),
-                Some(_) if left.is_zero() => return Ok(false),
-                Some((indexes, seen)) => indexes.wait_for_other(&seen, left.min(LOOK)),
-            }
-        }
-    }
 }
 
 /// How long a check waits for search indexes.
 const OPENING: Duration = Duration::from_secs(5);
-/// Between two looks at how far indexes are, when none was published meanwhile: records may have gone.
-const LOOK: Duration = Duration::from_secs(1);
 
 /// Figures of an open tenant.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -102,7 +102,7 @@ async fn delete(State(datasets): State<Datasets>, Path(pid): Path<String>) -> Re
 async fn list(State(datasets): State<Datasets>, Query(query): Query<BTreeMap<String, String>>) -> Response {
     let filter: Value = serde_json::from_str(&query["filter"]).unwrap();
     let limit = filter["limits"]["limit"].as_u64().unwrap() as usize;
-    if let Some(pattern) = filter["where"]["datasetName"]["like"].as_str() {
+    if let Some(pattern) = filter["where"]["datasetName"]["ilike"].as_str() {
         let first = pattern.trim_start_matches('^').chars().next().unwrap().to_string();
         let datasets = datasets.lock().unwrap();
         let named = datasets.values().filter(|it| it["datasetName"].as_str().unwrap().contains(&first));

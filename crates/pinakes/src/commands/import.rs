@@ -106,6 +106,7 @@ fn import_scicat(args: &ScicatArgs) -> anyhow::Result<ExitCode> {
     let limit_bytes = usize::try_from(house.config.limits.stream_body_bytes).unwrap_or(usize::MAX);
     let mut reject = |it: &Rejected| rejects.take(&bar, it);
     let totals = load(&importer, &tenant, existing, sources, limit_bytes, &bar, &mut reject)?;
+    complete_indexes(&tenant, &bar);
     bar.finish_and_clear();
     let n_rejected = rejects.finish()?;
     for line in totals.lines() {
@@ -116,6 +117,16 @@ fn import_scicat(args: &ScicatArgs) -> anyhow::Result<ExitCode> {
     let rate = thousands((n as f64 / took_s) as u64);
     say(format!("{} in {took_s:.1} s, {rate}/s; {} left out", counted(n, "record"), thousands(n_rejected)))?;
     Ok(if n_rejected == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Completes the search indexes, so that the server finds them ready. Where that cannot be, it is told of: the server does it.
+fn complete_indexes(tenant: &Tenant, bar: &ProgressBar) {
+    bar.set_message("making search indexes");
+    let mut tell =
+        |n_left| bar.set_message(format!("making search indexes, {} left", counted(n_left, "record")));
+    if let Err(error) = tenant.complete_indexes(&mut tell) {
+        bar.suspend(|| warn(format!("the search indexes are left to the server: {error}")));
+    }
 }
 
 /// Tells of bad records and keeps their bytes.

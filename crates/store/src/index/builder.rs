@@ -1,6 +1,6 @@
 //! The thread that keeps a tenant's indexes up to the sequence of changes.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -11,19 +11,18 @@ use tantivy::schema::Field;
 use tantivy::tokenizer::TextAnalyzer;
 use tantivy::{Index, IndexReader, IndexWriter, ReloadPolicy, Term};
 
+use super::changes::{Step, has_many, store_identity};
+use super::folder::{check_room, covered_of, remove};
 use super::layout::{CUTTER, Layout, Row, fingerprint};
+use super::parallel::{Threads, on_each};
 use super::words::Cutter;
-use super::{Indexes, Snapshot, terms};
-use crate::counters::is_behind;
+use super::{Indexes, Snapshot, Standing, terms};
 use crate::priority::step_back;
-use crate::session::{Flavour, Session};
-use crate::view::HORIZON;
+use crate::session::Flavour;
 use crate::{Kind, Limits, Result, StoreError, View};
 
-/// Records read in one step.
-const STEP_RECORDS: u64 = 1_000;
-/// Bytes of bodies after which a step ends.
-const STEP_BYTES: usize = 16 << 20;
+/// Records of a step that one thread makes documents of in a row.
+const CHUNK_RECORDS: usize = 100;
 /// Between two commits of an index that is far behind at most: what a crash makes it do again.
 const COMMIT_AT_MOST: Duration = Duration::from_secs(30);
 /// Between two commits of an index that is behind by no more than searches look at themselves: what they look at stays little
@@ -43,10 +42,6 @@ const FAILURE_PAUSE: Duration = Duration::from_secs(10);
 const FAILURE_PAUSE_MOST: Duration = Duration::from_secs(600);
 /// Failures to write after which an index that can be read is thrown away all the same.
 const FORGIVEN_FAILURES: u32 = 3;
-/// Space of the disk that is left to the store: with less an index does not grow.
-const RESERVED_BYTES: u64 = 256 << 20;
-/// Records from which on a kind gets an index.
-pub(crate) const MANY_RECORDS: u64 = 200;
 /// Changed records that a search looks at one by one; with more, the index is behind and something else answers.
 pub(super) const TAIL_RECORDS: u64 = 50_000;
 /// Memory of a writer that follows.
@@ -88,6 +83,8 @@ struct Open {
     writer: Option<IndexWriter>,
     /// Held by a writer with much memory.
     large: Option<Large>,
+    /// Whether the writer has all processors.
+    is_hurried: bool,
     /// Committed up to here.
     covered: u64,
     /// Taken up to here.
@@ -101,11 +98,23 @@ struct Open {
     is_published: bool,
 }
 
+/// What a step may take.
+#[derive(Debug, Clone, Copy)]
+struct Pace {
+    /// Memory of a writer.
+    memory_bytes: usize,
+    /// Whether it has all processors.
+    is_hurried: bool,
+}
+
 /// How a step left an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Progress {
     Current,
-    Behind,
+    /// With so many changes left to take at most.
+    Behind {
+        n_left: u64,
+    },
 }
 
 impl Builder {
@@ -151,15 +160,20 @@ impl Builder {
                     continue;
                 }
                 match kind.advance(&self.indexes, &mut self.reader, self.memory_bytes) {
-                    Ok(Progress::Behind) => is_behind = true,
+                    Ok(Progress::Behind { n_left }) => {
+                        self.indexes.stand(Standing { n_left, fault: None });
+                        is_behind = true;
+                    }
                     Ok(Progress::Current) => {}
                     Err(StoreError::Unavailable(reason)) => {
                         // The next pass asks the database again; what is published serves on.
                         tracing::debug!(reason, "search indexes wait for the database");
+                        self.indexes.stand(Standing { n_left: 0, fault: Some(reason) });
                         break;
                     }
                     Err(error) => {
                         tracing::warn!(kind = kind.kind.name, %error, "a search index could not follow");
+                        self.indexes.stand(Standing { n_left: 0, fault: Some(error.to_string()) });
                         kind.fail(&self.indexes, &error);
                     }
                 }
@@ -221,11 +235,17 @@ impl KindBuilder {
         if step.is_loading {
             return Ok(Progress::Current);
         }
+        if indexes.is_hurried() && !open.is_hurried && open.large.is_some() {
+            // Begun at leisure.
+            open.commit(&self.fingerprint)?;
+            open.rest()?;
+        }
         if !step.is_empty() {
-            has_room(&self.folder)?;
+            check_room(&self.folder)?;
             let far = if step.is_last { FOLLOWING_BYTES } else { memory_bytes.max(FOLLOWING_BYTES) };
-            if !open.take(&self.layout, kind, &step, far, &self.fingerprint)? {
-                return Ok(Progress::Behind);
+            let how = Pace { memory_bytes: far, is_hurried: indexes.is_hurried() };
+            if !open.take(&self.layout, kind, &step, how, &self.fingerprint)? {
+                return Ok(Progress::Behind { n_left: step.n_left });
             }
         }
         open.taken = step.upto;
@@ -246,7 +266,8 @@ impl KindBuilder {
                 // Changes of other kinds moved the number alone.
                 open.covered = open.taken;
             }
-            if open.writer.is_some() && IDLE < open.changed_at.elapsed() {
+            // Who waits for an index wants its segments merged.
+            if open.writer.is_some() && (indexes.is_hurried() || IDLE < open.changed_at.elapsed()) {
                 open.rest()?;
             }
             if !open.is_published {
@@ -254,7 +275,7 @@ impl KindBuilder {
             }
             return Ok(Progress::Current);
         }
-        Ok(Progress::Behind)
+        Ok(Progress::Behind { n_left: step.n_left })
     }
 
     /// Another primary may have lost what the index holds already, and give its numbers to other changes.
@@ -268,7 +289,7 @@ impl KindBuilder {
         remove(&self.folder)?;
         self.fingerprint = fingerprint(self.kind, &store);
         self.store = store;
-        Ok(Progress::Behind)
+        Ok(Progress::Behind { n_left: 0 })
     }
 
     fn open_index(&self) -> Result<Open> {
@@ -295,6 +316,7 @@ impl KindBuilder {
             reader,
             writer: None,
             large: None,
+            is_hurried: false,
             covered,
             taken: covered,
             n_pending: 0,
@@ -334,7 +356,7 @@ impl Open {
     /// Whole indexes are made at leisure: the threads of such a writer, its merges too, leave the processor to those that
     /// answer. They have the priority of the thread that begins them.
     fn begin_writer(&self, options: IndexWriterOptions) -> Result<IndexWriter> {
-        if self.large.is_none() {
+        if self.large.is_none() || self.is_hurried {
             return Ok(self.index.writer_with_options(options)?);
         }
         let begin = || {
@@ -351,17 +373,18 @@ impl Open {
         layout: &Layout,
         kind: &'static Kind,
         step: &Step,
-        memory_bytes: usize,
+        how: Pace,
         fingerprint: &str,
     ) -> Result<bool> {
         if self.writer.is_none() {
-            self.large = if FOLLOWING_BYTES < memory_bytes { Large::take() } else { None };
-            let memory_bytes = if self.large.is_some() { memory_bytes } else { FOLLOWING_BYTES };
+            self.large = if FOLLOWING_BYTES < how.memory_bytes { Large::take() } else { None };
+            self.is_hurried = how.is_hurried;
+            let memory_bytes = if self.large.is_some() { how.memory_bytes } else { FOLLOWING_BYTES };
             let n_threads = if FOLLOWING_BYTES < memory_bytes { 2 } else { 1 };
             let options = IndexWriterOptions::builder()
                 .num_worker_threads(n_threads)
                 .memory_budget_per_thread(memory_bytes / n_threads)
-                .num_merge_threads(1)
+                .num_merge_threads(if how.is_hurried { 2 } else { 1 })
                 .build();
             let writer = self.begin_writer(options)?;
             let mut policy = LogMergePolicy::default();
@@ -383,13 +406,26 @@ impl Open {
         let forget = |id: &str| {
             writer.delete_term(Term::from_field_bytes(layout.terms, &terms::id_term(id)));
         };
+        // A record is in a step once: its former state goes before any new one comes.
         step.deleted.iter().for_each(|id| forget(id));
-        for row in &step.rows {
-            if row.version != 1 {
-                forget(&row.id);
-            }
-            writer.add_document(layout.document(kind, row)?)?;
-        }
+        step.rows.iter().filter(|row| row.version != 1).for_each(|row| forget(&row.id));
+        let threads = match (self.large.is_some(), self.is_hurried) {
+            (false, _) => Threads::One,
+            (true, false) => Threads::SteppedBack,
+            (true, true) => Threads::Several,
+        };
+        let chunks: Vec<&[Row]> = step.rows.chunks(CHUNK_RECORDS).collect();
+        on_each(
+            &chunks,
+            |it| it.len() as u32,
+            threads,
+            |rows| {
+                for row in *rows {
+                    writer.add_document(layout.document(kind, row)?)?;
+                }
+                Ok(())
+            },
+        )?;
         self.n_pending += (step.rows.len() + step.deleted.len()) as u64;
         self.changed_at = Instant::now();
         Ok(true)
@@ -458,15 +494,6 @@ fn pause_after(n_failures: u32) -> Duration {
     FAILURE_PAUSE.saturating_mul(factor).min(FAILURE_PAUSE_MOST)
 }
 
-/// Errors: the disk has no more space than the store should have for itself.
-fn has_room(folder: &Path) -> Result<()> {
-    let io = |source| StoreError::Io { path: folder.display().to_string(), source };
-    if fs4::available_space(folder).map_err(io)? < RESERVED_BYTES {
-        return Err(StoreError::Full(format!("the search index in {}", folder.display())));
-    }
-    Ok(())
-}
-
 /// The right to much memory, which one index of all tenants has at a time.
 struct Large;
 
@@ -486,148 +513,6 @@ impl Drop for Large {
 
 /// Share of deleted documents from which on a segment is written anew.
 const DELETED_SHARE: f32 = 0.2;
-
-/// Changes of a kind, out of one snapshot.
-#[derive(Debug, Default)]
-struct Step {
-    rows: Vec<Row>,
-    deleted: Vec<String>,
-    /// These are all changes up to this number.
-    upto: u64,
-    /// Whether there are no others.
-    is_last: bool,
-    /// Changes behind it at most, of all kinds.
-    n_left: u64,
-    /// Whether a bulk load is under way, which is taken when it is over.
-    is_loading: bool,
-}
-
-impl Step {
-    fn is_empty(&self) -> bool {
-        self.rows.is_empty() && self.deleted.is_empty()
-    }
-
-    fn read(view: &mut View<'_>, kind: &'static Kind, after: u64) -> Result<Self> {
-        let flavour = view.session.flavour();
-        if flavour == Flavour::Sqlite && is_behind(&mut view.session, kind.name)? {
-            return Ok(Self { is_loading: true, ..Self::default() });
-        }
-        let last = last_sequence(&mut view.session)?;
-        let window = match flavour {
-            Flavour::Sqlite => "LIMIT ?3",
-            Flavour::Postgres => "FETCH FIRST ?3 ROWS WITH TIES",
-        };
-        let sql = format!(
-            "SELECT r.key, r.id, r.version, r.sequence, {} FROM {} WHERE ?1 < r.sequence AND r.sequence <= ?2 \
-             ORDER BY r.sequence {window}",
-            flavour.body(),
-            flavour.rows_with_bodies(kind.name)
-        );
-        let (mut rows, mut n_bytes, mut is_cut) = (Vec::new(), 0, false);
-        view.session.rows(&sql, &[after.into(), last.into(), STEP_RECORDS.into()], |row| {
-            let row = Row {
-                key: row.int(0)?,
-                id: row.text(1)?,
-                version: row.int(2)?,
-                sequence: row.int(3)?,
-                body: row.bytes(4)?,
-            };
-            // Changes of one number stay together.
-            if STEP_BYTES < n_bytes && rows.last().is_some_and(|it: &Row| it.sequence != row.sequence) {
-                is_cut = true;
-                return Ok(std::ops::ControlFlow::Break(()));
-            }
-            n_bytes += row.body.len();
-            rows.push(row);
-            Ok(std::ops::ControlFlow::Continue(()))
-        })?;
-        let is_last = !is_cut && (rows.len() as u64) < STEP_RECORDS;
-        let upto = match rows.last() {
-            Some(row) if !is_last => row.sequence.cast_unsigned(),
-            _ => last.max(after),
-        };
-        let sql = "SELECT id FROM tombstone WHERE kind = ?1 AND ?2 < sequence AND sequence <= ?3";
-        let values = [kind.name.into(), after.into(), upto.into()];
-        let deleted = view.session.all(sql, &values, |row| row.text(0))?;
-        Ok(Self { rows, deleted, upto, is_last, n_left: last.saturating_sub(upto), is_loading: false })
-    }
-}
-
-/// The number of the last change such that no older one can come any more.
-pub(super) fn last_sequence(session: &mut Session<'_>) -> Result<u64> {
-    let sql = match session.flavour() {
-        Flavour::Sqlite => "SELECT value FROM meta WHERE name = 'sequence'".to_owned(),
-        Flavour::Postgres => format!("SELECT {HORIZON} - 1"),
-    };
-    Ok(session.first(&sql, &[], |row| row.int(0))?.unwrap_or(0).cast_unsigned())
-}
-
-/// What tells a tenant of a database from all others, and the history of its primary from that of another: a standby that
-/// takes over may lack what was committed last.
-pub(super) const DATABASE_IDENTITY: &str = "(SELECT c.system_identifier::text || '-' \
-     || left(pg_walfile_name(pg_current_wal_lsn()), 8) || '-' || d.oid::text || '-' || n.oid::text \
-     FROM pg_control_system() c, pg_database d, pg_namespace n \
-     WHERE d.datname = current_database() AND n.nspname = current_schema())";
-
-/// What tells a store from all others.
-pub(crate) fn store_identity(session: &mut Session<'_>) -> Result<String> {
-    if session.flavour() == Flavour::Postgres {
-        let sql = format!("SELECT {DATABASE_IDENTITY}");
-        return session
-            .first(&sql, &[], |row| row.text(0))?
-            .ok_or_else(|| StoreError::Damaged("the database has no identity".into()));
-    }
-    let sql = "SELECT value FROM meta WHERE name = 'store'";
-    let number = session.first(sql, &[], |row| row.int(0))?;
-    number
-        .map(|it| format!("{it:016x}"))
-        .ok_or_else(|| StoreError::Damaged("the store has no identity".into()))
-}
-
-/// Whether records of a kind were changed after a number.
-pub(super) fn has_changed_since(session: &mut Session<'_>, kind: &Kind, covered: u64) -> Result<bool> {
-    let sql = format!("SELECT 1 FROM \"k_{}\" WHERE ?1 < sequence LIMIT 1", kind.name);
-    if session.first(&sql, &[covered.into()], |_| Ok(()))?.is_some() {
-        return Ok(true);
-    }
-    let sql = "SELECT 1 FROM tombstone WHERE kind = ?1 AND ?2 < sequence LIMIT 1";
-    Ok(session.first(sql, &[kind.name.into(), covered.into()], |_| Ok(()))?.is_some())
-}
-
-/// Whether a kind has so many records that an index is worth having.
-pub(super) fn has_many(session: &mut Session<'_>, kind: &Kind) -> Result<bool> {
-    let sql = format!("SELECT count(*) FROM (SELECT 1 FROM \"k_{}\" LIMIT ?1) x", kind.name);
-    let n = session.first(&sql, &[MANY_RECORDS.into()], |row| row.int(0))?.unwrap_or(0);
-    Ok(MANY_RECORDS <= n.cast_unsigned())
-}
-
-fn covered_of(payload: &str, fingerprint: &str) -> Option<u64> {
-    payload.strip_prefix(fingerprint)?.trim().parse().ok()
-}
-
-/// Up to where the index in a folder covers the changes of this store; `None` when it is another's, or cannot be read.
-/// One without a commit covers nothing.
-pub(super) fn covered_on_disk(folder: &Path, kind: &'static Kind, store: &str) -> Option<u64> {
-    let file = folder.join("meta.json");
-    if !file.exists() {
-        return Some(0);
-    }
-    let meta: serde_json::Value = serde_json::from_slice(&std::fs::read(file).ok()?).ok()?;
-    match meta.get("payload").and_then(|it| it.as_str()) {
-        None => Some(0),
-        Some(payload) => covered_of(payload, &fingerprint(kind, store)),
-    }
-}
-
-/// Throws an index away.
-pub(crate) fn remove(folder: &Path) -> Result<()> {
-    match std::fs::remove_dir_all(folder) {
-        Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
-            Err(StoreError::Io { path: folder.display().to_string(), source })
-        }
-        _ => Ok(()),
-    }
-}
 
 #[cfg(test)]
 mod tests {

@@ -7,10 +7,11 @@ use serde_json::Value as Json;
 use tantivy::columnar::StrColumn;
 
 use super::Snapshot;
-use super::builder::{DATABASE_IDENTITY, TAIL_RECORDS};
+use super::builder::TAIL_RECORDS;
+use super::changes::DATABASE_IDENTITY;
 use super::condition::{Segment, failed};
 use super::layout::{KEY, facet_name};
-use super::parallel::on_each;
+use super::parallel::{Threads, on_each};
 use super::set::Set;
 use super::terms;
 use super::values::each_value;
@@ -144,7 +145,7 @@ impl Snapshot {
         let bounds = on_each(
             &asked,
             |it| it.0.n_documents(),
-            HEAVY < cost,
+            if HEAVY < cost { Threads::Several } else { Threads::One },
             |(segment, within)| segment.satisfying(filter, within),
         )?;
         for ((segment, within), bounds) in asked.into_iter().zip(bounds) {

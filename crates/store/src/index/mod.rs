@@ -9,8 +9,10 @@
 //! away and made anew, while queries are answered without it.
 
 mod builder;
+mod changes;
 mod check;
 mod condition;
+mod folder;
 mod found;
 mod layout;
 mod lists;
@@ -22,24 +24,28 @@ mod set;
 mod terms;
 mod texts;
 mod values;
+mod waiting;
 mod words;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tantivy::Searcher;
 
-pub(crate) use self::builder::{Builder, LOOK, LOOK_AT_DATABASE, MANY_RECORDS, remove, store_identity};
+pub(crate) use self::builder::{Builder, LOOK, LOOK_AT_DATABASE};
+pub(crate) use self::changes::{MANY_RECORDS, store_identity};
 pub(crate) use self::check::check;
+pub(crate) use self::folder::remove;
 pub(crate) use self::found::{Decider, Found};
 use self::layout::Layout;
 pub(crate) use self::lists::browse;
 pub(crate) use self::order::{ORDERS, SortBy};
 pub(crate) use self::terms::{is_indexed, words_of};
 use crate::session::Session;
-use crate::{Kind, Result};
+use crate::{Kind, Result, StoreError};
 
 /// The indexes of a tenant.
 pub(crate) struct Indexes {
@@ -52,6 +58,18 @@ pub(crate) struct Indexes {
     suspects: Mutex<Vec<&'static str>>,
     bell: Mutex<Bell>,
     rung: Condvar,
+    /// Whether somebody waits for all of them and nobody for anything else.
+    is_hurried: AtomicBool,
+    standing: Mutex<Standing>,
+}
+
+/// How far the builder is.
+#[derive(Debug, Default)]
+struct Standing {
+    /// Changes left to take.
+    n_left: u64,
+    /// Why it takes none.
+    fault: Option<String>,
 }
 
 /// What is published of a tenant's indexes, by kind.
@@ -88,13 +106,13 @@ impl Indexes {
     /// anything is written.
     pub(crate) fn open(folder: PathBuf, kinds: &[&'static Kind], session: &mut Session<'_>) -> Result<Self> {
         let kinds: Vec<&'static Kind> = kinds.iter().copied().filter(|kind| kind.is_searched()).collect();
-        let store = builder::store_identity(session)?;
-        let last = builder::last_sequence(session)?;
+        let store = changes::store_identity(session)?;
+        let last = changes::last_sequence(session)?;
         for kind in &kinds {
-            let folder = folder.join(kind.name);
-            if folder.exists() && builder::covered_on_disk(&folder, kind, &store).is_none_or(|it| last < it) {
+            let own = folder.join(kind.name);
+            if own.exists() && folder::covered_on_disk(&own, kind, &store).is_none_or(|it| last < it) {
                 tracing::info!(kind = kind.name, "a search index is made anew");
-                builder::remove(&folder)?;
+                remove(&own)?;
             }
         }
         Ok(Self {
@@ -105,6 +123,8 @@ impl Indexes {
             suspects: Mutex::default(),
             bell: Mutex::default(),
             rung: Condvar::new(),
+            is_hurried: AtomicBool::new(false),
+            standing: Mutex::default(),
         })
     }
 
@@ -150,6 +170,32 @@ impl Indexes {
         }
     }
 
+    /// Has the builder take all processors from now on, or no longer.
+    fn set_hurried(&self, is_hurried: bool) {
+        self.is_hurried.store(is_hurried, Ordering::Release);
+        if is_hurried {
+            self.stand(Standing::default());
+            self.ring();
+        }
+    }
+
+    fn is_hurried(&self) -> bool {
+        self.is_hurried.load(Ordering::Acquire)
+    }
+
+    fn stand(&self, standing: Standing) {
+        *self.standing.lock().unwrap_or_else(PoisonError::into_inner) = standing;
+    }
+
+    /// Changes left to take. Errors: why the builder takes none.
+    fn standing(&self) -> Result<u64> {
+        let standing = self.standing.lock().unwrap_or_else(PoisonError::into_inner);
+        match &standing.fault {
+            Some(fault) => Err(StoreError::Unavailable(fault.clone())),
+            None => Ok(standing.n_left),
+        }
+    }
+
     /// Ends the builder.
     pub(crate) fn close(&self) {
         self.bell.lock().unwrap_or_else(PoisonError::into_inner).is_closed = true;
@@ -192,8 +238,8 @@ impl Indexes {
         let current = self.current();
         for kind in &self.kinds {
             let is_behind = match current.get(kind.name) {
-                Some(snapshot) => builder::has_changed_since(session, kind, snapshot.covered)?,
-                None => builder::has_many(session, kind)?,
+                Some(snapshot) => changes::has_changed_since(session, kind, snapshot.covered)?,
+                None => changes::has_many(session, kind)?,
             };
             if is_behind {
                 return Ok(false);

@@ -1,24 +1,35 @@
-//! One piece of work for each segment of an index, on several threads where it is heavy.
+//! One piece of work for each segment of an index, or of what goes into one, on several threads where it is heavy.
 
 use std::panic::resume_unwind;
 use std::thread::{self, available_parallelism};
 
 use crate::error::{Result, StoreError};
+use crate::priority::step_back;
 
 /// Threads at most: other searches have their share too.
 const THREADS: usize = 4;
+
+/// Who works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Threads {
+    /// The caller's alone.
+    One,
+    /// Several.
+    Several,
+    /// Several, of which those beside the caller's leave the processor to others.
+    SteppedBack,
+}
 
 /// Runs `work` on each segment; gives what it gives, in their order.
 pub(super) fn on_each<S: Sync, T: Send>(
     segments: &[S],
     n_documents: impl Fn(&S) -> u32,
-    is_heavy: bool,
+    threads: Threads,
     work: impl Fn(&S) -> Result<T> + Sync,
 ) -> Result<Vec<T>> {
-    let n_threads = if is_heavy {
-        available_parallelism().map_or(1, usize::from).min(THREADS).min(segments.len())
-    } else {
-        1
+    let n_threads = match threads {
+        Threads::One => 1,
+        _ => available_parallelism().map_or(1, usize::from).min(THREADS).min(segments.len()),
     };
     if n_threads < 2 {
         return segments.iter().map(work).collect();
@@ -27,10 +38,16 @@ pub(super) fn on_each<S: Sync, T: Send>(
         numbers.into_iter().map(|it| Ok((it, work(&segments[it])?))).collect()
     };
     let run = &run;
+    let begin = move |numbers| {
+        if threads == Threads::SteppedBack {
+            step_back();
+        }
+        run(numbers)
+    };
     let mut shares = shares(segments.iter().map(n_documents), n_threads).into_iter();
     let own = shares.next().unwrap_or_default();
     let mut all = thread::scope(|scope| {
-        let others: Vec<_> = shares.map(|share| scope.spawn(move || run(share))).collect();
+        let others: Vec<_> = shares.map(|share| scope.spawn(move || begin(share))).collect();
         let mut all = run(own)?;
         for other in others {
             all.append(&mut other.join().unwrap_or_else(|panic| resume_unwind(panic))?);

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pinakes_store::{
-    Catalogue, Direction, End, Expr, Limits, Location, Pattern, Query, Tenant, TextQuery, Value, matches,
+    Catalogue, Direction, End, Expr, Limits, Location, Pattern, Query, StoreError, Tenant, TextQuery, Value,
+    matches,
 };
 use serde_json::json;
 
@@ -258,4 +259,51 @@ fn a_copy_of_another_history_is_made_anew() {
         check(&tenant, N_RECORDS);
         assert_eq!(tenant.check().expect("a check"), Vec::<String>::new());
     }
+}
+
+/// A command that answers nobody completes the indexes before it ends: new, changed and deleted records.
+#[test]
+fn a_command_completes_the_indexes() {
+    const N_LOADED: u64 = 3_000;
+    for place in engines() {
+        let tenant = place.tenant(ALL);
+        fill(&tenant, 0, N_LOADED + 10);
+        write(&tenant, |txn| {
+            (N_LOADED..N_LOADED + 10).try_for_each(|n| txn.delete(&ITEM, &n.to_string()).map(|_| ()))?;
+            (0..50).try_for_each(|n| {
+                let body =
+                    json!({"name": format!("beam w{n}"), "size": n, "free": {"depth": n % 7, "new": true}});
+                txn.update(&ITEM, &n.to_string(), &body).map(|_| ())
+            })
+        });
+        tenant.complete_indexes(&mut |_| {}).expect("complete");
+        assert!(
+            tenant.wait_for_indexes(Duration::ZERO).expect("an answer"),
+            "{}: not complete",
+            place.engine
+        );
+        check(&tenant, N_LOADED);
+        let n_changed = read(&tenant, |view| view.count(&ITEM, &Expr::Is("free.new".into(), true.into())));
+        assert_eq!(n_changed, 50);
+        assert_eq!(tenant.check().expect("a check"), Vec::<String>::new());
+    }
+}
+
+/// What another process keeps is left to it; searches find what it lacks.
+#[test]
+fn an_index_that_another_process_keeps_is_left_to_it() {
+    let place = filled();
+    let index = tantivy::Index::open_in_dir(index_folder(&place)).expect("the index");
+    let keeper: tantivy::IndexWriter = index.writer(50 << 20).expect("its writer");
+    let tenant = place.tenant(ALL);
+    fill(&tenant, N_RECORDS, N_RECORDS + 60);
+    let refused = tenant.complete_indexes(&mut |_| {});
+    assert!(
+        matches!(&refused, Err(StoreError::Unavailable(it)) if it.contains("another process")),
+        "{refused:?}"
+    );
+    check(&tenant, N_RECORDS + 60);
+    drop(keeper);
+    tenant.complete_indexes(&mut |_| {}).expect("complete");
+    check(&tenant, N_RECORDS + 60);
 }

@@ -7,6 +7,7 @@ use std::time::Instant;
 use pinakes_dataverse::moving::{self, Importing, LeftOut, MoveParts, MovingError};
 
 use crate::commands::export::dataverse::in_words;
+use crate::commands::import::complete_indexes;
 use crate::config::Misuse;
 use crate::place::{Missing, TenantPlace};
 use crate::terminal::{progress, say, thousands, warn};
@@ -47,6 +48,7 @@ pub(super) fn run(args: &DataverseArgs) -> anyhow::Result<ExitCode> {
         Err(MovingError::Refused(what)) => return Err(Misuse(what).into()),
         other => other?,
     };
+    complete_indexes(&tenant, &bar);
     bar.finish_and_clear();
     moved.notes.iter().chain(&moved.left_out).for_each(told);
     let took_s = begun.elapsed().as_secs_f64();

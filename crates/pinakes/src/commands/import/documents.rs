@@ -6,8 +6,9 @@ use std::time::Instant;
 
 use pinakes_labe::import::{BadLine, Existing, load};
 
+use crate::commands::import::complete_indexes;
 use crate::place::{Missing, TenantPlace};
-use crate::terminal::{counted, say, thousands, warn};
+use crate::terminal::{counted, progress, say, thousands, warn};
 
 /// Bad lines that are told of at most; more are counted.
 const TOLD: u64 = 20;
@@ -49,6 +50,7 @@ pub(super) fn run(args: &DocumentsArgs) -> anyhow::Result<ExitCode> {
         n_made += loaded.n_made + loaded.n_replaced;
         n_kept += loaded.n_kept;
     }
+    complete_indexes(&tenant, &progress(None));
     if TOLD < n_bad {
         warn(format!("{} more bad lines", thousands(n_bad - TOLD)));
     }

@@ -9,6 +9,7 @@ use anyhow::Context as _;
 use pinakes_accounts::{Clock, Entropy};
 use pinakes_folio::moving::{self, MoveParts};
 
+use crate::commands::import::complete_indexes;
 use crate::commands::import::source::Source;
 use crate::place::{Missing, TenantPlace};
 use crate::terminal::{counted, progress, say, thousands, warn};
@@ -61,6 +62,7 @@ pub(super) fn run(args: &FolioArgs) -> anyhow::Result<ExitCode> {
             bar.suspend(|| warn(format!("{}, object {}: {}: {}", source.name, it.place, it.id, it.reason)));
         }
     }
+    complete_indexes(&tenant, &bar);
     bar.finish_and_clear();
     let took_s = begun.elapsed().as_secs_f64();
     let rate = thousands((n_stored as f64 / took_s) as u64);

@@ -10,6 +10,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use pinakes_accounts::{Clock, Entropy};
 use pinakes_folio::data_import::{FileImport, ImportProgress, import_file};
 
+use crate::commands::import::complete_indexes;
 use crate::commands::import::source::Source;
 use crate::place::{Missing, TenantPlace};
 use crate::terminal::{counted, say, thousands, warn};
@@ -59,6 +60,7 @@ pub(super) fn run(args: &MarcArgs) -> anyhow::Result<ExitCode> {
         settings: house.config.folio.clone(),
     };
     let imported = import_file(&tenant, import, &mut note);
+    complete_indexes(&tenant, &bar);
     bar.finish_and_clear();
     let (done, faults) = imported.with_context(|| format!("{} was not imported", source.name))?;
     for fault in &faults {

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use pinakes_conclave::import::{Categories, Dmoz, Existing, Load, Mapped, Source as Kind, Streaming};
 
+use crate::commands::import::complete_indexes;
 use crate::commands::import::source::Source;
 use crate::commands::topics::Document;
 use crate::config::Misuse;
@@ -65,6 +66,7 @@ pub(super) fn run(args: &TopicsArgs) -> anyhow::Result<ExitCode> {
     let read = args.files.iter().try_for_each(|path| read(args, path, how, &mut categories, &mut load));
     // What was read before a fault is kept, and the indexes are made in any case.
     let loaded = load.finish()?;
+    complete_indexes(&tenant, &progress(None));
     let n_topics = loaded.n_made + loaded.n_changed;
     let took_s = begun.elapsed().as_secs_f64();
     let rate = thousands((n_topics as f64 / took_s) as u64);

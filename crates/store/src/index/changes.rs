@@ -1,0 +1,128 @@
+//! What an index reads of the store: changes in the order of their sequence, and which store it is.
+
+use super::layout::Row;
+use crate::counters::is_behind;
+use crate::session::{Flavour, Session};
+use crate::view::HORIZON;
+use crate::{Kind, Result, StoreError, View};
+
+/// Records read in one step.
+const STEP_RECORDS: u64 = 1_000;
+/// Bytes of bodies after which a step ends.
+const STEP_BYTES: usize = 16 << 20;
+/// Records from which on a kind gets an index.
+pub(crate) const MANY_RECORDS: u64 = 200;
+
+/// Changes of a kind, out of one snapshot.
+#[derive(Debug, Default)]
+pub(super) struct Step {
+    pub(super) rows: Vec<Row>,
+    pub(super) deleted: Vec<String>,
+    /// These are all changes up to this number.
+    pub(super) upto: u64,
+    /// Whether there are no others.
+    pub(super) is_last: bool,
+    /// Changes behind it at most, of all kinds.
+    pub(super) n_left: u64,
+    /// Whether a bulk load is under way, which is taken when it is over.
+    pub(super) is_loading: bool,
+}
+
+impl Step {
+    pub(super) fn is_empty(&self) -> bool {
+        self.rows.is_empty() && self.deleted.is_empty()
+    }
+
+    pub(super) fn read(view: &mut View<'_>, kind: &'static Kind, after: u64) -> Result<Self> {
+        let flavour = view.session.flavour();
+        if flavour == Flavour::Sqlite && is_behind(&mut view.session, kind.name)? {
+            return Ok(Self { is_loading: true, ..Self::default() });
+        }
+        let last = last_sequence(&mut view.session)?;
+        let window = match flavour {
+            Flavour::Sqlite => "LIMIT ?3",
+            Flavour::Postgres => "FETCH FIRST ?3 ROWS WITH TIES",
+        };
+        let sql = format!(
+            "SELECT r.key, r.id, r.version, r.sequence, {} FROM {} WHERE ?1 < r.sequence AND r.sequence <= ?2 \
+             ORDER BY r.sequence {window}",
+            flavour.body(),
+            flavour.rows_with_bodies(kind.name)
+        );
+        let (mut rows, mut n_bytes, mut is_cut) = (Vec::new(), 0, false);
+        view.session.rows(&sql, &[after.into(), last.into(), STEP_RECORDS.into()], |row| {
+            let row = Row {
+                key: row.int(0)?,
+                id: row.text(1)?,
+                version: row.int(2)?,
+                sequence: row.int(3)?,
+                body: row.bytes(4)?,
+            };
+            // Changes of one number stay together.
+            if STEP_BYTES < n_bytes && rows.last().is_some_and(|it: &Row| it.sequence != row.sequence) {
+                is_cut = true;
+                return Ok(std::ops::ControlFlow::Break(()));
+            }
+            n_bytes += row.body.len();
+            rows.push(row);
+            Ok(std::ops::ControlFlow::Continue(()))
+        })?;
+        let is_last = !is_cut && (rows.len() as u64) < STEP_RECORDS;
+        let upto = match rows.last() {
+            Some(row) if !is_last => row.sequence.cast_unsigned(),
+            _ => last.max(after),
+        };
+        let sql = "SELECT id FROM tombstone WHERE kind = ?1 AND ?2 < sequence AND sequence <= ?3";
+        let values = [kind.name.into(), after.into(), upto.into()];
+        let deleted = view.session.all(sql, &values, |row| row.text(0))?;
+        Ok(Self { rows, deleted, upto, is_last, n_left: last.saturating_sub(upto), is_loading: false })
+    }
+}
+
+/// The number of the last change such that no older one can come any more.
+pub(super) fn last_sequence(session: &mut Session<'_>) -> Result<u64> {
+    let sql = match session.flavour() {
+        Flavour::Sqlite => "SELECT value FROM meta WHERE name = 'sequence'".to_owned(),
+        Flavour::Postgres => format!("SELECT {HORIZON} - 1"),
+    };
+    Ok(session.first(&sql, &[], |row| row.int(0))?.unwrap_or(0).cast_unsigned())
+}
+
+/// What tells a tenant of a database from all others, and the history of its primary from that of another: a standby that
+/// takes over may lack what was committed last.
+pub(super) const DATABASE_IDENTITY: &str = "(SELECT c.system_identifier::text || '-' \
+     || left(pg_walfile_name(pg_current_wal_lsn()), 8) || '-' || d.oid::text || '-' || n.oid::text \
+     FROM pg_control_system() c, pg_database d, pg_namespace n \
+     WHERE d.datname = current_database() AND n.nspname = current_schema())";
+
+/// What tells a store from all others.
+pub(crate) fn store_identity(session: &mut Session<'_>) -> Result<String> {
+    if session.flavour() == Flavour::Postgres {
+        let sql = format!("SELECT {DATABASE_IDENTITY}");
+        return session
+            .first(&sql, &[], |row| row.text(0))?
+            .ok_or_else(|| StoreError::Damaged("the database has no identity".into()));
+    }
+    let sql = "SELECT value FROM meta WHERE name = 'store'";
+    let number = session.first(sql, &[], |row| row.int(0))?;
+    number
+        .map(|it| format!("{it:016x}"))
+        .ok_or_else(|| StoreError::Damaged("the store has no identity".into()))
+}
+
+/// Whether records of a kind were changed after a number.
+pub(super) fn has_changed_since(session: &mut Session<'_>, kind: &Kind, covered: u64) -> Result<bool> {
+    let sql = format!("SELECT 1 FROM \"k_{}\" WHERE ?1 < sequence LIMIT 1", kind.name);
+    if session.first(&sql, &[covered.into()], |_| Ok(()))?.is_some() {
+        return Ok(true);
+    }
+    let sql = "SELECT 1 FROM tombstone WHERE kind = ?1 AND ?2 < sequence LIMIT 1";
+    Ok(session.first(sql, &[kind.name.into(), covered.into()], |_| Ok(()))?.is_some())
+}
+
+/// Whether a kind has so many records that an index is worth having.
+pub(super) fn has_many(session: &mut Session<'_>, kind: &Kind) -> Result<bool> {
+    let sql = format!("SELECT count(*) FROM (SELECT 1 FROM \"k_{}\" LIMIT ?1) x", kind.name);
+    let n = session.first(&sql, &[MANY_RECORDS.into()], |row| row.int(0))?.unwrap_or(0);
+    Ok(MANY_RECORDS <= n.cast_unsigned())
+}
