@@ -196,7 +196,7 @@ fn export(app: &Folio, tenant: &Tenant, id: &str, plan: Plan) -> Result<Counts, 
     Ok(counts)
 }
 
-/// Names the file of a job: `{name of the request}-{number}.mrc`.
+/// Names the file of a job: `{name of the uploaded list}-{number}.mrc`, or `.json`.
 fn name_file(tenant: &Tenant, id: &str, file_id: &str, output: Output) -> Result<(), StoreError> {
     let (id, file_id) = (id.to_owned(), file_id.to_owned());
     tenant.write_blocking(move |txn: &mut Txn<'_>| {

@@ -40,7 +40,7 @@ impl Incoming {
         Self::of(parsed, bytes, order)
     }
 
-    /// Parses a record that was sent on its own. `number` counts from 1 in the job.
+    /// Parses a record that was sent on its own. `order` is its position in the job, from 0.
     pub(crate) fn sent(coding: Coding<'_>, bytes: Bytes, order: u64) -> Self {
         let format = match coding {
             Coding::Marc(format) => format,

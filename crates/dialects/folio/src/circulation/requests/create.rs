@@ -242,7 +242,7 @@ pub(super) fn books_of(
     Ok(books.into_iter().map(|it| it.1).collect())
 }
 
-/// Refuses a pickup location that does not exist or is not one.
+/// Refuses a pickup service point that is missing, does not exist, or is not a pickup location.
 fn refuse_pickup(
     view: &mut View<'_>,
     known: &mut Records,
