@@ -123,7 +123,7 @@ fn shown(
     let (mut made, mut faults) = (Vec::new(), Vec::new());
     for part in &parts {
         match whole(view, entity, part, &active, around)? {
-            // An import puts all items of one location under one holdings record, the first.
+            // An import creates one holdings record per location, the first.
             Ok(body) if entity == Entity::Holdings && has_place(&made, &body) => {}
             Ok(body) => made.push(Value::Object(body)),
             Err(fault) => faults.push(Value::from(fault)),

@@ -476,7 +476,7 @@ fn end_chunks(txn: &mut Txn<'_>, job: &mut Job, now_ms: i64) -> Result<(), Store
     end(txn, job, now_ms)
 }
 
-/// Ends a job, deletes its snapshot, and finishes the parent if this was the last child.
+/// Ends a job, updates the status of its snapshot, and finishes the parent if this was the last child.
 fn end(txn: &mut Txn<'_>, job: &mut Job, now_ms: i64) -> Result<(), StoreError> {
     job.finish(now_ms);
     source_storage::put_snapshot(txn, job.id(), job.text("status"), now_ms)?;

@@ -27,7 +27,7 @@ pub(crate) static JOB: Kind = Kind {
 /// A type of job.
 #[derive(Debug)]
 pub(crate) struct Sort {
-    /// Name of the records that the jobs cover.
+    /// `resourceName` of the jobs.
     name: &'static str,
     records: &'static Collection,
     /// Name of the list of jobs.
