@@ -54,8 +54,8 @@ pub struct Settings {
     pub import_file_keep_s: i64,
     /// Number of records in one answer to a harvester (100).
     pub oai_page_records: u64,
-    /// Origins (`https://folio.example.org`) whose pages may send the cookies of a login. Pages of other origins can
-    /// read only with a header that they set themselves.
+    /// Origins (`https://folio.example.org`) whose pages may send the cookies of a login. Pages of other origins are
+    /// limited to requests that they authenticate with a header of their own.
     pub cors_origins: Vec<String>,
     /// Whether a new tenant gets FOLIO's sample institution with its campuses, libraries and locations (false).
     pub sample_locations: bool,
