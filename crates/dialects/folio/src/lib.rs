@@ -26,8 +26,7 @@
 //! | `data_export/`, `bulk_edit/`, `oai/` | records as MARC files, bulk changes, harvesting |
 //! | `timers/` | when recurring work is due |
 //! | `moving.rs` | a tenant's records to a file and back |
-//! | `modules.rs`, `routes.rs`, `reference.rs`, `chores.rs` | the wiring: all collections, all routes, the initial data
-//! of a tenant, what timers run |
+//! | `modules.rs`, `routes.rs`, `reference.rs`, `chores.rs` | the wiring: all collections, all routes, the initial data of a tenant, what timers run |
 
 // The fuzz targets use these crate names; here they are compiled as modules of the tests.
 #[cfg(test)]

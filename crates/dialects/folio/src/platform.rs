@@ -5,8 +5,7 @@
 //! | `app.rs` | the starting point of a handler: the caller, the tenant, the parts of the server |
 //! | `routes.rs`, `permissions.rs` | routes with the permission that each requires; who holds which |
 //! | `collection/`, `cql/` | collections of records, the query language |
-//! | `error.rs`, `json.rs`, `coerce.rs`, `dates.rs` | error answers, the spacing of JSON, types of values, points in
-//! time |
+//! | `error.rs`, `json.rs`, `coerce.rs`, `dates.rs` | error answers, the spacing of JSON, types of values, points in time |
 //! | `values.rs`, `hrids.rs`, `meta.rs` | values of requests, human-readable ids, records about a tenant |
 //! | `chore.rs` | the input of recurring work |
 //! | `listed.rs` | entries of records in browse lists |

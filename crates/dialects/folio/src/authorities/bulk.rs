@@ -18,8 +18,9 @@ use crate::platform::error::{Answer, Fault, FolioError, Shape};
 use crate::platform::limits::{BULK_RECORDS, BULK_REFUSED_BYTES};
 use crate::platform::values::json_answer;
 
-/// Loads the file that `{"recordsFileName"}` names; answers `{"errorsNumber", "errorRecordsFileName",
-/// "errorsFileName"}`. The file names are present only if the files are not empty.
+/// Loads the file that `{"recordsFileName"}` names; answers
+/// `{"errorsNumber", "errorRecordsFileName", "errorsFileName"}`. The file names are present only if the files are not
+/// empty.
 ///
 /// Errors: 422 for a file that does not exist.
 pub(crate) async fn load(mut call: Call, collection: &'static Collection) -> Answer {

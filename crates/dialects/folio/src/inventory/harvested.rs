@@ -20,8 +20,8 @@ pub(crate) static GONE: Kind = Kind {
     ..Kind::named("folio_instance_gone")
 };
 
-/// Instances whose holdings, items or source record changed after the instance itself: `{id, source, metadata:
-/// {updatedDate}}`.
+/// Instances whose holdings, items or source record changed after the instance itself:
+/// `{id, source, metadata: {updatedDate}}`.
 pub(crate) static CHANGED: Kind = Kind {
     id_path: Some("id"),
     columns: &[

@@ -214,8 +214,9 @@ pub(super) fn additional_shown(tag: &str, text: &str) -> Value {
     }
 }
 
-/// Returns the structure of a record type's fixed field: `{tag, format, repeatable, required, spec: {types: [{code,
-/// items: [{code, name, order, position, length, isArray, readOnly}]}]}}`. `None` if there is no such field.
+/// Returns the structure of a record type's fixed field:
+/// `{tag, format, repeatable, required, spec: {types: [{code, items: [{code, name, order, position, length, isArray, readOnly}]}]}}`.
+/// `None` if there is no such field.
 pub(super) fn specification(record_type: &str, tag: &str) -> Option<Value> {
     let material = |code: &str, parts: Vec<Part>| {
         let items: Vec<Value> = parts

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use super::Tailored;
 use crate::platform::json::text_at;
 
-/// Returns the faults of a record with fields `{tag, indicators, content}`, each as `{tag, severity, definitionType,
-/// message, helpUrl}`. Rules about undefined parts give warnings, all others errors.
+/// Returns the faults of a record with fields `{tag, indicators, content}`, each as
+/// `{tag, severity, definitionType, message, helpUrl}`. Rules about undefined parts give warnings, all others errors.
 ///
 /// `subfields` splits the content of a field. `is_new`: the record has no control number yet and will get one.
 pub(crate) fn issues(

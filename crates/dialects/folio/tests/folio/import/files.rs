@@ -152,7 +152,7 @@ async fn an_upload_beyond_the_bound_is_refused() -> Result<(), Failure> {
         assert!(told.contains("1048576"), "{told}");
         let (_, shown) = server.json(&format!("librarian GET {path}")).await?;
         assert_eq!(shown["fileDefinitions"][0]["status"], "ERROR", "{shown}");
-        // A new upload still works.
+        // The file can be uploaded again.
         let small = Body::from(authority(1));
         let (status, _, answer) = server
             .send("librarian", "POST", &format!("{path}/files/{file}"), HeaderMap::new(), small)
