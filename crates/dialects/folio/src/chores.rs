@@ -64,7 +64,7 @@ pub(crate) fn of_path(path: &str) -> Option<Chore> {
     CHORES.iter().find(|it| it.0 == path).map(|it| it.2)
 }
 
-/// The routes of chores.
+/// Adds the routes of chores.
 pub(crate) fn routes(mut routes: Routes) -> Routes {
     for (path, permission, chore) in CHORES {
         routes = routes.post(path, Access::to(permission), move |call| run(call, chore));

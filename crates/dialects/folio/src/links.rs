@@ -1,4 +1,4 @@
-//! Which headings of an instance are controlled by which authority (section 8.3 of the contract, T3).
+//! Links: which headings of an instance are controlled by which authority (section 8.3 of the contract, T3).
 //!
 //! The links of an instance are one record, replaced as a whole. Deleting an authority deletes its links.
 

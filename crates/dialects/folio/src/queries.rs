@@ -87,7 +87,7 @@ async fn show(call: Call) -> Answer {
 
 /// Returns the ids of the records that a query finds, the oldest first.
 ///
-/// Errors: 422 for too many.
+/// Errors: 422 if there are too many.
 pub(crate) fn found_ids(
     view: &mut View<'_>,
     of: &'static EntityType,

@@ -42,7 +42,7 @@ pub(crate) static TIMERS: Collection = Collection {
 /// The queue that contains all timers of a tenant.
 const QUEUE: &str = "folio-timer";
 
-/// The routes of timers.
+/// Adds the routes of timers.
 pub(crate) fn routes(routes: Routes) -> Routes {
     let one = "/scheduler/timers/{id}";
     routes

@@ -12,7 +12,7 @@ use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
 use crate::platform::values::json_answer;
 
-/// The one group there is.
+/// The only group.
 const GROUP: &str = "authorities";
 
 /// A setting: its key, default value, type and description.

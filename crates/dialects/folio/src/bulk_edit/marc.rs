@@ -17,7 +17,7 @@ enum Act {
     Replace(String),
     /// Appends another subfield to a field in which the text was found.
     Append(char, String),
-    /// Removes the fields in which the text was found, or all fields with the tag.
+    /// Removes the fields in which the text was found, or all that the rule matches.
     RemoveField,
     /// Removes the subfields in which the text was found.
     RemoveSubfield,

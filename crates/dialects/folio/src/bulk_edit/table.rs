@@ -310,7 +310,7 @@ pub(super) fn line(csv: &mut String, cells: impl IntoIterator<Item: AsRef<str>>)
     for (n, cell) in cells.into_iter().enumerate() {
         let cell = cell.as_ref();
         let comma = if n == 0 { "" } else { "," };
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = match cell.contains(['"', ',', '\n', '\r']) {
             true => write!(csv, "{comma}\"{}\"", cell.replace('"', "\"\"")),
             false => write!(csv, "{comma}{cell}"),

@@ -22,7 +22,7 @@ use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
 use crate::platform::values::{json_answer, parse_uuid};
 
-/// The routes of anonymisation on demand.
+/// Adds the routes of anonymisation on demand.
 pub(super) fn routes(routes: Routes) -> Routes {
     routes
         .post(

@@ -180,7 +180,7 @@ impl Terms<'_> {
         now.or_else(|| self.calendar.next_opening(self.now, self.zone)).map(|it| it.end)
     }
 
-    /// Returns the start of the first opening hours after `due` plus the policy's offset, at most their end.
+    /// Returns the start of the first opening hours after `due`, plus the policy's offset, but at most their end.
     fn next_hours(&self, due: Timestamp) -> Option<Timestamp> {
         let next = self.calendar.next_opening(due, self.zone)?;
         let offset = self.policy.opening_offset();

@@ -100,7 +100,7 @@ pub(crate) static BLOCK_LIMITS: Collection = Collection {
     )
 };
 
-/// The routes beyond the collections.
+/// Adds the routes beyond the collections.
 pub(crate) fn routes(mut routes: Routes) -> Routes {
     let conditions = "/patron-block-conditions";
     let condition = "/patron-block-conditions/{id}";

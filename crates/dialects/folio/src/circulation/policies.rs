@@ -165,7 +165,7 @@ const fn settings(path: &'static str, permission: &'static str) -> Collection {
     }
 }
 
-/// The routes of settings, under both paths.
+/// Adds the routes of settings, under both paths.
 pub(super) fn setting_routes(routes: Routes) -> Routes {
     [&SETTINGS, &STORED_SETTINGS].into_iter().fold(routes, |routes, it: &'static Collection| {
         let one = format!("{}/{{id}}", it.path);

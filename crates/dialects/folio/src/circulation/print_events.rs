@@ -39,7 +39,7 @@ pub(crate) static PRINT_EVENTS: Collection = Collection {
     ..Collection::named("/print-events-storage/print-events", "printEvents", "folio_print_event")
 };
 
-/// The routes of prints.
+/// Adds the routes of prints.
 pub(super) fn routes(routes: Routes) -> Routes {
     routes
         .post(

@@ -19,7 +19,7 @@ use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
 use crate::platform::values::json_answer;
 
-/// The routes of the rules.
+/// Adds the routes of the rules.
 pub(crate) fn routes(mut routes: Routes) -> Routes {
     let stored = "/circulation-rules-storage";
     routes = routes

@@ -21,7 +21,7 @@ use crate::platform::routes::Routes;
 use crate::platform::values::json_answer;
 use crate::users::user::ADDRESS_TYPES;
 
-/// The routes of slips and lists.
+/// Adds the routes of slips and lists.
 pub(super) fn routes(routes: Routes) -> Routes {
     routes
         .get("/circulation/pick-slips/{servicePointId}", Access::to("circulation.pick-slips.get"), pick_slips)

@@ -60,7 +60,7 @@ pub(crate) static FEATURE_JOBS: Collection = Collection {
     )
 };
 
-/// The routes beyond the collections.
+/// Adds the routes beyond the collections.
 pub(super) fn routes(routes: Routes) -> Routes {
     let to = Access::to;
     let lock = format!("{LOCKS_PATH}/{{id}}");

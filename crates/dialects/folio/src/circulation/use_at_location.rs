@@ -22,7 +22,7 @@ enum Place {
     Patron,
 }
 
-/// The routes.
+/// Adds the routes.
 pub(super) fn routes(routes: Routes) -> Routes {
     routes
         .post(

@@ -16,7 +16,7 @@ use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
 use crate::platform::values::{QueryText, json_answer};
 
-/// The routes under `/metadata-provider`.
+/// Adds the routes under `/metadata-provider`.
 pub(crate) fn routes(routes: Routes) -> Routes {
     let to = |name: &'static str| Access::Permission(name.into());
     routes

@@ -24,7 +24,7 @@ fn run(weak: &Weak<Shared>) {
     if let Some(shared) = weak.upgrade() {
         let names = shared.context.catalogue().tenants().unwrap_or_default();
         let now = Instant::now();
-        // The first checks are spread out, so that the first requests come before them.
+        // The first checks are spread out and leave room for the first requests.
         let first =
             |place: usize| now + Duration::from_millis(TIMER_LOOK_MS) * u32::try_from(place).unwrap_or(0);
         let known = names

@@ -28,7 +28,7 @@ use crate::platform::routes::Routes;
 use crate::platform::values::{json_answer, required_text};
 use crate::users::user::{USERS, account_of, composite, record_of};
 
-/// Header with a token of `/authn/login`, which cannot be refreshed.
+/// Header with a token that cannot be refreshed.
 const X_OKAPI_TOKEN: HeaderName = HeaderName::from_static("x-okapi-token");
 /// Names of the cookies.
 const ACCESS_COOKIE: &str = "folioAccessToken";

@@ -137,7 +137,7 @@ impl Server {
 
     /// Sends a request and returns the JSON of the answer, null if there is none.
     ///
-    /// Panics: the status is another one.
+    /// Panics: the answer has another status.
     pub(crate) async fn asked(&self, request: &str, status: u16) -> Result<Value, Failure> {
         let (found, _, body) = self.ask(request).await?;
         let text = String::from_utf8_lossy(&body).into_owned();

@@ -50,7 +50,7 @@ impl Deed {
     }
 }
 
-/// The routes of staff actions on fees.
+/// Adds the routes of staff actions on fees.
 pub(super) fn routes(mut routes: Routes) -> Routes {
     for (name, deed) in Deed::ALL {
         let to = |whose: &str, end: &str| Access::owned(format!("feesfines.{whose}.{end}.post"));

@@ -20,7 +20,7 @@ use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
 use crate::platform::values::json_answer;
 
-/// The routes of reports.
+/// Adds the routes of reports.
 pub(super) fn routes(routes: Routes) -> Routes {
     let drawer = "/feefine-reports/cash-drawer-reconciliation";
     routes

@@ -20,7 +20,7 @@ use crate::platform::error::{Answer, Fault, FolioError};
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
 
-/// The routes of actions.
+/// Adds the routes of actions.
 pub(crate) fn routes(routes: Routes) -> Routes {
     routes
         .post(

@@ -16,7 +16,7 @@ use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
 use crate::platform::values::{json_answer, required_text};
 
-/// The routes of loans.
+/// Adds the routes of loans.
 pub(crate) fn routes(routes: Routes) -> Routes {
     routes
         .get("/circulation/loans", Access::to("circulation.loans.collection.get"), list)

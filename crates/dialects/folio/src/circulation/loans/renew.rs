@@ -27,7 +27,7 @@ use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
 use crate::platform::values::json_answer;
 
-/// The routes of renewals.
+/// Adds the routes of renewals.
 pub(crate) fn routes(routes: Routes) -> Routes {
     routes
         .post("/circulation/renew-by-barcode", Access::to("circulation.renew-by-barcode.post"), |call| {

@@ -119,7 +119,7 @@ pub(super) fn plan_due_date(
     let Some(due) = moment::parse(text(loan, "dueDate")) else { return Ok(()) };
     for notice in notices_of(policy, "loanNotices", DUE_DATE) {
         let plan = Plan::of_loan(DUE_DATE, &notice, loan).at(due);
-        // A notice that should have been sent before the short loan even began is not sent.
+        // A notice to be sent before the due date is dropped if its time has already passed, as with a short loan.
         let is_past = |it: &Timestamp| it.as_millisecond() < writer.now_ms;
         let is_before = text(&notice, "sendOptions.sendHow") == "Before";
         match plan.first_run(writer.now_ms) {

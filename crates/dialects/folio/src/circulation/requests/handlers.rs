@@ -19,7 +19,7 @@ use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
 use crate::platform::values::{json_answer, required_text};
 
-/// The routes of requests.
+/// Adds the routes of requests.
 pub(crate) fn routes(routes: Routes) -> Routes {
     let queue = "/circulation/requests/queue";
     let of_item = format!("{queue}/item/{{id}}");

@@ -1,4 +1,4 @@
-//! The functions that rules name: text in, text out.
+//! The functions that rules can name; each converts a text to a text.
 
 use std::borrow::Cow;
 

@@ -27,7 +27,7 @@ fn to(name: &str) -> Access {
     Access::Permission(format!("converter-storage.{name}").into())
 }
 
-/// The routes of profiles and of field protection.
+/// Adds the routes of profiles and of field protection.
 pub(crate) fn routes(routes: Routes) -> Routes {
     let routes = ProfileType::ALL.into_iter().fold(routes, |routes, sort| {
         let base = format!("/data-import-profiles/{}", sort.list());

@@ -238,7 +238,7 @@ async fn config(call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &json!({"configs": shown, "totalRecords": shown.len()})))
 }
 
-/// An entry of the answer.
+/// An entry of an answer.
 #[derive(Debug, Clone)]
 pub(crate) struct Item {
     pub(crate) shown: Value,
