@@ -386,7 +386,7 @@ impl Window {
         Ok(window)
     }
 
-    /// Whether dates are requested.
+    /// Checks whether dates are requested.
     fn is_bounded(&self) -> bool {
         self.from.is_some() || self.until.is_some()
     }

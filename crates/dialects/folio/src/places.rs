@@ -1,4 +1,4 @@
-//! Locations and the units above them: institutions, campuses, libraries, locations, service points (section 10 of the contract).
+//! Locations and the units above them, and service points (section 10 of the contract).
 
 use pinakes_store::{Column, Index, Kind, Txn, Type};
 use serde_json::Value;

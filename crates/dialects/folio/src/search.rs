@@ -293,7 +293,7 @@ async fn authorities(call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
 }
 
-/// Whether the list of headings is sufficient to evaluate a condition.
+/// Checks whether the list of headings is sufficient to evaluate a condition.
 fn is_about_headings(node: &Node) -> bool {
     match node {
         Node::And(a, b) | Node::Or(a, b) | Node::Not(a, b) => is_about_headings(a) && is_about_headings(b),

@@ -175,7 +175,7 @@ impl LoanPolicy {
         self.loan_period(false)
     }
 
-    /// Whether an item with a waiting hold may be renewed.
+    /// Checks whether an item with a waiting hold may be renewed.
     pub(crate) fn renews_awaited_items(&self) -> bool {
         self.body["requestManagement"]["holds"]["renewItemsWithRequest"].as_bool().unwrap_or(false)
     }
@@ -202,7 +202,7 @@ impl LoanPolicy {
         }
     }
 
-    /// Whether due dates depend on the opening hours of the service point.
+    /// Checks whether due dates depend on the opening hours of the service point.
     pub(crate) fn asks_calendar(&self) -> bool {
         !matches!(self.closed_days(), ClosedDays::CurrentDueDate | ClosedDays::CurrentDueDateTime)
     }

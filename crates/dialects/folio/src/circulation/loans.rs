@@ -194,7 +194,7 @@ fn note(txn: &mut Txn<'_>, writer: &Writer, loan: &Value, operation: &str) -> Re
     collection::insert(txn, writer, &HISTORY, note).map(drop)
 }
 
-/// Whether a loan is open.
+/// Checks whether a loan is open.
 pub(crate) fn is_open(loan: &Value) -> bool {
     text_at(loan, "status.name") == Some(OPEN)
 }

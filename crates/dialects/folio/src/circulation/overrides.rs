@@ -85,7 +85,7 @@ impl Overrides {
         Ok(overrides)
     }
 
-    /// Whether a block is overridden.
+    /// Checks whether a block is overridden.
     pub(crate) fn passes(&self, block: Block) -> bool {
         self.asked.get(block.name()).is_some_and(|it| !it.is_null())
     }

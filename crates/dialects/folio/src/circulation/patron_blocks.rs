@@ -348,7 +348,7 @@ impl Held {
     }
 }
 
-/// `GET /user-summary/{userId}`: a patron's loans and fees, as blocks count them.
+/// `GET /user-summary/{userId}`: returns the numbers of a patron's loans and fees, as blocks count them.
 async fn summary(call: Call) -> Answer {
     let id = call.uuid_param("userId")?;
     let read = move |view: &mut View<'_>| -> Result<Value, FolioError> {

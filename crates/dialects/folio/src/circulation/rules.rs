@@ -170,7 +170,7 @@ pub(crate) struct Rule {
 }
 
 impl Rule {
-    /// Whether the line has a condition for a criterion.
+    /// Checks whether the line has a condition for a criterion.
     pub(crate) fn names(&self, criterium: Criterion) -> bool {
         self.conditions.iter().any(|it| it.criterium == criterium)
     }

@@ -104,7 +104,7 @@ impl FieldRule {
         own.or_else(|| self.rows.iter().flatten().find_map(Self::tag))
     }
 
-    /// Whether the rule sets this property.
+    /// Checks whether the rule sets this property.
     pub(crate) fn sets(&self, path: &str) -> bool {
         path.split('.').eq(self.path.iter().map(String::as_str))
     }

@@ -120,7 +120,7 @@ impl Incoming {
         String::from_utf8_lossy(&self.raw).into_owned()
     }
 
-    /// Whether the text represents the bytes exactly.
+    /// Checks whether the text represents the bytes exactly.
     pub(crate) fn is_text_exact(&self) -> bool {
         std::str::from_utf8(&self.raw).is_ok()
     }

@@ -195,7 +195,7 @@ impl Job {
         self.set("uiStatus", ui_status(status));
     }
 
-    /// Whether the job is finished.
+    /// Checks whether the job is finished.
     pub(crate) fn is_final(&self) -> bool {
         matches!(self.text("status"), "COMMITTED" | "ERROR" | "DISCARDED" | "CANCELLED")
     }

@@ -137,7 +137,7 @@ fn shown(
     }))
 }
 
-/// Whether one of the holdings records has the same location.
+/// Checks whether one of the holdings records has the same location.
 fn has_place(made: &[Value], body: &Map<String, Value>) -> bool {
     made.iter().any(|it| it.get("permanentLocationId") == body.get("permanentLocationId"))
 }

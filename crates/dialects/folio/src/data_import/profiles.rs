@@ -128,7 +128,7 @@ fn has_id(value: &Value, id: &str) -> bool {
     value.get("id").and_then(Value::as_str) == Some(id)
 }
 
-/// Whether a profile is one of FOLIO's defaults.
+/// Checks whether a profile is one of FOLIO's defaults.
 pub(crate) fn is_default(sort: ProfileType, id: &str) -> bool {
     defaults(sort.list()).iter().any(|it| has_id(it, id))
 }

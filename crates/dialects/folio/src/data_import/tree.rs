@@ -134,7 +134,7 @@ pub(crate) enum Criterion {
 }
 
 impl Criterion {
-    /// Whether an incoming and a stored value match.
+    /// Checks whether an incoming and a stored value match.
     pub(crate) fn holds(self, incoming: &str, existing: &str) -> bool {
         match self {
             Self::Exact => incoming == existing,
@@ -236,7 +236,7 @@ impl Tree {
         walk(&self.roots, visit);
     }
 
-    /// Whether the tree has a matching action.
+    /// Checks whether the tree has a matching action.
     pub(crate) fn has_action(&self, is_it: impl Fn(&Action) -> bool) -> bool {
         let mut found = false;
         self.for_each(&mut |node| {
@@ -245,7 +245,7 @@ impl Tree {
         found
     }
 
-    /// Whether the tree matches on stored MARC records of that type.
+    /// Checks whether the tree matches on stored MARC records of that type.
     pub(crate) fn matches_on(&self, entity: Entity) -> bool {
         let mut found = false;
         self.for_each(&mut |node| {

@@ -441,7 +441,7 @@ fn end_of_chunks(tenant: &Tenant, lease: &Lease, job: &Job, now_ms: i64) -> Resu
     })
 }
 
-/// Whether all received records of a job are done and no more are expected.
+/// Checks whether all received records of a job are done and no more are expected.
 fn chunks_are_over(job: &Job) -> bool {
     let done = job.work_number("order");
     let is_last = job.work("last").as_bool().unwrap_or(false);

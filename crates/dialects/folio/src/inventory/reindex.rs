@@ -116,7 +116,7 @@ async fn show(call: Call, sort: &'static Sort) -> Answer {
     Ok(json_answer(StatusCode::OK, &found.ok_or_else(|| FolioError::not_found("Not found"))?))
 }
 
-/// A finished job cannot be stopped; the request is accepted.
+/// Accepts the request to cancel a job; a finished job cannot be stopped.
 async fn cancel(call: Call, sort: &'static Sort) -> Answer {
     let id = call.uuid_param("id")?;
     let read = move |view: &mut View<'_>| -> Result<bool, FolioError> {

@@ -147,7 +147,7 @@ async fn job(call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &found(&call).await?))
 }
 
-/// A finished job cannot be stopped; the request is accepted.
+/// Accepts the request to cancel a job; a finished job cannot be stopped.
 async fn cancel(call: Call) -> Answer {
     found(&call).await?;
     Ok(answer::empty(StatusCode::NO_CONTENT))

@@ -242,7 +242,7 @@ impl Call {
     }
 }
 
-/// Whether the request carries a token.
+/// Checks whether the request carries a token.
 fn has_token(headers: &HeaderMap) -> bool {
     headers.contains_key("x-okapi-token") || headers.contains_key(http::header::AUTHORIZATION)
 }

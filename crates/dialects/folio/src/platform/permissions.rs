@@ -182,19 +182,20 @@ fn roles(settings: &Settings, caller: &Caller) -> impl Iterator<Item = Role> {
     held.into_iter().filter(|(_, is)| *is).map(|(role, _)| role)
 }
 
-/// Whether the caller holds a permission.
+/// Checks whether the caller holds a permission.
 pub fn holds(settings: &Settings, caller: &Caller, permission: &str) -> bool {
     let given =
         caller.user.as_deref().is_some_and(|user| user.permissions.iter().any(|it| covers(it, permission)));
     given || holds_by_role(settings, caller, permission)
 }
 
-/// Whether the caller holds a permission by a role alone.
+/// Checks whether the caller holds a permission by a role alone.
 pub(crate) fn holds_by_role(settings: &Settings, caller: &Caller, permission: &str) -> bool {
     roles(settings, caller).any(|role| role.grants(permission))
 }
 
-/// Whether one permission includes another: `a.all` includes everything that begins with `a.`, any other only itself.
+/// Checks whether one permission includes another: `a.all` includes everything that begins with `a.`, any other only
+/// itself.
 fn covers(held: &str, wanted: &str) -> bool {
     held == wanted
         || held.strip_suffix("all").is_some_and(|base| base.ends_with('.') && wanted.starts_with(base))

@@ -107,7 +107,7 @@ pub(super) fn subfield_shown(code: impl Display, value: &str) -> String {
     format!("${code} {}", value.replace('$', "{dollar}"))
 }
 
-/// Whether the editor must not change a field.
+/// Checks whether the editor must not change a field.
 fn is_protected(field: &Field) -> bool {
     let tag = field.tag().as_str();
     tag == "001" || tag == "999" && field.as_data().is_some_and(|it| it.indicators == ['f', 'f'])

@@ -138,7 +138,7 @@ async fn browse(call: Call, list: &'static List) -> Answer {
     Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
 }
 
-/// Whether a condition refers to any of these fields.
+/// Checks whether a condition refers to any of these fields.
 fn speaks_of(node: &Node, names: &[&str]) -> bool {
     match node {
         Node::And(a, b) | Node::Or(a, b) | Node::Not(a, b) => speaks_of(a, names) || speaks_of(b, names),

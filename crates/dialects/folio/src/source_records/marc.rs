@@ -107,7 +107,7 @@ impl MarcPath {
         Self { tag: tag.to_owned(), indicators: [indicator(ind1), indicator(ind2)], subfield }
     }
 
-    /// Whether the path is e.g. `999 ff $i`.
+    /// Checks whether the path is e.g. `999 ff $i`.
     pub(crate) fn is(&self, tag: &str, indicators: [char; 2], subfield: Option<char>) -> bool {
         self.tag == tag && self.indicators == indicators && self.subfield == subfield
     }

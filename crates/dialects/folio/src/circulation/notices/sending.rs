@@ -38,7 +38,7 @@ impl LoanEvent {
         }
     }
 
-    /// Whether the event sets a new due date.
+    /// Checks whether the event sets a new due date.
     pub(crate) fn moves_due_date(self) -> bool {
         matches!(self, Self::CheckOut | Self::Renewed | Self::Recalled | Self::DueDateChanged)
     }

@@ -10,7 +10,7 @@ pub(super) struct Token<'a> {
 }
 
 impl Token<'_> {
-    /// Whether the token is a word rather than a sign.
+    /// Checks whether the token is a word rather than a sign.
     pub(super) fn is_word(&self) -> bool {
         self.text.starts_with(is_word_char)
     }

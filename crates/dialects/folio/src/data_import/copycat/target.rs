@@ -220,7 +220,7 @@ fn record_of(answer: &Element) -> Option<Vec<u8>> {
 mod tests {
     use super::*;
 
-    /// A server that sends the recorded answers of yaz-ztest, whatever the request.
+    /// Runs a server that sends the recorded answers of yaz-ztest, whatever the request.
     fn server(answers: Vec<&'static [u8]>) -> std::io::Result<u16> {
         let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
         let port = listener.local_addr()?.port();

@@ -123,7 +123,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Whether an earlier field has already set this property; a field without the target's subfields does not count.
+    /// Checks whether an earlier field has already set this property; a field without the target's subfields does not
+    /// count.
     fn is_later(&mut self, target: &Target, place: (usize, usize), field: &DataField) -> bool {
         let has_any = target.subfields.is_empty()
             || field.subfields.iter().any(|it| target.subfields.contains(&it.code));

@@ -14,7 +14,7 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// Whether the path given by the steps is a list.
+    /// Checks whether the path given by the steps is a list.
     pub(crate) fn is_list(&self, steps: &[String]) -> bool {
         let is_at = |path: &&str| path.split('.').eq(steps.iter().map(String::as_str));
         self.lists.iter().any(is_at)

@@ -72,7 +72,7 @@ pub(crate) struct Surroundings<'a> {
 }
 
 impl Function {
-    /// Whether the result is an id, a flag or a constant rather than a transformed text.
+    /// Checks whether the result is an id, a flag or a constant rather than a transformed text.
     pub(crate) const fn is_lookup(self) -> bool {
         !matches!(
             self,

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{Reference, RuleSet, Rules, TABLES, authority, holdings, instance};
 
-/// A reference in which every name exists; the id contains the table and the name.
+/// Builds a reference in which every name exists; the id contains the table and the name.
 fn reference() -> Reference {
     let mut reference = Reference::default();
     let entries: [(&str, &[(&str, &str)]); 14] = [

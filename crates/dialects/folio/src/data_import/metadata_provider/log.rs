@@ -84,7 +84,7 @@ fn stored(view: &mut View<'_>, job: &str, errors_only: bool) -> Result<Vec<Store
     Ok(list)
 }
 
-/// Whether the job's entries are exactly those of its file's records, one for each.
+/// Checks whether the job's entries are exactly those of its file's records, one for each.
 fn is_of_file_alone(job: &Job) -> bool {
     job.work("source").as_str() == Some("file") && job.work("error").is_null()
 }

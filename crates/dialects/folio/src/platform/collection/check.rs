@@ -86,7 +86,7 @@ fn shortened(value: &Value) -> String {
     value.to_string().chars().take(80).collect()
 }
 
-/// Whether a required property is missing. `a.b` is required only if `a` is present.
+/// Checks whether a required property is missing. `a.b` is required only if `a` is present.
 fn is_missing(body: &Map<String, Value>, path: &str) -> bool {
     match path.split_once('.') {
         None => body.get(path).is_none_or(Value::is_null),
@@ -201,7 +201,7 @@ pub(super) fn refuse_used(
     Ok(())
 }
 
-/// Whether a record refers to `id`: by the counts of a facet, by a column's index, or by a scan.
+/// Checks whether a record refers to `id`: by the counts of a facet, by a column's index, or by a scan.
 fn is_used(
     txn: &mut Txn<'_>,
     collection: &'static Collection,

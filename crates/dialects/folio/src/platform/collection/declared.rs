@@ -219,7 +219,8 @@ impl Collection {
         FolioError::faults(StatusCode::NOT_FOUND, vec![fault])
     }
 
-    /// Whether a query may name a field: it is declared, by its whole path or, for a top-level property, by its name.
+    /// Checks whether a query may name a field: it is declared, by its whole path or, for a top-level property, by its
+    /// name.
     pub fn declares(&self, names: &Names, index: &str) -> bool {
         const ALWAYS: [&str; 6] = ["id", "metadata", "_version", "tags", "tags.tagList", "customFields"];
         const DATES: [&str; 4] = [

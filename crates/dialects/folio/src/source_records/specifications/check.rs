@@ -49,7 +49,7 @@ pub(crate) fn issues(
     found.issues
 }
 
-/// Whether a record with these issues cannot be stored.
+/// Checks whether a record with these issues cannot be stored.
 pub(crate) fn are_errors(issues: &[Value]) -> bool {
     issues.iter().any(|it| it["severity"] == "error")
 }

@@ -73,7 +73,7 @@ impl Tailored {
         rules.collect()
     }
 
-    /// Whether a rule is enabled.
+    /// Checks whether a rule is enabled.
     pub(super) fn has_rule(&self, code: &str) -> bool {
         let said = self.changes["rules"].get(code).and_then(Value::as_bool);
         said.unwrap_or_else(|| self.standard.rules().any(|(_, it)| it.code == code && it.is_enabled))
