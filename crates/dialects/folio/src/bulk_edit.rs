@@ -1,10 +1,11 @@
-//! `/bulk-operations`: many users, items, holdings records or instances changed alike (mod-bulk-operations): a list of
-//! identifiers or a query, what they find, rules or an edited table, what these would make of it, the changes.
+//! `/bulk-operations`: applies the same changes to many users, items, holdings records or instances
+//! (mod-bulk-operations): a list of identifiers or a query, the records found, rules or an edited table, a preview of
+//! the result, the changes.
 //!
 //! | file | what |
 //! |---|---|
-//! | `rules.rs`, `marc.rs` | what a rule makes of a record, or of its MARC record |
-//! | `steps.rs` | finding, trying, writing, record by record |
+//! | `rules.rs`, `marc.rs` | applying a rule to a record, or to its MARC record |
+//! | `steps.rs` | finding, previewing and writing, record by record |
 //! | `table.rs` | the columns in which records are shown, and CSV |
 
 mod marc;
@@ -60,7 +61,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .get(&below("download"), to("bulk-operations.download.item.get"), download)
 }
 
-/// The text of a list: the body itself, or the part `file` of a form.
+/// Returns the text of a list: the body itself, or the part `file` of a form.
 async fn list_of(call: &mut Call) -> Result<String, FolioError> {
     let limits = call.app.context.limits().clone();
     let incoming = call.take_body();
@@ -81,9 +82,9 @@ async fn list_of(call: &mut Call) -> Result<String, FolioError> {
         .map_err(|error| FolioError::bad_request(format!("the list is not UTF-8: {error}")))
 }
 
-/// `?entityType=&identifierType=` with a list of identifiers, one a line: a new operation.
+/// Creates an operation: `?entityType=&identifierType=` with a list of identifiers, one per line.
 ///
-/// Errors: 422 for a type that is not edited; 413 for too long a list.
+/// Errors: 422 for a record type that cannot be edited in bulk; 413 for a list that is too long.
 async fn upload(mut call: Call) -> Answer {
     if call.query.is_true("manual") {
         return upload_edited(call).await;
@@ -118,7 +119,7 @@ async fn upload(mut call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &made))
 }
 
-/// What an operation begins with.
+/// The initial data of an operation.
 struct NewOperation {
     entity: String,
     by: String,
@@ -126,7 +127,7 @@ struct NewOperation {
     query: Option<(String, String)>,
 }
 
-/// Makes an operation of a list of identifiers.
+/// Creates an operation for a list of identifiers.
 async fn begin(call: &Call, new: NewOperation, identifiers: Vec<String>) -> Result<Value, FolioError> {
     let (id, now_ms, user) = (call.app.new_uuid(), call.app.now_ms(), call.asker.user_id());
     let write = move |txn: &mut Txn<'_>| -> Result<Value, FolioError> {
@@ -154,9 +155,9 @@ async fn begin(call: &Call, new: NewOperation, identifiers: Vec<String>) -> Resu
     call.db().write(write).await
 }
 
-/// `{"entityTypeId","fqlQuery"}` or `{"queryId"}`: a new operation on the records that a query finds.
+/// Creates an operation on the records that a query finds: `{"entityTypeId","fqlQuery"}` or `{"queryId"}`.
 ///
-/// Errors: 422 for what is no query, and for records that are not edited in bulk; 404 for a query that is not there.
+/// Errors: 422 for an invalid query, and for record types that cannot be edited in bulk; 404 for an unknown query.
 async fn by_query(mut call: Call) -> Answer {
     let body = call.object().await?;
     let text = |name: &str| body.get(name).and_then(Value::as_str).filter(|it| !it.is_empty());
@@ -186,9 +187,9 @@ async fn by_query(mut call: Call) -> Answer {
     Ok(json_answer(StatusCode::CREATED, &steps::find(&call, &id).await?))
 }
 
-/// `?manual=true&operationId=` with the table of the records found, edited: the approach `MANUAL`.
+/// Takes the edited table of the records found: `?manual=true&operationId=`, the approach `MANUAL`.
 ///
-/// Errors: 422 for a table without the column of the ids, or with a column that is not known; 404.
+/// Errors: 422 for a table without the id column, or with an unknown column; 404.
 async fn upload_edited(mut call: Call) -> Answer {
     let id = call.query.get("operationId").unwrap_or_default().to_owned();
     let entity = entity_of(&call, &id).await?;
@@ -238,9 +239,9 @@ async fn upload_edited(mut call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &call.db().write(write).await?))
 }
 
-/// `{"bulkOperationMarcRules":[…]}`, in the place of the rules for MARC records that were there.
+/// Replaces the rules for MARC records: `{"bulkOperationMarcRules":[…]}`.
 ///
-/// Errors: 422 for a rule that cannot be followed, and for records that have no MARC record.
+/// Errors: 422 for a rule that cannot be applied, and for records without a MARC record.
 async fn set_marc_rules(mut call: Call) -> Answer {
     let id = call.uuid_param("id")?;
     let body = call.object().await?;
@@ -259,14 +260,14 @@ async fn set_marc_rules(mut call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &Value::Object(body)))
 }
 
-/// Refuses those who may not change such records one by one.
+/// Refuses callers who may not change a single record of this type.
 fn admit(call: &Call, entity: Entity) -> Result<(), FolioError> {
     let default_tenant = &call.app.context.tenants().default;
     let (caller, access) = (&call.asker.caller, Access::to(entity.permission()));
     permissions::check(&call.app.settings, caller, call.asker.tenant(), default_tenant, &access)
 }
 
-/// What the records of an operation are, for a caller who may change such.
+/// Returns the record type of an operation, if the caller may change such records.
 ///
 /// Errors: 404; 403.
 async fn entity_of(call: &Call, id: &str) -> Result<Entity, FolioError> {
@@ -280,7 +281,7 @@ async fn entity_of(call: &Call, id: &str) -> Result<Entity, FolioError> {
     Ok(entity)
 }
 
-/// `{"step":"UPLOAD"|"EDIT"|"COMMIT"}`: takes the step, and answers when it is done.
+/// Performs a step, `{"step":"UPLOAD"|"EDIT"|"COMMIT"}`, and answers when it is done.
 async fn start(mut call: Call) -> Answer {
     let id = call.uuid_param("id")?;
     let body = call.object().await?;
@@ -314,10 +315,10 @@ async fn cancel(call: Call) -> Answer {
     Ok(answer::empty(StatusCode::OK))
 }
 
-/// `{"bulkOperationRules":[{"rule_details":{"option","actions":[{"type","initial","updated","parameters"}]}}]}`, in the place
-/// of the rules that were there.
+/// Replaces the rules:
+/// `{"bulkOperationRules":[{"rule_details":{"option","actions":[{"type","initial","updated","parameters"}]}}]}`.
 ///
-/// Errors: 422 for a rule that the records cannot follow.
+/// Errors: 422 for a rule that cannot be applied to these records.
 async fn set_rules(mut call: Call) -> Answer {
     let id = call.uuid_param("id")?;
     let body = call.object().await?;
@@ -334,7 +335,7 @@ async fn set_rules(mut call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &Value::Object(body)))
 }
 
-/// `?step=UPLOAD|EDIT|COMMIT&limit&offset`: a table of records, as they were, would be, or are.
+/// Returns a table of records as they were, would be, or are: `?step=UPLOAD|EDIT|COMMIT&limit&offset`.
 async fn preview(call: Call) -> Answer {
     let id = call.uuid_param("id")?;
     let entity = entity_of(&call, &id).await?;
@@ -352,7 +353,7 @@ async fn preview(call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
 }
 
-/// What went wrong with which identifier.
+/// Lists the errors, each with its identifier.
 async fn errors(call: Call) -> Answer {
     let id = call.uuid_param("id")?;
     let window = (call.query.number("offset", 0)?, call.query.number("limit", 10)?);
@@ -372,7 +373,8 @@ fn fault(row: &Value) -> Value {
     })
 }
 
-/// `?fileContentType=`: the list that was uploaded, records as they were, would be or are, or what went wrong, as CSV.
+/// Returns a file as CSV, chosen by `?fileContentType=`: the uploaded list, the records as they were, would be or are,
+/// or the errors.
 async fn download(call: Call) -> Answer {
     let id = call.uuid_param("id")?;
     let entity = entity_of(&call, &id).await?;
@@ -416,7 +418,7 @@ async fn download(call: Call) -> Answer {
     Ok(answer::bytes(StatusCode::OK, HeaderValue::from_static("text/csv; charset=utf-8"), csv))
 }
 
-/// Who has edited in bulk.
+/// Lists the users who have started bulk operations.
 async fn users(call: Call) -> Answer {
     let read = |view: &mut View<'_>| -> Result<Value, FolioError> {
         let mut ids: Vec<String> = Vec::new();

@@ -1,7 +1,8 @@
-//! Work that a tenant's data needs from time to time: each is a route that a timer, or anybody who may, calls.
+//! Recurring maintenance of a tenant's data: each chore is a route that a timer, or any caller with the permission,
+//! calls.
 //!
-//! A chore reads what is due and does it in small transactions, so that the tenant's writer is never held long, and one
-//! record that cannot be done does not keep the others from it.
+//! A chore reads what is due and processes it in small transactions, so that it never holds the tenant's writer for
+//! long, and one record that fails does not stop the others.
 
 use http::StatusCode;
 use pinakes_http::answer;
@@ -58,12 +59,12 @@ const CHORES: [(&str, &str, Chore); 9] = [
     ),
 ];
 
-/// The chore that a route runs.
+/// Returns the chore that a route runs.
 pub(crate) fn of_path(path: &str) -> Option<Chore> {
     CHORES.iter().find(|it| it.0 == path).map(|it| it.2)
 }
 
-/// The routes of chores.
+/// Adds the routes of chores.
 pub(crate) fn routes(mut routes: Routes) -> Routes {
     for (path, permission, chore) in CHORES {
         routes = routes.post(path, Access::to(permission), move |call| run(call, chore));

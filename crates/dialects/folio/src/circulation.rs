@@ -1,7 +1,7 @@
 //! Circulation: rules, due dates, check-out and check-in, loans and requests (sections 9 and 12 of the contract).
 //!
-//! What decides is plain code on plain data (`rules`, `due_date`, `calendar`, `loan_policy`); around it, one transaction
-//! per request reads what it decides on and writes what follows.
+//! Decisions are plain code on plain data (`rules`, `due_date`, `calendar`, `loan_policy`); around them, one
+//! transaction per request reads the input and writes the result.
 
 pub(crate) mod aging;
 pub(crate) mod anonymise;

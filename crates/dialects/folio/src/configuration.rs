@@ -1,4 +1,4 @@
-//! What a site configures, and small collections that several modules share.
+//! Site configuration, and small collections that several modules share.
 
 pub(crate) mod acquisitions;
 pub(crate) mod notes;

@@ -1,10 +1,10 @@
-//! `/data-export`: records as MARC files, by lists of ids or by queries (mod-data-export).
+//! `/data-export`: exports records as MARC files, by lists of ids or by queries (mod-data-export).
 //!
 //! | file | what |
 //! |---|---|
-//! | `profiles.rs` | job and mapping profiles, FOLIO's defaults among them |
-//! | `files.rs` | lists of ids that are uploaded, files that are fetched |
-//! | `run.rs` | the work of a job: ids to records to a file, counted as it goes |
+//! | `profiles.rs` | job and mapping profiles, including FOLIO's defaults |
+//! | `files.rs` | uploaded lists of ids, and downloads |
+//! | `run.rs` | the work of a job: ids to records to a file, with progress counts |
 //! | `transform.rs` | what a mapping profile adds to a record |
 
 mod files;
@@ -56,7 +56,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .with(files::routes)
 }
 
-/// A new job, not begun. Its number follows the last one's.
+/// Creates a job that has not started. Its number follows that of the last job.
 fn new_job(
     txn: &mut Txn<'_>,
     id: &str,
@@ -78,7 +78,7 @@ fn new_job(
     Ok(job)
 }
 
-/// Who runs a job, as it is shown.
+/// Returns the user who runs a job, as it is shown.
 fn run_by(call: &Call) -> Value {
     let user = call.asker.user();
     json!({
@@ -87,7 +87,7 @@ fn run_by(call: &Call) -> Value {
     })
 }
 
-/// The job profile that is asked for, or the default one of a record type.
+/// Returns the requested job profile, or the default one of a record type.
 fn profile(view: &mut View<'_>, id: Option<&str>, record_type: &str) -> Result<Value, FolioError> {
     let id = id.map_or_else(|| profiles::default_of(record_type).to_owned(), str::to_owned);
     match view.get(&JOB_PROFILES.kind, &id)? {
@@ -96,7 +96,7 @@ fn profile(view: &mut View<'_>, id: Option<&str>, record_type: &str) -> Result<V
     }
 }
 
-/// What a profile exports: `INSTANCE`, `HOLDINGS`, `AUTHORITY`.
+/// Parses what a profile exports: `INSTANCE`, `HOLDINGS`, `AUTHORITY`.
 fn record_type(text: Option<&str>) -> Result<&'static str, FolioError> {
     match text.unwrap_or("INSTANCE").to_ascii_uppercase().as_str() {
         "INSTANCE" | "LINKED_DATA" => Ok("INSTANCE"),
@@ -110,7 +110,7 @@ fn record_type(text: Option<&str>) -> Result<&'static str, FolioError> {
     }
 }
 
-/// `{fileDefinitionId, jobProfileId, idType?}`: runs the job of an uploaded list of ids.
+/// Runs the job of an uploaded list of ids: `{fileDefinitionId, jobProfileId, idType?}`.
 async fn export(mut call: Call) -> Answer {
     let body = call.object().await?;
     let file = required_text(&body, "fileDefinitionId")?.to_owned();
@@ -140,7 +140,7 @@ async fn export(mut call: Call) -> Answer {
     Ok(answer::empty(StatusCode::OK))
 }
 
-/// `{type: uuid | cql, uuids, criteria, recordType, jobProfileId?}`: a job without an upload.
+/// Runs a job without an upload: `{type: uuid | cql, uuids, criteria, recordType, jobProfileId?}`.
 async fn quick_export(mut call: Call) -> Answer {
     let body = call.object().await?;
     let kind = record_type(body.get("recordType").and_then(Value::as_str))?;
@@ -171,7 +171,7 @@ async fn quick_export(mut call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &json!({"jobExecutionId": id, "jobExecutionHrId": job.get("hrId")})))
 }
 
-/// Jobs that have not moved for so long have lost their server.
+/// A job without progress for this long has lost its server.
 const EXPIRED_AFTER_MS: i64 = 3_600_000;
 
 /// Ends the jobs whose server is gone.
@@ -194,7 +194,7 @@ async fn expire(call: Call) -> Answer {
     Ok(answer::empty(StatusCode::NO_CONTENT))
 }
 
-/// Those who have run jobs.
+/// Lists the users who have run jobs.
 async fn related_users(call: Call) -> Answer {
     let read = |view: &mut View<'_>| -> Result<Vec<Value>, StoreError> {
         let mut users: Map<String, Value> = Map::new();

@@ -1,8 +1,8 @@
 //! Imports of MARC records: jobs, the walk through a profile's tree, and the runner (sections 2 to 6 of the contract).
 //!
-//! `incoming.rs` reads a record, `tree.rs` a profile; `engine.rs` walks, `matching.rs` finds, `actions.rs` stores;
-//! `work.rs` and `runner.rs` take batches through this until a job is over. The routes are in `change_manager.rs`,
-//! `uploads.rs` and `metadata_provider.rs`.
+//! `incoming.rs` reads a record and `tree.rs` a profile; `engine.rs` walks the tree, `matching.rs` matches,
+//! `actions.rs` stores; `work.rs` and `runner.rs` process batches this way until a job is finished. The routes are in
+//! `change_manager.rs`, `uploads.rs` and `metadata_provider.rs`.
 
 mod actions;
 pub(crate) mod change_manager;
@@ -42,5 +42,5 @@ pub(crate) use job::{CHUNK, JOB, Job, NewJob, STATUSES, children, forget_files};
 pub(crate) use journal::JOURNAL;
 pub(crate) use setup::reference;
 
-/// Kinds of this part.
+/// The kinds of this module.
 pub(crate) static KINDS: [&Kind; 4] = [&JOB, &CHUNK, &JOURNAL, &FILE_PART];

@@ -1,18 +1,19 @@
-//! What the fuzz targets of this crate (`fuzz/`) may call; in no build but theirs and that of the tests, which run them too.
+//! Entry points for the fuzz targets of this crate (`fuzz/`); compiled only for them and for the tests, which run them
+//! too.
 
 use pinakes_marc::{Encoding, Format, parse, records};
 
 use crate::circulation::rules::{Facts, Rules as CirculationRules};
 use crate::data_import::mapping::{Reference, Rules, authority, holdings, instance};
 
-/// Reads a text of circulation rules and asks it about a loan of unknown things.
+/// Parses a text of circulation rules and applies it to a loan with unknown ids.
 pub fn circulation_rules(text: &str) {
     if let Ok(rules) = CirculationRules::parse(text) {
         let _ = rules.best(&Facts::default());
     }
 }
 
-/// Reads mapping rules and makes all that they can make of each record of a file in ISO 2709.
+/// Parses mapping rules and applies all of them to each record of a file in ISO 2709.
 pub fn mapping_rules(text: &str, file: &[u8]) {
     let Ok(rules) = Rules::parse(text) else { return };
     let reference = Reference::default();

@@ -2,17 +2,17 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `instances.rs`, `holdings.rs`, `items.rs` | the three collections and what follows from what |
+//! | `instances.rs`, `holdings.rs`, `items.rs` | the three collections and their derived properties |
 //! | `relations.rs` | preceding and succeeding titles, instance relationships, bound-with parts |
 //! | `hrids.rs`, `shelving.rs` | human-readable ids, shelving order |
-//! | `joins.rs`, `kinds.rs` | queries about neighbouring records, and how the three collections find each other |
-//! | `derived.rs` | what items take from their holdings |
-//! | `listed.rs` | what they add to the lists that are browsed |
+//! | `joins.rs`, `kinds.rs` | queries about related records, and how the three collections find each other |
+//! | `derived.rs` | properties that items derive from their holdings |
+//! | `listed.rs` | their entries in browse lists |
 //! | `marc_json.rs` | the MARC record of an instance |
 //! | `business.rs` | `/inventory/…`: the same records as staff see them |
-//! | `moves.rs` | holdings and items that move, instances marked as deleted, bound-withs |
-//! | `changes.rs` | parts of records, instances in batches |
-//! | `reindex.rs` | jobs that pass over all records |
+//! | `moves.rs` | moving holdings and items, marking instances as deleted, bound-withs |
+//! | `changes.rs` | partial updates, instances in batches |
+//! | `reindex.rs` | jobs that go through all records |
 //! | `upkeep.rs` | migrations, settings, instances from a file |
 //! | `views.rs` | streams for harvesters and discovery |
 

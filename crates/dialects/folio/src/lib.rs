@@ -1,33 +1,34 @@
 //! The FOLIO dialect: MARC import, inventory and circulation, for many tenants.
 //!
-//! Speaks as FOLIO's gateway and modules do, so that `folioclient`, `folio_data_import` and load scripts are pointed
-//! at it unchanged. Most of FOLIO's modules are collections of records and nothing else: they are declared as data
-//! ([`platform::collection::Collection`], listed in `modules.rs`). What is covered, and where it differs on purpose,
-//! stands in `docs/dialects/folio.md`.
+//! Behaves like FOLIO's gateway and modules, so that `folioclient`, `folio_data_import` and load scripts work with it
+//! unchanged. Most of FOLIO's modules are just collections of records: they are declared as data
+//! ([`platform::collection::Collection`], listed in `modules.rs`). What is covered, and where it differs on purpose, is
+//! described in `docs/dialects/folio.md`.
 //!
-//! The families of modules, the lowest first. A family knows those above it in this table; ARCHITECTURE.md shows which.
+//! The families of modules, the lowest first. A family uses only those above it in this table; ARCHITECTURE.md shows
+//! which.
 //!
 //! | folder | what |
 //! |---|---|
 //! | `platform/` | the gateway: calls, routes, permissions, errors, tenants, settings; collections of records and CQL |
-//! | `places.rs`, `vocabularies.rs` | where things are, what they are called |
-//! | `users/` | users, logging in, permissions, user import, users' own settings |
-//! | `configuration/` | what a site configures: settings, tags, templates, notes |
-//! | `source_records/` | MARC records and their snapshots, and what a MARC record may have |
-//! | `authorities/` | authorities and the files they come from |
+//! | `places.rs`, `vocabularies.rs` | locations, and vocabularies |
+//! | `users/` | users, login, permissions, user import, users' own settings |
+//! | `configuration/` | site configuration: settings, tags, templates, notes |
+//! | `source_records/` | MARC records and their snapshots, and the specifications of MARC records |
+//! | `authorities/` | authorities and their source files |
 //! | `inventory/` | instances, holdings, items |
 //! | `data_import/` | uploads, profiles, mapping, jobs and their logs |
 //! | `links/` | links between headings and authorities |
 //! | `quick_marc/` | MARC records edited by hand |
-//! | `search/` | finding instances and authorities by words, lists to browse |
+//! | `search/` | searching instances and authorities by words, browse lists |
 //! | `circulation/` | check-out and check-in: rules, loans, requests, fees, notices, patron blocks |
-//! | `queries/` | asking about records by their fields |
-//! | `data_export/`, `bulk_edit/`, `oai/` | records as MARC files, many records changed alike, harvesting |
-//! | `timers/` | when what is done from time to time is due |
+//! | `queries/` | queries on records by their fields |
+//! | `data_export/`, `bulk_edit/`, `oai/` | records as MARC files, bulk changes, harvesting |
+//! | `timers/` | when recurring work is due |
 //! | `moving.rs` | a tenant's records to a file and back |
-//! | `modules.rs`, `routes.rs`, `reference.rs`, `chores.rs` | the wiring: every collection, every route, what is there in a new tenant, what timers do |
+//! | `modules.rs`, `routes.rs`, `reference.rs`, `chores.rs` | the wiring: all collections, all routes, the initial data of a tenant, what timers run |
 
-// By these names the fuzz targets call what they use; they are modules of the tests.
+// The fuzz targets use these crate names; here they are compiled as modules of the tests.
 #[cfg(test)]
 extern crate pinakes_test_support as libfuzzer_sys;
 #[cfg(test)]

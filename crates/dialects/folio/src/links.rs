@@ -1,6 +1,6 @@
-//! Which headings of an instance are controlled by which authority (section 8.3 of the contract, T3).
+//! Links: which headings of an instance are controlled by which authority (section 8.3 of the contract, T3).
 //!
-//! The links of an instance are one record, replaced as a whole. An authority that goes takes its links with it.
+//! The links of an instance are one record, replaced as a whole. Deleting an authority deletes its links.
 
 mod follow;
 pub(crate) mod linked;
@@ -60,12 +60,12 @@ async fn show(call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &json!({"links": list, "totalRecords": total})))
 }
 
-/// The links of an instance.
+/// Returns the links of an instance.
 pub(crate) fn of_instance(view: &mut View<'_>, instance: &str) -> Result<Vec<Value>, FolioError> {
     Ok(links(view, instance)?.as_array().cloned().unwrap_or_default())
 }
 
-/// `{"links":[{authorityId, authorityNaturalId, instanceId, linkingRuleId}]}`.
+/// Replaces the links of an instance: `{"links":[{authorityId, authorityNaturalId, instanceId, linkingRuleId}]}`.
 async fn replace(mut call: Call) -> Answer {
     let instance = call.uuid_param("id")?;
     let body = call.object().await?;
@@ -100,7 +100,7 @@ async fn replace(mut call: Call) -> Answer {
     Ok(answer::empty(StatusCode::NO_CONTENT))
 }
 
-/// `{"ids":[…]}`: how many links each authority has.
+/// Counts the links of each authority: `{"ids":[…]}`.
 async fn count(mut call: Call) -> Answer {
     let body = call.object().await?;
     let Some(Value::Array(ids)) = body.get("ids") else {

@@ -146,7 +146,7 @@ pub(crate) static COLLECTIONS: &[&Collection] = &[
     &crate::bulk_edit::operations::OPERATIONS,
 ];
 
-/// Kinds that are no collections.
+/// Kinds that are not collections.
 static OTHERS: [&Kind; 27] = [
     &crate::queries::QUERY,
     &login::events::ATTEMPTS,
@@ -180,12 +180,12 @@ static OTHERS: [&Kind; 27] = [
 static KINDS: LazyLock<Vec<&'static Kind>> =
     LazyLock::new(|| COLLECTIONS.iter().map(|it| &it.kind).chain(OTHERS).chain(import_kinds()).collect());
 
-/// Every kind that the dialect keeps.
+/// Returns all kinds of the dialect.
 pub fn kinds() -> &'static [&'static Kind] {
     &KINDS
 }
 
-/// Kinds of source records, profiles, uploads and jobs.
+/// Returns the kinds of source records, profiles, uploads and jobs.
 fn import_kinds() -> impl Iterator<Item = &'static Kind> {
     let lists: [&'static [&'static Kind]; 5] = [
         &crate::source_records::source_storage::KINDS,

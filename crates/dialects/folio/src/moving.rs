@@ -1,9 +1,9 @@
-//! A tenant's records to a file and back: `pinakes export folio`, `pinakes import folio`.
+//! Moving a tenant's records to a file and back: `pinakes export folio`, `pinakes import folio`.
 //!
-//! A line is `{"path":"/instance-storage/instances","id":"…","record":{…}}`, in the order in which records may refer to each
-//! other. What FOLIO's interfaces answer is read as well: an object with one of their lists. Records keep their ids, numbers and
-//! dates. What sends or opens something stays behind: logins with
-//! their permissions, passwords and PINs, mails and their server, timers, jobs.
+//! A line is `{"path":"/instance-storage/instances","id":"…","record":{…}}`, in an order in which records refer only to
+//! earlier ones. Answers of FOLIO's interfaces can be read as well: an object with one of their lists. Records keep
+//! their ids, numbers and dates. Whatever sends something or gives access is left out: logins with their permissions,
+//! passwords and PINs, mails and the mail server, timers, jobs.
 
 use std::io::{self, Read, Write};
 
@@ -24,7 +24,7 @@ use crate::source_records::{source_storage, specifications};
 use crate::users::perms;
 use crate::{circulation, links, reference};
 
-/// Collections that stay behind, by their kinds.
+/// Collections that are left out, by kind.
 const STAYING: [&str; 14] = [
     "folio_smtp_configuration",
     "folio_email",
@@ -42,7 +42,7 @@ const STAYING: [&str; 14] = [
     "folio_user_tenant",
 ];
 
-/// Records that are no collection: where they are read, and their kind.
+/// Returns the path and kind of records outside the collections.
 fn others() -> Vec<(&'static str, &'static Kind)> {
     let mut others: Vec<(&'static str, &'static Kind)> = vec![
         ("/source-storage/snapshots", &source_storage::SNAPSHOT),
@@ -74,10 +74,10 @@ fn others() -> Vec<(&'static str, &'static Kind)> {
 /// Why records could not be moved.
 #[derive(Debug, thiserror::Error)]
 pub enum MovingError {
-    /// The store, or a record that is not what it should be.
+    /// An error of the store, or an invalid record.
     #[error("{0}")]
     Records(#[from] FolioError),
-    /// The file.
+    /// An error of the file.
     #[error("the file: {0}")]
     File(#[from] io::Error),
 }
@@ -92,10 +92,10 @@ fn moving() -> impl Iterator<Item = &'static Collection> {
     COLLECTIONS.iter().copied().filter(|it| !STAYING.contains(&it.kind.name))
 }
 
-/// Writes every record of a tenant, from one consistent state. Calls `note` after each with the bytes written for it. Gives how
-/// many there are of each sort.
+/// Writes every record of a tenant, from one consistent state. Calls `note` after each with the number of bytes written
+/// for it. Returns the number of records of each type.
 ///
-/// Errors: the store, the output.
+/// Errors: those of the store and of the output.
 pub fn export(
     tenant: &Tenant,
     output: &mut impl Write,
@@ -133,7 +133,7 @@ fn export_kind(
     Ok(n)
 }
 
-/// What a record is.
+/// The type of a record.
 #[derive(Debug, Clone, Copy)]
 enum Sort {
     Collection(&'static Collection),
@@ -147,7 +147,7 @@ impl Sort {
         of_collection.or_else(|| others().into_iter().find(|it| it.0 == path).map(|it| Self::Other(it.1)))
     }
 
-    /// By the name of a list in what FOLIO's interfaces answer.
+    /// Returns the type by the name of its list in answers of FOLIO's interfaces.
     fn listed_as(list: &str) -> Option<Self> {
         match list {
             "records" | "sourceRecords" => Some(Self::Other(&source_storage::SOURCE_RECORD)),
@@ -159,51 +159,52 @@ impl Sort {
     }
 }
 
-/// A record on its way in.
+/// A record read from the file.
 #[derive(Debug, Clone)]
 struct Incoming {
     sort: Sort,
     id: String,
     body: Map<String, Value>,
-    /// The object of the file that it stood in, from 1.
+    /// Number of the object in the file, from 1.
     place: u64,
 }
 
 /// A record that was left out.
 #[derive(Debug, Clone)]
 pub struct LeftOut {
-    /// The object of the file that it stood in, from 1; a list is one.
+    /// Number of the object in the file, from 1; a list is one object.
     pub place: u64,
     /// Its id, if it has one.
     pub id: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
-/// What came of an import.
+/// The result of an import.
 #[derive(Debug, Clone, Default)]
 pub struct Moved {
-    /// Records stored.
+    /// Number of records stored.
     pub n_stored: u64,
-    /// Those left out, in the order of the file.
+    /// Records left out, in the order of the file.
     pub left_out: Vec<LeftOut>,
 }
 
-/// What an import needs beside the records.
+/// What an import needs besides the records.
 #[derive(Debug, Clone)]
 pub struct MoveParts {
     /// The site's settings.
     pub settings: Settings,
     /// The clock.
     pub clock: Clock,
-    /// Makes ids.
+    /// Source of ids.
     pub entropy: Entropy,
 }
 
-/// Reads records from a file into a tenant; `path` says what they are where they do not say so themselves. A record that is there
-/// is replaced. One that refers to another which comes later is tried again in the end. Calls `note` with the number stored so far.
+/// Reads records from a file into a tenant; `path` is their type if they do not name it themselves. A record that
+/// exists is replaced. One that refers to a later record is tried again at the end. Calls `note` with the number of
+/// records stored so far.
 ///
-/// Errors: the store; a file that is no JSON, with the place. What was read before is stored then.
+/// Errors: those of the store; a file that is not JSON, with the position. The records read before that are stored.
 pub fn import(
     tenant: &Tenant,
     input: &mut dyn Read,
@@ -242,7 +243,7 @@ pub fn import(
         }
     }
     store(tenant, parts, &mut batch, &mut waiting, &mut moved)?;
-    // What was referred to may have come meanwhile, or comes with those that wait.
+    // The records referred to may have been stored in the meantime, or be among those still waiting.
     loop {
         let n_before = moved.n_stored;
         let mut again: Vec<Incoming> = waiting.drain(..).map(|it: (Incoming, String)| it.0).collect();
@@ -261,7 +262,7 @@ pub fn import(
     Ok(moved)
 }
 
-/// The records of an object of the file.
+/// Returns the records of an object of the file.
 fn incoming(object: Value, path: Option<&str>, place: u64) -> Result<Vec<Incoming>, LeftOut> {
     let left_out = |id: &str, reason: String| LeftOut { place, id: id.to_owned(), reason };
     let of = |sort: Sort, id: Option<&str>, record: Value| -> Result<Incoming, LeftOut> {
@@ -308,7 +309,7 @@ fn incoming(object: Value, path: Option<&str>, place: u64) -> Result<Vec<Incomin
     }
 }
 
-/// Stores a batch in one transaction; where one of it is refused, each by itself. What is refused waits.
+/// Stores a batch in one transaction; if it is refused, each record separately. Refused records wait to be tried again.
 fn store(
     tenant: &Tenant,
     parts: &MoveParts,
@@ -356,7 +357,7 @@ fn store_one(txn: &mut Txn<'_>, writer: &Writer, one: &Incoming) -> Result<(), F
     }
 }
 
-/// What is wrong with a record, with the names of its properties.
+/// Returns the reason why a record was refused, with the names of the properties at fault.
 fn reason(error: &FolioError) -> String {
     let Shape::Errors(faults) = &error.shape else { return error.message() };
     let named = faults.iter().map(|fault| match fault.parameters.first() {

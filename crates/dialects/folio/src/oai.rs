@@ -1,8 +1,9 @@
 //! `/oai/records`: OAI-PMH 2.0 over instances, in Dublin Core and MARCXML (section 12 of the contract; mod-oai-pmh).
 //!
-//! Lists are paged in the order in which records were made; a resumption token says where the next page begins, so
-//! that a harvest never passes over a record that was there when it began. What is suppressed or marked as deleted is
-//! listed as a header that says so; instances that are gone altogether leave one behind ([`GONE`]), listed at the end.
+//! Lists are paged in the order in which records were created; a resumption token says where the next page begins, so
+//! that a harvest never misses a record that existed when it began. Suppressed records and those marked as deleted are
+//! listed as a header that says so; instances that were deleted leave such a header behind ([`GONE`]), listed at the
+//! end.
 
 pub(crate) mod config;
 mod marc;
@@ -29,14 +30,14 @@ use crate::platform::values::{QueryText, parse_uuid};
 use config::{Config, Deletions, Sources, Suppressed};
 
 const XML: HeaderValue = HeaderValue::from_static("text/xml;charset=UTF-8");
-/// What a record is described in.
+/// A metadata format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Format {
-    /// Dublin Core, of every instance.
+    /// Dublin Core, for every instance.
     Dc,
-    /// The source record of an instance that has one.
+    /// The source record, for instances that have one.
     Marc21,
-    /// The same with holdings and items.
+    /// The source record with holdings and items.
     Withholdings,
 }
 
@@ -55,7 +56,7 @@ impl Format {
         Self::ALL.into_iter().find(|it| it.prefix() == prefix)
     }
 
-    /// Its schema and namespace.
+    /// Returns its schema and namespace.
     const fn schema(self) -> [&'static str; 2] {
         match self {
             Self::Dc => [
@@ -70,7 +71,7 @@ impl Format {
     }
 }
 
-/// The one set: everything.
+/// The built-in set of all records.
 const SET: &str = "all";
 
 /// Adds the route.
@@ -78,22 +79,22 @@ pub(crate) fn routes(routes: Routes) -> Routes {
     routes.get("/oai/records", Access::to("oai-pmh.records.collection.get"), serve).with(sets::routes)
 }
 
-/// What a harvester did wrong: OAI-PMH's code and a sentence.
+/// A mistake in a harvester's request: OAI-PMH's code and a sentence.
 struct Refused(&'static str, String);
 
-/// A request, its parts read.
+/// A parsed request.
 #[derive(Clone)]
 struct Asked {
     verb: String,
     query: QueryText,
     /// `http://host/oai/records`.
     base: String,
-    /// What record identifiers begin with: `oai:host:tenant/`.
+    /// Prefix of record identifiers: `oai:host:tenant/`.
     prefix: String,
     config: Config,
 }
 
-/// What a verb may be given, what it must be given, and what may be the only thing.
+/// A verb's optional arguments, its required ones, and the exclusive one.
 type Arguments = (&'static [&'static str], &'static [&'static str], &'static str);
 
 fn arguments(verb: &str) -> Option<Arguments> {
@@ -108,7 +109,7 @@ fn arguments(verb: &str) -> Option<Arguments> {
     }
 }
 
-/// Refuses what a verb cannot be given, and that it lacks what it must.
+/// Refuses arguments that a verb does not take, and missing required ones.
 fn check_arguments(asked: &Asked) -> Result<(), Refused> {
     let verb = asked.verb.as_str();
     let Some((optional, required, exclusive)) = arguments(verb) else {
@@ -170,14 +171,14 @@ async fn serve(call: Call) -> Answer {
     Ok(document(&call, &asked, done))
 }
 
-/// The answer around what a verb gives.
+/// Wraps the result of a verb into a complete answer.
 fn document(call: &Call, asked: &Asked, done: Result<String, Refused>) -> Response {
     let status = done.as_ref().err().map_or(StatusCode::OK, |it| asked.config.status(it.0));
     let mut request = String::from("<request");
     if done.is_ok() {
         for name in ["verb", "identifier", "metadataPrefix", "from", "until", "set", "resumptionToken"] {
             if let Some(value) = asked.query.get(name) {
-                // Writing to a string does not fail.
+                // Writing to a string cannot fail.
                 let _ = write!(request, " {name}=\"{}\"", escaped(value));
             }
         }
@@ -249,7 +250,7 @@ async fn formats(call: &Call, asked: &Asked) -> Result<Result<String, Refused>, 
     Ok(Ok(format!("<ListMetadataFormats>{list}</ListMetadataFormats>")))
 }
 
-/// The record that an identifier names, or what one that is gone has left.
+/// Returns the record with an identifier, or what a deleted one left behind.
 async fn found(call: &Call, asked: &Asked, identifier: &str) -> Result<Option<Record>, FolioError> {
     let Some(id) = identifier.strip_prefix(&asked.prefix).and_then(parse_uuid) else { return Ok(None) };
     let read = move |view: &mut View<'_>| -> Result<_, FolioError> {
@@ -288,7 +289,7 @@ fn unknown_format(format: &str) -> Refused {
     Refused("cannotDisseminateFormat", format!("the format {format} is not known; {known} are"))
 }
 
-/// What a list is about, from the request or its resumption token.
+/// The scope of a list, from the request or its resumption token.
 struct Window {
     format: Format,
     from: Option<String>,
@@ -298,14 +299,14 @@ struct Window {
     n_before: u64,
 }
 
-/// What a list goes through, one after the other.
+/// What a list goes through, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// Instances by their own dates; all of them if no dates are asked for.
+    /// Instances by their own dates; all of them if no dates are requested.
     There,
-    /// Instances by the dates of their holdings, items and source records, where those are newer.
+    /// Instances by the dates of their holdings, items and source records, if those are newer.
     Changed,
-    /// What is left of those that are gone.
+    /// The traces of deleted instances.
     Gone,
 }
 
@@ -320,7 +321,7 @@ impl Phase {
         }
     }
 
-    /// What a resumption token says of it.
+    /// Returns its mark in a resumption token.
     const fn mark(self) -> Option<&'static str> {
         match self {
             Self::There => None,
@@ -385,14 +386,14 @@ impl Window {
         Ok(window)
     }
 
-    /// Whether dates are asked for.
+    /// Checks whether dates are requested.
     fn is_bounded(&self) -> bool {
         self.from.is_some() || self.until.is_some()
     }
 
     fn filter(&self, sources: Sources) -> Expr {
         let from = self.from.as_deref().and_then(dates::parse_ms);
-        // A day, or a second, ends when the next one begins.
+        // The end is inclusive: a day, or a second, ends when the next one begins.
         let until = self.until.as_deref().and_then(|text| {
             dates::parse_ms(text).map(|ms| ms + if text.len() == 10 { 86_400_000 } else { 1_000 })
         });
@@ -415,7 +416,7 @@ impl Window {
         }
     }
 
-    /// Where the next page begins: behind the record at `after`, -1 for the first of a phase.
+    /// Builds the token of the next page: it begins after the record at `after`; -1 stands for the start of a phase.
     fn token(&self, after: i64, phase: Phase, n_before: u64) -> String {
         let mut token = format!("after={after}&cursor={n_before}");
         if let Some(mark) = phase.mark() {
@@ -455,7 +456,7 @@ async fn list(call: &Call, asked: &Asked) -> Result<Result<String, Refused>, Fol
                     text.push_str(&shown(view, &it, &with, whole, format)?);
                 }
             }
-            // A page of which nothing is left is skipped: an answer holds at least one record.
+            // A page with nothing to show is skipped: an answer contains at least one record.
             match next {
                 Some(next) if text.is_empty() => {
                     (phase, after) = (next.0, Some(next.1).filter(|it| 0 <= *it))
@@ -489,8 +490,8 @@ async fn list(call: &Call, asked: &Asked) -> Result<Result<String, Refused>, Fol
     Ok(Ok(body))
 }
 
-/// Records of a page in the order of the phases, and where the next page begins: behind the record at that place, -1 for the
-/// first of a phase.
+/// Returns the records of a page in the order of the phases, and where the next page begins: after the record at that
+/// position; -1 stands for the start of a phase.
 #[expect(clippy::type_complexity, reason = "records with their phase, and a place")]
 fn page_of(
     view: &mut View<'_>,
@@ -517,7 +518,7 @@ fn page_of(
     Ok((listed, next.zip(place)))
 }
 
-/// The instance that a record of a phase tells of, with the date of its newest change; `None` if another phase tells it.
+/// Returns the instance of a record in a phase, with the date of its newest change; `None` if another phase lists it.
 fn told(
     view: &mut View<'_>,
     record: &Record,
@@ -529,7 +530,7 @@ fn told(
         Phase::Gone => Ok(Some(own)),
         Phase::There => {
             let dated = with_newest(view, own.clone())?;
-            // By its newest change it is in another window, or listed as changed.
+            // By its newest change it belongs to another window, or is listed as changed.
             Ok(Some(dated).filter(|it| !is_bounded || changed_ms(it) == changed_ms(&own)))
         }
         Phase::Changed => {
@@ -541,7 +542,7 @@ fn told(
     }
 }
 
-/// An instance with the date of its newest change, of holdings, items and source record as well.
+/// Returns an instance with the date of its newest change, including those of holdings, items and source record.
 fn with_newest(view: &mut View<'_>, mut instance: Value) -> Result<Value, FolioError> {
     let id = text_at(&instance, "id").unwrap_or_default().to_owned();
     let Some(noted) = view.get(&CHANGED, &id)? else { return Ok(instance) };
@@ -555,21 +556,21 @@ fn with_newest(view: &mut View<'_>, mut instance: Value) -> Result<Value, FolioE
     Ok(instance)
 }
 
-/// How much of a record is shown.
+/// Which part of a record is shown.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Whole {
-    /// Its header alone.
+    /// Its header only.
     Header,
     /// Header and description.
     Record,
 }
 
-/// When an instance was changed last.
+/// Returns when an instance was last changed.
 fn stamp(instance: &Value) -> String {
     dates::seconds(changed_ms(instance))
 }
 
-/// A record, or its header alone; nothing of what the tenant's settings pass over.
+/// Formats a record, or only its header; empty if the tenant's settings exclude it.
 fn shown(
     view: &mut View<'_>,
     instance: &Value,
@@ -586,7 +587,7 @@ fn shown(
         _ if is_made => Some(marc::made(instance)),
         _ => marc::source(view, id)?,
     };
-    // In MARC the leader says it, and what has no record any more is gone.
+    // In MARC the leader says whether the record is deleted; an instance without a record counts as deleted.
     let is_gone = match (&record, format) {
         (Some(record), _) => record.leader.status() == 'd',
         (None, Format::Dc) => false,
@@ -630,7 +631,7 @@ fn shown(
     Ok(format!("<record>{header}<metadata>{described}</metadata></record>"))
 }
 
-/// An instance in Dublin Core; where suppressed ones are shown, its rights say whether it is one.
+/// Formats an instance in Dublin Core; if suppressed ones are shown, its rights say whether it is suppressed.
 fn dublin_core(instance: &Value, tells_suppressed: bool) -> String {
     let mut text = String::from(
         "<oai_dc:dc xmlns:oai_dc=\"http://www.openarchives.org/OAI/2.0/oai_dc/\" \
@@ -680,7 +681,7 @@ fn dublin_core(instance: &Value, tells_suppressed: bool) -> String {
     text
 }
 
-/// Text for XML: signs of the markup replaced, characters that XML 1.0 does not know left out.
+/// Escapes text for XML: markup characters are replaced, characters not allowed in XML 1.0 are dropped.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {

@@ -1,4 +1,4 @@
-//! Where things are: institutions, campuses, libraries, locations, service points (section 10 of the contract).
+//! Locations and the units above them, and service points (section 10 of the contract).
 
 use pinakes_store::{Column, Index, Kind, Txn, Type};
 use serde_json::Value;
@@ -39,7 +39,7 @@ pub static SERVICE_POINTS: Collection = Collection {
     ..Collection::named("/service-points", "servicepoints", "service_point")
 };
 
-/// Request policies do not allow what is not for pickup any more.
+/// Removes a service point that is no longer a pickup location from request policies.
 fn point_stored(
     txn: &mut Txn<'_>,
     writer: &Writer,
@@ -129,14 +129,14 @@ pub static LOCATIONS: Collection = Collection {
         Reference { path: "institutionId", to: || &INSTITUTIONS },
         Reference { path: "campusId", to: || &CAMPUSES },
         Reference { path: "libraryId", to: || &LIBRARIES },
-        // Service points may come after their locations, and often do.
+        // Service points are often created after their locations, so this reference is not checked.
     ],
     names: Names { whole: &["code"], ..Names::PLAIN },
     reference_data: include_str!("../reference/locations.json"),
     ..Collection::named("/locations", "locations", "location")
 };
 
-/// Shadows stand for places of other libraries in a lending network; lists leave them out unless they are asked for.
+/// Shadow locations stand for locations of other libraries in a lending network; lists omit them unless asked for.
 const UNLESS_SHADOWS_ARE_ASKED_FOR: Option<UnlessAsked> =
     Some(UnlessAsked { parameters: &["includeShadowLocations", "includeShadow"], hidden: "isShadow" });
 
@@ -149,7 +149,7 @@ const UNIT_COLUMNS: &[Column] = &[
 ];
 const UNIT_INDEXES: &[Index] = &[Index::unique(&["name"]), Index::on(&["code"])];
 
-/// A unit above locations: name and code, the name unique.
+/// Declares a unit above locations: name and code, the name unique.
 const fn unit(path: &'static str, list: &'static str, kind: &'static str, table: &'static str) -> Collection {
     Collection {
         kind: Kind { id_path: Some("id"), columns: UNIT_COLUMNS, indexes: UNIT_INDEXES, ..Kind::named(kind) },

@@ -1,16 +1,16 @@
-//! What every module of FOLIO stands on: the gateway, permissions, collections of records, CQL.
+//! The basis of all FOLIO modules: the gateway, permissions, collections of records, CQL.
 //!
 //! | file | what |
 //! |---|---|
-//! | `app.rs` | what a handler starts from: who asks, for which tenant, with what |
-//! | `routes.rs`, `permissions.rs` | routes with the permission that each needs; who holds which |
+//! | `app.rs` | the starting point of a handler: the caller, the tenant, the parts of the server |
+//! | `routes.rs`, `permissions.rs` | routes with the permission that each requires; who holds which |
 //! | `collection/`, `cql/` | collections of records, the query language |
-//! | `error.rs`, `json.rs`, `coerce.rs`, `dates.rs` | refusals, the spacing of JSON, types of values, points in time |
-//! | `values.rs`, `hrids.rs`, `meta.rs` | values of requests, human-readable ids, what is noted about a tenant |
-//! | `chore.rs` | what work is given that is done from time to time |
-//! | `listed.rs` | what records add to lists that are browsed |
+//! | `error.rs`, `json.rs`, `coerce.rs`, `dates.rs` | error answers, the spacing of JSON, types of values, points in time |
+//! | `values.rs`, `hrids.rs`, `meta.rs` | values of requests, human-readable ids, records about a tenant |
+//! | `chore.rs` | the input of recurring work |
+//! | `listed.rs` | entries of records in browse lists |
 //! | `tenants.rs` | the gateway's own endpoints |
-//! | `settings.rs`, `limits.rs` | what a site sets, and bounds |
+//! | `settings.rs`, `limits.rs` | the site's settings, and bounds |
 
 pub mod app;
 pub(crate) mod chore;

@@ -1,9 +1,9 @@
-//! `/entity-types` and `/query`: asking about records by their fields, as lists and bulk edit do (mod-fqm-manager). A query is
-//! done when its answer comes: the ids that it found are kept with it.
+//! `/entity-types` and `/query`: queries on records by their fields, used by lists and bulk edit (mod-fqm-manager). A
+//! query is finished when it is answered: the ids that it found are stored with it.
 //!
 //! | file | what |
 //! |---|---|
-//! | `types.rs` | what can be asked about, and its fields |
+//! | `types.rs` | the record types that can be queried, and their fields |
 //! | `fql.rs` | the query language |
 
 pub(crate) mod fql;
@@ -49,7 +49,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .post("/query/purge", to("fqm.query.purge.post"), purge)
 }
 
-/// The type of a request, for a caller who may read such records.
+/// Returns the type that a request names, if the caller may read such records.
 ///
 /// Errors: 404; 403.
 pub(crate) fn entity(call: &Call, id: &str) -> Result<&'static EntityType, FolioError> {
@@ -69,7 +69,7 @@ fn may_read(call: &Call, it: &EntityType) -> bool {
     permissions::holds(&call.app.settings, &call.asker.caller, it.permission())
 }
 
-/// `?ids=`: the types that the caller may ask about.
+/// Lists the types that the caller may query, limited to `?ids=`.
 async fn list(call: Call) -> Answer {
     let ids: Vec<String> = call.query.all("ids").map(str::to_lowercase).collect();
     let shown: Vec<Value> = TYPES
@@ -85,9 +85,9 @@ async fn show(call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &entity(&call, &id)?.shown()))
 }
 
-/// The ids of the records that a query finds, the oldest first.
+/// Returns the ids of the records that a query finds, the oldest first.
 ///
-/// Errors: 422 for too many.
+/// Errors: 422 if there are too many.
 pub(crate) fn found_ids(
     view: &mut View<'_>,
     of: &'static EntityType,
@@ -105,7 +105,7 @@ pub(crate) fn found_ids(
     Ok(ids)
 }
 
-/// The fields of records that a client asks to see; the id is always among them.
+/// Returns the requested fields of records; the id is always included.
 fn rows(
     view: &mut View<'_>,
     of: &'static EntityType,
@@ -129,7 +129,7 @@ fn rows(
     Ok(rows)
 }
 
-/// The value at a path; of a list of objects, the list of their values.
+/// Returns the value at a path; for a list of objects, the list of their values.
 fn values(body: &Value, path: &str) -> Value {
     if let Some(value) = at(body, path) {
         return value.clone();
@@ -155,7 +155,7 @@ fn fields_of(of: &EntityType, given: Option<&Value>) -> Vec<String> {
     }
 }
 
-/// `?entityTypeId=&query=&fields=&limit=`: the records themselves.
+/// Runs a query and returns the records: `?entityTypeId=&query=&fields=&limit=`.
 async fn at_once(call: Call) -> Answer {
     let of = entity(&call, call.query.get("entityTypeId").unwrap_or_default())?;
     let filter = fql::read(of, call.query.get("query").unwrap_or_default())?;
@@ -182,7 +182,7 @@ async fn at_once(call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
 }
 
-/// Keeps what a query finds; gives its id.
+/// Stores the result of a query and returns its id.
 pub(crate) async fn keep(
     call: &Call,
     of: &'static EntityType,
@@ -206,7 +206,7 @@ pub(crate) async fn keep(
     Ok(id)
 }
 
-/// Drops queries whose time is over; tells how many.
+/// Deletes expired queries and returns their number.
 fn forget_old(txn: &mut Txn<'_>, now_ms: i64) -> Result<usize, FolioError> {
     use pinakes_store::{End, Value as StoreValue};
     let until = End::Excluded(StoreValue::Instant(now_ms - QUERY_KEPT_MS));
@@ -218,7 +218,7 @@ fn forget_old(txn: &mut Txn<'_>, now_ms: i64) -> Result<usize, FolioError> {
     Ok(found.len())
 }
 
-/// `{"entityTypeId","fqlQuery","fields"}`.
+/// Runs a query and stores its result: `{"entityTypeId","fqlQuery","fields"}`.
 async fn submit(mut call: Call) -> Answer {
     let body = call.object().await?;
     let of = entity(&call, required_text(&body, "entityTypeId")?)?;
@@ -228,7 +228,7 @@ async fn submit(mut call: Call) -> Answer {
     Ok(json_answer(StatusCode::CREATED, &json!({"queryId": id})))
 }
 
-/// A query that was kept. Errors: 404.
+/// Returns a stored query. Errors: 404.
 pub(crate) async fn kept(call: &Call, id: &str) -> Result<(Value, &'static EntityType), FolioError> {
     let wanted = id.to_owned();
     let found = call.db().read(Weight::Point, move |view| view.get(&QUERY, &wanted)).await?;
@@ -246,7 +246,7 @@ fn ids_of(query: &Value) -> Vec<String> {
     ids.filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// `?includeResults=true&offset&limit`.
+/// Returns a stored query with its results: `?includeResults=true&offset&limit`.
 async fn results(call: Call) -> Answer {
     let id = call.uuid_param("id")?;
     let (query, of) = kept(&call, &id).await?;
@@ -267,7 +267,7 @@ async fn results(call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &shown))
 }
 
-/// `?offset&limit`: each id as a list of one.
+/// Returns the ids found, each as a list of one: `?offset&limit`.
 async fn sorted_ids(call: Call) -> Answer {
     let id = call.uuid_param("id")?;
     let (query, _) = kept(&call, &id).await?;
@@ -278,7 +278,7 @@ async fn sorted_ids(call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &page.into()))
 }
 
-/// `{"entityTypeId","fields","ids":[["…"]]}`: fields of some records.
+/// Returns fields of some records: `{"entityTypeId","fields","ids":[["…"]]}`.
 async fn contents(mut call: Call) -> Answer {
     let body = call.object().await?;
     let of = entity(&call, required_text(&body, "entityTypeId")?)?;
@@ -301,7 +301,7 @@ async fn drop_query(call: Call) -> Answer {
     Ok(answer::empty(StatusCode::NO_CONTENT))
 }
 
-/// Drops queries whose time is over.
+/// Deletes expired queries.
 async fn purge(call: Call) -> Answer {
     let now_ms = call.app.now_ms();
     let n = call.db().write(move |txn| forget_old(txn, now_ms)).await?;

@@ -1,12 +1,12 @@
-//! `/records-editor` and `/marc-records-editor`: single MARC records edited by hand (mod-quick-marc).
+//! `/records-editor` and `/marc-records-editor`: editing single MARC records (mod-quick-marc).
 //!
 //! | file | what |
 //! |---|---|
 //! | `wire.rs` | a record as the editor shows it, and back: `\` for a blank, `{dollar}` for `$` |
-//! | `fixed.rs` | fields 006 to 008 taken apart into named values |
-//! | `check.rs` | what is wrong with a record that is sent |
-//! | `save.rs` | storing it, with what it describes and its links |
-//! | `suggest.rs` | which authorities its headings could be linked to |
+//! | `fixed.rs` | fields 006 to 008 split into named values |
+//! | `check.rs` | validation of a record |
+//! | `save.rs` | storing a record, with what it describes and its links |
+//! | `suggest.rs` | the authorities to which its headings can be linked |
 
 mod check;
 mod fixed;
@@ -54,9 +54,9 @@ pub(crate) fn routes(mut routes: Routes) -> Routes {
     )
 }
 
-/// What a field of fixed length consists of.
+/// Returns the structure of a field of fixed length.
 ///
-/// Errors: 404 for one that is not known.
+/// Errors: 404 for an unknown field.
 async fn specification(call: Call) -> Answer {
     let (sort, tag) = (call.param("recordType").to_lowercase(), call.param("fieldTag").to_owned());
     let found = fixed::specification(&sort, &tag).ok_or_else(|| {
@@ -66,7 +66,7 @@ async fn specification(call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &found))
 }
 
-/// `externalId`: the id of the instance, holdings record or authority.
+/// Returns the record of the instance, holdings record or authority with the id `externalId`.
 async fn show(call: Call) -> Answer {
     let text = call.query.get("externalId").unwrap_or_default();
     let id = parse_uuid(text).ok_or_else(|| {
@@ -77,7 +77,7 @@ async fn show(call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
 }
 
-/// What is wrong with a record, in `issues`; always 200.
+/// Validates a record and returns its faults in `issues`; always 200.
 async fn validate(mut call: Call) -> Answer {
     let body = call.object().await?;
     let body = Value::Object(body);

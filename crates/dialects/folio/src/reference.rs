@@ -1,9 +1,9 @@
-//! The data that is there in a new tenant (section 14 of the contract): `reference/*.json`, one file for each
-//! collection, FOLIO's own records with their ids (see `reference/README.md`).
+//! The initial data of a tenant (section 14 of the contract): `reference/*.json`, one file per collection, FOLIO's own
+//! records with their ids (see `reference/README.md`).
 //!
-//! It is loaded when a tenant is made here, otherwise with the first request of a tenant to this dialect, so that
-//! tenants that never speak it carry nothing of it. What was loaded is noted by collection: what a site deletes does
-//! not come back, what a later version of the program adds does.
+//! It is loaded when a tenant is created through this dialect, otherwise at the tenant's first request to it, so that
+//! tenants that never use the dialect do not contain it. The loaded collections are recorded: records that a site
+//! deletes do not come back, and those added by a later version of the program are loaded.
 
 use pinakes_accounts::Entropy;
 use pinakes_store::{StoreError, Txn, View};
@@ -14,10 +14,10 @@ use crate::platform::error::FolioError;
 use crate::platform::meta::META;
 use crate::platform::settings::Settings;
 
-/// Id of the record that notes what was loaded.
+/// Id of the record that lists what was loaded.
 const NOTE: &str = "reference";
 
-/// Sample data of FOLIO's: no part of a new tenant unless `folio.sample_locations` says so.
+/// FOLIO's sample data: only part of a new tenant if `folio.sample_locations` is set.
 const SAMPLES: [&str; 4] = ["folio_institution", "folio_campus", "folio_library", "folio_location"];
 
 fn with_data(settings: &Settings, collections: Collections) -> impl Iterator<Item = &'static Collection> {
@@ -34,7 +34,7 @@ fn loaded(view: &mut View<'_>) -> Result<Map<String, Value>, StoreError> {
     Ok(note.and_then(|it| it.get("loaded").and_then(Value::as_object).cloned()).unwrap_or_default())
 }
 
-/// Whether the tenant has all of it.
+/// Checks whether all of it is loaded in the tenant.
 pub fn is_loaded(
     view: &mut View<'_>,
     settings: &Settings,
@@ -44,7 +44,7 @@ pub fn is_loaded(
     Ok(with_data(settings, collections).all(|it| loaded.contains_key(it.kind.name)))
 }
 
-/// Loads what was not loaded yet.
+/// Loads what has not been loaded yet.
 pub fn load(
     txn: &mut Txn<'_>,
     settings: &Settings,

@@ -1,4 +1,4 @@
-//! The table of routes, gathered from all modules, and how the dialect is mounted.
+//! The route table, collected from all modules, and the mount of the dialect.
 
 use axum::body::Body;
 use axum::extract::State;
@@ -23,7 +23,7 @@ use crate::{
     timers,
 };
 
-/// Every route of the dialect.
+/// Collects all routes of the dialect.
 fn all() -> Routes {
     let routes = Routes::default()
         .with(login::routes)
@@ -68,13 +68,13 @@ fn all() -> Routes {
     modules::COLLECTIONS.iter().copied().filter(|it| it.is_served).fold(routes, Routes::collection)
 }
 
-/// Every route with what it asks of its caller.
+/// Returns all routes with what they require of the caller.
 pub fn table() -> Vec<Route> {
     all().table
 }
 
-/// The part of a route's path that the dialect claims: the first word. Other harvesting interfaces live below `/oai`,
-/// so that of FOLIO's is claimed by two.
+/// Returns the part of a path that the dialect claims: the first segment. Other harvesting interfaces are also below
+/// `/oai`, so two segments are claimed there.
 fn base_path(path: &str) -> Option<String> {
     let mut words = path.split('/').skip(1);
     match (words.next()?, words.next()) {
@@ -83,7 +83,7 @@ fn base_path(path: &str) -> Option<String> {
     }
 }
 
-/// Where the dialect lives.
+/// Returns the base paths of the dialect.
 fn base_paths(table: &[Route]) -> Vec<String> {
     let mut bases: Vec<String> = table.iter().filter_map(|it| base_path(&it.path)).collect();
     bases.push("/consortia".to_owned());
@@ -93,7 +93,7 @@ fn base_paths(table: &[Route]) -> Vec<String> {
     bases
 }
 
-/// FOLIO's clients send token and tenant in headers of the gateway; browsers the token in a cookie.
+/// FOLIO's clients send token and tenant in headers of the gateway; browsers send the token in a cookie.
 const ENTRANCE: Entrance = Entrance {
     tokens: &[
         TokenPlace::Bearer,
@@ -103,7 +103,7 @@ const ENTRANCE: Entrance = Entrance {
     tenant_headers: &["x-okapi-tenant", TENANT_HEADER],
 };
 
-/// The dialect as the shell serves it.
+/// Builds the mount through which the shell serves the dialect.
 pub fn mount(context: Context, settings: Settings) -> Mount {
     let origins = settings.cors_origins.clone();
     let Routes { router, table } = all();
@@ -125,7 +125,7 @@ pub fn mount(context: Context, settings: Settings) -> Mount {
     }
 }
 
-/// `No suitable module found for path /x for tenant t`.
+/// Answers `No suitable module found for path /x for tenant t`.
 async fn nothing_there(State(app): State<Folio>, headers: HeaderMap, uri: Uri, _: Body) -> FolioError {
     let tenant = app.context.tenant_name(&headers).unwrap_or_default();
     let message = format!("No suitable module found for path {} for tenant {tenant}", uri.path());

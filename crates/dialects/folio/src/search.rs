@@ -1,6 +1,6 @@
 //! Search: instances, holdings, items and authorities by words, with facets (section 12 of the contract; mod-search).
 //!
-//! A search sees what was committed before it: the store sees to that.
+//! A search sees everything committed before it; the store guarantees that.
 
 pub(crate) mod browse;
 
@@ -24,10 +24,10 @@ use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
 use crate::platform::values::json_answer;
 
-/// Rows of an answer when no limit is given.
+/// Default number of rows in an answer.
 const DEFAULT_LIMIT: u64 = 100;
 
-/// What the names in searches for instances stand for.
+/// The meaning of names in searches for instances.
 const INSTANCE_NAMES: Names = Names {
     aliases: &[
         ("isbn", "identifiers"),
@@ -42,7 +42,7 @@ const INSTANCE_NAMES: Names = Names {
     ..INSTANCES.names
 };
 
-/// What the names in searches for authorities stand for; conditions are about rows.
+/// The meaning of names in searches for authorities, whose conditions apply to rows.
 const ROW_NAMES: Names = Names {
     aliases: &[
         ("lccn", "identifiers"),
@@ -56,7 +56,7 @@ const ROW_NAMES: Names = Names {
     fields: &[],
 };
 
-/// Stands for the rows of authorities, which are no records.
+/// A kind for the rows of authorities, which are not stored records.
 static ROW: Kind = Kind { id_path: Some("id"), ..Kind::named("folio_authority_row") };
 
 /// Adds the routes.
@@ -91,7 +91,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
     routes.with(resource_routes)
 }
 
-/// Lists of ids that were asked for: `{id, query, entityType, status, createdDate}`. The list itself is read when it is fetched.
+/// Requested lists of ids: `{id, query, entityType, status, createdDate}`. The list itself is read when it is fetched.
 pub(crate) static RESOURCE_JOB: Kind = Kind { id_path: Some("id"), ..Kind::named("folio_search_job") };
 
 fn resource_routes(routes: Routes) -> Routes {
@@ -103,7 +103,7 @@ fn resource_routes(routes: Routes) -> Routes {
         .get(&format!("{item}/ids"), to("search.resources.ids.collection.get"), ids_of_job)
 }
 
-/// What a job lists.
+/// Returns the collection that a job lists.
 fn collection_of(entity: &str) -> Option<&'static Collection> {
     match entity {
         "INSTANCE" => Some(&INSTANCES),
@@ -114,8 +114,8 @@ fn collection_of(entity: &str) -> Option<&'static Collection> {
     }
 }
 
-/// `{query, entityType}`: a list of ids to be fetched by `/search/resources/jobs/{id}/ids`. Nothing is to be prepared, so the job is
-/// over when it begins; a query that cannot be understood is refused here.
+/// Creates a job for a list of ids, `{query, entityType}`, to be fetched from `/search/resources/jobs/{id}/ids`.
+/// Nothing has to be prepared, so the job is finished at once; an invalid query is refused here.
 async fn make_job(mut call: Call) -> Answer {
     let body = call.object().await?;
     let text = crate::platform::values::required_text(&body, "query")?.to_owned();
@@ -191,7 +191,7 @@ fn page(call: &Call) -> Result<Page, FolioError> {
     })
 }
 
-/// The condition of a search, with the names that searches use.
+/// Returns the condition of a search, with the names used in searches.
 fn filter_of(
     view: &mut View<'_>,
     collection: &'static Collection,
@@ -249,17 +249,17 @@ fn shown_instance(view: &mut View<'_>, record: &Record, is_whole: bool) -> Resul
     Ok(body)
 }
 
-/// Each heading of each authority is a row; paging is over rows.
+/// Searches authorities. Each heading of an authority is a row; paging is by row.
 async fn authorities(call: Call) -> Answer {
     let page = page(&call)?;
     let read = move |view: &mut View<'_>| -> Result<Value, FolioError> {
-        // Records that may have a fitting row, then the rows.
+        // First select the records that may have a matching row, then the rows.
         let candidates = candidates(&page.cql.condition)?;
         let fits = cql::meaning(&page.cql.condition, &ROW, &ROW_NAMES, &mut |_| Ok::<_, FolioError>(None))?;
         let order = cql::order(&page.cql, &ROW_NAMES);
         let (mut rows, mut total) = (Vec::new(), 0_u64);
         let is_sorted = !order.is_empty();
-        // Without words to begin with, the list of headings is read instead of all authorities.
+        // Without a condition on words, read the list of headings instead of all authorities.
         let is_listed = matches!(candidates, Expr::All) && is_about_headings(&page.cql.condition);
         let by_heading = [Order { path: "headingRef".into(), direction: Direction::Ascending }];
         if is_listed && (order.is_empty() || order == by_heading) {
@@ -293,7 +293,7 @@ async fn authorities(call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
 }
 
-/// Whether the list of headings decides a condition.
+/// Checks whether the list of headings is sufficient to evaluate a condition.
 fn is_about_headings(node: &Node) -> bool {
     match node {
         Node::And(a, b) | Node::Or(a, b) | Node::Not(a, b) => is_about_headings(a) && is_about_headings(b),
@@ -308,7 +308,7 @@ fn is_about_headings(node: &Node) -> bool {
     }
 }
 
-/// The rows in a window that satisfy a condition, in the order of the records: no more records are read than that takes.
+/// Returns a window of the rows that satisfy a condition, in the order of the records; stops reading once it is full.
 fn first_rows(view: &mut View<'_>, fits: &Expr, skip: u64, limit: u64) -> Result<Vec<Value>, FolioError> {
     let (mut rows, mut n) = (Vec::new(), 0_u64);
     if limit == 0 {
@@ -329,7 +329,7 @@ fn first_rows(view: &mut View<'_>, fits: &Expr, skip: u64, limit: u64) -> Result
     Ok(rows)
 }
 
-/// How many titles use each authorised heading.
+/// Adds the number of titles that use each authorised heading.
 fn with_titles(view: &mut View<'_>, rows: &mut [Value]) -> Result<(), FolioError> {
     for row in rows {
         if row["authRefType"] == "Authorized" {
@@ -340,8 +340,8 @@ fn with_titles(view: &mut View<'_>, rows: &mut [Value]) -> Result<(), FolioError
     Ok(())
 }
 
-/// A condition that every authority with a fitting row satisfies: what is refused of one row says nothing about the
-/// others of its authority.
+/// Returns a condition that every authority with a matching row satisfies. A negated clause cannot be used: one row
+/// that does not match says nothing about the authority's other rows.
 fn candidates(node: &Node) -> Result<Expr, FolioError> {
     Ok(match node {
         Node::And(a, b) => candidates(a)?.and(candidates(b)?),
@@ -389,7 +389,7 @@ fn names_of(collection: &'static Collection) -> Names {
     if std::ptr::eq(collection, &INSTANCES) { INSTANCE_NAMES } else { collection.names }
 }
 
-/// `facet=sourceFileId:5`, repeatable: how often each value occurs in what the query finds.
+/// Returns facets, `facet=sourceFileId:5`, repeatable: how often each value occurs among the results of the query.
 async fn facets(call: Call, collection: &'static Collection) -> Answer {
     let page = page(&call)?;
     let mut wanted = Vec::new();

@@ -1,4 +1,4 @@
-//! Source records: MARC records with their snapshots, and what a MARC record may have.
+//! Source records: MARC records with their snapshots, and the specifications of MARC records.
 
 pub(crate) mod marc;
 pub(crate) mod source_storage;

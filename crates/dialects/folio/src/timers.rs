@@ -1,7 +1,7 @@
-//! `/scheduler/timers`: what the server does from time to time in each tenant, and how often (mod-scheduler).
+//! `/scheduler/timers`: recurring work of the server in each tenant, and how often it runs (mod-scheduler).
 //!
-//! A timer names a route, and is run as if that route were called. Each is a job of the store's queue, to be taken
-//! when its time has come: however many servers there are, one runs it, and its next time outlives a restart.
+//! A timer names a route and runs as if that route were called. Each timer is a job of the store's queue with a time at
+//! which it is due: however many servers there are, only one runs it, and its next time survives a restart.
 
 mod clock;
 pub(crate) mod known;
@@ -39,10 +39,10 @@ pub(crate) static TIMERS: Collection = Collection {
     ..Collection::named("/scheduler/timers", "timerDescriptors", "folio_timer")
 };
 
-/// The queue that all timers of a tenant are in.
+/// The queue that contains all timers of a tenant.
 const QUEUE: &str = "folio-timer";
 
-/// The routes of timers.
+/// Adds the routes of timers.
 pub(crate) fn routes(routes: Routes) -> Routes {
     let one = "/scheduler/timers/{id}";
     routes
@@ -65,7 +65,7 @@ async fn list(call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &call.db().read(pinakes_store::Weight::Scan, read).await?))
 }
 
-/// Answers with the timer, as mod-scheduler does.
+/// Replaces a timer and answers with it, as mod-scheduler does.
 async fn replace(mut call: Call) -> Answer {
     let id = call.uuid_param("id")?;
     let body = call.object().await?;
@@ -76,7 +76,7 @@ async fn replace(mut call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &call.db().write(write).await?.body))
 }
 
-/// How long a timer waits between two runs, in milliseconds. `None` when it does not say.
+/// Returns the time between two runs of a timer, in milliseconds; `None` if it is missing or invalid.
 fn delay_ms(timer: &Value) -> Option<u32> {
     let entry = &timer["routingEntry"];
     let delay = entry["delay"].as_u64().or_else(|| entry["delay"].as_str()?.trim().parse().ok())?;
@@ -107,7 +107,7 @@ fn check(
     Err(FolioError::unprocessable(Fault::new(message).with("routingEntry", found)))
 }
 
-/// Plans the next run of a timer that was made or changed.
+/// Plans the next run of a timer that was created or changed.
 fn plan(txn: &mut Txn<'_>, _: &Writer, timer: &Value, _: Option<&Value>) -> Result<(), FolioError> {
     let id = text(timer, "id");
     txn.cancel_job(QUEUE, id)?;
@@ -126,7 +126,7 @@ fn unplan(txn: &mut Txn<'_>, _: &Writer, timer: &Value) -> Result<(), FolioError
     Ok(())
 }
 
-/// Runs the timers of a route as soon as what is being written is on disk.
+/// Runs the timers of a route as soon as the current transaction is on disk.
 pub(crate) fn wake(txn: &mut Txn<'_>, path: &str) -> Result<(), FolioError> {
     let of_path = Expr::Is("routingEntry.pathPattern".into(), path.into());
     for timer in txn.find(&TIMERS.kind, &Query::filter(of_path))? {

@@ -15,7 +15,7 @@ const CODED_COLUMNS: &[Column] = &[
 ];
 const CODED_INDEXES: &[Index] = &[Index::unique(&["code"]), Index::on(&["name"])];
 
-/// A vocabulary whose terms have names.
+/// Declares a vocabulary whose terms have names.
 const fn named(
     path: &'static str,
     list: &'static str,
@@ -44,7 +44,7 @@ const fn named(
     }
 }
 
-/// A vocabulary whose terms have codes and names.
+/// Declares a vocabulary whose terms have codes and names.
 const fn coded(
     path: &'static str,
     list: &'static str,

@@ -1,4 +1,4 @@
-//! Queries; what is read is evaluated on a document: `cargo fuzz run cql`.
+//! Fuzzes the query parser; a query that parses is evaluated on a document: `cargo fuzz run cql`.
 #![no_main]
 
 use pinakes_folio::inventory::instances::INSTANCES;

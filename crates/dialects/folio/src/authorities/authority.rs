@@ -1,7 +1,7 @@
-//! Authority storage: authorities, the files they come from, their note and identifier types (section 8.3 of the
-//! contract; mod-entities-links).
+//! Authority storage: authorities, their source files, note types and identifier types (section 8.3 of the contract;
+//! mod-entities-links).
 //!
-//! A deleted authority is kept aside and shown with `deleted=true` until it expires.
+//! A deleted authority is archived and can be listed with `deleted=true` until it expires.
 
 use std::ops::ControlFlow;
 
@@ -26,11 +26,11 @@ use crate::platform::{dates, json};
 pub(crate) use crate::authorities::settings::{SETTING, value_of as setting};
 pub use crate::authorities::source_files::SOURCE_FILES;
 
-/// How long a deleted authority is kept before expiring takes it, in days, unless the tenant says otherwise.
+/// Default number of days for which a deleted authority is kept before it expires.
 const KEPT_DAYS: i64 = 7;
 /// A day in milliseconds.
 const DAY_MS: i64 = 86_400_000;
-/// Headings and references, which a search looks into.
+/// Headings and references that a search covers.
 const SEARCHED: &[&str] = &[
     "personalName",
     "personalNameTitle",
@@ -150,7 +150,7 @@ pub static AUTHORITIES: Collection = Collection {
     ..Collection::named("/authority-storage/authorities", "authorities", "folio_authority")
 };
 
-/// Deleted authorities, as they were.
+/// Archived (deleted) authorities, as they were when they were deleted.
 pub static ARCHIVES: Collection = Collection {
     table: "authority_archive",
     kind: Kind { id_path: Some("id"), columns: COLUMNS, ..Kind::named("folio_authority_archive") },
@@ -178,7 +178,8 @@ pub static NOTE_TYPES: Collection = Collection {
     ..Collection::named("/authority-note-types", "authorityNoteTypes", "folio_authority_note_type")
 };
 
-/// `deleted=true` lists those that were deleted; `idOnly=true` gives ids alone, as lines to those who accept text.
+/// Lists authorities. `deleted=true` lists deleted ones; `idOnly=true` gives ids alone, one per line for clients that
+/// accept text.
 pub(crate) async fn list(call: Call) -> Answer {
     let page = Page::of(&call)?;
     let collection = if call.query.is_true("deleted") { &ARCHIVES } else { &AUTHORITIES };
@@ -207,7 +208,7 @@ pub(crate) async fn list(call: Call) -> Answer {
         if is_text || sent == Err(Gone) {
             return Ok(());
         }
-        // Who left needs no end.
+        // If the client has disconnected, the end of the list is not needed.
         let _ = sink.push(format!("],\"totalRecords\" : {total}}}").as_bytes());
         Ok(())
     };
@@ -215,7 +216,7 @@ pub(crate) async fn list(call: Call) -> Answer {
     Ok(answer::with_body(StatusCode::OK, HeaderValue::from_static(content_type), body))
 }
 
-/// Notes that a heading was changed.
+/// Records the change of an authority's headings for the link statistics.
 fn note_change(
     txn: &mut Txn<'_>,
     writer: &Writer,
@@ -228,7 +229,7 @@ fn note_change(
     crate::links::noted::note(txn, writer, old, Some(new), n_links)
 }
 
-/// Keeps a deleted authority aside, without its links.
+/// Moves a deleted authority to the archive and removes its links.
 fn archive(txn: &mut Txn<'_>, writer: &Writer, body: &Value) -> Result<(), FolioError> {
     let mut kept = body.clone();
     kept["deleted"] = true.into();
@@ -247,7 +248,7 @@ fn archive(txn: &mut Txn<'_>, writer: &Writer, body: &Value) -> Result<(), Folio
     Ok(())
 }
 
-/// Lets go of what was deleted long ago: as the settings say, a week or more.
+/// Deletes archived authorities that are older than the retention period of the settings, if expiration is enabled.
 pub(crate) async fn expire(call: Call) -> Answer {
     let now_ms = call.app.now_ms();
     let write = move |txn: &mut Txn<'_>| -> Result<(), FolioError> {
@@ -268,14 +269,14 @@ pub(crate) async fn expire(call: Call) -> Answer {
     Ok(answer::empty(StatusCode::ACCEPTED))
 }
 
-/// The kinds of headings: the field that has it, and what a search calls it.
+/// Lists the heading types: the field of each, and its name in searches.
 pub(crate) async fn heading_types(_: Call) -> Answer {
     let list: Vec<Value> =
         headings::HEADINGS.iter().map(|(code, name)| json!({"code": code, "name": name})).collect();
     Ok(json_answer(StatusCode::OK, &json!({"authorityHeadingTypes": list, "totalRecords": list.len()})))
 }
 
-/// Names of the identifier types that authorities use.
+/// Names of the identifier types used for authorities.
 const IDENTIFIER_TYPES: [&str; 5] =
     ["Control number", "LCCN", "Canceled LCCN", "Other standard identifier", "System control number"];
 

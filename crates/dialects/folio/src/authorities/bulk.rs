@@ -1,9 +1,9 @@
-//! `POST /authority-storage/authorities/bulk`: a file of authorities, one JSON object a line (section 8.3 of the contract);
-//! `POST /instance-storage/instances/bulk` takes instances in the same way.
+//! `POST /authority-storage/authorities/bulk`: loads a file of authorities, one JSON object per line (section 8.3 of
+//! the contract); `POST /instance-storage/instances/bulk` loads instances in the same way.
 //!
-//! The file is one that was put to the URLs of `/data-import/uploadUrl`, and is named by the key given out with them.
-//! Each record is made, or takes the place of the one with its id. Lines that are refused go into a file of their own,
-//! and why into a second one; both are read with `GET /data-import/uploadedFiles?key=`.
+//! The file was uploaded to a URL of `/data-import/uploadUrl` and is named by the key given out with that URL. Each
+//! record is created, or replaces the record with the same id. Lines that are refused are written to one file and the
+//! reasons to a second one; both are read with `GET /data-import/uploadedFiles?key=`.
 
 use std::io::{BufRead, BufReader, Read as _};
 
@@ -18,10 +18,11 @@ use crate::platform::error::{Answer, Fault, FolioError, Shape};
 use crate::platform::limits::{BULK_RECORDS, BULK_REFUSED_BYTES};
 use crate::platform::values::json_answer;
 
-/// `{"recordsFileName"}` gives `{"errorsNumber", "errorRecordsFileName", "errorsFileName"}`, the names only when there is
-/// anything in the files.
+/// Loads the file that `{"recordsFileName"}` names; answers
+/// `{"errorsNumber", "errorRecordsFileName", "errorsFileName"}`. The file names are present only if the files are not
+/// empty.
 ///
-/// Errors: 422 for a file that is not there.
+/// Errors: 422 for a file that does not exist.
 pub(crate) async fn load(mut call: Call, collection: &'static Collection) -> Answer {
     let body = call.object().await?;
     let name = body.get("recordsFileName").and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -68,12 +69,12 @@ pub(crate) async fn load(mut call: Call, collection: &'static Collection) -> Ans
     Ok(json_answer(StatusCode::OK, &answer))
 }
 
-/// What was not stored.
+/// The lines that were not stored.
 #[derive(Default)]
 struct Refused {
     n: u64,
     lines: Vec<u8>,
-    /// `id,reason` for each line; the number of the line where there is no id.
+    /// `id,reason` for each line; the line number where there is no id.
     reasons: Vec<u8>,
 }
 
@@ -89,7 +90,7 @@ impl Refused {
     }
 }
 
-/// What is wrong with a record, with the names of its properties.
+/// Returns the reason why a record was refused, with the names of the properties at fault.
 fn reason(error: &FolioError) -> String {
     let Shape::Errors(faults) = &error.shape else { return error.message() };
     let named = faults.iter().map(|fault| match fault.parameters.first() {
@@ -103,7 +104,7 @@ fn reason(error: &FolioError) -> String {
 struct Line {
     number: u64,
     bytes: Vec<u8>,
-    /// What it says, or why it says nothing.
+    /// The record, or why the line is not one.
     record: Result<Map<String, Value>, String>,
 }
 
@@ -114,7 +115,7 @@ struct Lines<R> {
 }
 
 impl<R: std::io::Read> Lines<R> {
-    /// The next line that is not blank; of one that is too long, its beginning.
+    /// Reads the next line that is not blank. A line that is too long is cut off and reported as an error.
     fn next(&mut self) -> std::io::Result<Option<Line>> {
         loop {
             let mut bytes = Vec::new();
@@ -141,7 +142,8 @@ impl<R: std::io::Read> Lines<R> {
     }
 }
 
-/// Stores the next lines; tells whether there may be more. Where one of them is refused, each is stored by itself.
+/// Stores the next batch of lines and returns whether there may be more. If the batch is refused, each of its lines is
+/// stored separately.
 fn store_some<R: std::io::Read>(
     tenant: &Tenant,
     writer: &(impl Fn() -> Writer + Clone + Send + Sync + 'static),

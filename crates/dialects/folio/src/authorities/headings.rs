@@ -1,9 +1,9 @@
-//! The headings of an authority as rows: the authorised form, what is referred from (`sft…`), what is related
-//! (`saft…`), as a search shows them (section 12 of the contract; mod-search).
+//! The headings of an authority as rows: the authorised form, references (`sft…`) and related headings (`saft…`), as a
+//! search shows them (section 12 of the contract; mod-search).
 
 use serde_json::{Map, Value};
 
-/// Fields with a heading and what kind it is: (field, heading type).
+/// Fields with a heading, and its type: (field, heading type).
 pub const HEADINGS: [(&str, &str); 17] = [
     ("personalName", "Personal Name"),
     ("personalNameTitle", "Personal Name"),
@@ -24,12 +24,12 @@ pub const HEADINGS: [(&str, &str); 17] = [
     ("formSubdivision", "Form Subdivision"),
 ];
 
-/// One row: a heading, how it stands to the authority, and the field it is in.
+/// One row: a heading, its relation to the authority, and the field it is in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
     /// `Authorized`, `Reference` or `Auth/Ref`.
     pub ref_type: &'static str,
-    /// Kind of heading.
+    /// Type of the heading.
     pub heading_type: &'static str,
     /// The heading.
     pub heading: String,
@@ -37,12 +37,12 @@ pub struct Row {
     pub field: String,
 }
 
-/// The names of all fields with headings.
+/// Returns the names of all fields with headings.
 pub fn fields() -> impl Iterator<Item = String> {
     ["", "sft", "saft"].into_iter().flat_map(|prefix| HEADINGS.iter().map(move |it| field_of(prefix, it.0)))
 }
 
-/// A field's name behind a prefix.
+/// Returns the name of a field with a prefix.
 fn field_of(prefix: &str, field: &str) -> String {
     if prefix.is_empty() {
         return field.to_owned();
@@ -50,7 +50,7 @@ fn field_of(prefix: &str, field: &str) -> String {
     format!("{prefix}{}{}", field[..1].to_ascii_uppercase(), &field[1..])
 }
 
-/// The rows of an authority, the authorised form first.
+/// Returns the rows of an authority, the authorised form first.
 pub fn rows(authority: &Value) -> Vec<Row> {
     let mut list = Vec::new();
     for (field, heading_type) in HEADINGS {
@@ -75,7 +75,7 @@ pub fn rows(authority: &Value) -> Vec<Row> {
     list
 }
 
-/// A row as it is shown; conditions of a search are about this, too.
+/// Returns a row as search results show it; the conditions of a search apply to this form as well.
 pub fn shown(authority: &Value, row: &Row) -> Value {
     let mut map = Map::new();
     let mut copy = |name: &str| {

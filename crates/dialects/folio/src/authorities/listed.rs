@@ -1,4 +1,4 @@
-//! What authorities add to the list of headings that is browsed.
+//! The entries of authorities in the browse list of headings.
 
 use pinakes_store::{Listing, fold};
 use serde_json::Value;
@@ -7,13 +7,13 @@ use super::headings;
 use crate::platform::json::text_at;
 use crate::platform::listed::{Row, hand_out, picked};
 
-/// The lists of the kind of authorities.
+/// The browse lists of the kind of authorities.
 pub(crate) const OF_AUTHORITIES: &[Listing] = &[Listing {
     name: "headings",
     entries: |body, visit| hand_out(authorities(body), "headingRef", fold, visit),
 }];
 
-/// The headings of an authority.
+/// Returns the browse entries for the headings of an authority.
 pub(crate) fn authorities(body: &Value) -> Vec<Row> {
     let rows = headings::rows(body).into_iter();
     rows.map(|row| {

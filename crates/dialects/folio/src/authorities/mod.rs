@@ -1,4 +1,4 @@
-//! Authorities, and the files they come from.
+//! Authorities and their source files.
 
 pub mod authority;
 pub(crate) mod bulk;

@@ -12,10 +12,10 @@ use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
 use crate::platform::values::json_answer;
 
-/// The one group there is.
+/// The only group.
 const GROUP: &str = "authorities";
 
-/// A setting: its key, what it is when nobody has changed it, its type, and what it is for.
+/// A setting: its key, default value, type and description.
 struct Setting {
     key: &'static str,
     value: fn() -> Value,
@@ -44,7 +44,7 @@ static SETTINGS: [Setting; 3] = [
     },
 ];
 
-/// Settings that were changed, by their keys.
+/// Settings that a tenant has changed, by key.
 pub(crate) static SETTING: Kind = Kind { id_path: Some("key"), ..Kind::named("folio_authority_setting") };
 
 /// Adds the routes.
@@ -76,7 +76,7 @@ fn check_group(call: &Call) -> Result<(), FolioError> {
     Err(FolioError::faults(StatusCode::NOT_FOUND, vec![fault]))
 }
 
-/// A setting as it is now.
+/// Returns the current state of a setting.
 fn shown(view: &mut View<'_>, setting: &Setting) -> Result<Value, StoreError> {
     if let Some(record) = view.get(&SETTING, setting.key)? {
         return record.json();
@@ -87,7 +87,7 @@ fn shown(view: &mut View<'_>, setting: &Setting) -> Result<Value, StoreError> {
     }))
 }
 
-/// What a setting of the tenant says.
+/// Returns the value of a setting for the tenant.
 pub(crate) fn value_of(view: &mut View<'_>, key: &str) -> Result<Value, StoreError> {
     let Some(setting) = SETTINGS.iter().find(|it| it.key == key) else { return Ok(Value::Null) };
     Ok(shown(view, setting)?["value"].take())
@@ -103,7 +103,7 @@ async fn list(call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &json!({"settings": settings, "totalRecords": total})))
 }
 
-/// `{"value"}`. Errors: 404 for a setting that there is not; 422 for a value of another type.
+/// Changes a setting: `{"value"}`. Errors: 404 for an unknown setting; 422 for a value of another type.
 async fn patch(mut call: Call) -> Answer {
     check_group(&call)?;
     let body = call.object().await?;

@@ -1,4 +1,4 @@
-//! `/authority-source-files`: where authorities come from, by the letters that their ids begin with.
+//! `/authority-source-files`: where authorities come from, recognised by the letters with which their ids begin.
 
 use http::StatusCode;
 use pinakes_store::{Column, Index, Kind, Txn, Type};
@@ -82,7 +82,7 @@ pub(super) fn routes(routes: Routes) -> Routes {
         )
 }
 
-/// A local file may be written as `{name, code}`; codes are letters and belong to one file.
+/// Accepts a local file as `{name, code}` and checks its codes: only letters, and each used by one file only.
 fn prepare(
     txn: &mut Txn<'_>,
     _: &Writer,
@@ -118,7 +118,7 @@ fn prepare(
     Ok(())
 }
 
-/// The files that every tenant has stay.
+/// Refuses to delete the files that every tenant has.
 fn keep_defaults(_: &mut Txn<'_>, _: &Writer, body: &Value) -> Result<(), FolioError> {
     if body.get("source").and_then(Value::as_str) != Some("folio") {
         return Ok(());
@@ -142,7 +142,7 @@ async fn patch(mut call: Call) -> Answer {
     Ok(pinakes_http::answer::empty(StatusCode::NO_CONTENT))
 }
 
-/// The id of a local file and the next id of an authority in it: the file's code and a number, given out once.
+/// Returns the id of a local file and the next authority id in it: the file's code and a number that is never reused.
 async fn next_hrid(call: Call) -> Result<(String, String), FolioError> {
     let id = call.uuid_param("id")?;
     let file = id.clone();

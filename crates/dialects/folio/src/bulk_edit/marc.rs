@@ -8,18 +8,18 @@ use crate::bulk_edit::operations::refused;
 use crate::platform::error::FolioError;
 use crate::platform::limits::BULK_EDIT_RULES;
 
-/// What is done to the fields that are meant.
+/// What a rule does to the fields it matches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Act {
-    /// A field, or a subfield of a field found, is added.
+    /// Adds a field, or a subfield to a field found.
     Add(String),
-    /// What was found is replaced.
+    /// Replaces the text found.
     Replace(String),
-    /// Another subfield is appended to the field in which something was found.
+    /// Appends another subfield to a field in which the text was found.
     Append(char, String),
-    /// The field in which something was found goes, or every such field.
+    /// Removes the fields in which the text was found, or all that the rule matches.
     RemoveField,
-    /// The subfield in which something was found goes.
+    /// Removes the subfields in which the text was found.
     RemoveSubfield,
 }
 
@@ -29,29 +29,30 @@ pub(super) struct MarcRule {
     tag: Tag,
     indicators: [char; 2],
     subfield: char,
-    /// What must be in the subfield; `None` where nothing is looked for.
+    /// The text to find in the subfield; `None` if the rule looks for nothing.
     find: Option<String>,
     act: Act,
-    /// Further subfields of a field that is added.
+    /// Further subfields of an added field.
     more: Vec<(char, String)>,
 }
 
-/// The value of an action.
+/// Returns the value of an action.
 fn value(action: &Value) -> String {
     let data = action["data"].as_array().into_iter().flatten();
     let found = data.into_iter().find(|it| it["key"] == "VALUE").and_then(|it| it["value"].as_str());
     found.unwrap_or_default().to_owned()
 }
 
-/// The subfield that an action names.
+/// Returns the subfield code of an action.
 fn code_of(action: &Value) -> Option<char> {
     let data = action["data"].as_array().into_iter().flatten();
     data.into_iter().find(|it| it["key"] == "SUBFIELD")?["value"].as_str()?.chars().next()
 }
 
-/// The rules of a list, in order.
+/// Parses a list of rules, in order.
 ///
-/// Errors: 422 for a field that rules do not change (control fields, 010, 999), or actions that do not go together.
+/// Errors: 422 for a field that rules may not change (control fields, 010, 999), or for actions that cannot be
+/// combined.
 pub(super) fn read(given: &Value) -> Result<Vec<MarcRule>, FolioError> {
     let mut rules = Vec::new();
     for rule in given.as_array().into_iter().flatten() {

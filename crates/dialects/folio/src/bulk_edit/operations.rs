@@ -1,4 +1,4 @@
-//! Operations and their rows, as they are kept.
+//! Operations and their rows, as they are stored.
 
 use pinakes_store::{Column, Expr, Index, Kind, Query, Type, View};
 use serde_json::{Map, Value};
@@ -30,7 +30,7 @@ pub(crate) static OPERATIONS: Collection = Collection {
     ..Collection::named("/bulk-operations", "bulkOperations", "folio_bulk_operation")
 };
 
-/// A line of the list of an operation: `{operation, n, identifier, recordId?, before?, after?, state, error?}`.
+/// A row of an operation: `{operation, n, identifier, recordId?, before?, after?, state, error?}`.
 pub(crate) static ROW: Kind = Kind {
     id_path: Some("id"),
     columns: &[
@@ -47,7 +47,7 @@ pub(crate) fn refused(message: impl Into<String>, name: &str, value: &str) -> Fo
     FolioError::unprocessable(Fault::new(message).with(name, value))
 }
 
-/// An operation. Errors: 404.
+/// Reads an operation. Errors: 404.
 pub(crate) fn operation(view: &mut View<'_>, id: &str) -> Result<Map<String, Value>, FolioError> {
     match view.get(&OPERATIONS.kind, id)?.map(|it| it.json()).transpose()? {
         Some(Value::Object(found)) => Ok(found),
@@ -55,7 +55,7 @@ pub(crate) fn operation(view: &mut View<'_>, id: &str) -> Result<Map<String, Val
     }
 }
 
-/// The rows of an operation in one of some states, in order.
+/// Returns the rows of an operation that are in one of the given states, in order.
 pub(crate) fn rows(
     view: &mut View<'_>,
     id: &str,

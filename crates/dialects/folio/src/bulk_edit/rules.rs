@@ -1,4 +1,4 @@
-//! What a rule makes of a record: an option, which says what of the record is changed, and actions, which say how.
+//! Applying rules to a record: an option names the part of the record to change, and actions say how.
 
 use serde_json::{Map, Value, json};
 
@@ -7,20 +7,21 @@ use crate::bulk_edit::operations::refused;
 use crate::platform::error::FolioError;
 use crate::platform::limits::BULK_EDIT_RULES;
 
-/// What of a record an option is about.
+/// The part of a record that an option is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Target {
-    /// A text, by its path.
+    /// A text, by path.
     Text(&'static str),
     /// A boolean.
     Flag(&'static str),
     /// A list of texts.
     Texts(&'static str),
-    /// A list of objects with a text: the list, the text, what tells their type, and the key of the parameter that says which.
+    /// A list of objects with a text: the list, the text, the property with their type, and the key of the parameter
+    /// that selects the type.
     Notes(&'static str, &'static str, &'static str, &'static str),
 }
 
-/// Options: their name, the sorts of records that have them, what they are about.
+/// Options: their name, the record types that have them, and the part they are about.
 static OPTIONS: [(&str, &[Entity], Target); 20] = [
     ("PATRON_GROUP", &[Entity::User], Target::Text("patronGroup")),
     ("EXPIRATION_DATE", &[Entity::User], Target::Text("expirationDate")),
@@ -68,7 +69,7 @@ static OPTIONS: [(&str, &[Entity], Target); 20] = [
     ),
 ];
 
-/// How something is changed.
+/// An action, by its kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verb {
     Replace,
@@ -114,18 +115,18 @@ impl Verb {
     }
 }
 
-/// A rule of one action.
+/// A rule with one action.
 #[derive(Debug)]
 pub(super) struct Rule {
     target: Target,
     verb: Verb,
     initial: String,
     updated: String,
-    /// The type of the notes that are meant.
+    /// The type of the notes to change.
     ty: String,
 }
 
-/// The rules of a list, in order. Errors: 422 for an option or an action that is not known, or does not fit.
+/// Parses a list of rules, in order. Errors: 422 for an option or action that is unknown or does not fit.
 pub(super) fn read(entity: Entity, given: &Value) -> Result<Vec<Rule>, FolioError> {
     let mut rules = Vec::new();
     for rule in given.as_array().into_iter().flatten() {
@@ -273,7 +274,7 @@ impl Rule {
 mod tests {
     use super::*;
 
-    /// What rules make of a record.
+    /// Returns the record after the rules have been applied.
     fn made(entity: Entity, rules: &Value, record: &Value) -> Value {
         let mut record = record.clone();
         for rule in read(entity, rules).unwrap_or_default() {

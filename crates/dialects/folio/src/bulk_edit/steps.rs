@@ -1,6 +1,6 @@
-//! The steps of an operation: find the records, try the rules out, write what they make. What only changes rows of the
-//! operation goes in batches. Each record is written in a transaction of its own, as one that is refused may have been half
-//! written; those under way together share their flush.
+//! The steps of an operation: finding the records, previewing the rules, and writing the results. Steps that only
+//! change rows of the operation work in batches. Each record is written in a transaction of its own, because a refused
+//! one may have been partly written; transactions that run at the same time share their flush.
 
 use futures_util::stream::{self, TryStreamExt as _};
 use pinakes_store::{Expr, Query, Record, Txn, Value as StoreValue, View, Weight};
@@ -25,15 +25,15 @@ const MATCHED: &str = "matched";
 pub(super) const UNMATCHED: &str = "unmatched";
 const COMMITTED: &str = "committed";
 pub(super) const UNCHANGED: &str = "unchanged";
-/// All of them.
+/// All row states.
 pub(super) const ALL: [&str; 5] = [NEW, MATCHED, UNMATCHED, COMMITTED, UNCHANGED];
-/// Those with an error.
+/// Row states with an error.
 pub(super) const FAILED: [&str; 2] = [UNMATCHED, UNCHANGED];
 
-/// In which status an operation may write.
+/// Statuses in which an operation may write.
 const REVIEWED: &[&str] = &["REVIEW_CHANGES"];
 
-/// What a step shows: rows in these states, and which of their records.
+/// Returns the row states that a step shows, and which of the records in a row.
 pub(super) fn shown(step: &str) -> Option<(&'static [&'static str], &'static str)> {
     match step {
         "UPLOAD" => Some((&[MATCHED, COMMITTED, UNCHANGED], "before")),
@@ -43,9 +43,9 @@ pub(super) fn shown(step: &str) -> Option<(&'static [&'static str], &'static str
     }
 }
 
-/// What an operation is about, in the state that a step asks for.
+/// Reads an operation and its record type, and checks that it is in a status that the step expects.
 ///
-/// Errors: 404; 400 when another step is due.
+/// Errors: 404; 400 if another step is due.
 fn due(view: &mut View<'_>, id: &str, expected: &[&str]) -> Result<(Map<String, Value>, Entity), FolioError> {
     let found = operation(view, id)?;
     let text = |name: &str| found.get(name).and_then(Value::as_str).unwrap_or_default();
@@ -59,7 +59,8 @@ fn due(view: &mut View<'_>, id: &str, expected: &[&str]) -> Result<(Map<String, 
     Ok((found, entity))
 }
 
-/// Takes a step with every row in the state `from`, some rows in one transaction; `each` changes the row, and writes nothing.
+/// Runs a step over every row in the state `from`, one batch of rows per transaction; `each` changes the row and writes
+/// nothing.
 async fn walk(
     call: &Call,
     id: &str,
@@ -100,7 +101,7 @@ async fn walk(
     }
 }
 
-/// What a step needs to know of its operation.
+/// What a step knows about its operation.
 struct Step {
     collections: Collections,
     entity: Entity,
@@ -110,7 +111,7 @@ struct Step {
     is_manual: bool,
 }
 
-/// What a step's end changes in its operation, given the number of rows in each state and the time.
+/// How the end of a step changes the operation, given the number of rows in each state and the time.
 type Change = fn(&mut Map<String, Value>, &dyn Fn(&str) -> u64, &str);
 
 /// Counts the rows and gives the operation its next status.
@@ -187,7 +188,7 @@ fn find_one(txn: &mut Txn<'_>, step: &Step, row: &mut Value) -> Result<(), Folio
     Ok(())
 }
 
-/// Says of each record what the rules would make of it.
+/// Records in each row what the rules would make of its record.
 pub(super) async fn try_out(call: &Call, id: &str) -> Result<Value, FolioError> {
     walk(call, id, MATCHED, &["DATA_MODIFICATION", "REVIEW_CHANGES"], try_one).await?;
     finish(call, id, |operation, count, _| {
@@ -234,7 +235,8 @@ fn try_one(txn: &mut Txn<'_>, step: &Step, row: &mut Value) -> Result<(), FolioE
     Ok(())
 }
 
-/// Writes what the rules make of each record. One that was changed meanwhile, or that stays as it is, is told as an error.
+/// Writes the changed records. A record that was changed in the meantime, or that the rules do not change, is reported
+/// as an error.
 pub(super) async fn commit(call: &Call, id: &str) -> Result<Value, FolioError> {
     loop {
         let of = id.to_owned();
@@ -262,7 +264,7 @@ pub(super) async fn commit(call: &Call, id: &str) -> Result<Value, FolioError> {
     .await
 }
 
-/// Writes one record, or says in its row why not.
+/// Writes one record, or records the reason for the failure in its row.
 async fn commit_row(call: &Call, id: &str, entity: Entity, row_id: String) -> Result<(), FolioError> {
     let (of, at, writer) = (id.to_owned(), row_id.clone(), Writer::of(call));
     let write = move |txn: &mut Txn<'_>| -> Result<(), FolioError> {
@@ -285,16 +287,16 @@ async fn commit_row(call: &Call, id: &str, entity: Entity, row_id: String) -> Re
     call.db().write(write).await
 }
 
-/// A row that waits for its record to be written; none when somebody else has done it.
+/// Returns a row whose record is still to be written; `None` if another request has written it.
 ///
-/// Errors: 400 when the operation was cancelled, or has ended.
+/// Errors: 400 if the operation was cancelled or has ended.
 fn matched(txn: &mut Txn<'_>, id: &str, row_id: &str) -> Result<Option<Value>, FolioError> {
     due(txn, id, REVIEWED)?;
     let row = txn.get(&ROW, row_id)?.map(|it| it.json()).transpose()?;
     Ok(row.filter(|it| it["state"] == MATCHED))
 }
 
-/// Errors: what the record's collection does not allow.
+/// Writes the record of one row. Errors: those of the record's collection.
 fn commit_one(
     txn: &mut Txn<'_>,
     writer: &Writer,

@@ -15,7 +15,7 @@ use crate::platform::json::at;
 use crate::users::user::{GROUPS, USERS};
 use crate::vocabularies::{HOLDINGS_TYPES, INSTANCE_STATUSES, INSTANCE_TYPES, LOAN_TYPES, MATERIAL_TYPES};
 
-/// A sort of records.
+/// A type of record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Entity {
     User,
@@ -24,7 +24,7 @@ pub(super) enum Entity {
     Instance,
 }
 
-/// A column: its name, the path of its value, and where the value is an id, the records that it names.
+/// A column: its name, the path of its value, and, if the value is an id, the records that it refers to.
 pub(super) type Shown = (&'static str, &'static str, Option<(fn() -> &'static Collection, &'static str)>);
 
 const USER: &[Shown] = &[
@@ -115,7 +115,7 @@ const INSTANCE: &[Shown] = &[
 ];
 
 impl Entity {
-    /// By its name in requests.
+    /// Returns the type by its name in requests.
     pub(super) fn named(name: &str) -> Option<Self> {
         match name {
             "USER" => Some(Self::User),
@@ -135,7 +135,7 @@ impl Entity {
         }
     }
 
-    /// The permission to change one such record.
+    /// Returns the permission to change a record of this type.
     pub(super) fn permission(self) -> &'static str {
         match self {
             Self::User => "users.item.put",
@@ -145,7 +145,7 @@ impl Entity {
         }
     }
 
-    /// The property that a sort of identifier is the value of.
+    /// Returns the property that holds identifiers of this kind.
     pub(super) fn identified_by(self, sort: &str) -> Option<&'static str> {
         match (self, sort) {
             (_, "ID") => Some("id"),
@@ -169,13 +169,13 @@ impl Entity {
     }
 }
 
-/// The names of the columns, as clients are told them.
+/// Returns the names of the columns as clients receive them.
 pub(super) fn header(entity: Entity) -> Value {
     let column = |it: &Shown| json!({"value": it.0, "dataType": "STRING", "visible": true});
     entity.columns().iter().map(column).collect()
 }
 
-/// The values of a record, in the order of the columns; several in one are parted by `|`.
+/// Returns the values of a record in the order of the columns; several values in one column are separated by `|`.
 pub(super) fn cells(view: &mut View<'_>, entity: Entity, record: &Value) -> Result<Vec<String>, FolioError> {
     let mut cells = Vec::with_capacity(entity.columns().len());
     for (_, path, named) in entity.columns() {
@@ -196,7 +196,7 @@ pub(super) fn cells(view: &mut View<'_>, entity: Entity, record: &Value) -> Resu
     Ok(cells)
 }
 
-/// The values at a path, lists entered.
+/// Collects the values at a path, including those inside lists.
 fn gather(value: &Value, path: &str, texts: &mut Vec<String>) {
     match value {
         Value::Array(list) => list.iter().for_each(|it| gather(it, path, texts)),
@@ -212,10 +212,10 @@ fn gather(value: &Value, path: &str, texts: &mut Vec<String>) {
     }
 }
 
-/// Changes what cells say otherwise than the record does; cells by the names of their columns. Lists of objects are not changed
-/// so, nor ids.
+/// Applies the cells that differ from the record; `given` holds cells by column name. Lists of objects and ids cannot
+/// be changed this way.
 ///
-/// Gives why a cell cannot be what the record holds, if one cannot.
+/// Returns the reason if a cell cannot be applied.
 pub(super) fn set_cells(
     txn: &mut Txn<'_>,
     entity: Entity,
@@ -257,7 +257,7 @@ pub(super) fn set_cells(
     Ok(Ok(()))
 }
 
-/// Puts a value at a path of objects; null takes away what is there.
+/// Sets the value at a path of objects; null removes it.
 fn set(record: &mut Value, path: &str, value: Value) {
     let (first, rest) = path.split_once('.').map_or((path, None), |(first, rest)| (first, Some(rest)));
     let Value::Object(map) = record else { return };
@@ -272,7 +272,7 @@ fn set(record: &mut Value, path: &str, value: Value) {
     }
 }
 
-/// The lines of a CSV file, each as its cells.
+/// Parses a CSV file into lines of cells.
 ///
 /// Errors: a quote that is not closed.
 pub(super) fn lines(text: &str) -> Result<Vec<Vec<String>>, String> {
@@ -310,7 +310,7 @@ pub(super) fn line(csv: &mut String, cells: impl IntoIterator<Item: AsRef<str>>)
     for (n, cell) in cells.into_iter().enumerate() {
         let cell = cell.as_ref();
         let comma = if n == 0 { "" } else { "," };
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = match cell.contains(['"', ',', '\n', '\r']) {
             true => write!(csv, "{comma}\"{}\"", cell.replace('"', "\"\"")),
             false => write!(csv, "{comma}{cell}"),

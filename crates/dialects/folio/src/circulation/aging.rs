@@ -1,4 +1,5 @@
-//! Loans that are overdue for so long that the item counts as lost: aged, and billed when the policy says so.
+//! Loans that are overdue for so long that the item counts as lost: they are aged to lost, and billed if the policy
+//! says so.
 
 use pinakes_store::{End, Expr, Query, StoreError, Txn, Value as Wanted};
 use serde_json::{Map, Value, json};
@@ -24,7 +25,7 @@ fn open_until(field: &str, until_ms: i64) -> Expr {
     open.and(Expr::Range(field.into(), End::Open, End::Included(Wanted::Instant(until_ms))))
 }
 
-/// Ages the loans whose time is over.
+/// Ages to lost the loans that are overdue for as long as their policy allows.
 pub(crate) fn age(parts: &Parts) -> Result<(), FolioError> {
     let now_ms = parts.now_ms;
     let due = parts.tenant.read_blocking(move |view| -> Result<Vec<String>, FolioError> {
@@ -44,7 +45,7 @@ pub(crate) fn age(parts: &Parts) -> Result<(), FolioError> {
     parts.each("a loan does not age", due, age_one)
 }
 
-/// Whether a loan is overdue for as long as its policy says.
+/// Checks whether a loan is overdue for the period after which its policy ages it to lost.
 fn is_due(loan: &Value, policy: &Value, now_ms: i64) -> bool {
     let period = match loan["dueDateChangedByRecall"].as_bool() {
         Some(true) => "recalledItemAgedLostOverdue",
@@ -90,7 +91,7 @@ fn age_one(txn: &mut Txn<'_>, writer: &Writer, id: &str) -> Result<(), FolioErro
     notices::loan(txn, writer, &mut known, LoanEvent::AgedToLost, &loan)
 }
 
-/// Charges the loans that have aged to lost when their policy bills them.
+/// Charges the loans that have aged to lost and whose billing date has come.
 pub(crate) fn charge(parts: &Parts) -> Result<(), FolioError> {
     let now_ms = parts.now_ms;
     let due = parts.tenant.read_blocking(move |view| -> Result<Vec<String>, StoreError> {

@@ -1,4 +1,4 @@
-//! Loans and requests that no longer say whose they were: when the site's `loan_history` setting says so, or on demand.
+//! Anonymisation of loans and requests: as the site's `loan_history` setting says, or on demand.
 
 use http::StatusCode;
 use jiff::Timestamp;
@@ -22,7 +22,7 @@ use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
 use crate::platform::values::{json_answer, parse_uuid};
 
-/// The routes of anonymisation on demand.
+/// Adds the routes of anonymisation on demand.
 pub(super) fn routes(routes: Routes) -> Routes {
     routes
         .post(
@@ -43,7 +43,7 @@ pub(super) fn routes(routes: Routes) -> Routes {
         )
 }
 
-/// When something is anonymised after it is over.
+/// When a loan is anonymised after it has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum When {
     Immediately,
@@ -76,7 +76,7 @@ impl When {
         }
     }
 
-    /// Whether what ended at `end` is anonymised now.
+    /// Checks whether a loan that ended at `end` is anonymised now.
     fn holds(self, end: Option<Timestamp>, now: Timestamp) -> bool {
         match self {
             Self::Immediately => true,
@@ -90,7 +90,7 @@ impl When {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Policy {
     loans: When,
-    /// For loans with fees, when they are treated differently.
+    /// For loans with fees, if they are treated differently.
     fees: Option<When>,
 }
 
@@ -101,7 +101,7 @@ impl Policy {
     }
 }
 
-/// Closed loans that still say whose they were.
+/// Selects closed loans that still name their borrower.
 fn closed_loans(user: Option<&str>) -> Expr {
     let closed = Expr::Is("status.name".into(), loans::CLOSED.into());
     match user {
@@ -110,7 +110,7 @@ fn closed_loans(user: Option<&str>) -> Expr {
     }
 }
 
-/// Anonymises the loans for which the time has come.
+/// Anonymises the loans that are due.
 pub(crate) fn run(parts: &Parts) -> Result<(), FolioError> {
     let now = moment::from_ms(parts.now_ms);
     let due = parts.tenant.read_blocking(move |view| -> Result<Vec<String>, FolioError> {
@@ -150,7 +150,7 @@ fn is_due(view: &mut View<'_>, policy: Policy, loan: &Value, now: Timestamp) -> 
     Ok(fees.holds(last, now))
 }
 
-/// What a loan says of people.
+/// The properties of a loan that identify people.
 const PERSONAL: [&str; 3] = ["userId", "proxyUserId", "patronInfoAdded"];
 
 fn without_persons(body: &Value) -> Map<String, Value> {
@@ -159,7 +159,7 @@ fn without_persons(body: &Value) -> Map<String, Value> {
     body
 }
 
-/// Takes out of a closed loan and its history whose it was.
+/// Removes the borrower from a closed loan and its history.
 fn forget(txn: &mut Txn<'_>, writer: &Writer, id: &str) -> Result<(), FolioError> {
     let Some(record) = txn.get(&LOANS.kind, id)? else { return Ok(()) };
     let loan = record.json()?;
@@ -177,7 +177,7 @@ fn forget(txn: &mut Txn<'_>, writer: &Writer, id: &str) -> Result<(), FolioError
     Ok(())
 }
 
-/// The closed loans of a user: those without fees, and those with.
+/// Returns the closed loans of a user: those without fees, and those with fees.
 fn split_by_fees(view: &mut View<'_>, user: &str) -> Result<(Vec<String>, Vec<String>), StoreError> {
     let (mut free, mut with_fees) = (Vec::new(), Vec::new());
     for loan in view.find(&LOANS.kind, &Query::filter(closed_loans(Some(user))))? {
@@ -220,7 +220,7 @@ async fn of_user_in_storage(call: Call) -> Answer {
     Ok(answer::empty(StatusCode::NO_CONTENT))
 }
 
-/// `{"loanIds":[…]}`: those that are closed.
+/// Anonymises loans by id, `{"loanIds":[…]}`; only closed ones.
 async fn of_ids(mut call: Call) -> Answer {
     let body = Value::Object(call.object().await?);
     let given = body["loanIds"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -253,7 +253,7 @@ async fn of_ids(mut call: Call) -> Answer {
     Ok(json_answer(StatusCode::CREATED, &call.db().write(write).await?))
 }
 
-/// A closed request forgets who made it.
+/// Removes the requester from a closed request.
 async fn of_request(call: Call) -> Answer {
     let id = call.uuid_param("requestId")?;
     let writer = Writer::of(&call);

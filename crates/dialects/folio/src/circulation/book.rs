@@ -1,4 +1,4 @@
-//! An item with what is known of it elsewhere: holdings, instance, location, types. And the statuses of items.
+//! An item with the related records: holdings, instance, location, types. Also the statuses of items.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::platform::collection::{self, Lock, Missing, Writer};
 use crate::platform::dates;
 use crate::platform::error::FolioError;
 
-/// An item with what it belongs to.
+/// An item with its related records.
 #[derive(Debug, Clone)]
 pub(crate) struct Book {
     pub(crate) item: Arc<Value>,
@@ -27,7 +27,7 @@ pub(crate) struct Book {
 }
 
 impl Book {
-    /// The item with its relatives; what is missing of them is empty.
+    /// Reads an item's related records; missing ones are empty.
     pub(crate) fn of(view: &mut View<'_>, known: &mut Records, item: Arc<Value>) -> Result<Self, StoreError> {
         let holdings = known.at(view, &HOLDINGS, &item, "holdingsRecordId")?.unwrap_or_default();
         let instance = known.at(view, &INSTANCES, &holdings, "instanceId")?.unwrap_or_default();
@@ -36,7 +36,7 @@ impl Book {
         Ok(Self { item, holdings, instance, location, material })
     }
 
-    /// Reads the relatives of many items together.
+    /// Reads the related records of many items together.
     pub(crate) fn load(
         view: &mut View<'_>,
         known: &mut Records,
@@ -74,12 +74,12 @@ impl Book {
         text(&self.material, "name")
     }
 
-    /// The identifiers of the title.
+    /// Returns the identifiers of the title.
     pub(crate) fn identifiers(&self) -> &[Value] {
         self.instance["identifiers"].as_array().map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// The loan type that holds: the temporary one, if there is one.
+    /// Returns the loan type in effect: the temporary one, if there is one.
     pub(crate) fn loan_type_id(&self) -> &str {
         match text(&self.item, "temporaryLoanTypeId") {
             "" => text(&self.item, "permanentLoanTypeId"),
@@ -87,17 +87,17 @@ impl Book {
         }
     }
 
-    /// `{title} (Barcode: {barcode})`, as messages name it.
+    /// Returns `{title} (Barcode: {barcode})`, the form used in messages.
     pub(crate) fn named(&self) -> String {
         format!("{} (Barcode: {})", self.title(), self.barcode())
     }
 
-    /// The same with the material type.
+    /// Returns the same with the material type.
     pub(crate) fn named_with_type(&self) -> String {
         format!("{} ({}) (Barcode: {})", self.title(), self.material_type(), self.barcode())
     }
 
-    /// What the circulation rules ask about a loan to a patron of `group`.
+    /// Returns the criteria of the circulation rules for a loan to a patron of `group`.
     pub(crate) fn facts<'a>(&'a self, group: &'a str) -> Facts<'a> {
         Facts {
             group,
@@ -110,7 +110,7 @@ impl Book {
         }
     }
 
-    /// Whether the effective location is served by a service point.
+    /// Checks whether a service point serves the effective location.
     pub(crate) fn is_at_home_at(&self, service_point: &str) -> bool {
         let served = self.location["servicePointIds"]
             .as_array()
@@ -118,7 +118,7 @@ impl Book {
         served || text(&self.location, "primaryServicePoint") == service_point
     }
 
-    /// What loans, requests and check-ins show of an item.
+    /// Returns the summary of an item that loans, requests and check-ins show.
     pub(crate) fn summary(&self) -> Map<String, Value> {
         let mut map = Map::new();
         copy(&self.item, &["id"], &mut map);
@@ -162,7 +162,7 @@ impl Book {
         map
     }
 
-    /// What a slip at the desk can print of an item.
+    /// Returns the item's tokens for slips printed at the desk.
     pub(crate) fn slip(
         &self,
         view: &mut View<'_>,
@@ -218,7 +218,7 @@ impl Book {
         Ok(map)
     }
 
-    /// Gives the item another status; `change` may do more to it.
+    /// Sets the item's status; `change` may make further changes.
     pub(crate) fn set_status(
         &mut self,
         txn: &mut Txn<'_>,

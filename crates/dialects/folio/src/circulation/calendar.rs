@@ -1,7 +1,8 @@
 //! When a service point is open: the calendars of `/calendar/calendars`, read into openings.
 //!
-//! A calendar holds from `startDate` to `endDate` for the service points of `assignments`. `normalHours` are weekly
-//! openings, which may end on a later weekday; an exception replaces them on its days, without openings it closes them.
+//! A calendar applies from `startDate` to `endDate` to the service points of `assignments`. `normalHours` are weekly
+//! openings, which may end on a later weekday; an exception replaces them on its days, and closes those days if it has
+//! no openings.
 
 use jiff::Timestamp;
 use jiff::civil::{Date, Time, Weekday};
@@ -12,7 +13,7 @@ use super::moment;
 
 /// The last minute of a day.
 const END_OF_DAY: Time = Time::constant(23, 59, 0, 0);
-/// Days that are looked at in search of an opening.
+/// Maximum number of days to search for an opening.
 const DAYS_MAX: i32 = 366;
 
 /// Openings of a service point.
@@ -21,7 +22,7 @@ pub(crate) struct Calendar {
     spans: Vec<Span>,
 }
 
-/// What one calendar record says.
+/// The content of one calendar record.
 #[derive(Debug)]
 struct Span {
     first: Date,
@@ -45,7 +46,7 @@ struct Exception {
     openings: Vec<(Date, Time, Date, Time)>,
 }
 
-/// A time in which the service point is open.
+/// A period during which the service point is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Opening {
     pub(crate) start: Timestamp,
@@ -53,7 +54,8 @@ pub(crate) struct Opening {
 }
 
 impl Calendar {
-    /// From the records of `/calendar/calendars`; those of other service points and what is not readable are left out.
+    /// Builds the calendar from records of `/calendar/calendars`; those of other service points and unreadable ones are
+    /// skipped.
     pub(crate) fn of<'a>(records: impl IntoIterator<Item = &'a Value>, service_point: &str) -> Self {
         let is_assigned = |record: &&Value| {
             let list = record["assignments"].as_array();
@@ -62,18 +64,18 @@ impl Calendar {
         Self { spans: records.into_iter().filter(is_assigned).filter_map(span).collect() }
     }
 
-    /// Whether no calendar speaks of the day.
+    /// Checks that no calendar covers the day.
     pub(crate) fn is_silent_on(&self, day: Date) -> bool {
         !self.spans.iter().any(|it| (it.first..=it.last).contains(&day))
     }
 
-    /// The name of the exception that holds on the day.
+    /// Returns the name of the exception in effect on the day.
     pub(crate) fn exception_on(&self, day: Date) -> Option<&str> {
         let of_day = self.spans.iter().filter(|it| (it.first..=it.last).contains(&day));
         of_day.flat_map(|it| it.exception_on(day)).next().map(|it| it.name.as_str())
     }
 
-    /// The hours of a day, in order: what goes on past midnight ends at 23:59 and goes on at 00:00.
+    /// Returns the hours of a day, in order; an opening that continues past midnight is split at 23:59 and 00:00.
     pub(crate) fn hours(&self, day: Date) -> Vec<(Time, Time)> {
         let of_day = self.spans.iter().filter(|it| (it.first..=it.last).contains(&day));
         let mut list: Vec<(Time, Time)> = of_day.flat_map(|it| it.hours(day)).collect();
@@ -81,7 +83,7 @@ impl Calendar {
         list
     }
 
-    /// The openings that begin on a day, in order.
+    /// Returns the openings that begin on a day, in order.
     pub(crate) fn openings(&self, day: Date, zone: &TimeZone) -> Vec<Opening> {
         let mut list: Vec<Opening> = self
             .spans
@@ -93,13 +95,13 @@ impl Calendar {
         list
     }
 
-    /// Whether the service point is open at some time of a day.
+    /// Checks whether the service point is open at some time of a day.
     pub(crate) fn is_open_on(&self, day: Date, zone: &TimeZone) -> bool {
         let is_some = |from, until| moment::at(day, from, zone) < moment::at(day, until, zone);
         self.hours(day).into_iter().any(|(from, until)| is_some(from, until))
     }
 
-    /// The nearest open day, `from` itself included, in steps of one or minus one day.
+    /// Returns the nearest open day, starting with `from` itself, in steps of one or minus one day.
     pub(crate) fn open_day(&self, from: Date, step_days: i32, zone: &TimeZone) -> Option<Date> {
         let mut day = from;
         for _ in 0..DAYS_MAX {
@@ -111,17 +113,17 @@ impl Calendar {
         None
     }
 
-    /// The opening that a moment lies in.
+    /// Returns the opening that contains a moment.
     pub(crate) fn opening_at(&self, moment: Timestamp, zone: &TimeZone) -> Option<Opening> {
         let day = moment::day_of(moment, zone);
-        // Hours of a week may have begun seven days before.
+        // A weekly opening may have begun seven days earlier.
         let first = day.checked_sub(jiff::Span::new().days(7)).unwrap_or(day);
         let days: Vec<Date> = first.series(jiff::Span::new().days(1)).take_while(|it| *it <= day).collect();
         let mut openings = days.into_iter().flat_map(|it| self.openings(it, zone));
         openings.rfind(|it| (it.start..=it.end).contains(&moment))
     }
 
-    /// The first opening that begins behind a moment.
+    /// Returns the first opening that begins after a moment.
     pub(crate) fn next_opening(&self, moment: Timestamp, zone: &TimeZone) -> Option<Opening> {
         let mut day = moment::day_of(moment, zone);
         for _ in 0..DAYS_MAX {
@@ -173,13 +175,14 @@ impl Span {
 }
 
 impl Weekly {
-    /// Days from the one on which it begins to the one on which it ends.
+    /// Returns the number of days from the start to the end.
     fn n_days(&self) -> i8 {
         let days = self.start.0.until(self.end.0);
         if days == 0 && self.end.1 < self.start.1 { 7 } else { days }
     }
 
-    /// The opening that begins on `day`. Same weekday and an end before the start is a week later.
+    /// Returns the opening that begins on `day`. If start and end are on the same weekday and the end is earlier, it
+    /// ends a week later.
     fn on(&self, day: Date, zone: &TimeZone) -> Option<Opening> {
         let last = day.checked_add(jiff::Span::new().days(self.n_days())).ok()?;
         Some(Opening { start: moment::at(day, self.start.1, zone), end: moment::at(last, self.end.1, zone) })
@@ -221,7 +224,7 @@ fn date(value: &Value) -> Option<Date> {
     value.as_str()?.parse().ok()
 }
 
-/// `09:00` or `09:00:00`.
+/// Parses `09:00` or `09:00:00`.
 fn time(value: &Value) -> Option<Time> {
     let text = value.as_str()?;
     let mut parts = text.split(':').map(|it| it.parse::<i8>().ok());

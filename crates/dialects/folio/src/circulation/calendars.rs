@@ -32,7 +32,7 @@ pub(super) fn routes(routes: Routes) -> Routes {
         })
 }
 
-/// A refusal in the module's own shape, with its code.
+/// Builds an error in the module's own format, with its code.
 fn refused(status: StatusCode, code: &str, message: String, about: &Value) -> Refused {
     Refused {
         status,
@@ -47,7 +47,7 @@ struct Refused {
     body: Value,
 }
 
-/// Calendars of ids or service points, that hold at some time from `startDate` to `endDate`.
+/// Lists calendars by id or service point that apply at some time from `startDate` to `endDate`.
 async fn list(call: Call) -> Answer {
     let all = |name: &str| -> Vec<String> { call.query.all(name).map(str::to_lowercase).collect() };
     let (ids, points) = (all("id"), all("servicePointId"));
@@ -77,7 +77,7 @@ async fn list(call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
 }
 
-/// Refuses a calendar that ends before it begins, and one of a service point that has another in its time.
+/// Returns an error for a calendar that ends before it begins, or that overlaps another one of the same service point.
 fn fault(view: &mut View<'_>, id: &str, body: &Map<String, Value>) -> Result<Option<Refused>, FolioError> {
     let whole = Value::Object(body.clone());
     let (first, last) = (text(&whole, "startDate"), text(&whole, "endDate"));
@@ -110,7 +110,7 @@ fn fault(view: &mut View<'_>, id: &str, body: &Map<String, Value>) -> Result<Opt
     Ok(None)
 }
 
-/// Stores a calendar, or says why not.
+/// Stores a calendar, or answers why it is refused.
 async fn store(call: Call, id: Option<String>, body: Map<String, Value>, done: StatusCode) -> Answer {
     let writer = Writer::of(&call);
     let write = move |txn: &mut Txn<'_>| -> Result<Result<Value, Refused>, FolioError> {
@@ -142,7 +142,7 @@ async fn replace(mut call: Call) -> Answer {
     store(call, Some(id), body, StatusCode::OK).await
 }
 
-/// `?id=…&id=…`: all of them, or none.
+/// Deletes all the calendars of `?id=…&id=…`, or none.
 async fn remove_many(call: Call) -> Answer {
     let given: Vec<&str> = call.query.all("id").collect();
     if given.is_empty() || BULK_ACCOUNTS < given.len() {

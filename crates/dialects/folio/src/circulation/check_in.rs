@@ -21,7 +21,7 @@ use crate::platform::collection::{self, Collection, Schema, Writer};
 use crate::platform::error::{Answer, Fault, FolioError};
 use crate::platform::values::json_answer;
 
-/// `/check-in-storage/check-ins`: what was taken back, where and when.
+/// `/check-in-storage/check-ins`: which item was checked in, where and when.
 pub(crate) static CHECK_INS: Collection = Collection {
     table: "check_in",
     permission: "circulation-storage.check-ins",
@@ -42,7 +42,7 @@ pub(crate) static CHECK_INS: Collection = Collection {
     ..Collection::named("/check-in-storage/check-ins", "checkIns", "folio_check_in")
 };
 
-/// What a desk brings back.
+/// The content of a check-in request.
 #[derive(Debug, Clone)]
 struct Asked {
     item: String,
@@ -78,7 +78,7 @@ impl Asked {
     }
 }
 
-/// Takes an item back.
+/// Checks an item in.
 pub(crate) async fn check_in(mut call: Call) -> Answer {
     let asked = Asked::of(&call.object().await?)?;
     let writer = Writer::of(&call);
@@ -146,13 +146,13 @@ fn refuse_status(book: &Book, asked: &Asked) -> Result<(), FolioError> {
     Err(FolioError::unprocessable(Fault::new(message).with("itemBarcode", &asked.item)))
 }
 
-/// What becomes of an item that is taken back.
+/// What happens next to a checked-in item.
 #[derive(Debug)]
 struct Next {
     status: &'static str,
-    /// Where it goes, when it goes somewhere.
+    /// The service point it is sent to, if it is in transit.
     destination: Option<String>,
-    /// What becomes of the request that it is for.
+    /// The new status of the request that it fulfils.
     request_status: Option<&'static str>,
 }
 
@@ -180,7 +180,7 @@ fn next(book: &Book, request: Option<&Request>, asked: &Asked) -> Next {
     }
 }
 
-/// The first request gets the item.
+/// Assigns the item to the first request in the queue.
 fn promote(
     txn: &mut Txn<'_>,
     writer: &Writer,
@@ -204,7 +204,7 @@ fn promote(
     })
 }
 
-/// Until when an item waits on the hold shelf of a service point.
+/// Returns the time until which an item is kept on the hold shelf of a service point.
 fn shelf_end(
     view: &mut View<'_>,
     known: &mut Records,
@@ -222,7 +222,7 @@ fn shelf_end(
     Ok(Some(moment::end_of_day(moment::day_of(end, &zone), &zone)))
 }
 
-/// The row of the check-in.
+/// Stores the check-in record.
 fn note(
     txn: &mut Txn<'_>,
     writer: &Writer,
@@ -245,7 +245,7 @@ fn note(
     collection::insert(txn, writer, &CHECK_INS, object(&row)).map(drop)
 }
 
-/// What an item that is back settles: the fees of a lost one are taken back, an overdue one is fined.
+/// Settles fees for a returned item: refunds those of a lost item and fines an overdue one.
 fn settle_fees(
     txn: &mut Txn<'_>,
     writer: &Writer,
@@ -278,7 +278,7 @@ fn settle_fees(
     overdue::charge(txn, writer, known, (&returned, book), asked.date, (overdue::End::Return, point))
 }
 
-/// Ends the loan.
+/// Closes the loan.
 fn close(
     txn: &mut Txn<'_>,
     writer: &Writer,
@@ -348,7 +348,7 @@ fn answer(
     Ok(Value::Object(body))
 }
 
-/// What a slip can print of a request and who made it.
+/// Returns the tokens of a request and its requester for slips.
 fn request_slip(
     view: &mut View<'_>,
     known: &mut Records,

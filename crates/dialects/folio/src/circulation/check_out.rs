@@ -1,7 +1,7 @@
 //! `POST /circulation/check-out-by-barcode` (section 9.1 of the contract).
 //!
-//! One transaction: what the answer depends on is read, the loan, the item and a request that it fulfils are written, or
-//! nothing. The order of the checks is the contract's; those of patron and item are listed together.
+//! One transaction reads everything that the answer depends on and writes the loan, the item and a request that it
+//! fulfils, or nothing. The checks are in the order of the contract; faults of patron and item are reported together.
 
 use http::StatusCode;
 use http::header::LOCATION;
@@ -28,10 +28,10 @@ use crate::platform::collection::{self, Writer};
 use crate::platform::error::{Answer, Fault, FolioError};
 use crate::platform::values::json_answer;
 
-/// Statuses that keep an item from being lent, beside `Checked out`.
+/// Statuses in which an item is not lent, besides `Checked out`.
 const NOT_LENT: [&str; 4] = ["Declared lost", "Claimed returned", "Aged to lost", "Intellectual item"];
 
-/// What a desk asks for.
+/// The content of a check-out request.
 #[derive(Debug, Clone)]
 struct Asked {
     item: String,
@@ -65,7 +65,7 @@ impl Asked {
     }
 }
 
-/// Lends an item.
+/// Checks an item out.
 pub(crate) async fn check_out(mut call: Call) -> Answer {
     let body = call.object().await?;
     let asked = Asked::of(&call, &body)?;
@@ -75,7 +75,7 @@ pub(crate) async fn check_out(mut call: Call) -> Answer {
     Ok(answer::with_header(json_answer(StatusCode::CREATED, &loan), LOCATION, &location))
 }
 
-/// What a check-out would be: by which policies, until when.
+/// The outcome of a check-out before anything is written: the policies that apply and the due dates.
 struct Decision {
     known: Records,
     user: Value,
@@ -86,14 +86,14 @@ struct Decision {
     policy: LoanPolicy,
     fulfilled: Option<Request>,
     loan_date: Timestamp,
-    /// By the policy, before a recall shortens it.
+    /// By the policy, before a recall shortens the loan.
     due: Timestamp,
     recalled: Timestamp,
 }
 
-/// Says which policies a check-out would follow; nothing is lent.
+/// Returns the policies that a check-out would follow, without lending anything.
 ///
-/// Errors: as a check-out.
+/// Errors: those of a check-out.
 pub(crate) async fn dry_run(mut call: Call) -> Answer {
     let body = call.object().await?;
     let asked = Asked::of(&call, &body)?;
@@ -112,7 +112,7 @@ pub(crate) async fn dry_run(mut call: Call) -> Answer {
     Ok(json_answer(StatusCode::CREATED, &policies))
 }
 
-/// Reads all that a check-out depends on. Errors: 422 with what stands against it.
+/// Reads everything that a check-out depends on. Errors: 422 with all the reasons against it.
 fn decide(view: &mut View<'_>, writer: &Writer, asked: &Asked) -> Result<Decision, FolioError> {
     let mut known = Records::default();
     let mut faults = Vec::new();
@@ -166,7 +166,7 @@ fn check_out_item(txn: &mut Txn<'_>, writer: &Writer, asked: &Asked) -> Result<V
     Ok(loans::view::extended(txn, &mut decision.known, &stored.body, 0.0)?)
 }
 
-/// The borrower, and what keeps them from borrowing.
+/// Returns the borrower, and adds the faults that keep them from borrowing.
 fn borrower(
     view: &mut View<'_>,
     writer: &Writer,
@@ -197,7 +197,7 @@ fn borrower(
     Ok(Some(user))
 }
 
-/// Why a user is not active, if so; `message` is said of one who is inactive or whose time is over.
+/// Returns the reason why a user is not active; `message` is used if the user is inactive or expired.
 pub(crate) fn inactive(user: &Value, now_ms: i64, message: &'static str) -> Option<&'static str> {
     let ends_ms = moment::parse(text(user, "expirationDate")).map(|it| it.as_millisecond());
     match user["active"].as_bool() {
@@ -207,7 +207,7 @@ pub(crate) fn inactive(user: &Value, now_ms: i64, message: &'static str) -> Opti
     }
 }
 
-/// Who borrows in the borrower's name.
+/// Returns the proxy who borrows on behalf of the borrower.
 fn proxy(
     view: &mut View<'_>,
     writer: &Writer,
@@ -232,7 +232,7 @@ fn proxy(
     Ok(Some(proxy))
 }
 
-/// Whether somebody may borrow for a user now.
+/// Checks whether a user may currently borrow on behalf of another.
 pub(crate) fn is_proxy(
     view: &mut View<'_>,
     now_ms: i64,
@@ -247,7 +247,7 @@ pub(crate) fn is_proxy(
     Ok(text(&relation, "status") != "Inactive" && ends_ms.is_none_or(|it| now_ms < it))
 }
 
-/// The item, and what keeps it from being lent.
+/// Returns the item, and adds the faults that keep it from being lent.
 fn item(
     view: &mut View<'_>,
     known: &mut Records,
@@ -280,7 +280,7 @@ fn open_loan(asked: &Asked) -> Fault {
         .with("itemBarcode", &asked.item)
 }
 
-/// The store's word for a second open loan, as the desk is told.
+/// Translates the store's error for a second open loan into the desk's message.
 fn open_already(error: FolioError, asked: &Asked) -> FolioError {
     if error.message() == LOANS.unique[0].message {
         FolioError::unprocessable(open_loan(asked))
@@ -305,7 +305,8 @@ fn requested_by_another(queue: &Queue, user: &Value, book: &Book) -> Option<Faul
     Some(Fault::new(message).with("userBarcode", text(user, "barcode")))
 }
 
-/// Says so when the patron has as many items as the policy allows, counted as its line of the rules tells.
+/// Returns a fault if the patron has as many items as the policy allows. Loans are counted by the criteria that the
+/// matching circulation rule names.
 fn beyond_limit(
     view: &mut View<'_>,
     known: &mut Records,
@@ -352,7 +353,7 @@ fn policy_fault(message: impl Into<String>, policy: &LoanPolicy, book: &Book) ->
         .with("loanPolicyId", &policy.id)
 }
 
-/// The due date by the policy, or by what passes over it.
+/// Returns the due date by the policy, or by the override of the request.
 fn due_date(
     asked: &Asked,
     policy: &LoanPolicy,

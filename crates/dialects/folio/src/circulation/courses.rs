@@ -1,7 +1,7 @@
-//! `/coursereserves`: courses, who teaches them, and what is put aside for them (mod-courses).
+//! `/coursereserves`: courses, their instructors, and the items reserved for them (mod-courses).
 //!
-//! Courses that are taught together share a listing, which has the term, the instructors and the reserves. A reserve of an
-//! item keeps what the item was when it was put aside.
+//! Courses that are taught together share a listing, which holds the term, the instructors and the reserves. A reserve
+//! of an item keeps a copy of the item's data from the time of the reservation.
 
 use http::StatusCode;
 use http::header::LOCATION;
@@ -23,7 +23,7 @@ use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
 use crate::platform::values::json_answer;
 
-/// A list of names.
+/// Declares a collection of names.
 const fn names(
     path: &'static str,
     list: &'static str,
@@ -173,7 +173,7 @@ pub(crate) static RESERVES: Collection = Collection {
     )
 };
 
-/// What hangs below a listing: the last part of the path, and the records.
+/// Collections below a listing: the last part of the path, and the records.
 static BELOW: [(&str, &Collection); 3] =
     [("courses", &COURSES), ("instructors", &INSTRUCTORS), ("reserves", &RESERVES)];
 
@@ -193,7 +193,7 @@ pub(crate) fn routes(mut routes: Routes) -> Routes {
     routes
 }
 
-/// Those of a listing.
+/// Lists the records of a listing.
 async fn list(call: Call, of: &'static Collection) -> Answer {
     let listing = call.uuid_param("listing")?;
     let mut page = Page::of(&call)?;
@@ -225,9 +225,9 @@ async fn replace(mut call: Call, of: &'static Collection) -> Answer {
     Ok(answer::empty(StatusCode::NO_CONTENT))
 }
 
-/// Writes down what the item is that a reserve names, by its id or by `copiedItem.barcode`.
+/// Copies the data of the item that a reserve names by its id or by `copiedItem.barcode`.
 ///
-/// Errors: 422 for an item that is not there.
+/// Errors: 422 for an unknown item.
 fn copy_item(
     txn: &mut Txn<'_>,
     _: &Writer,

@@ -1,8 +1,8 @@
 //! When a loan is due: at check-out, at a renewal, after a recall.
 //!
-//! Sources: section 9.1 of the contract; for renewals and recalls the behaviour of FOLIO's circulation as its users know
-//! it: a renewal never makes a due date earlier, a recall never makes it later, unless the loan is overdue and the
-//! policy allows it.
+//! Sources: section 9.1 of the contract; for renewals and recalls, the behaviour of FOLIO's circulation as its users
+//! know it: a renewal never makes a due date earlier, and a recall never makes it later, unless the loan is overdue and
+//! the policy allows it.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -11,42 +11,42 @@ use super::calendar::Calendar;
 use super::loan_policy::{ClosedDays, LoanPolicy, Profile, RenewFrom, Schedule};
 use super::moment;
 
-/// A loan or renewal date that no range of the schedule holds.
+/// Message for a loan or renewal date outside all ranges of the schedule.
 const LOAN_OUTSIDE: &str = "loan date falls outside of the date ranges in the loan policy";
 const RENEWAL_OUTSIDE: &str = "renewal date falls outside of date ranges in the loan policy";
-/// A period that leads beyond the end of time.
+/// Message for a period that ends beyond the last representable time.
 const TOO_LONG: &str = "the loan period in the loan policy is not recognised";
 
-/// What a due date is counted from.
+/// What a due date is calculated from.
 #[derive(Debug)]
 pub(crate) struct Terms<'a> {
     pub(crate) policy: &'a LoanPolicy,
-    /// Of `loansPolicy.fixedDueDateScheduleId`.
+    /// From `loansPolicy.fixedDueDateScheduleId`.
     pub(crate) schedule: Option<&'a Schedule>,
-    /// Of `renewalsPolicy.alternateFixedDueDateScheduleId`.
+    /// From `renewalsPolicy.alternateFixedDueDateScheduleId`.
     pub(crate) renewal_schedule: Option<&'a Schedule>,
-    /// Of the service point at which the loan is made.
+    /// Calendar of the service point at which the loan is made.
     pub(crate) calendar: &'a Calendar,
-    /// The tenant's.
+    /// The tenant's time zone.
     pub(crate) zone: &'a TimeZone,
     pub(crate) now: Timestamp,
-    /// Whether a hold waits for the item.
+    /// Whether a hold request is waiting for the item.
     pub(crate) is_awaited: bool,
 }
 
-/// What a loan to be renewed brings along.
+/// The state of a loan to be renewed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Standing {
     pub(crate) due_date: Timestamp,
     pub(crate) n_renewals: u64,
-    /// Whether a recall waits for the item.
+    /// Whether a recall request is waiting for the item.
     pub(crate) is_recalled: bool,
 }
 
 impl Terms<'_> {
-    /// The due date of a loan that begins at `loan_date`.
+    /// Returns the due date of a loan that begins at `loan_date`.
     ///
-    /// Errors: why the policy gives none, in the words that clients show.
+    /// Errors: why the policy gives no due date, in the words that clients show.
     pub(crate) fn at_check_out(&self, loan_date: Timestamp) -> Result<Timestamp, String> {
         let due = match self.policy.profile()? {
             Profile::Fixed => self.fixed(self.schedule, loan_date, LOAN_OUTSIDE)?,
@@ -59,9 +59,9 @@ impl Terms<'_> {
         Ok(self.on_open_day(due))
     }
 
-    /// The due date of a loan after a renewal now.
+    /// Returns the due date of a loan after a renewal now.
     ///
-    /// Errors: every reason against it, in the words that clients show.
+    /// Errors: all reasons against the renewal, in the words that clients show.
     pub(crate) fn at_renewal(&self, loan: Standing) -> Result<Timestamp, Vec<String>> {
         let mut reasons = Vec::new();
         if loan.is_recalled {
@@ -95,7 +95,7 @@ impl Terms<'_> {
         Err(reasons)
     }
 
-    /// The due date of a loan after a recall now; the present one when the recall does not change it.
+    /// Returns the due date of a loan after a recall now; the current one if the recall does not change it.
     pub(crate) fn at_recall(&self, loan_date: Timestamp, due_date: Timestamp) -> Timestamp {
         let is_overdue = due_date < self.now;
         if is_overdue && !self.policy.extends_overdue_loans() {
@@ -137,7 +137,7 @@ impl Terms<'_> {
         schedule.and_then(|it| it.due(from)).ok_or_else(|| outside.to_owned())
     }
 
-    /// A rolling due date is not later than the one that its schedule, if it has one, gives.
+    /// Limits a rolling due date to the one of its schedule, if it has a schedule.
     fn limited(
         &self,
         due: Timestamp,
@@ -153,7 +153,8 @@ impl Terms<'_> {
         }
     }
 
-    /// Without a calendar for the day, all ways but `CURRENT_DUE_DATE_TIME` give the end of the day.
+    /// Moves a due date on a closed day as the policy says. If no calendar covers the day, all settings except
+    /// `CURRENT_DUE_DATE_TIME` give the end of the day.
     fn on_open_day(&self, due: Timestamp) -> Timestamp {
         let way = self.policy.closed_days();
         if way == ClosedDays::CurrentDueDateTime {
@@ -173,13 +174,13 @@ impl Terms<'_> {
         }
     }
 
-    /// The end of the hours that are open now, or else of the next.
+    /// Returns the end of the current opening hours, or else of the next ones.
     fn end_of_hours(&self) -> Option<Timestamp> {
         let now = self.calendar.opening_at(self.now, self.zone);
         now.or_else(|| self.calendar.next_opening(self.now, self.zone)).map(|it| it.end)
     }
 
-    /// The beginning of the hours behind `due` and the policy's offset, within those hours.
+    /// Returns the start of the first opening hours after `due`, plus the policy's offset, but at most their end.
     fn next_hours(&self, due: Timestamp) -> Option<Timestamp> {
         let next = self.calendar.next_opening(due, self.zone)?;
         let offset = self.policy.opening_offset();

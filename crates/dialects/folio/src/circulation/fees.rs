@@ -1,8 +1,8 @@
-//! Fees and fines: what patrons owe, why, and what was done about it (mod-feesfines).
+//! Fees and fines: what patrons owe, why, and how it was settled (mod-feesfines).
 //!
-//! An *account* is one fee; each thing done about it is an *action*. Staff pay, waive, transfer, refund and cancel over
-//! the routes of [`actions`]; circulation charges by the policies of the loan ([`overdue`], [`lost`]), in the
-//! transaction that takes the item back or declares it lost.
+//! An *account* is one fee; each step to settle it is an *action*. Staff pay, waive, transfer, refund and cancel
+//! through the routes of [`actions`]; circulation charges by the policies of the loan ([`overdue`], [`lost`]), in the
+//! transaction that checks the item in or declares it lost.
 
 pub(crate) mod accounts;
 pub(crate) mod action_records;
@@ -81,7 +81,7 @@ pub(crate) static ACCOUNTS: Collection = Collection {
     ..plain("/accounts", "accounts", "accounts", ACCOUNT, "accounts")
 };
 
-/// `/feefines`: the kinds of fees.
+/// `/feefines`: the types of fees.
 pub(crate) static FEE_FINES: Collection = Collection {
     kind: Kind {
         id_path: Some("id"),
@@ -101,7 +101,7 @@ pub(crate) static FEE_FINES: Collection = Collection {
     ..plain("/feefines", "feefines", "feefines", "folio_fee_fine", "feefines")
 };
 
-/// `/owners`: to whom fees are due. Two may have the same name.
+/// `/owners`: to whom fees are owed. Two owners may have the same name.
 pub(crate) static OWNERS: Collection = Collection {
     kind: Kind {
         id_path: Some("id"),
@@ -121,19 +121,19 @@ pub(crate) static OWNERS: Collection = Collection {
     ..plain("/owners", "owners", "owners", "folio_owner", "owners")
 };
 
-/// `/payments`: the ways to pay.
+/// `/payments`: the payment methods.
 pub(crate) static PAYMENTS: Collection = Collection {
     schema: Schema { required: &["nameMethod"], ..Schema::OPEN },
     ..plain("/payments", "payments", "payments", "folio_payment", "payments")
 };
 
-/// `/waives`: the reasons to let a fee go.
+/// `/waives`: the reasons for waiving a fee.
 pub(crate) static WAIVES: Collection = Collection {
     schema: Schema { required: &["nameReason"], ..Schema::OPEN },
     ..plain("/waives", "waivers", "waives", "folio_waive", "waives")
 };
 
-/// `/transfers`: the accounts that fees are transferred to.
+/// `/transfers`: the accounts to which fees are transferred.
 pub(crate) static TRANSFERS: Collection = Collection {
     schema: Schema { required: &["accountName"], ..Schema::OPEN },
     ..plain("/transfers", "transfers", "transfers", "folio_transfer", "transfers")
@@ -151,7 +151,7 @@ pub(crate) static TRANSFER_CRITERIA: Collection = Collection {
     )
 };
 
-/// `/refunds`: the reasons to give money back.
+/// `/refunds`: the reasons for refunds.
 pub(crate) static REFUNDS: Collection = Collection {
     schema: Schema { required: &["nameReason"], ..Schema::OPEN },
     ..plain("/refunds", "refunds", "refunds", "folio_refund", "refunds")

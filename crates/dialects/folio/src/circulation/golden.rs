@@ -1,10 +1,10 @@
-//! Tests as data: each `*.in` of a folder must give the `.out` beside it.
+//! Data-driven tests: each `*.in` of a folder must give the `.out` beside it.
 //!
 //! `BLESS=1` rewrites the answers: read the diff before the commit.
 
 use std::path::{Path, PathBuf};
 
-/// Compares what `answer` makes of every input in `tests/data/circulation/<folder>` with the kept answer.
+/// Compares the result of `answer` for every input in `tests/data/circulation/<folder>` with the stored answer.
 pub(super) fn check_all(folder: &str, answer: impl Fn(&str) -> String) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/circulation").join(folder);
     let mut n_cases = 0;

@@ -21,9 +21,9 @@ enum Interval {
 }
 
 impl Period {
-    /// From `{"duration","intervalId"}`; `None` when there is none.
+    /// Parses `{"duration","intervalId"}`; `None` if there is no period.
     ///
-    /// Errors: an interval or duration that no period has, in the words that clients show.
+    /// Errors: an invalid interval or duration, in the words that clients show.
     pub(crate) fn of(value: &Value) -> Result<Option<Self>, String> {
         let Some(id) = value["intervalId"].as_str() else {
             return if value.is_object() {
@@ -47,7 +47,8 @@ impl Period {
         }
     }
 
-    /// The moment that much later, counted in UTC; a month's end stays within its month. `None` beyond the end of time.
+    /// Returns the moment one period later, counted in UTC; the end of a month stays within its month. `None` beyond
+    /// the last representable time.
     pub(crate) fn after(self, moment: Timestamp) -> Option<Timestamp> {
         let span = match self.interval {
             Interval::Minutes => Span::new().try_minutes(self.duration),
@@ -59,35 +60,35 @@ impl Period {
         Some(moment.to_zoned(TimeZone::UTC).checked_add(span.ok()?).ok()?.timestamp())
     }
 
-    /// The moment a period before another.
+    /// Returns the moment one period earlier.
     pub(crate) fn before(self, moment: Timestamp) -> Option<Timestamp> {
         Self { duration: -self.duration, ..self }.after(moment)
     }
 }
 
-/// Where a due date that was counted out falls, and what is done with it.
+/// How a calculated due date is moved with regard to closed days.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ClosedDays {
-    /// The end of its day.
+    /// The end of the due day.
     CurrentDueDate,
-    /// As it is.
+    /// Unchanged.
     CurrentDueDateTime,
-    /// The end of the last open day up to it.
+    /// The end of the last open day, up to and including the due day.
     PreviousOpenDay,
-    /// The end of the first open day from it on.
+    /// The end of the first open day, from the due day on.
     NextOpenDay,
-    /// The end of the hours that are open now.
+    /// The end of the current opening hours.
     CurrentHours,
-    /// The beginning of the next open hours, and some time more.
+    /// The start of the next opening hours, plus an offset.
     NextHours,
 }
 
-/// How a due date comes about.
+/// How a due date is determined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Profile {
-    /// A period from the loan date on.
+    /// A period that starts on the loan date.
     Rolling,
-    /// The date that a schedule has for the loan date.
+    /// The date that a schedule gives for the loan date.
     Fixed,
 }
 
@@ -106,7 +107,7 @@ pub(crate) struct LoanPolicy {
     pub(crate) id: String,
     pub(crate) name: String,
     pub(crate) is_loanable: bool,
-    /// Loans that a patron may have at once.
+    /// Maximum number of loans that a patron may have at once.
     pub(crate) item_limit: Option<u64>,
     pub(crate) is_renewable: bool,
     pub(crate) has_unlimited_renewals: bool,
@@ -115,13 +116,13 @@ pub(crate) struct LoanPolicy {
     pub(crate) schedule_id: Option<String>,
     /// `renewalsPolicy.alternateFixedDueDateScheduleId`.
     pub(crate) renewal_schedule_id: Option<String>,
-    /// `loansPolicy.forUseAtLocation`: the item stays in the house.
+    /// `loansPolicy.forUseAtLocation`: the item is used in the library.
     pub(crate) is_for_use_at_location: bool,
     body: Value,
 }
 
 impl LoanPolicy {
-    /// From its record.
+    /// Reads a policy from its record.
     pub(crate) fn of(body: Value) -> Self {
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let (loans, renewals) = (&body["loansPolicy"], &body["renewalsPolicy"]);
@@ -140,7 +141,7 @@ impl LoanPolicy {
         }
     }
 
-    /// Errors: a profile of another name.
+    /// Returns the profile. Errors: an unknown profile.
     pub(crate) fn profile(&self) -> Result<Profile, String> {
         match self.body["loansPolicy"]["profileId"].as_str().unwrap_or_default() {
             it if it.eq_ignore_ascii_case("rolling") => Ok(Profile::Rolling),
@@ -149,7 +150,7 @@ impl LoanPolicy {
         }
     }
 
-    /// The period of a loan; with `is_awaited` the one for items that others wait for, if there is one.
+    /// Returns the loan period; with `is_awaited` the one for items that others have requested, if the policy has one.
     pub(crate) fn loan_period(&self, is_awaited: bool) -> Result<Period, String> {
         let alternate = &self.body["requestManagement"]["holds"]["alternateCheckoutLoanPeriod"];
         if let (true, Some(period)) = (is_awaited, Period::of(alternate)?) {
@@ -159,7 +160,7 @@ impl LoanPolicy {
         period.ok_or_else(|| "the loan period in the loan policy is not recognised".to_owned())
     }
 
-    /// The period of a renewal, see [`LoanPolicy::loan_period`].
+    /// Returns the period of a renewal, see [`LoanPolicy::loan_period`].
     pub(crate) fn renewal_period(&self, is_awaited: bool) -> Result<Period, String> {
         let alternate = &self.body["requestManagement"]["holds"]["alternateRenewalLoanPeriod"];
         if let (true, Some(period)) = (is_awaited, Period::of(alternate)?) {
@@ -174,12 +175,12 @@ impl LoanPolicy {
         self.loan_period(false)
     }
 
-    /// Whether an item that a hold waits for may be renewed.
+    /// Checks whether an item with a waiting hold may be renewed.
     pub(crate) fn renews_awaited_items(&self) -> bool {
         self.body["requestManagement"]["holds"]["renewItemsWithRequest"].as_bool().unwrap_or(false)
     }
 
-    /// Where renewals count from.
+    /// Returns the date from which renewals count.
     pub(crate) fn renew_from(&self) -> Result<RenewFrom, String> {
         match self.body["renewalsPolicy"]["renewFromId"].as_str().unwrap_or_default() {
             "SYSTEM_DATE" => Ok(RenewFrom::SystemDate),
@@ -189,7 +190,7 @@ impl LoanPolicy {
         }
     }
 
-    /// What is done with due dates on closed days. Without a word about it a due date stays as it is.
+    /// Returns how due dates on closed days are moved. Without a setting a due date stays unchanged.
     pub(crate) fn closed_days(&self) -> ClosedDays {
         match self.body["loansPolicy"]["closedLibraryDueDateManagementId"].as_str().unwrap_or_default() {
             "CURRENT_DUE_DATE" => ClosedDays::CurrentDueDate,
@@ -201,28 +202,28 @@ impl LoanPolicy {
         }
     }
 
-    /// Whether the openings of the service point matter for a due date.
+    /// Checks whether due dates depend on the opening hours of the service point.
     pub(crate) fn asks_calendar(&self) -> bool {
         !matches!(self.closed_days(), ClosedDays::CurrentDueDate | ClosedDays::CurrentDueDateTime)
     }
 
-    /// How long an item that is used in the house is kept on the hold shelf.
+    /// Returns how long an item for use in the library is kept on the hold shelf.
     pub(crate) fn shelf_period(&self) -> Option<Period> {
         Period::of(&self.body["loansPolicy"]["holdShelfExpiryPeriodForUseAtLocation"]).ok().flatten()
     }
 
-    /// What is added to the beginning of the next hours.
+    /// Returns the offset from the start of the next opening hours.
     pub(crate) fn opening_offset(&self) -> Option<Period> {
         Period::of(&self.body["loansPolicy"]["openingTimeOffset"]).ok().flatten()
     }
 
-    /// A period of `requestManagement.recalls`: `recallReturnInterval`, `minimumGuaranteedLoanPeriod`,
+    /// Returns a period of `requestManagement.recalls`: `recallReturnInterval`, `minimumGuaranteedLoanPeriod`,
     /// `alternateRecallReturnInterval`.
     pub(crate) fn recall_period(&self, name: &str) -> Option<Period> {
         Period::of(&self.body["requestManagement"]["recalls"][name]).ok().flatten()
     }
 
-    /// `requestManagement.recalls.allowRecallsToExtendOverdueLoans`.
+    /// Returns `requestManagement.recalls.allowRecallsToExtendOverdueLoans`.
     pub(crate) fn extends_overdue_loans(&self) -> bool {
         self.body["requestManagement"]["recalls"]["allowRecallsToExtendOverdueLoans"]
             .as_bool()
@@ -230,7 +231,7 @@ impl LoanPolicy {
     }
 }
 
-/// A whole number that is written as a number or as text.
+/// Parses a whole number that is written as a number or as text.
 fn count(value: &Value) -> Option<u64> {
     value.as_u64().or_else(|| value.as_str()?.parse().ok())
 }
@@ -240,7 +241,7 @@ fn count(value: &Value) -> Option<u64> {
 pub(crate) struct Schedule(Vec<(Timestamp, Timestamp, Timestamp)>);
 
 impl Schedule {
-    /// From its record, `{"schedules":[{"from","to","due"}]}`.
+    /// Reads a schedule from its record, `{"schedules":[{"from","to","due"}]}`.
     pub(crate) fn of(body: &Value) -> Self {
         let range = |it: &Value| {
             let date = |name: &str| super::moment::parse(it[name].as_str()?);
@@ -250,13 +251,13 @@ impl Schedule {
         Self(list.iter().filter_map(range).collect())
     }
 
-    /// The due date of the range that holds a moment.
+    /// Returns the due date of the range that contains a moment.
     pub(crate) fn due(&self, moment: Timestamp) -> Option<Timestamp> {
         self.0.iter().find(|(from, to, _)| (*from..=*to).contains(&moment)).map(|(_, _, due)| *due)
     }
 }
 
-/// A period of a policy from a moment on; `None` when it has none.
+/// Returns the end of a period of a policy that starts at `from`; `None` if the policy does not have it.
 pub(crate) fn after(policy: &Value, name: &str, from: Timestamp) -> Option<Timestamp> {
     Period::of(&policy[name]).ok().flatten()?.after(from)
 }

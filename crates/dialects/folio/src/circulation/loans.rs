@@ -1,6 +1,6 @@
-//! Loans: their storage with its history, and the view that desks get (section 9.4 of the contract).
+//! Loans: their storage with its history, and the view shown at the desk (section 9.4 of the contract).
 //!
-//! An item has at most one open loan: a rule of the store, so that it holds whoever writes, and from however many
+//! An item has at most one open loan. The store enforces this, so it holds for every writer and for any number of
 //! servers.
 
 pub(crate) mod actions;
@@ -100,25 +100,25 @@ pub(crate) static HISTORY: Collection = Collection {
     ..Collection::named("/loan-storage/loan-history", "loansHistory", "folio_loan_history")
 };
 
-/// Status of a loan that goes on.
+/// Status of an open loan.
 pub(crate) const OPEN: &str = "Open";
-/// Status of one that is over.
+/// Status of a closed loan.
 pub(crate) const CLOSED: &str = "Closed";
 
-/// The open loan of an item.
+/// Returns the open loan of an item.
 pub(crate) fn open_loan_of(view: &mut View<'_>, item: &str) -> Result<Option<Record>, StoreError> {
     let open = Expr::Is("itemId".into(), item.into()).and(Expr::Is("status.name".into(), OPEN.into()));
     view.first(&LOANS.kind, open)
 }
 
-/// The loan of an item that began last.
+/// Returns the most recent loan of an item.
 pub(crate) fn last_loan_of(view: &mut View<'_>, item: &str) -> Result<Option<Value>, StoreError> {
     let of_item = Query::filter(Expr::Is("itemId".into(), item.into()));
     let last = Query { limit: Some(1), ..of_item.sorted("loanDate", pinakes_store::Direction::Descending) };
     view.find(&LOANS.kind, &last)?.first().map(Record::json).transpose()
 }
 
-/// The open loans of a user.
+/// Returns the open loans of a user.
 pub(crate) fn open_loans_of(view: &mut View<'_>, user: &str) -> Result<Vec<Record>, StoreError> {
     let open = Expr::Is("userId".into(), user.into()).and(Expr::Is("status.name".into(), OPEN.into()));
     view.find(&LOANS.kind, &Query::filter(open))
@@ -143,14 +143,14 @@ pub(crate) fn change(
     Ok(stored.body)
 }
 
-/// Dates in the form in which circulation writes them; an open loan must be somebody's.
+/// Converts dates to the format of circulation; an open loan must have a borrower.
 fn normalise(
     _: &mut Txn<'_>,
     _: &Writer,
     body: &mut Map<String, Value>,
     _: Option<&Value>,
 ) -> Result<(), FolioError> {
-    // Two forms of the same: FOLIO's storage declares some as dates and leaves the others as they come.
+    // Two formats: FOLIO's storage declares some properties as dates and keeps the others as given.
     const WIRE: [&str; 2] = ["loanDate", "returnDate"];
     const STORED: [&str; 4] = ["dueDate", "systemReturnDate", "claimedReturnedDate", "declaredLostDate"];
     for name in WIRE.iter().chain(&STORED) {
@@ -194,7 +194,7 @@ fn note(txn: &mut Txn<'_>, writer: &Writer, loan: &Value, operation: &str) -> Re
     collection::insert(txn, writer, &HISTORY, note).map(drop)
 }
 
-/// Whether a loan goes on.
+/// Checks whether a loan is open.
 pub(crate) fn is_open(loan: &Value) -> bool {
     text_at(loan, "status.name") == Some(OPEN)
 }

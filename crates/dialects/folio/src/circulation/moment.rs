@@ -4,8 +4,8 @@ use jiff::civil::{Date, Time};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 
-/// The point in time that a client's text names: ISO 8601 with `Z` or an offset (`+00:00`, `+0000`), or without (UTC);
-/// a date alone is its first moment in UTC. `None` when the text is neither.
+/// Parses a client's date: ISO 8601 with `Z` or an offset (`+00:00`, `+0000`), or without (UTC); a date alone means its
+/// start in UTC. `None` for anything else.
 pub(crate) fn parse(text: &str) -> Option<Timestamp> {
     let text = text.trim();
     if let Ok(moment) = text.parse::<Timestamp>() {
@@ -15,32 +15,32 @@ pub(crate) fn parse(text: &str) -> Option<Timestamp> {
     Some(civil.to_zoned(TimeZone::UTC).ok()?.timestamp())
 }
 
-/// As circulation's dates go out: `2026-01-31T10:20:30.000Z`.
+/// Formats a date for output: `2026-01-31T10:20:30.000Z`.
 pub(crate) fn wire(moment: Timestamp) -> String {
     moment.strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string()
 }
 
-/// From milliseconds since 1970; the end of time for what lies beyond it.
+/// Converts milliseconds since 1970; the last representable time for what lies beyond it.
 pub(crate) fn from_ms(ms: i64) -> Timestamp {
     Timestamp::from_millisecond(ms).unwrap_or(Timestamp::MAX)
 }
 
-/// The zone of a name of the zone database, e.g. `Europe/Berlin`; UTC for an unknown one, as FOLIO takes it.
+/// Returns the zone by its name in the zone database, e.g. `Europe/Berlin`; UTC for an unknown one, as in FOLIO.
 pub(crate) fn zone(name: &str) -> TimeZone {
     TimeZone::get(name).unwrap_or(TimeZone::UTC)
 }
 
-/// The last second of a day in a zone: what a due date without a time is.
+/// Returns the last second of a day in a zone, which is what a due date without a time means.
 pub(crate) fn end_of_day(day: Date, zone: &TimeZone) -> Timestamp {
     at(day, Time::constant(23, 59, 59, 0), zone)
 }
 
-/// A time of a day in a zone; when a change of the clocks leaves it out, the time right behind the gap.
+/// Returns a time of a day in a zone; if a clock change skips it, the first time after the gap.
 pub(crate) fn at(day: Date, time: Time, zone: &TimeZone) -> Timestamp {
     zone.to_zoned(day.to_datetime(time)).map_or(Timestamp::MAX, |it: Zoned| it.timestamp())
 }
 
-/// The day of a moment in a zone.
+/// Returns the day of a moment in a zone.
 pub(crate) fn day_of(moment: Timestamp, zone: &TimeZone) -> Date {
     zone.to_datetime(moment).date()
 }
@@ -49,7 +49,7 @@ pub(crate) fn day_of(moment: Timestamp, zone: &TimeZone) -> Date {
 mod tests {
     use super::*;
 
-    /// What it is written as, or `-`.
+    /// Compares what a text is parsed as, or `-`.
     fn check(text: &str, expected: &str) {
         assert_eq!(parse(text).map_or_else(|| "-".to_owned(), wire), expected, "{text}");
     }

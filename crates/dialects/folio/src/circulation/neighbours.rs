@@ -1,4 +1,4 @@
-//! What circulation takes from the rest of the dialect.
+//! The parts of the rest of the dialect that circulation uses.
 
 pub(crate) use crate::configuration::records::locale_of;
 pub(crate) use crate::inventory::holdings::HOLDINGS;

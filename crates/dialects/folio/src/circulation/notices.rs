@@ -1,9 +1,9 @@
-//! Notices to patrons: what happens to loans, requests and fees is told by mail, as the notice policy of the
-//! circulation rules says (mod-circulation, mod-template-engine, mod-email).
+//! Notices to patrons: events of loans, requests and fees are reported by mail, as the notice policy of the circulation
+//! rules says (mod-circulation, mod-template-engine, mod-email).
 //!
-//! A notice is made in the transaction of what it tells: either the message itself, rendered, which the mail worker
-//! sends ([`mail`]), or a row that says when to make it ([`scheduled`]). So none is lost, and none is made twice.
-//! Check-outs and check-ins of one visit are told together ([`sessions`]).
+//! A notice is created in the transaction of its event: either as the rendered message, which the mail worker sends
+//! ([`mail`]), or as a row that says when to create it ([`scheduled`]). So none is lost, and none is created twice.
+//! Check-outs and check-ins of one visit are combined into one message ([`sessions`]).
 
 pub(crate) mod context;
 pub(crate) mod fee_actions;
@@ -37,7 +37,7 @@ pub(crate) use mail::deliver;
 pub(crate) use scheduled::send_due;
 pub(crate) use sessions::end_old_sessions;
 
-/// Tells what happened to a loan, and plans what is to be told of its due date.
+/// Creates the notices for a loan event, and plans those for its due date.
 pub(crate) fn loan(
     txn: &mut Txn<'_>,
     writer: &Writer,
@@ -64,7 +64,7 @@ pub(crate) fn loan(
     Ok(())
 }
 
-/// Tells what happened to a request.
+/// Creates the notices for a request event.
 pub(crate) fn request(
     txn: &mut Txn<'_>,
     writer: &Writer,
@@ -97,7 +97,7 @@ pub(crate) fn request(
     planned::plan_request_ends(txn, writer, request, &policy, event)
 }
 
-/// Tells of a fee that circulation charged.
+/// Creates the notices for a fee that circulation charged.
 pub(crate) fn fee(
     txn: &mut Txn<'_>,
     writer: &Writer,
@@ -123,7 +123,7 @@ pub(crate) fn fee(
     Ok(())
 }
 
-/// `POST /template-request`: a template's text for a context.
+/// `POST /template-request`: renders a template for a context.
 async fn render_template(mut call: Call) -> Answer {
     let body = Value::Object(call.object().await?);
     let id = text(&body, "templateId").to_owned();

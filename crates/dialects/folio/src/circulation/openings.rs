@@ -32,7 +32,7 @@ pub(super) fn routes(routes: Routes) -> Routes {
         .with(super::calendars::routes)
 }
 
-/// A day that a parameter names. Errors: 400.
+/// Parses the date in a parameter. Errors: 400.
 fn day(call: &Call, name: &str) -> Result<Date, FolioError> {
     let text = call.query.get(name).unwrap_or_default();
     text.get(..10)
@@ -44,7 +44,7 @@ fn calendar(view: &mut View<'_>, service_point: &str) -> Result<Calendar, FolioE
     Ok(terms::calendar(view, service_point)?)
 }
 
-/// A day with its hours. Times are those of the service point's own clock: no zone is applied.
+/// Returns a day with its hours. Times are local to the service point: no zone is applied.
 fn shown(calendar: &Calendar, date: Date) -> Value {
     let hours = calendar.hours(date);
     let clock = |it: Time| it.strftime("%H:%M:%S").to_string();
@@ -62,7 +62,7 @@ fn shown(calendar: &Calendar, date: Date) -> Value {
     Value::Object(map)
 }
 
-/// The day itself, between the open days before and behind it.
+/// Returns the day itself, between the nearest open days before and after it.
 async fn surrounding(call: Call) -> Answer {
     let (point, date) = (call.uuid_param("servicePointId")?, day(&call, "date")?);
     let read = move |view: &mut View<'_>| -> Result<Value, FolioError> {
@@ -70,7 +70,7 @@ async fn surrounding(call: Call) -> Answer {
         let near = |from: Option<Date>, step| from.and_then(|it| calendar.open_day(it, step, &TimeZone::UTC));
         let before = near(date.yesterday().ok(), -1);
         let after = near(date.tomorrow().ok(), 1);
-        // Where there is no open day the next one to it is shown, closed.
+        // If there is no open day, the adjacent day is shown as closed.
         let list = json!([
             shown(&calendar, before.or(date.yesterday().ok()).unwrap_or(date)),
             shown(&calendar, date),
@@ -81,7 +81,7 @@ async fn surrounding(call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
 }
 
-/// Each day of a range; closed ones with `includeClosed=true`.
+/// Lists the days of a range; closed ones only with `includeClosed=true`.
 async fn all(call: Call) -> Answer {
     let (point, first, last) =
         (call.uuid_param("servicePointId")?, day(&call, "startDate")?, day(&call, "endDate")?);

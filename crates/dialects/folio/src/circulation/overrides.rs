@@ -1,4 +1,4 @@
-//! Blocks that a person at the desk may pass over: what the request asks for, and who may.
+//! Blocks that staff at the desk may override: which ones a request overrides, and which ones the caller may.
 
 use serde_json::{Map, Value, json};
 
@@ -8,7 +8,7 @@ use crate::platform::error::{Fault, FolioError};
 use crate::platform::permissions;
 use jiff::Timestamp;
 
-/// A block that can be passed over.
+/// A block that can be overridden.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Block {
     Patron,
@@ -22,7 +22,7 @@ impl Block {
     const ALL: [Self; 5] =
         [Self::Patron, Self::ItemLimit, Self::NotLoanable, Self::Renewal, Self::RenewalDueDate];
 
-    /// Its name in requests and answers.
+    /// Returns its name in requests and answers.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Patron => "patronBlock",
@@ -33,7 +33,7 @@ impl Block {
         }
     }
 
-    /// What passing over it needs.
+    /// Returns the permission that overriding it requires.
     pub(crate) fn permission(self) -> &'static str {
         match self {
             Self::Patron => "circulation.override-patron-block.post",
@@ -43,14 +43,14 @@ impl Block {
         }
     }
 
-    /// What a refusal says of it: its name, and the permissions that the caller lacks.
+    /// Describes the block for a refusal: its name, and the permissions that the caller lacks.
     pub(crate) fn described(self, may: &[Self]) -> Value {
         let missing: Vec<&str> = if may.contains(&self) { Vec::new() } else { vec![self.permission()] };
         json!({"name": self.name(), "missingPermissions": missing})
     }
 }
 
-/// What a request passes over, and what its caller may.
+/// The overrides of a request, and the blocks that its caller may override.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Overrides {
     asked: Map<String, Value>,
@@ -58,9 +58,9 @@ pub(crate) struct Overrides {
 }
 
 impl Overrides {
-    /// From `overrideBlocks` of a request.
+    /// Reads `overrideBlocks` of a request.
     ///
-    /// Errors: 422 for what the caller may not, or without a comment.
+    /// Errors: 422 for a block that the caller may not override, or without a comment.
     pub(crate) fn of(call: &Call, body: &Map<String, Value>) -> Result<Self, FolioError> {
         let asked = body.get("overrideBlocks").and_then(Value::as_object).cloned().unwrap_or_default();
         let holds = |it: &Block| permissions::holds(&call.app.settings, &call.asker.caller, it.permission());
@@ -85,22 +85,22 @@ impl Overrides {
         Ok(overrides)
     }
 
-    /// Whether a block is passed over.
+    /// Checks whether a block is overridden.
     pub(crate) fn passes(&self, block: Block) -> bool {
         self.asked.get(block.name()).is_some_and(|it| !it.is_null())
     }
 
-    /// Why.
+    /// Returns the reason given for the override.
     pub(crate) fn comment(&self) -> Option<&str> {
         self.asked.get("comment").and_then(Value::as_str).filter(|it| !it.trim().is_empty())
     }
 
-    /// The due date that stands for the one which the policy does not give.
+    /// Returns the due date that the override gives in place of the policy's.
     pub(crate) fn due_date(&self, block: Block) -> Option<Timestamp> {
         self.asked.get(block.name())?.get("dueDate")?.as_str().and_then(moment::parse)
     }
 
-    /// A fault that names the block to pass over.
+    /// Marks a fault as one that the block's override would avoid.
     pub(crate) fn refusal(&self, fault: Fault, block: Block) -> Fault {
         fault.overridable(block.described(&self.may))
     }

@@ -1,10 +1,10 @@
-//! `/patron`: what patrons see and do about their own account in a catalogue of another program (mod-patron): loans, fees
-//! and requests of theirs, renewing, asking for an item or a title, letting a request go.
+//! `/patron`: what patrons see and do about their own account in another program's catalogue (mod-patron): their loans,
+//! fees and requests, renewing, requesting an item or a title, cancelling a request.
 //!
 //! | file | what |
 //! |---|---|
 //! | `account.rs` | the account: loans, charges, holds |
-//! | `holds.rs` | requests: made, cancelled, and where they can be fetched |
+//! | `holds.rs` | requests: creating and cancelling them, and their pickup locations |
 //!
 //! The caller is the catalogue, not the patron: it names the patron in the path, and holds the permissions.
 
@@ -54,9 +54,9 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .get("/patron/registration-status", to("patron.registration-status.get"), registration)
 }
 
-/// Renews the patron's loan of an item; gives the loan.
+/// Renews the patron's loan of an item; returns the loan.
 ///
-/// Errors: 404 for the patron; 422 as the desk gets them.
+/// Errors: 404 for the patron; 422 with the errors that the desk gets.
 async fn renew(call: Call) -> Answer {
     let (id, item, now_ms) = (call.uuid_param("id")?, call.uuid_param("itemId")?, call.app.now_ms());
     let overrides = Overrides::of(&call, &Map::new())?;
@@ -71,7 +71,7 @@ async fn renew(call: Call) -> Answer {
     Ok(json_answer(StatusCode::CREATED, &account::loan(&loan, now_ms)))
 }
 
-/// `?emailId=` or `?externalSystemId=`: the user of that address or id, if there is one that is active.
+/// Returns the active user with an address or id: `?emailId=` or `?externalSystemId=`.
 ///
 /// Errors: 400 without either; 404.
 async fn registration(call: Call) -> Answer {

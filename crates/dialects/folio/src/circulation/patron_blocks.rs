@@ -1,5 +1,5 @@
-//! What keeps patrons from borrowing, renewing and requesting: blocks that staff set, and those that follow from what a
-//! patron has (mod-patron-blocks).
+//! Blocks that keep patrons from borrowing, renewing and requesting: those that staff set, and automated ones that
+//! follow from a patron's loans and fees (mod-patron-blocks).
 
 use http::StatusCode;
 use pinakes_http::answer;
@@ -36,7 +36,7 @@ pub(crate) static MANUAL_BLOCKS: Collection = Collection {
     ..plain("/manualblocks", "manualblocks", "manualblocks", "folio_manual_block", "manualblocks")
 };
 
-/// `/manual-block-templates`: blocks that staff begin with.
+/// `/manual-block-templates`: templates for blocks that staff set.
 pub(crate) static MANUAL_BLOCK_TEMPLATES: Collection = Collection {
     schema: Schema { required: &["name"], ..Schema::OPEN },
     gone: Some("Not found"),
@@ -50,7 +50,7 @@ pub(crate) static MANUAL_BLOCK_TEMPLATES: Collection = Collection {
     )
 };
 
-/// What was asked to be brought up to date. Blocks follow from the records themselves, so that there is nothing to do.
+/// Requested synchronisations. Blocks are computed from the records themselves, so there is nothing to synchronise.
 pub(crate) static SYNC_JOBS: Collection = Collection {
     is_served: false,
     ..plain(
@@ -62,7 +62,7 @@ pub(crate) static SYNC_JOBS: Collection = Collection {
     )
 };
 
-/// `/patron-block-conditions`: what automated blocks may be about. FOLIO's six, fixed.
+/// `/patron-block-conditions`: the conditions of automated blocks: FOLIO's six, fixed.
 pub(crate) static BLOCK_CONDITIONS: Collection = Collection {
     reference_data: include_str!("../../reference/patron-block-conditions.json"),
     hooks: Hooks { prepare: check_condition, ..Hooks::NONE },
@@ -76,7 +76,7 @@ pub(crate) static BLOCK_CONDITIONS: Collection = Collection {
     )
 };
 
-/// `/patron-block-limits`: from which number on a condition blocks a group.
+/// `/patron-block-limits`: the value above which a condition blocks a group.
 pub(crate) static BLOCK_LIMITS: Collection = Collection {
     kind: Kind {
         id_path: Some("id"),
@@ -100,7 +100,7 @@ pub(crate) static BLOCK_LIMITS: Collection = Collection {
     )
 };
 
-/// The routes beyond the collections.
+/// Adds the routes beyond the collections.
 pub(crate) fn routes(mut routes: Routes) -> Routes {
     let conditions = "/patron-block-conditions";
     let condition = "/patron-block-conditions/{id}";
@@ -110,7 +110,7 @@ pub(crate) fn routes(mut routes: Routes) -> Routes {
         let path = format!("/automated-patron-blocks/handlers/{event}");
         routes = routes.post(&path, to(&format!("handlers.{event}.post")), take_event);
     }
-    // There are six conditions, fixed.
+    // The six conditions are fixed.
     routes
         .get(conditions, to("patron-block-conditions.collection.get"), |call| async move {
             let page = collection::Page::of(&call)?;
@@ -130,7 +130,7 @@ pub(crate) fn routes(mut routes: Routes) -> Routes {
         })
 }
 
-/// What other modules tell mod-patron-blocks. Blocks follow from loans and fees themselves.
+/// Events that other modules send to mod-patron-blocks. Here blocks follow from the loans and fees themselves.
 const EVENTS: [&str; 8] = [
     "fee-fine-balance-changed",
     "item-aged-to-lost",
@@ -150,7 +150,7 @@ async fn take_event(mut call: Call) -> Answer {
     Ok(answer::empty(StatusCode::NO_CONTENT))
 }
 
-/// `{"scope":"full"|"user","userId"?}`: done at once, see [`SYNC_JOBS`].
+/// Answers `{"scope":"full"|"user","userId"?}`, which is done at once, see [`SYNC_JOBS`].
 async fn begin_sync(mut call: Call) -> Answer {
     let mut body = call.object().await?;
     let scope = body.get("scope").and_then(Value::as_str).unwrap_or_default();
@@ -170,7 +170,7 @@ async fn begin_sync(mut call: Call) -> Answer {
     Ok(collection::created(&SYNC_JOBS, &stored.id, stored.bytes))
 }
 
-/// A condition that blocks something must say so, and one that says something must block.
+/// Checks that a condition that blocks something has a message, and that one with a message blocks something.
 fn check_condition(
     _: &mut Txn<'_>,
     _: &Writer,
@@ -191,7 +191,7 @@ fn check_condition(
     Err(FolioError::unprocessable(Fault::new(fault).with("message", message)))
 }
 
-/// A limit is a number in its bounds, a whole one where things are counted.
+/// Checks that a limit is a number within its bounds, and a whole one where things are counted.
 fn check_limit(
     _: &mut Txn<'_>,
     _: &Writer,
@@ -223,7 +223,7 @@ const MAX_OVERDUE_RECALLS: &str = "e5b45031-a202-4abb-917b-e1df9346fe2c";
 const MAX_DAYS_OF_OVERDUE_RECALL: &str = "08530ac4-07f2-48e6-9dda-a97bc2bf7053";
 const MAX_BALANCE: &str = "cf7a0d5f-a327-4ca1-aa9e-dc55ec006b8a";
 
-/// What an automated block keeps a patron from.
+/// An automated block, and what it keeps a patron from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Block {
     pub(crate) condition: String,
@@ -233,7 +233,7 @@ pub(crate) struct Block {
     pub(crate) keeps_from_requesting: bool,
 }
 
-/// The automated blocks of a patron: the limits of the group that what the patron has now goes beyond.
+/// Returns the automated blocks of a patron: one for each limit of the group that the patron has reached or exceeded.
 pub(crate) fn automated_blocks(
     view: &mut View<'_>,
     user: &Value,
@@ -270,10 +270,10 @@ pub(crate) fn automated_blocks(
     Ok(blocks)
 }
 
-/// What a patron has now.
+/// The patron's current loans and fees, as numbers.
 #[derive(Debug, Default)]
 struct Held {
-    /// Without those that are lost or claimed returned.
+    /// Without lost items and items claimed returned.
     n_items: u32,
     n_lost: u32,
     n_overdue: u32,
@@ -282,11 +282,11 @@ struct Held {
     balance: f64,
 }
 
-/// What a limit that is reached keeps from.
+/// Where a value lies with regard to a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reach {
     Within,
-    /// As many as are allowed: one more may not be borrowed.
+    /// The limit is reached: no further item may be borrowed.
     Reached,
     Beyond,
 }
@@ -348,7 +348,7 @@ impl Held {
     }
 }
 
-/// `GET /user-summary/{userId}`: what a patron has and owes, as blocks see it.
+/// `GET /user-summary/{userId}`: returns the numbers of a patron's loans and fees, as blocks count them.
 async fn summary(call: Call) -> Answer {
     let id = call.uuid_param("userId")?;
     let read = move |view: &mut View<'_>| -> Result<Value, FolioError> {
@@ -402,7 +402,7 @@ pub(crate) async fn show_automated(call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &json!({"automatedPatronBlocks": list})))
 }
 
-/// The manual blocks of a patron that hold now: their reasons.
+/// Returns the reasons of the patron's manual blocks in effect now.
 pub(crate) fn manual_blocks(
     view: &mut View<'_>,
     user: &str,

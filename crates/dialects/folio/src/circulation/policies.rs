@@ -1,4 +1,4 @@
-//! Policies and what else circulation is set up with: collections that a site edits (sections 12 and 14.3).
+//! Policies and other configuration of circulation: collections that a site edits (sections 12 and 14.3).
 
 use http::StatusCode;
 use pinakes_http::answer;
@@ -13,7 +13,7 @@ use crate::platform::error::{Fault, FolioError};
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
 
-/// Kind of service points, which know the policies that name them.
+/// Kind of service points; they are referenced by policies.
 pub(crate) const SERVICE_POINT: &str = "folio_service_point";
 
 /// `/loan-policy-storage/loan-policies`.
@@ -27,7 +27,7 @@ pub(crate) static LOAN_POLICIES: Collection = Collection {
         Reference { path: "loansPolicy.fixedDueDateScheduleId", to: || &SCHEDULES },
         Reference { path: "renewalsPolicy.alternateFixedDueDateScheduleId", to: || &SCHEDULES },
     ],
-    // Two may have the same name.
+    // Two policies may have the same name.
     kind: Kind {
         id_path: Some("id"),
         columns: NAME,
@@ -122,7 +122,7 @@ pub(crate) static SCHEDULES: Collection = Collection {
     )
 };
 
-/// `/staff-slips-storage/staff-slips`: what is printed at the desk.
+/// `/staff-slips-storage/staff-slips`: templates of slips printed at the desk.
 pub(crate) static STAFF_SLIPS: Collection = Collection {
     schema: Schema { required: &["name", "template"], ..Schema::OPEN },
     reference_data: include_str!("../../reference/staff-slips.json"),
@@ -165,7 +165,7 @@ const fn settings(path: &'static str, permission: &'static str) -> Collection {
     }
 }
 
-/// The routes of settings, in both places.
+/// Adds the routes of settings, under both paths.
 pub(super) fn setting_routes(routes: Routes) -> Routes {
     [&SETTINGS, &STORED_SETTINGS].into_iter().fold(routes, |routes, it: &'static Collection| {
         let one = format!("{}/{{id}}", it.path);
@@ -181,7 +181,7 @@ pub(super) fn setting_routes(routes: Routes) -> Routes {
             .delete(&one, to("item.delete"), move |call| async move {
                 let answered = collection::remove(call, it).await;
                 match answered {
-                    // The desk's module takes a setting that is not there as gone.
+                    // This route treats deleting a missing setting as success.
                     Err(error) if error.status == StatusCode::NOT_FOUND && std::ptr::eq(it, &SETTINGS) => {
                         Ok(answer::empty(StatusCode::NO_CONTENT))
                     }
@@ -191,7 +191,7 @@ pub(super) fn setting_routes(routes: Routes) -> Routes {
     })
 }
 
-/// The value of a setting; `None` when it is not there.
+/// Returns the value of a setting; `None` if it does not exist.
 pub(crate) fn setting(view: &mut View<'_>, name: &str) -> Result<Option<Value>, StoreError> {
     let named = Expr::Is("name".into(), Wanted::Folded(name.to_owned()));
     let found = view.first(&SETTINGS.kind, named)?.map(|it| it.json()).transpose()?;
@@ -221,7 +221,7 @@ pub(crate) static CALENDARS: Collection = Collection {
     ..named("/calendar/calendars", "calendars", "calendars", "folio_calendar", "calendar.endpoint.calendars")
 };
 
-/// The service points that a request policy allows for each type must be there, for pickup.
+/// Checks that the service points that a request policy allows for each type exist and are pickup locations.
 fn check_allowed_points(
     txn: &mut Txn<'_>,
     writer: &Writer,
@@ -244,7 +244,7 @@ fn check_allowed_points(
     Ok(())
 }
 
-/// Takes a service point that is no longer one for pickup out of every request policy.
+/// Removes a service point that is no longer a pickup location from all request policies.
 pub(crate) fn forget_point(txn: &mut Txn<'_>, writer: &Writer, id: &str) -> Result<(), FolioError> {
     for record in txn.find(&REQUEST_POLICIES.kind, &Query::filter(Expr::All))? {
         let mut body = object(&record.json()?);
@@ -265,7 +265,7 @@ pub(crate) fn forget_point(txn: &mut Txn<'_>, writer: &Writer, id: &str) -> Resu
 const NAME: &[Column] = &[Column::one("name", Type::Folded)];
 const UNIQUE_NAME: &[Index] = &[Index::unique(&["name"])];
 
-/// A collection whose records have unique names.
+/// Declares a collection whose records have unique names.
 const fn named(
     path: &'static str,
     list: &'static str,

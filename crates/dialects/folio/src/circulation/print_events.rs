@@ -20,7 +20,7 @@ use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
 use crate::platform::values::{json_answer, parse_uuid};
 
-/// Prints, one record a request and print.
+/// Prints, one record per request and print.
 pub(crate) static PRINT_EVENTS: Collection = Collection {
     table: "print_events",
     permission: "print-events-storage",
@@ -39,7 +39,7 @@ pub(crate) static PRINT_EVENTS: Collection = Collection {
     ..Collection::named("/print-events-storage/print-events", "printEvents", "folio_print_event")
 };
 
-/// The routes of prints.
+/// Adds the routes of prints.
 pub(super) fn routes(routes: Routes) -> Routes {
     routes
         .post(
@@ -55,7 +55,7 @@ pub(super) fn routes(routes: Routes) -> Routes {
         .post("/circulation/print-events-entry", Access::to("circulation.print-events-entry.item.post"), note)
 }
 
-/// The ids of requests in a body. Errors: 422, as FOLIO's validators say it.
+/// Returns the request ids in a body. Errors: 422 with the messages of FOLIO's validators.
 fn request_ids(body: &Map<String, Value>) -> Result<Vec<String>, FolioError> {
     let list = body.get("requestIds").filter(|it| !it.is_null());
     let Some(list) = list.and_then(Value::as_array) else {
@@ -73,7 +73,7 @@ fn request_ids(body: &Map<String, Value>) -> Result<Vec<String>, FolioError> {
     })
 }
 
-/// What is printed: of which requests, by whom, when.
+/// A print: of which requests, by whom, when.
 #[derive(Debug, Clone)]
 struct Print {
     requests: Vec<String>,
@@ -121,7 +121,7 @@ async fn store(mut call: Call) -> Answer {
     Ok(answer::empty(StatusCode::CREATED))
 }
 
-/// The same for the desk, where the site's setting allows it.
+/// Stores a print for the desk, if the site's setting allows it.
 async fn note(mut call: Call) -> Answer {
     let invalid = |_| FolioError::unprocessable(Fault::new("Print Event Request  JSON is invalid"));
     let print = Print::of(&call.object().await?).map_err(invalid)?;
@@ -143,7 +143,7 @@ async fn note(mut call: Call) -> Answer {
     Ok(answer::empty(StatusCode::NO_CONTENT))
 }
 
-/// Name of the setting that allows prints to be noted.
+/// Name of the setting that allows prints to be recorded.
 const SETTING: &str = "printEventLogFeature";
 
 fn is_on(setting: &Value) -> bool {
@@ -151,7 +151,7 @@ fn is_on(setting: &Value) -> bool {
     flag == &Value::Bool(true) || flag.as_str() == Some("true")
 }
 
-/// The prints of requests: how many, and the last one.
+/// Returns for each request the number of prints and the last one.
 fn last_prints(view: &mut View<'_>, requests: &[&str]) -> Result<HashMap<String, (u64, Value)>, StoreError> {
     let mut found: HashMap<String, (u64, Value)> = HashMap::new();
     if requests.is_empty() {
@@ -188,7 +188,7 @@ async fn status(mut call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
 }
 
-/// Adds to requests, as desks see them, how often they were printed and by whom last.
+/// Adds to requests, as the desk shows them, how often they were printed and by whom last.
 pub(super) fn add_details(
     view: &mut View<'_>,
     known: &mut Records,

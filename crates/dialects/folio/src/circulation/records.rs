@@ -1,4 +1,4 @@
-//! Records that one request needs: each read once, many at a time where that is possible.
+//! The records that one request needs: each is read once, many at a time where possible.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -9,12 +9,12 @@ use serde_json::{Map, Value};
 use crate::platform::collection::Collection;
 use crate::platform::json::text_at;
 
-/// Records read so far, those that are not there too.
+/// Records read so far, including the misses.
 #[derive(Debug, Default)]
 pub(crate) struct Records(HashMap<(&'static str, String), Option<Arc<Value>>>);
 
 impl Records {
-    /// The record of a collection; `None` when it is not there, or the id is empty.
+    /// Returns a record of a collection; `None` if it does not exist or the id is empty.
     pub(crate) fn get(
         &mut self,
         view: &mut View<'_>,
@@ -33,7 +33,7 @@ impl Records {
         Ok(found)
     }
 
-    /// The record that `field` of another one names.
+    /// Returns the record whose id is in `field` of another record.
     pub(crate) fn at(
         &mut self,
         view: &mut View<'_>,
@@ -64,14 +64,14 @@ impl Records {
         Ok(ids.into_iter().filter_map(|id| self.0.get(&(name, id)).cloned().flatten()).collect())
     }
 
-    /// What a record is from now on.
+    /// Replaces the cached state of a record.
     pub(crate) fn put(&mut self, collection: &'static Collection, body: Value) {
         let id = text_at(&body, "id").unwrap_or_default().to_owned();
         self.0.insert((collection.kind.name, id), Some(Arc::new(body)));
     }
 }
 
-/// The record with a barcode.
+/// Returns the record with a barcode.
 pub(crate) fn by_barcode(
     view: &mut View<'_>,
     collection: &'static Collection,
@@ -83,17 +83,17 @@ pub(crate) fn by_barcode(
     view.first(&collection.kind, Expr::Is("barcode".into(), Wanted::Folded(barcode.to_owned())))
 }
 
-/// The fields of an object; none of anything else.
+/// Returns the fields of an object; an empty map for anything else.
 pub(crate) fn object(value: &Value) -> Map<String, Value> {
     value.as_object().cloned().unwrap_or_default()
 }
 
-/// The text of a field; empty when there is none.
+/// Returns the text of a field; empty if there is none.
 pub(crate) fn text<'a>(value: &'a Value, path: &str) -> &'a str {
     text_at(value, path).unwrap_or_default()
 }
 
-/// Copies the fields that are there.
+/// Copies the fields that are present.
 pub(crate) fn copy(from: &Value, names: &[&str], to: &mut Map<String, Value>) {
     for name in names {
         if let Some(value) = from.get(*name).filter(|it| !it.is_null()) {

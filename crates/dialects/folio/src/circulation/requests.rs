@@ -1,7 +1,7 @@
 //! Requests for items and titles: hold, recall, page (section 12 of the contract).
 //!
-//! Open requests for an item stand in a queue, numbered from 1. Where a site has title-level requests switched on
-//! (`TLR` of `/circulation/settings`), the queue is that of the instance.
+//! Open requests for an item form a queue, numbered from 1. If a site has title-level requests switched on (`TLR` of
+//! `/circulation/settings`), the queue is that of the instance.
 
 mod any;
 mod change;
@@ -101,7 +101,7 @@ pub(crate) static REQUESTS: Collection = Collection {
     ..Collection::named("/request-storage/requests", "requests", "folio_request")
 };
 
-/// Keeps with a request what it is looked for by: of its item, title, requester and pickup place, as they are now.
+/// Copies into a request the searchable data of its item, title, requester and pickup location, as they are now.
 fn remember(
     txn: &mut Txn<'_>,
     _: &Writer,
@@ -152,12 +152,12 @@ pub(crate) const AWAITING_PICKUP: &str = "Open - Awaiting pickup";
 pub(crate) const AWAITING_DELIVERY: &str = "Open - Awaiting delivery";
 pub(crate) const IN_TRANSIT: &str = "Open - In transit";
 
-/// Whether a status is one of a request that still waits.
+/// Checks whether a status is that of an open request.
 pub(crate) fn is_open(status: &str) -> bool {
     status.starts_with("Open")
 }
 
-/// Whether the site takes requests for titles.
+/// Checks whether the site accepts title-level requests.
 pub(crate) fn are_titles_requested(view: &mut View<'_>) -> Result<bool, StoreError> {
     let names = ["TLR", "generalTlr"].map(|it| pinakes_store::Value::Folded(it.to_owned()));
     let found = view.find(&SETTINGS.kind, &Query::filter(Expr::In("name".into(), names.to_vec())))?;

@@ -1,7 +1,7 @@
-//! The circulation rules: which policies hold for a loan of this item to this patron (section 9.2 of the contract).
+//! The circulation rules: which policies apply to a loan of this item to this patron (section 9.2 of the contract).
 //!
-//! A text of one line per case. [`parse`](Rules::parse) reads it into rules that stand best first, so that
-//! [`Rules::best`] takes the first that fits.
+//! The rules are a text with one line per case. [`parse`](Rules::parse) reads it into rules ordered best first, so that
+//! [`Rules::best`] takes the first one that matches.
 //!
 //! ```text
 //! priority: t, s, c, b, a, m, g
@@ -16,7 +16,7 @@ mod tokens;
 
 use std::cmp::Ordering;
 
-/// What a criterium looks at, by the letter that the language has for it.
+/// What a criterion looks at, and its letter in the language.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Criterion {
     /// `g`: the patron's group.
@@ -61,7 +61,7 @@ impl Criterion {
     }
 }
 
-/// What is known of a loan to be made: ids, empty where unknown.
+/// The known facts about a loan to be made: ids, empty where unknown.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Facts<'a> {
     pub(crate) group: &'a str,
@@ -87,7 +87,7 @@ impl<'a> Facts<'a> {
     }
 }
 
-/// The kinds of policy that a line names.
+/// The kinds of policy on a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PolicyKind {
     /// `l`
@@ -103,7 +103,7 @@ pub(crate) enum PolicyKind {
 }
 
 impl PolicyKind {
-    /// All, in the order in which lines usually name them.
+    /// All kinds, in the usual order of a line.
     pub(crate) const ALL: [(char, Self); 5] = [
         ('l', Self::Loan),
         ('r', Self::Request),
@@ -112,7 +112,7 @@ impl PolicyKind {
         ('i', Self::LostItem),
     ];
 
-    /// Key of a policy's id in answers and loans.
+    /// Returns the key of the policy's id in answers and loans.
     pub(crate) fn id_key(self) -> &'static str {
         match self {
             Self::Loan => "loanPolicyId",
@@ -132,9 +132,9 @@ impl PolicyKind {
 #[derive(Debug, Clone)]
 struct Condition {
     criterium: Criterion,
-    /// Values of which the loan must have one; empty: any.
+    /// Values of which the loan must have one; empty means any.
     among: Vec<String>,
-    /// Values that it must not have.
+    /// Values that the loan must not have.
     except: Vec<String>,
 }
 
@@ -146,36 +146,36 @@ impl Condition {
     }
 }
 
-/// The ids of the policies of a line, by [`PolicyKind`].
+/// The ids of a line's policies, by [`PolicyKind`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Policies([String; 5]);
 
 impl Policies {
-    /// The id of the policy of a kind.
+    /// Returns the id of the policy of a kind.
     pub(crate) fn id(&self, kind: PolicyKind) -> &str {
         &self.0[kind.place()]
     }
 }
 
-/// A line with policies, the criteria of the lines above it that it stands below included.
+/// A line with policies, including the criteria of the lines under which it is indented.
 #[derive(Debug)]
 pub(crate) struct Rule {
-    /// Its line, counted from 1.
+    /// Line number, counted from 1.
     pub(crate) line: usize,
     /// Column of each policy's id, for errors.
     columns: [usize; 5],
     conditions: Vec<Condition>,
-    /// What it decides.
+    /// The policies that the rule chooses.
     pub(crate) policies: Policies,
 }
 
 impl Rule {
-    /// Whether the line says something about a criterium.
+    /// Checks whether the line has a condition for a criterion.
     pub(crate) fn names(&self, criterium: Criterion) -> bool {
         self.conditions.iter().any(|it| it.criterium == criterium)
     }
 
-    /// Where the line names the policy of a kind: line and column, counted from 1.
+    /// Returns where the line names the policy of a kind: line and column, counted from 1.
     pub(crate) fn place_of(&self, kind: PolicyKind) -> (usize, usize) {
         (self.line, self.columns[kind.place()])
     }
@@ -184,27 +184,27 @@ impl Rule {
         self.conditions.iter().all(|it| it.holds(facts))
     }
 
-    /// Criteria named, each once.
+    /// Counts the different criteria of the line.
     fn n_criteria(&self) -> usize {
         Criterion::ALL.iter().filter(|(_, it)| self.names(*it)).count()
     }
 }
 
-/// What makes one fitting rule better than another; the first that tells them apart decides.
+/// What makes one matching rule better than another; the first priority that differs decides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Priority {
-    /// The rule whose most important criterium stands earliest in the list.
+    /// The rule whose most important criterion comes first in the list.
     Criterion(Vec<Criterion>),
     /// The rule with more criteria.
     NumberOfCriteria,
-    /// The rule that stands first.
+    /// The rule that comes first in the text.
     FirstLine,
-    /// The rule that stands last.
+    /// The rule that comes last in the text.
     LastLine,
 }
 
 impl Priority {
-    /// `Less` when `a` is the better one.
+    /// Returns `Less` if `a` is the better rule.
     fn compare(&self, a: &Rule, b: &Rule) -> Ordering {
         match self {
             Self::Criterion(order) => {
@@ -218,22 +218,22 @@ impl Priority {
     }
 }
 
-/// Rules that were read, best first; the fallback is the last.
+/// Parsed rules, best first; the fallback is the last.
 #[derive(Debug)]
 pub(crate) struct Rules(Vec<Rule>);
 
 impl Rules {
-    /// The rule that decides. `None` only for rules without any line.
+    /// Returns the rule that applies. `None` only if there are no rules at all.
     pub(crate) fn best(&self, facts: &Facts<'_>) -> Option<&Rule> {
         self.0.iter().find(|it| it.fits(facts))
     }
 
-    /// Every rule that fits, best first.
+    /// Returns all matching rules, best first.
     pub(crate) fn fitting<'a>(&'a self, facts: &'a Facts<'a>) -> impl Iterator<Item = &'a Rule> {
         self.0.iter().filter(|it| it.fits(facts))
     }
 
-    /// Every rule, best first.
+    /// Returns all rules, best first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Rule> {
         self.0.iter()
     }
@@ -247,7 +247,7 @@ impl Rules {
     }
 }
 
-/// Why a text is no rules: the first fault, with its place counted from 1.
+/// Why a text is not valid as rules: the first fault, with its position counted from 1.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {message}")]
 pub(crate) struct RulesFault {

@@ -1,4 +1,4 @@
-//! `/circulation/rules`: the text of the rules, and what they say of a case (section 9.2 of the contract).
+//! `/circulation/rules`: the text of the rules, and the policies they choose for a case (section 9.2 of the contract).
 
 use http::StatusCode;
 use pinakes_http::answer;
@@ -19,7 +19,7 @@ use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
 use crate::platform::values::json_answer;
 
-/// The routes of the rules.
+/// Adds the routes of the rules.
 pub(crate) fn routes(mut routes: Routes) -> Routes {
     let stored = "/circulation-rules-storage";
     routes = routes
@@ -42,7 +42,7 @@ pub(crate) fn routes(mut routes: Routes) -> Routes {
     routes
 }
 
-/// The kinds of policy by their name in paths.
+/// The kinds of policy and their names in paths.
 const NAMES: [(PolicyKind, &str); 5] = [
     (PolicyKind::Loan, "loan"),
     (PolicyKind::Request, "request"),
@@ -66,13 +66,13 @@ async fn show(call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &json!({"id": RULES_ID, "rulesAsText": text})))
 }
 
-/// 422 with line and column of the first fault.
+/// Answers 422 with line and column of the first fault.
 fn fault(fault: &RulesFault) -> FolioError {
     let (line, column) = (fault.line.to_string(), fault.column.to_string());
     FolioError::unprocessable(Fault::new(&fault.message).with("line", line).with("column", column))
 }
 
-/// Whether rules may name policies that are not there: the storage takes them before.
+/// Whether the policies named by the rules must exist: the storage route accepts rules before their policies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Policies {
     Checked,
@@ -96,7 +96,7 @@ async fn replace(mut call: Call, policies: Policies) -> Answer {
     Ok(answer::empty(StatusCode::NO_CONTENT))
 }
 
-/// Refuses rules that name a policy which is not there.
+/// Refuses rules that name a policy which does not exist.
 fn require_policies(txn: &mut Txn<'_>, rules: &Rules) -> Result<(), FolioError> {
     for (letter, kind) in PolicyKind::ALL {
         let collection = collection_of(kind);
@@ -152,7 +152,7 @@ impl Case {
     }
 }
 
-/// What the rules say of the request's case, as `answer` tells it.
+/// Applies the rules to the request's case; `answer` builds the answer.
 async fn case(call: &Call, answer: impl Fn(&Rules, &Case) -> Value + Send + 'static) -> Answer {
     let (case, location) = Case::of(call)?;
     let read = move |view: &mut View<'_>| -> Result<Value, FolioError> {

@@ -1,5 +1,5 @@
-//! What staff print and walk with: slips for items to fetch or to search, and lists of items in transit and of a hold
-//! shelf to clear.
+//! Slips that staff print, for items to fetch or to search, and lists of items in transit and of items to clear from a
+//! hold shelf.
 
 use http::StatusCode;
 use pinakes_store::{Expr, Query, Record, StoreError, Value as Wanted, View, Weight};
@@ -21,7 +21,7 @@ use crate::platform::routes::Routes;
 use crate::platform::values::json_answer;
 use crate::users::user::ADDRESS_TYPES;
 
-/// The routes of slips and lists.
+/// Adds the routes of slips and lists.
 pub(super) fn routes(routes: Routes) -> Routes {
     routes
         .get("/circulation/pick-slips/{servicePointId}", Access::to("circulation.pick-slips.get"), pick_slips)
@@ -51,7 +51,7 @@ async fn pick_slips(call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
 }
 
-/// Slips for holds, where the site's setting `PRINT_HOLD_REQUESTS` asks for them.
+/// Returns slips for holds, if the site's setting `PRINT_HOLD_REQUESTS` asks for them.
 async fn search_slips(call: Call) -> Answer {
     let (id, now_ms) = (call.uuid_param("servicePointId")?, call.app.now_ms());
     let read = move |view: &mut View<'_>| -> Result<Value, FolioError> {
@@ -66,7 +66,7 @@ async fn search_slips(call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
 }
 
-/// The requests of a type that wait for items which a service point is the first for, as slips can print them.
+/// Returns the slips for requests of a type that wait for items whose primary service point is the given one.
 fn slips(
     view: &mut View<'_>,
     service_point: &str,
@@ -117,7 +117,7 @@ fn slip(
     Ok(Value::Object(map))
 }
 
-/// What slips and notices can print of a request.
+/// Returns the tokens of a request for slips and notices.
 pub(crate) fn request_shown(
     view: &mut View<'_>,
     known: &mut Records,
@@ -151,7 +151,7 @@ pub(crate) fn request_shown(
     Ok(Value::Object(shown))
 }
 
-/// What slips and notices can print of who made a request.
+/// Returns the tokens of the requester for slips and notices.
 pub(crate) fn requester_shown(
     view: &mut View<'_>,
     known: &mut Records,
@@ -187,7 +187,7 @@ fn address_shown(address: &Value, prefix: &str, shown: &mut Map<String, Value>) 
     }
 }
 
-/// What slips and notices can print of a person.
+/// Returns the tokens of a person for slips and notices.
 pub(crate) fn person_shown(
     view: &mut View<'_>,
     known: &mut Records,
@@ -224,7 +224,7 @@ pub(crate) fn person_shown(
     Ok(shown)
 }
 
-/// Requests that were closed while their item waited on the shelf: the item is to be taken off it.
+/// Lists requests that were closed while their item was on the hold shelf, so that the item can be cleared from it.
 async fn shelf_to_clear(call: Call) -> Answer {
     let id = call.uuid_param("id")?;
     let read = move |view: &mut View<'_>| -> Result<Value, FolioError> {
@@ -252,7 +252,7 @@ async fn shelf_to_clear(call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
 }
 
-/// Items on their way, with the loan they come from and the request they go to.
+/// Lists items in transit, with the loan they come from and the request they go to.
 async fn in_transit(call: Call) -> Answer {
     let read = move |view: &mut View<'_>| -> Result<Value, FolioError> {
         let mut known = Records::default();

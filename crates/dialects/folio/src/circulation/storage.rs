@@ -1,5 +1,5 @@
-//! What else mod-circulation-storage keeps, and what mod-circulation is told by other modules: locks of desks that lend at the
-//! same time, jobs that switch requests for titles, requests in batches, visits that are over.
+//! Other data of mod-circulation-storage, and events that other modules send to mod-circulation: locks of desks that
+//! check out at the same time, jobs that switch title-level requests, requests in batches, visits that are over.
 
 use std::collections::HashSet;
 
@@ -20,15 +20,15 @@ use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
 use crate::platform::values::{json_answer, required_text};
 
-/// Where locks are.
+/// Path of the locks.
 const LOCKS_PATH: &str = "/check-out-lock-storage";
-/// How long a lock holds when that is not said, in milliseconds.
+/// Default lifetime of a lock, in milliseconds.
 const LOCK_MS: i64 = 180_000;
-/// Visits that are given at once when that is not said.
+/// Default number of visits in an answer.
 const VISITS: u64 = 10;
 
-/// `/check-out-lock-storage`: of a patron to whom a desk is lending. Nothing here needs them, a check-out is one
-/// transaction; other programs take them to agree.
+/// `/check-out-lock-storage`: locks on a patron to whom a desk is checking out items. This server does not need them,
+/// because a check-out is one transaction; other programs use them to coordinate.
 pub(crate) static LOCKS: Collection = Collection {
     permission: "checkout-lock-storage.checkout-locks",
     kind: Kind {
@@ -60,7 +60,7 @@ pub(crate) static FEATURE_JOBS: Collection = Collection {
     )
 };
 
-/// The routes beyond the collections.
+/// Adds the routes beyond the collections.
 pub(super) fn routes(routes: Routes) -> Routes {
     let to = Access::to;
     let lock = format!("{LOCKS_PATH}/{{id}}");
@@ -94,14 +94,14 @@ pub(super) fn routes(routes: Routes) -> Routes {
         )
 }
 
-/// An event of another module of FOLIO. What follows from a fee is done in the transaction that changes it, so that nothing
-/// is left to do.
+/// Accepts an event of another FOLIO module. The consequences of a fee are applied in the transaction that changes it,
+/// so there is nothing to do here.
 async fn told(mut call: Call) -> Answer {
     call.object().await?;
     Ok(answer::empty(StatusCode::NO_CONTENT))
 }
 
-/// The locks of `userId`, or all.
+/// Lists the locks of `userId`, or all.
 async fn locks(call: Call) -> Answer {
     let filter = match call.query.get("userId").filter(|it| !it.is_empty()) {
         Some(user) => Expr::Is("userId".into(), user.into()),
@@ -118,7 +118,7 @@ async fn locks(call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
 }
 
-/// `{"userId","ttlMs"}`. Errors: 503 `Unable to acquire lock` while somebody holds it.
+/// Takes a lock: `{"userId","ttlMs"}`. Errors: 503 `Unable to acquire lock` while somebody holds it.
 async fn take_lock(mut call: Call) -> Answer {
     let body = call.object().await?;
     let user = required_text(&body, "userId")?.to_owned();
@@ -140,7 +140,8 @@ async fn take_lock(mut call: Call) -> Answer {
     Ok(json_answer(StatusCode::CREATED, &call.db().write(write).await?))
 }
 
-/// `action_type`, `session_inactivity_time_limit`, `limit`: patrons whose visit has had nothing new since then.
+/// Lists patrons whose visit has had no activity since `session_inactivity_time_limit`; filtered by `action_type`, at
+/// most `limit`.
 async fn visits_that_are_over(call: Call) -> Answer {
     let action = call.query.get("action_type").unwrap_or_default().to_owned();
     let until = call.query.get("session_inactivity_time_limit").unwrap_or_default();
@@ -178,7 +179,7 @@ async fn visits_that_are_over(call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
 }
 
-/// `?query=id==…`: the instance with its items.
+/// Returns the instance with its items: `?query=id==…`.
 async fn items_of_instance(call: Call) -> Answer {
     let page = Page { limit: 1, ..Page::of(&call)? };
     let read = move |view: &mut View<'_>| -> Result<Value, FolioError> {

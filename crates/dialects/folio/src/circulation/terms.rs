@@ -1,4 +1,4 @@
-//! What holds for a loan: the rules of the tenant, the policies that they choose, zone and calendar.
+//! The terms of a loan: the tenant's rules, the policies they choose, time zone and calendar.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
@@ -21,7 +21,7 @@ use crate::platform::error::{Fault, FolioError};
 
 /// The circulation rules of a tenant: one record.
 pub(crate) static RULES: Kind = Kind::named("folio_circulation_rules");
-/// Its id.
+/// Id of that record.
 pub(crate) const RULES_ID: &str = "1721f01b-e69d-5c4c-5df2-523428a04c54";
 
 /// The rules of a new tenant.
@@ -30,19 +30,19 @@ const DEFAULT_RULES: &str = "priority: t, s, c, b, a, m, g\n\
     n 122b3d2b-4788-4f1e-9117-56daa91cb75c o cd3f6cac-fa17-4079-9fae-2fb28e521412 \
     i ed892c0e-52e0-4cd9-8133-c0ef07b4a709";
 
-/// Texts of rules that are kept in compiled form.
+/// Maximum number of rule texts kept in compiled form.
 const COMPILED_MAX: usize = 64;
 
-/// Compiled rules by their text: the same text means the same whoever wrote it, so that nothing can go stale.
+/// Compiled rules by their text: equal texts have equal meaning in every tenant, so no entry becomes stale.
 static COMPILED: LazyLock<Mutex<HashMap<String, Arc<Rules>>>> = LazyLock::new(Mutex::default);
 
-/// The text of the tenant's rules.
+/// Returns the text of the tenant's rules.
 pub(crate) fn rules_text(view: &mut View<'_>) -> Result<String, StoreError> {
     let record = view.get(&RULES, RULES_ID)?.map(|it| it.json()).transpose()?;
     Ok(record.map_or_else(|| DEFAULT_RULES.to_owned(), |it| text(&it, "rulesAsText").to_owned()))
 }
 
-/// The rules of a text, compiled at most once while it is in use.
+/// Compiles a text of rules, or returns the cached result.
 pub(crate) fn compiled(text: &str) -> Result<Arc<Rules>, RulesFault> {
     let mut kept = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(rules) = kept.get(text) {
@@ -56,24 +56,24 @@ pub(crate) fn compiled(text: &str) -> Result<Arc<Rules>, RulesFault> {
     Ok(rules)
 }
 
-/// The tenant's rules.
+/// Returns the tenant's rules.
 pub(crate) fn rules(view: &mut View<'_>) -> Result<Arc<Rules>, FolioError> {
     let text = rules_text(view)?;
     compiled(&text).map_err(|fault| StoreError::Damaged(format!("circulation rules: {fault}")).into())
 }
 
-/// What the rules chose for an item and a patron's group.
+/// The policies that the rules chose for an item and a patron group.
 #[derive(Debug, Clone)]
 pub(crate) struct Chosen {
     /// The ids of the policies.
     pub(crate) policies: Policies,
-    /// Whether the line says something about the group, the material type, the loan type.
+    /// Whether the matching line names the group, the material type, the loan type.
     pub(crate) names_group: bool,
     pub(crate) names_material: bool,
     pub(crate) names_loan_type: bool,
 }
 
-/// What the rules say about an item for a patron of `group`.
+/// Applies the rules to an item for a patron of `group`.
 pub(crate) fn choose(view: &mut View<'_>, book: &Book, group: &str) -> Result<Chosen, FolioError> {
     let rules = rules(view)?;
     let Some(rule) = rules.best(&book.facts(group)) else {
@@ -87,9 +87,9 @@ pub(crate) fn choose(view: &mut View<'_>, book: &Book, group: &str) -> Result<Ch
     })
 }
 
-/// The loan policy of an id.
+/// Returns the loan policy with an id.
 ///
-/// Errors: 422 when the rules name one that is not there.
+/// Errors: 422 if the rules name a policy that does not exist.
 pub(crate) fn loan_policy(
     view: &mut View<'_>,
     known: &mut Records,
@@ -102,7 +102,7 @@ pub(crate) fn loan_policy(
     Ok(LoanPolicy::of(Value::clone(&policy)))
 }
 
-/// What a policy refers to, and where and when it is applied.
+/// The records that a policy refers to, and where and when it is applied.
 #[derive(Debug)]
 pub(crate) struct Circumstances {
     schedule: Option<Schedule>,
@@ -113,7 +113,7 @@ pub(crate) struct Circumstances {
 }
 
 impl Circumstances {
-    /// Those of a policy at a service point.
+    /// Reads them for a policy at a service point.
     pub(crate) fn of(
         view: &mut View<'_>,
         known: &mut Records,
@@ -137,7 +137,7 @@ impl Circumstances {
         })
     }
 
-    /// What due dates are counted from.
+    /// Returns the basis for calculating due dates.
     pub(crate) fn terms<'a>(&'a self, policy: &'a LoanPolicy, is_awaited: bool) -> Terms<'a> {
         Terms {
             policy,
@@ -151,7 +151,7 @@ impl Circumstances {
     }
 }
 
-/// The openings of a service point.
+/// Returns the calendar of a service point.
 pub(crate) fn calendar(view: &mut View<'_>, service_point: &str) -> Result<Calendar, StoreError> {
     let assigned = Query::filter(Expr::Is("assignments".into(), service_point.into()));
     let records: Result<Vec<Value>, StoreError> =
@@ -159,7 +159,7 @@ pub(crate) fn calendar(view: &mut View<'_>, service_point: &str) -> Result<Calen
     Ok(Calendar::of(&records?, service_point))
 }
 
-/// The tenant's time zone.
+/// Returns the tenant's time zone.
 pub(crate) fn zone(view: &mut View<'_>) -> Result<TimeZone, FolioError> {
     Ok(moment::zone(text(&locale_of(view)?, "timezone")))
 }

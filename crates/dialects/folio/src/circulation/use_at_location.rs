@@ -1,5 +1,5 @@
-//! Items that are lent for use in the house (`loansPolicy.forUseAtLocation`): the patron leaves one on the hold shelf and
-//! fetches it again, and the loan goes on.
+//! Items that are lent for use in the library (`loansPolicy.forUseAtLocation`): the patron leaves one on the hold shelf
+//! and picks it up again while the loan stays open.
 
 use http::StatusCode;
 use pinakes_store::Txn;
@@ -22,7 +22,7 @@ enum Place {
     Patron,
 }
 
-/// The routes.
+/// Adds the routes.
 pub(super) fn routes(routes: Routes) -> Routes {
     routes
         .post(
@@ -37,19 +37,19 @@ pub(super) fn routes(routes: Routes) -> Routes {
         )
 }
 
-/// `forUseAtLocation` of a loan whose item the patron has.
+/// Returns `forUseAtLocation` of a loan whose item the patron has.
 pub(super) fn in_use(now_ms: i64) -> Value {
     json!({"status": "In use", "statusDate": moment::wire(moment::from_ms(now_ms))})
 }
 
-/// `forUseAtLocation` of a loan that is over.
+/// Returns `forUseAtLocation` of a closed loan.
 pub(super) fn returned(now_ms: i64) -> Value {
     json!({"status": "Returned", "statusDate": moment::wire(moment::from_ms(now_ms))})
 }
 
-/// `{"itemBarcode"}`; gives the loan.
+/// Moves the item of `{"itemBarcode"}` to the shelf or the patron; returns the loan.
 ///
-/// Errors: 422 for an item without an open loan, or lent for use outside.
+/// Errors: 422 for an item without an open loan, or one not lent for use at the location.
 async fn bring(mut call: Call, to: Place) -> Answer {
     let body = call.object().await?;
     let barcode = required_text(&body, "itemBarcode")?.to_owned();

@@ -1,5 +1,6 @@
-//! What migrations and lists ask of the modules for acquisitions: the parts of organizations, the ways to acquire, funds
-//! (mod-organizations-storage, mod-orders, mod-finance). Kept as plain records: nothing is ordered, paid or counted here.
+//! The parts of the acquisitions modules that migrations and lists need: parts of organizations, acquisition methods,
+//! funds (mod-organizations-storage, mod-orders, mod-finance). They are plain records: nothing is ordered, paid or
+//! counted here.
 
 use http::StatusCode;
 use pinakes_http::answer;
@@ -66,7 +67,7 @@ pub(crate) static INTERFACES: Collection = Collection {
     names: Names { fields: &["uri", "available", "notes"], ..Names::PLAIN },
     ..Collection::named("/organizations-storage/interfaces", "interfaces", "folio_organization_interface")
 };
-/// The login of an interface: `{id, interfaceId, username, password}`; one of each interface.
+/// Credentials of an interface: `{id, interfaceId, username, password}`; at most one record per interface.
 pub(crate) static CREDENTIALS: Collection = Collection {
     permission: "organizations-storage.interfaces.credentials",
     kind: Kind {
@@ -106,7 +107,7 @@ pub(crate) static BANKING: Collection = Collection {
     )
 };
 
-/// Adds the routes of the logins of interfaces.
+/// Adds the routes of interface credentials.
 pub(crate) fn routes(routes: Routes) -> Routes {
     let path = "/organizations-storage/interfaces/{interface}/credentials";
     let to = |end: &str| Access::owned(format!("{}.item.{end}", CREDENTIALS.permission));
@@ -117,7 +118,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .delete(path, to("delete"), remove_login)
 }
 
-/// The login of the interface that a path names. Errors: 404.
+/// Returns the credentials of the interface in a path. Errors: 404.
 fn login_of(view: &mut View<'_>, interface: &str) -> Result<Record, FolioError> {
     let found = view.first(&CREDENTIALS.kind, Expr::Is("interfaceId".into(), interface.into()))?;
     found.ok_or_else(|| FolioError::not_found("Not found"))

@@ -1,4 +1,4 @@
-//! Notes on records of any kind, their types, and the links between the two (mod-notes).
+//! Notes on records of any kind, their types, and the links between notes and records (mod-notes).
 
 use http::StatusCode;
 use pinakes_http::answer;
@@ -84,7 +84,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .put("/note-links/type/{type}/id/{linked}", Access::to("note.links.collection.put"), link)
 }
 
-/// `usage` is counted, never stored.
+/// Removes `usage`, which is computed and never stored.
 fn without_usage(
     _: &mut Txn<'_>,
     _: &Writer,
@@ -95,7 +95,7 @@ fn without_usage(
     Ok(())
 }
 
-/// Whether there are notes of a type.
+/// Adds whether there are notes of a type.
 fn with_usage(view: &mut View<'_>, types: &mut [Value]) -> Result<(), FolioError> {
     for body in types {
         let id = text_at(body, "id").unwrap_or_default().to_owned();
@@ -105,7 +105,7 @@ fn with_usage(view: &mut View<'_>, types: &mut [Value]) -> Result<(), FolioError
     Ok(())
 }
 
-/// Notes carry the name of their type as it is now.
+/// Adds to notes the current name of their type.
 fn with_types(view: &mut View<'_>, notes: &mut [Value]) -> Result<(), FolioError> {
     let ids: Vec<String> =
         notes.iter().map(|it| text_at(it, "typeId").unwrap_or_default().to_owned()).collect();
@@ -117,15 +117,15 @@ fn with_types(view: &mut View<'_>, notes: &mut [Value]) -> Result<(), FolioError
     Ok(())
 }
 
-/// The condition that a note is linked with a record.
+/// Returns the condition that a note is linked to a record.
 fn linked(ty: &str, id: &str) -> Expr {
     let text = |text: &str| StoreValue::Text(text.to_owned());
     let link = Expr::And(vec![Expr::Is("id".into(), text(id)), Expr::Is("type".into(), text(ty))]);
     Expr::Is("links.id".into(), text(id)).and(Expr::Element("links".into(), Box::new(link)))
 }
 
-/// The notes of a domain by whether they are linked with a record: `status=assigned`, which is also what is meant when
-/// nothing is said, `unassigned` or `all`; by type and words of the title; ordered by `orderBy`.
+/// Lists the notes of a domain, filtered by whether they are linked to a record (`status=assigned`, the default,
+/// `unassigned` or `all`), by type and by words of the title; ordered by `orderBy`.
 async fn notes_of(call: Call) -> Answer {
     let (domain, ty, id) = (call.param("domain"), call.param("type"), call.param("linked"));
     let is_linked = linked(ty, id);
@@ -173,7 +173,7 @@ async fn notes_of(call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
 }
 
-/// Words of a search as an expression: each character stands for itself, but `*`.
+/// Converts the words of a search into a regular expression: every character stands for itself, except `*`.
 fn regex_of(words: &str) -> String {
     let mut text = String::new();
     for character in pinakes_store::fold(words.trim()).chars() {
@@ -186,8 +186,8 @@ fn regex_of(words: &str) -> String {
     text
 }
 
-/// `{"notes": [{"id", "status": "ASSIGNED" | "UNASSIGNED"}]}`: links a record with notes, or takes links away. A note
-/// without links goes.
+/// Links notes to a record or removes links: `{"notes": [{"id", "status": "ASSIGNED" | "UNASSIGNED"}]}`. A note without
+/// any link left is deleted.
 async fn link(mut call: Call) -> Answer {
     let body = call.object().await?;
     let (ty, id) = (call.param("type").to_owned(), call.param("linked").to_owned());

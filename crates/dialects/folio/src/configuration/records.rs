@@ -1,5 +1,4 @@
-//! What else a tenant keeps as plain records: settings, tags, custom fields (sections 11 and 13 of the
-//! contract).
+//! Other plain records of a tenant: settings, tags, custom fields (sections 11 and 13 of the contract).
 
 use http::StatusCode;
 use pinakes_http::answer;
@@ -81,14 +80,14 @@ pub static ORGANIZATIONS: Collection = Collection {
     ..Collection::named("/organizations-storage/organizations", "organizations", "folio_organization")
 };
 
-/// `/templates`: texts of notices.
+/// `/templates`: templates of notices.
 pub static TEMPLATES: Collection = Collection {
     permission: "templates",
     schema: Schema { required: &["outputFormats", "templateResolver"], ..Schema::OPEN },
     ..Collection::named("/templates", "templates", "folio_template")
 };
 
-/// `/orders/composite-orders`: kept as they are given.
+/// `/orders/composite-orders`: stored as given.
 pub static COMPOSITE_ORDERS: Collection = Collection {
     permission: "orders.composite-orders",
     kind: Kind {
@@ -107,7 +106,7 @@ pub static COMPOSITE_ORDERS: Collection = Collection {
     ..Collection::named("/orders/composite-orders", "purchaseOrders", "folio_order")
 };
 
-/// Language, currency and time zone of a tenant, one record.
+/// Language, currency and time zone of a tenant; one record.
 pub(crate) static LOCALE: Kind = Kind { id_path: Some("id"), ..Kind::named("folio_locale") };
 /// Id of that record.
 const LOCALE_ID: &str = "locale";
@@ -149,7 +148,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .put("/locale", Access::to("locale.item.put"), change_locale)
 }
 
-/// How many users have a value of a custom field, or one of its options.
+/// Counts the users who have a value of a custom field, or one of its options.
 async fn field_uses(call: Call, of_option: bool) -> Answer {
     let (id, option) = (call.uuid_param("id")?, call.param("option").to_owned());
     let read = move |view: &mut View<'_>| -> Result<Value, FolioError> {
@@ -172,7 +171,8 @@ async fn field_uses(call: Call, of_option: bool) -> Answer {
     Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
 }
 
-/// `{"entityType","customFields":[…]}`: the fields of a sort of record, in their order; those that are not there go.
+/// Replaces the custom fields of a record type, in order: `{"entityType","customFields":[…]}`. Fields that are not
+/// listed are deleted.
 async fn replace_fields(mut call: Call) -> Answer {
     let body = call.object().await?;
     let entity = required_text(&body, "entityType")?.to_owned();
@@ -208,7 +208,7 @@ async fn replace_fields(mut call: Call) -> Answer {
     Ok(answer::empty(StatusCode::NO_CONTENT))
 }
 
-/// The tenant's settings: `/locale`, else the configuration entry of older clients, else English in UTC.
+/// Returns the tenant's locale: `/locale`, else the configuration entry of older clients, else English in UTC.
 pub fn locale_of(view: &mut View<'_>) -> Result<Value, FolioError> {
     if let Some(record) = view.get(&LOCALE, LOCALE_ID)? {
         let mut body = record.json()?;

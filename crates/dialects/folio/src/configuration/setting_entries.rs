@@ -1,5 +1,5 @@
-//! `/settings/entries` (mod-settings): settings of the tenant and of single users. Each has a scope, and permissions name the scopes: who
-//! may ask for entries at all sees those of the scopes given to them, and no others.
+//! `/settings/entries` (mod-settings): settings of the tenant and of single users. Each has a scope, and permissions
+//! name scopes: a caller who may read entries at all sees only those of the scopes granted.
 
 use std::collections::BTreeSet;
 
@@ -41,9 +41,9 @@ pub(crate) static SETTINGS: Collection = Collection {
     ..Collection::named("/settings/entries", "items", "settings")
 };
 
-/// What lets roles read entries.
+/// The permission that lets roles read entries.
 const READ: &str = "mod-settings.entries.collection.get";
-/// Most entries of one answer.
+/// Maximum number of entries in one answer.
 const ENTRIES: u64 = 10_000;
 
 /// Adds the routes.
@@ -57,7 +57,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .delete(item, Access::to("mod-settings.entries.item.delete"), remove)
 }
 
-/// What is to be done with an entry, as permissions say it.
+/// What a caller does with an entry, in the terms of permissions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Act {
     Read,
@@ -73,10 +73,10 @@ impl Act {
     }
 }
 
-/// Whose entries a permission is about.
+/// Whose entries a permission covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Whose {
-    /// The tenant's: entries of no user.
+    /// The tenant's: entries without a user.
     Tenant,
     /// Any user's.
     Users,
@@ -87,7 +87,7 @@ enum Whose {
 impl Whose {
     const ALL: [Self; 3] = [Self::Tenant, Self::Users, Self::Own];
 
-    /// `mod-settings.global.read.`, to which a scope is added.
+    /// Returns the prefix of a permission, `mod-settings.global.read.`, to which the scope is appended.
     fn permission(self, act: Act) -> String {
         let whose = match self {
             Self::Tenant => "global",
@@ -98,7 +98,7 @@ impl Whose {
     }
 }
 
-/// Scopes.
+/// The scopes granted to a caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Scopes {
     All,
@@ -117,7 +117,7 @@ impl Scopes {
         match self {
             Self::All => Expr::All,
             Self::These(list) if list.is_empty() => Expr::Nothing,
-            // The column has them without case; permissions name one spelling.
+            // The column is folded to one case, but permissions distinguish case.
             Self::These(list) => {
                 let among = |of: fn(String) -> StoreValue| {
                     Expr::In("scope".into(), list.iter().cloned().map(of).collect())
@@ -128,7 +128,7 @@ impl Scopes {
     }
 }
 
-/// The entries that a caller may read, or write.
+/// The entries that a caller may read or write.
 #[derive(Debug, Clone)]
 struct Reach {
     user: String,
@@ -144,7 +144,8 @@ impl Reach {
         let reads_by_role = act == Act::Read && permissions::holds_by_role(settings, caller, READ);
         let [tenant, users, own] = Whose::ALL.map(|whose| {
             let prefix = whose.permission(act);
-            // A set that covers whatever begins so, or the admins' role; staff read what is not another's.
+            // A permission set that covers every name with this prefix, or the admin role; staff read all entries
+            // except those of other users.
             let is_any = permissions::holds(settings, caller, &format!("{prefix}\u{1}"));
             if is_any || reads_by_role && whose != Whose::Users {
                 return Scopes::All;
@@ -194,7 +195,7 @@ async fn list(call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &json!({"items": items, "totalRecords": n_all, "resultInfo": info})))
 }
 
-/// An entry that is not for the caller is not there.
+/// Returns an entry; 404 if it is not for the caller.
 async fn show(call: Call) -> Answer {
     let (id, reach) = (call.uuid_param("id")?, Reach::of(&call, Act::Read));
     let wanted = id.clone();
@@ -206,7 +207,7 @@ async fn show(call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &entry.ok_or_else(|| SETTINGS.not_found(&id))?))
 }
 
-/// Refuses a second entry of one key in one scope, for the tenant or for one user.
+/// Refuses a second entry with the same key and scope for the tenant, or for the same user.
 ///
 /// Errors: 400.
 fn check_only(view: &mut View<'_>, id: Option<&str>, entry: &Map<String, Value>) -> Result<(), FolioError> {
@@ -230,7 +231,7 @@ fn check_writable(reach: &Reach, entry: &Map<String, Value>) -> Result<(), Folio
     if reach.takes(entry) { Ok(()) } else { Err(forbidden(scope)) }
 }
 
-/// mod-settings answers without a body.
+/// Creates an entry; like mod-settings, answers without a body.
 async fn create(mut call: Call) -> Answer {
     let (body, reach) = (call.object().await?, Reach::of(&call, Act::Write));
     check_writable(&reach, &body)?;
@@ -243,7 +244,7 @@ async fn create(mut call: Call) -> Answer {
     Ok(answer::empty(StatusCode::NO_CONTENT))
 }
 
-/// The entry that is changed or removed, which the caller must be let write as it stands.
+/// Checks that the caller may write the stored entry that is to be changed or deleted.
 fn writable(view: &mut View<'_>, id: &str, reach: &Reach) -> Result<(), FolioError> {
     let before = view.get(&SETTINGS.kind, id)?.ok_or_else(|| SETTINGS.not_found(id))?.json()?;
     check_writable(reach, before.as_object().unwrap_or(&Map::new()))

@@ -1,4 +1,4 @@
-//! Lists of ids that are uploaded for an export, and the files that exports have made.
+//! Uploaded lists of ids for exports, and the files that exports produce.
 
 use http::{HeaderValue, StatusCode};
 use pinakes_http::{answer, body};
@@ -15,10 +15,10 @@ use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
 use crate::platform::values::{json_answer, parse_uuid, required_text};
 
-/// What is known of an uploaded list; its text stands in `_content`.
+/// The metadata of an uploaded list; its text is in `_content`.
 pub(crate) static FILE_DEFINITION: Kind =
     Kind { id_path: Some("id"), ..Kind::named("folio_export_file_definition") };
-/// Bytes that are read of such a list: half a million ids.
+/// Maximum size of a list in bytes: half a million ids.
 const LIST_BYTES: u64 = 20 << 20;
 
 pub(super) fn routes(routes: Routes) -> Routes {
@@ -40,7 +40,7 @@ pub(super) fn routes(routes: Routes) -> Routes {
         .get("/data-export/files/{id}", to("data-export.job-executions.items.download.get"), download)
 }
 
-/// Without what clients are not shown.
+/// Removes properties that clients are not shown.
 fn shown(mut definition: Value) -> Value {
     if let Some(map) = definition.as_object_mut() {
         map.shift_remove("_content");
@@ -48,7 +48,7 @@ fn shown(mut definition: Value) -> Value {
     definition
 }
 
-/// `{fileName, size?, uploadFormat?}`: `csv`, ids a line, or `cql`, a query.
+/// Creates a file definition: `{fileName, size?, uploadFormat?}`: `csv`, one id per line, or `cql`, a query.
 async fn define(mut call: Call) -> Answer {
     let body = call.object().await?;
     let name = required_text(&body, "fileName")?.to_owned();
@@ -90,7 +90,7 @@ async fn show(call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &shown(found.json()?)))
 }
 
-/// The list itself, as the body.
+/// Receives the list as the request body.
 async fn upload(mut call: Call) -> Answer {
     let id = call.uuid_param("id")?;
     let limits = call.app.context.limits().clone();
@@ -109,19 +109,19 @@ async fn upload(mut call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &call.db().write(write).await?))
 }
 
-/// The text of an uploaded list.
+/// Returns the text of an uploaded list.
 pub(super) fn text(view: &mut View<'_>, id: &str) -> Result<String, FolioError> {
     let found = view.get(&FILE_DEFINITION, id)?.ok_or_else(|| missing(id))?.json()?;
     Ok(text_at(&found, "_content").unwrap_or_default().to_owned())
 }
 
-/// The ids of a list: one a line, quoted or not; lines that are not ids are left out.
+/// Returns the ids of a list: one per line, quoted or not; lines that are not ids are skipped.
 pub(super) fn ids(text: &str) -> Vec<String> {
     let plain = |line: &str| parse_uuid(line.trim().trim_matches(['"', '\u{feff}', ',']).trim());
     text.lines().filter_map(plain).collect()
 }
 
-/// Where the file of a job is.
+/// Returns the link to the file of a job.
 async fn link(call: Call) -> Answer {
     let (id, file) = (call.uuid_param("id")?, call.uuid_param("file")?);
     let wanted = id.clone();

@@ -38,7 +38,7 @@ pub(crate) static JOBS: Collection = Collection {
     ..Collection::named("/data-export/job-executions", "jobExecutions", "folio_export_job")
 };
 
-/// `/data-export/logs`: what was not exported, and why.
+/// `/data-export/logs`: records that were not exported, and why.
 pub(crate) static LOGS: Collection = Collection {
     permission: "data-export.logs",
     kind: Kind {

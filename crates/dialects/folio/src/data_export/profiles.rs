@@ -1,4 +1,4 @@
-//! Job and mapping profiles of exports. The default ones are part of the data of a new tenant.
+//! Job and mapping profiles of exports. The default profiles are part of the initial data of a tenant.
 
 use pinakes_store::{Column, Index, Kind, Type};
 
@@ -51,7 +51,7 @@ pub(crate) static JOB_PROFILES: Collection = Collection {
     ..Collection::named("/data-export/job-profiles", "jobProfiles", "folio_export_job_profile")
 };
 
-/// The default job profile of a record type.
+/// Returns the default job profile of a record type.
 pub(super) fn default_of(record_type: &str) -> &'static str {
     match record_type {
         "HOLDINGS" => "5e9835fc-0e51-44c8-8a47-f7b8fce35da7",

@@ -1,5 +1,5 @@
-//! The work of an export: ids to MARC records to a file. It runs on a thread of its own beside requests, reads some
-//! records at a time and writes the file as it goes; how far it is stands in the job.
+//! The work of an export: ids to MARC records to a file. It runs on a thread of its own while requests are served,
+//! reads a batch of records at a time and writes the file as it goes; its progress is stored in the job.
 
 use std::io::{self, Read};
 use std::sync::{Mutex, PoisonError};
@@ -23,29 +23,29 @@ use crate::platform::error::FolioError;
 use crate::platform::json::text_at;
 use crate::source_records::{marc, source_storage};
 
-/// Records that are read at once.
+/// Number of records read at once.
 const STEP: usize = 200;
-/// Records that could not be exported of which the log tells one by one.
+/// Maximum number of failed records that the log lists individually.
 const LOGGED: u64 = 1_000;
 
-/// What is to be exported.
+/// What to export.
 pub(super) enum Wanted {
-    /// Records by their ids.
+    /// Records by id.
     Ids(Vec<String>),
-    /// What a query finds.
+    /// The records that a query finds.
     Query(String),
 }
 
-/// How records are written.
+/// The output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Output {
     /// ISO 2709 in UTF-8.
     Marc,
-    /// The records themselves, one a line.
+    /// The records themselves, one per line.
     Json,
 }
 
-/// What the profiles say of the form of the records.
+/// The form of the exported records, from the profiles.
 #[derive(Debug, Clone)]
 pub(super) struct How {
     output: Output,
@@ -53,7 +53,7 @@ pub(super) struct How {
 }
 
 impl How {
-    /// By the mapping profile of a job profile.
+    /// Reads it from the mapping profile of a job profile.
     pub(super) fn of(view: &mut View<'_>, job_profile: &Value) -> Result<Self, FolioError> {
         let id = text_at(job_profile, "mappingProfileId").unwrap_or_default();
         let mapping =
@@ -66,7 +66,7 @@ impl How {
     }
 }
 
-/// A job's work.
+/// The work of a job.
 pub(super) struct Plan {
     /// `INSTANCE`, `HOLDINGS`, `AUTHORITY`.
     pub(super) kind: &'static str,
@@ -74,10 +74,10 @@ pub(super) struct Plan {
     pub(super) how: How,
 }
 
-/// One job reads at a time; the others wait.
+/// Only one job reads at a time; the others wait.
 static READING: Mutex<()> = Mutex::new(());
 
-/// Begins the job on a thread of its own.
+/// Starts the job on a thread of its own.
 pub(super) fn start(call: &Call, id: String, plan: Plan) {
     let (app, tenant) = (call.app.clone(), call.db().tenant().clone());
     let work = move || {
@@ -138,7 +138,7 @@ fn log(app: &Folio, tenant: &Tenant, job: &str, code: &str, values: &[String]) -
     tenant.write_blocking(move |txn: &mut Txn<'_>| txn.insert(&LOGS.kind, &id, &entry).map(drop))
 }
 
-/// How far a job is.
+/// The progress of a job.
 #[derive(Debug, Clone, Copy, Default)]
 struct Counts {
     total: u64,
@@ -196,7 +196,7 @@ fn export(app: &Folio, tenant: &Tenant, id: &str, plan: Plan) -> Result<Counts, 
     Ok(counts)
 }
 
-/// Names the file of a job: `{what was asked for}-{number}.mrc`.
+/// Names the file of a job: `{name of the uploaded list}-{number}.mrc`, or `.json`.
 fn name_file(tenant: &Tenant, id: &str, file_id: &str, output: Output) -> Result<(), StoreError> {
     let (id, file_id) = (id.to_owned(), file_id.to_owned());
     tenant.write_blocking(move |txn: &mut Txn<'_>| {
@@ -214,7 +214,7 @@ fn name_file(tenant: &Tenant, id: &str, file_id: &str, output: Output) -> Result
     })
 }
 
-/// The file that is being made, as a stream.
+/// The output file as a stream, produced while it is read.
 struct File<'a> {
     app: &'a Folio,
     tenant: &'a Tenant,
@@ -227,7 +227,7 @@ struct File<'a> {
 }
 
 impl File<'_> {
-    /// Reads some more records. Nothing is left when it gives `false`.
+    /// Reads the next batch of records. Returns `false` when none are left.
     fn fill(&mut self) -> Result<bool, FolioError> {
         let some: Vec<String> = self.ids.by_ref().take(STEP).collect();
         if some.is_empty() {
@@ -276,11 +276,11 @@ impl Read for File<'_> {
     }
 }
 
-/// What became of a record.
+/// The result of writing a record.
 enum Written {
     Bytes(Vec<u8>),
     Missing,
-    /// MARC cannot hold it.
+    /// The record does not fit into MARC.
     Unfit(String),
 }
 
@@ -304,7 +304,8 @@ fn written(view: &mut View<'_>, kind: &str, id: &str, how: &How) -> Result<Writt
     })
 }
 
-/// The MARC record of something: its source record, else one made of what is known of an instance.
+/// Returns the MARC record of an instance, holdings record or authority: its source record, or one generated from an
+/// instance.
 fn record_of(view: &mut View<'_>, kind: &str, id: &str) -> Result<Option<Record>, FolioError> {
     let (name, collection) = match kind {
         "HOLDINGS" => ("holdingsId", &HOLDINGS),
@@ -321,7 +322,7 @@ fn record_of(view: &mut View<'_>, kind: &str, id: &str) -> Result<Option<Record>
     Ok(found.map(|it| it.json()).transpose()?.map(|it| made(&it)))
 }
 
-/// A record of an instance that has none.
+/// Generates a MARC record for an instance that has none.
 pub(crate) fn made(instance: &Value) -> Record {
     let text = |name: &str| text_at(instance, name).unwrap_or_default().to_owned();
     let mut record = Record { leader: Leader::from_text("00000nam a2200000   4500"), fields: Vec::new() };

@@ -1,5 +1,5 @@
-//! What a mapping profile adds to a MARC record: values of the instance, its holdings and its items, each at a place
-//! such as `900ff$a`. One field is made of each holdings record or item for a tag with its indicators.
+//! Fields that a mapping profile adds to a MARC record: values of the instance, its holdings and its items, each in a
+//! place such as `900ff$a`. For each tag with its indicators, every holdings record or item gives one field.
 
 use pinakes_marc::{DataField, Record, Tag};
 use pinakes_store::{Expr, Query, View};
@@ -13,9 +13,9 @@ use crate::platform::error::FolioError;
 use crate::platform::json::text_at;
 use crate::{places, vocabularies};
 
-/// Most transformations of a profile that are applied.
+/// Maximum number of transformations of a profile that are applied.
 const TRANSFORMATIONS_MAX: usize = 500;
-/// Properties that hold ids, of which records show the name.
+/// Properties that hold ids, for which the name is exported.
 const NAMED: [(&str, &Collection); 9] = [
     ("permanentLocationId", &places::LOCATIONS),
     ("temporaryLocationId", &places::LOCATIONS),
@@ -28,7 +28,7 @@ const NAMED: [(&str, &Collection); 9] = [
     ("instanceTypeId", &vocabularies::INSTANCE_TYPES),
 ];
 
-/// Whose value it is.
+/// The record that a value comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Of {
     Instance,
@@ -40,7 +40,7 @@ enum Of {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Transformation {
     of: Of,
-    /// Dotted path in the record.
+    /// Dotted path within the record.
     path: String,
     tag: Tag,
     indicators: [char; 2],
@@ -48,7 +48,7 @@ pub(super) struct Transformation {
 }
 
 impl Transformation {
-    /// Reads those of a profile; what is switched off or names no place is left out.
+    /// Reads the transformations of a profile; those that are switched off or have no place are skipped.
     pub(super) fn all_of(profile: &Value) -> Vec<Self> {
         let list = profile.get("transformations").and_then(Value::as_array);
         list.into_iter().flatten().filter_map(Self::of).take(TRANSFORMATIONS_MAX).collect()
@@ -64,7 +64,7 @@ impl Transformation {
             "ITEM" => Of::Item,
             _ => return None,
         };
-        // `$.holdings[*].items[*].barcode`: what stands behind the last list of records.
+        // `$.holdings[*].items[*].barcode`: take what follows the last list of records.
         let path = text_at(line, "path")?;
         let records = ["$.holdings[*].items[*].", "$.items[*].", "$.holdings[*].", "$.instance.", "$."];
         let path = records.iter().find_map(|it| path.strip_prefix(it)).unwrap_or(path);
@@ -78,7 +78,7 @@ impl Transformation {
     }
 }
 
-/// Adds what the transformations say of an instance to its record.
+/// Applies the transformations to the MARC record of an instance.
 pub(super) fn add(
     view: &mut View<'_>,
     record: &mut Record,
@@ -138,7 +138,7 @@ fn fields_of(
     Ok(())
 }
 
-/// The texts at a path; lists on the way are entered.
+/// Collects the texts at a path, including those inside lists.
 fn push_texts(body: &Value, steps: &[&str], texts: &mut Vec<String>) {
     match (body, steps) {
         (Value::Array(list), _) => list.iter().for_each(|it| push_texts(it, steps, texts)),
@@ -153,7 +153,7 @@ fn push_texts(body: &Value, steps: &[&str], texts: &mut Vec<String>) {
     }
 }
 
-/// The name of what an id stands for.
+/// Returns the name of the record that an id refers to.
 fn named(view: &mut View<'_>, property: &str, text: String) -> Result<String, FolioError> {
     let Some((_, collection)) = NAMED.iter().find(|(name, _)| *name == property) else { return Ok(text) };
     let found = view.get(&collection.kind, &text)?.map(|it| it.json()).transpose()?;

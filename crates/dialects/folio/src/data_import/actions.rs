@@ -1,4 +1,4 @@
-//! What an action does with a record: create, update, modify, delete (section 6 of the contract).
+//! Actions on a record: create, update, modify, delete (section 6 of the contract).
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::platform::{dates, json as text_form};
 use crate::source_records::marc;
 use crate::source_records::source_storage::{self, SOURCE_RECORD};
 
-/// Runs an action. What it stores it notes in the case's rows.
+/// Performs an action. Everything it stores is recorded in the case's rows.
 pub(crate) fn perform(
     engine: &mut Engine<'_, '_, '_>,
     case: &mut Case<'_>,
@@ -52,7 +52,7 @@ fn modify(case: &mut Case<'_>, action: &Action) {
     case.rows.push(Row::done(action.entity, "MODIFY"));
 }
 
-/// An incoming 999 ff is a record that is here already.
+/// Refuses to create a record if the incoming one has a 999 ff field, which means that it already exists.
 fn refuse_known(case: &Case<'_>, name: &str, allows_external: bool) -> Result<(), StepError> {
     let has_external = marc::folio_id(&case.record, 'i').is_some();
     if marc::folio_id(&case.record, 's').is_some() || (has_external && !allows_external) {
@@ -145,22 +145,21 @@ fn create_instance(
     Ok(())
 }
 
-/// `$9` in fields that can be linked to authorities.
-/// What is done to a bibliographic record before it is mapped.
+/// Normalises a bibliographic record before it is mapped.
 fn tidy_bib(record: &mut Record) {
     marc::keep_control_number(record);
     record.remove("003");
     marc::normalise_oclc(record);
 }
 
-/// The properties that the rules give an instance, without its hrid, which is made when it is stored.
+/// Maps a bibliographic record to the properties of an instance, without the hrid, which is assigned when it is stored.
 fn mapped_bib(rules: &Rules, record: &Record, reference: &Reference) -> Map<String, Value> {
     let mut body = mapping::instance(rules, record, reference);
     body.shift_remove("hrid");
     body
 }
 
-/// The same of a record as it came.
+/// Does the same for a record as it arrived.
 pub(crate) fn made_of_bib(rules: &Rules, mut record: Record, reference: &Reference) -> Map<String, Value> {
     tidy_bib(&mut record);
     mapped_bib(rules, &record, reference)
@@ -203,7 +202,7 @@ fn create_marc_holdings(engine: &mut Engine<'_, '_, '_>, case: &mut Case<'_>) ->
     Ok(())
 }
 
-/// The instance that 004 names by its hrid.
+/// Returns the id of the instance whose hrid is in 004.
 fn instance_of(engine: &mut Engine<'_, '_, '_>, record: &Record) -> Result<String, StepError> {
     let collection = collection_of(Entity::Instance).ok_or_else(|| missing("instances"))?;
     let hrid = record.control("004").unwrap_or_default().trim().to_owned();
@@ -220,7 +219,7 @@ fn instance_of(engine: &mut Engine<'_, '_, '_>, record: &Record) -> Result<Strin
     })
 }
 
-/// Holdings from a bibliographic record: one for each field that names a location.
+/// Creates holdings from a bibliographic record: one for each field that names a location.
 fn create_holdings(
     engine: &mut Engine<'_, '_, '_>,
     case: &mut Case<'_>,
@@ -260,10 +259,10 @@ fn create_holdings(
     Ok(())
 }
 
-/// The source of holdings that have no MARC record.
+/// Id of the source of holdings without a MARC record.
 const SOURCE_FOLIO: &str = "f32d531e-df79-46b3-8932-cdd35f7a2264";
 
-/// Items from a bibliographic record: one for each field that describes one.
+/// Creates items from a bibliographic record: one for each field that describes an item.
 fn create_items(
     engine: &mut Engine<'_, '_, '_>,
     case: &mut Case<'_>,
@@ -278,7 +277,7 @@ fn create_items(
     let by_barcode = action.fields.iter().find(|it| it.sets("barcode")).and_then(|it| it.tag());
     let driver = by_barcode.or_else(|| action.fields.iter().find_map(|it| it.tag()));
     let records = occurrences(&case.record, driver);
-    // An item belongs under the holdings that were made of the same field, where there are as many of both.
+    // An item belongs to the holdings created from the same field, if there are as many holdings as items.
     let is_paired = case.found.holdings_by_field.len() == records.len();
     let under = if is_paired { case.found.holdings_by_field.clone() } else { case.found.holdings.clone() };
     for (at, record) in records.into_iter().enumerate() {
@@ -296,7 +295,7 @@ fn create_items(
     Ok(())
 }
 
-/// Mapping profiles set `materialType.id` and the like; the storage has `materialTypeId`.
+/// Renames `materialType.id` and the like, which mapping profiles set, to the stored form, e.g. `materialTypeId`.
 pub(crate) fn unfold(body: &mut Map<String, Value>) {
     for name in
         ["materialType", "permanentLoanType", "temporaryLoanType", "permanentLocation", "temporaryLocation"]
@@ -308,7 +307,7 @@ pub(crate) fn unfold(body: &mut Map<String, Value>) {
     }
 }
 
-/// The record once for each field with the tag, with that one alone of its like.
+/// Returns a copy of the record for each field with the tag, each with only that one of these fields.
 pub(crate) fn occurrences(record: &Record, tag: Option<&str>) -> Vec<Record> {
     let places: Vec<usize> = match tag {
         None => Vec::new(),
@@ -356,7 +355,7 @@ fn update_authority(
     Ok(())
 }
 
-/// An instance as its changed MARC record describes it; what is not of the MARC record stays.
+/// Maps a changed MARC record to its instance; properties that do not come from MARC are kept.
 pub(super) fn remapped(
     rules: &Rules,
     record: &Record,
@@ -464,7 +463,7 @@ fn update_marc_holdings(
     Ok(())
 }
 
-/// Holdings or items that a match has found: the mapping's fields are set, the rest stays.
+/// Updates matched holdings or items: the fields of the mapping are set, the others are kept.
 fn update_by_fields(
     engine: &mut Engine<'_, '_, '_>,
     case: &mut Case<'_>,
@@ -506,7 +505,7 @@ fn delete(engine: &mut Engine<'_, '_, '_>, case: &mut Case<'_>, entity: Entity) 
     Ok(())
 }
 
-/// The incoming record with what the stored one keeps.
+/// Merges the protected fields of the stored record into the incoming one.
 fn merged(
     engine: &Engine<'_, '_, '_>,
     case: &Case<'_>,
@@ -562,7 +561,7 @@ impl Protection {
     }
 }
 
-/// Stores the first source record of something.
+/// Stores the first source record of an instance, holdings record or authority.
 fn store_source(
     engine: &mut Engine<'_, '_, '_>,
     case: &mut Case<'_>,
@@ -655,7 +654,7 @@ fn missing(what: &str) -> StepError {
 }
 
 impl Engine<'_, '_, '_> {
-    /// Notes a source record that was stored, when a record behind it could find it.
+    /// Caches a stored source record, so that matches of later records can find it.
     pub(crate) fn note(&mut self, body: &Value) {
         if 0 < self.setup.tree.n_matches {
             let body = Arc::new(body.clone());

@@ -1,4 +1,4 @@
-//! `/change-manager`: job executions and the records that clients send them (section 3 of the contract).
+//! `/change-manager`: job executions, and the records that clients send to them (section 3 of the contract).
 
 pub(crate) mod parsed_records;
 pub(crate) mod routes;
@@ -27,7 +27,7 @@ fn to(name: &'static str) -> Access {
     Access::Permission(name.into())
 }
 
-/// Names of the user that a job runs for: 422 when there is no such user.
+/// Returns the name of the user that a job runs for. Errors: 422 if there is no such user.
 pub(crate) fn run_by(view: &mut View<'_>, call_user: Option<&str>, id: &str) -> Result<Value, FolioError> {
     let Some(user) = view.get(&USERS.kind, id)?.map(|it| it.json()).transpose()? else {
         if call_user == Some(id) {
@@ -135,7 +135,7 @@ fn source_type_of(is_child: bool, parent: &Option<String>) -> &'static str {
     if is_child && parent.is_some() { "COMPOSITE_CHILD" } else { "PARENT_SINGLE" }
 }
 
-/// A job as it is answered: with its profile's tree.
+/// Returns a job in the form of an answer: with its profile's tree.
 fn whole(view: &mut View<'_>, job: Job) -> Result<Value, StoreError> {
     let snapshot = job.work("snapshot").as_str().unwrap_or_default().to_owned();
     let mut body = crate::data_import::metadata_provider::with_composite(view, job)?;
@@ -154,7 +154,7 @@ async fn by_id(call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
 }
 
-/// What a client may change of a job.
+/// The properties of a job that a client may change.
 const CHANGEABLE: [&str; 7] = [
     "fileName",
     "sourcePath",
@@ -228,9 +228,9 @@ async fn set_status(mut call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &call.db().write(write).await?))
 }
 
-/// Gives a job its profile and the profile's tree as it is now.
+/// Assigns a profile to a job, with the current state of the profile's tree.
 ///
-/// Errors: the job has one; there is no such profile (the job ends then, which the caller must store).
+/// Errors: the job already has a profile; the profile does not exist (this ends the job, which the caller must store).
 pub(crate) fn associate(
     txn: &mut Txn<'_>,
     writer: &Writer,
@@ -298,7 +298,7 @@ async fn set_profile(mut call: Call) -> Answer {
     }
 }
 
-/// One chunk of records: durable when it is acknowledged, worked on behind.
+/// Receives one chunk of records; it is durable once it is acknowledged, and processed in the background.
 async fn receive_records(mut call: Call) -> Answer {
     let id = call.uuid_param("id")?;
     let limits = call.app.context.limits().clone();
@@ -328,7 +328,7 @@ pub(crate) struct Chunk {
 }
 
 impl Chunk {
-    /// The only one of a job that has one record.
+    /// Builds the only chunk of a job with one record.
     pub(crate) fn of_one(id: String, content_type: &str, record: &str) -> Self {
         let records = vec![json!({"record": record, "order": 0})];
         Self { id, content_type: content_type.to_owned(), records, total: 1, counter: 1, is_last: true }
@@ -419,7 +419,7 @@ pub(crate) fn store_chunk(
     Ok(())
 }
 
-/// Cancels a job; what is stored already stays.
+/// Cancels a job; what has already been stored is kept.
 pub(crate) fn cancel_job(txn: &mut Txn<'_>, id: &str, now_ms: i64) -> Result<(), FolioError> {
     let Some(job) = Job::get(txn, id)? else { return Ok(()) };
     let mut open: BTreeSet<String> = BTreeSet::new();

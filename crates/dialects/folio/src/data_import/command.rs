@@ -20,49 +20,49 @@ use crate::platform::error::FolioError;
 use crate::platform::settings::Settings;
 use crate::reference;
 
-/// How often the progress is looked at.
+/// Interval between two looks at the progress, in milliseconds.
 const LOOK_MS: u64 = 200;
 
-/// What is imported, and how.
+/// The import of a file.
 pub struct FileImport<'a> {
-    /// The bytes.
+    /// The content of the file.
     pub input: &'a mut dyn Read,
-    /// What the log calls them.
+    /// The file's name in the log.
     pub file_name: String,
     /// Id or name of the job profile.
     pub profile: String,
     /// The clock.
     pub clock: Clock,
-    /// Makes ids.
+    /// Source of ids.
     pub entropy: Entropy,
     /// The site's settings.
     pub settings: Settings,
 }
 
-/// How far an import is.
+/// The progress of an import.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ImportProgress {
-    /// Records done.
+    /// Number of processed records.
     pub n_done: u64,
-    /// Of them, records that failed.
+    /// Number of processed records that failed.
     pub n_failed: u64,
-    /// All records of the file; 0 while they are counted.
+    /// Number of records in the file; 0 while they are being counted.
     pub n_total: u64,
 }
 
 /// A record that was not imported.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordFault {
-    /// Number in the file, from 1.
+    /// Number within the file, from 1.
     pub number: u64,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
-/// Imports a file into a tenant and gives how far it came and what failed, in the order of the file. `note` is called
-/// from time to time.
+/// Imports a file into a tenant; returns the final progress and the failures in the order of the file. `note` is called
+/// periodically.
 ///
-/// Errors: the profile is not there or does not fit; the file cannot be read; the store.
+/// Errors: a profile that does not exist or does not fit; an unreadable file; errors of the store.
 pub fn import_file(
     tenant: &Tenant,
     import: FileImport<'_>,
@@ -91,7 +91,7 @@ pub fn import_file(
     outcome(tenant, &id)
 }
 
-/// Makes the job.
+/// Creates the job.
 fn begin(
     tenant: &Tenant,
     file_name: &str,
@@ -134,7 +134,7 @@ fn begin(
     }
 }
 
-/// Works until the job is over, on a thread beside the one that tells of it.
+/// Works until the job is finished, on a separate thread, while this one reports progress.
 fn run(
     tenant: &Tenant,
     id: &str,
@@ -151,11 +151,11 @@ fn run(
                     (Err(error), _) => break Err(FolioError::from(error)),
                     (Ok(()), Err(error)) => break Err(error),
                     (Ok(()), Ok(true)) => break Ok(()),
-                    // Another program holds the tenant's imports: it does the work.
+                    // Another process holds the lease on the tenant's imports and does the work.
                     (Ok(()), Ok(false)) => std::thread::sleep(Duration::from_millis(LOOK_MS)),
                 }
             };
-            // The other end waits until this one goes away.
+            // The reporting loop ends when the sender is dropped.
             drop(done);
             result
         });
@@ -168,7 +168,7 @@ fn run(
     })
 }
 
-/// How far a job is, and whether it is over.
+/// Returns the progress of a job, and whether it is finished.
 fn progress(tenant: &Tenant, id: &str) -> Result<(ImportProgress, bool), FolioError> {
     let id = id.to_owned();
     let job = tenant.read_blocking(move |view| Job::get(view, &id))?;
@@ -181,7 +181,7 @@ fn progress(tenant: &Tenant, id: &str) -> Result<(ImportProgress, bool), FolioEr
     Ok((now, job.is_final()))
 }
 
-/// What came of a job that is over.
+/// Returns the result of a finished job.
 fn outcome(tenant: &Tenant, id: &str) -> Result<(ImportProgress, Vec<RecordFault>), FolioError> {
     let at = id.to_owned();
     let (now, error, faults) = tenant.read_blocking(move |view: &mut View<'_>| -> Result<_, FolioError> {

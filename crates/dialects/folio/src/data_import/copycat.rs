@@ -1,13 +1,12 @@
-//! `/copycat`: single records taken from another catalogue by Z39.50, or brought by the client, and imported
-//! (mod-copycat).
+//! `/copycat`: imports of single records, fetched from another catalogue by Z39.50 or sent by the client (mod-copycat).
 //!
 //! | file | what |
 //! |---|---|
-//! | `target.rs` | the session with the other server |
-//! | `pqf.rs`, `ber.rs` | queries and messages as they go over the wire |
+//! | `target.rs` | the session with the Z39.50 server |
+//! | `pqf.rs`, `ber.rs` | encoding of queries and messages |
 //!
-//! A profile says where records come from, how they are asked for, and by which job profiles they are imported: one for a
-//! record that is new, one for an instance that is there.
+//! A profile says where records come from, how to query for them, and which job profiles import them: one for a new
+//! record, one for an existing instance.
 
 mod ber;
 mod pqf;
@@ -36,7 +35,7 @@ use crate::source_records::marc;
 use crate::source_records::source_storage::{self, SOURCE_RECORD};
 use target::Target;
 
-/// `/copycat/profiles`: where single records are taken from.
+/// `/copycat/profiles`: the sources of single records.
 pub(crate) static PROFILES: Collection = Collection {
     permission: "copycat.profiles",
     schema: Schema {
@@ -62,9 +61,9 @@ pub(crate) static PROFILES: Collection = Collection {
     ..Collection::named("/copycat/profiles", "profiles", "folio_copycat_profile")
 };
 
-/// Where the id of an instance is written into a record, unless a profile says otherwise.
+/// Default place in a record for the id of its instance.
 const EMBED_PATH: &str = "999ff$i";
-/// Stands for the identifier in a profile's query.
+/// Placeholders for the identifier in a profile's query.
 const IDENTIFIER: [&str; 2] = ["$identifier", "${identifier}"];
 
 /// Adds the route beyond the collection.
@@ -76,11 +75,12 @@ fn refused(message: impl Into<String>) -> FolioError {
     FolioError::faults(StatusCode::BAD_REQUEST, vec![Fault::new(message)])
 }
 
-/// `{"profileId","externalIdentifier"|"record","internalIdentifier"?,"selectedJobProfileId"?}`: the record becomes an
-/// instance, or a new state of the one named. Gives the same with `internalIdentifier`, the id of the instance.
+/// Imports a record, `{"profileId","externalIdentifier"|"record","internalIdentifier"?,"selectedJobProfileId"?}`: as a
+/// new instance, or as the new state of the one named. Answers the same object with `internalIdentifier`, the id of the
+/// instance.
 ///
-/// Errors: 400 for a profile that is not there, a server that has no such record or does not answer, a record that cannot be
-/// imported, with the reason.
+/// Errors: 400 with the reason for an unknown profile, a server that does not have the record or does not answer, or a
+/// record that cannot be imported.
 async fn import(mut call: Call) -> Answer {
     let mut body = call.object().await?;
     let profile_id = required_text(&body, "profileId")?.to_owned();
@@ -107,7 +107,7 @@ async fn import(mut call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &Value::Object(body)))
 }
 
-/// The job profile that the record is imported by: the one that was chosen, if the profile allows it, else the profile's own.
+/// Returns the job profile for the import: the selected one if the profile allows it, otherwise the profile's default.
 fn job_profile(profile: &Value, body: &Map<String, Value>, is_update: bool) -> Result<String, FolioError> {
     let (own, allowed) = match is_update {
         true => ("updateJobProfileId", "allowedUpdateJobProfileIds"),
@@ -134,7 +134,7 @@ fn parsed(format: Format, bytes: &[u8]) -> Result<Record, FolioError> {
     record.filter(|it| !it.fields.is_empty()).ok_or_else(|| refused("what came is no MARC record"))
 }
 
-/// `{"json":{…}}` in MARC-in-JSON or `{"marc":"…"}` in ISO 2709, base64.
+/// Parses `{"json":{…}}` in MARC-in-JSON, or `{"marc":"…"}` in ISO 2709, base64.
 fn given_record(given: &Value) -> Result<Record, FolioError> {
     if let Some(content) = given.get("json").filter(|it| !it.is_null()) {
         return marc::from_value(content).ok_or_else(|| refused("record.json is no MARC-in-JSON"));
@@ -145,7 +145,7 @@ fn given_record(given: &Value) -> Result<Record, FolioError> {
     parsed(Format::Iso2709, &bytes)
 }
 
-/// The record that the profile's server has.
+/// Fetches the record from the profile's server.
 async fn fetched(profile: &Value, body: &Map<String, Value>) -> Result<Record, FolioError> {
     let identifier = body.get("externalIdentifier").and_then(Value::as_str).unwrap_or_default().trim();
     if identifier.is_empty() {
@@ -164,7 +164,7 @@ async fn fetched(profile: &Value, body: &Map<String, Value>) -> Result<Record, F
     parsed(Format::Iso2709, &bytes)
 }
 
-/// Writes an id to a place such as `999ff$i`.
+/// Writes an id into a place such as `999ff$i`.
 fn embed(record: &mut Record, path: &str, id: &str) -> Result<(), FolioError> {
     let bad =
         || refused(format!("internalIdEmbedPath {path:?} is no place in a record, such as {EMBED_PATH}"));
@@ -184,7 +184,7 @@ fn embed(record: &mut Record, path: &str, id: &str) -> Result<(), FolioError> {
     Ok(())
 }
 
-/// Imports one record and waits for what comes of it: the id of its instance.
+/// Imports one record and waits for the result: the id of its instance.
 async fn run(call: &Call, profile: &str, record: &Record) -> Result<String, FolioError> {
     let content = marc::to_value(record).to_string();
     let user = call.asker.user_id().unwrap_or_default();
@@ -233,7 +233,7 @@ async fn run(call: &Call, profile: &str, record: &Record) -> Result<String, Foli
     Err(refused(format!("the import takes longer than {COPYCAT_WAIT_S} s; its job is {job}")))
 }
 
-/// The instance that a job of one record made or changed, or why it did not.
+/// Returns the instance that a one-record job created or changed, or the reason why it did not.
 fn outcome(view: &mut View<'_>, job: &str) -> Result<Result<String, String>, FolioError> {
     let of_job = Query::filter(Expr::Is("snapshotId".into(), job.into()));
     for record in view.find(&SOURCE_RECORD, &of_job)? {
@@ -246,7 +246,7 @@ fn outcome(view: &mut View<'_>, job: &str) -> Result<Result<String, String>, Fol
         let batch = batch.json()?;
         for entry in batch["entries"].as_array().into_iter().flatten() {
             for row in entry["j"].as_array().into_iter().flatten() {
-                // An update of the instance alone leaves no source record.
+                // An update of only the instance stores no source record.
                 if row[0] == "INSTANCE"
                     && let Some(id) = row[1].as_str()
                 {

@@ -1,4 +1,4 @@
-//! A MARC record that was edited by itself: what it describes follows it.
+//! Updates of the instance, holdings record or authority after its MARC record was edited.
 
 use pinakes_marc::Record;
 use pinakes_store::Txn;
@@ -13,9 +13,9 @@ use crate::platform::collection::{self, Collection, Collections, Lock, Missing, 
 use crate::platform::error::{Fault, FolioError};
 use crate::platform::json::text_at;
 
-/// What a new MARC record describes: the collection, and the properties without an id.
+/// Maps a new MARC record: returns the collection, and the properties without an id.
 ///
-/// Errors: as [`follow`].
+/// Errors: those of [`follow`].
 pub(crate) fn described(
     txn: &mut Txn<'_>,
     collections: Collections,
@@ -45,7 +45,7 @@ pub(crate) fn described(
     Ok((collection, body))
 }
 
-/// What an instance would be by another MARC record; what is not of the MARC record stays.
+/// Maps another MARC record to an existing instance; properties that do not come from MARC are kept.
 ///
 /// Errors: rules that cannot be read.
 pub(crate) fn instance_by(
@@ -60,9 +60,9 @@ pub(crate) fn instance_by(
     Ok(remapped(&rules, record, &reference, old))
 }
 
-/// Brings the instance, holdings record or authority of a source record up to its new content.
+/// Updates the instance, holdings record or authority of a source record from its new content.
 ///
-/// Errors: rules that cannot be read; holdings whose location is not known; the collection's own rules.
+/// Errors: unreadable rules; holdings with an unknown location; the collection's own rules.
 pub(crate) fn follow(
     txn: &mut Txn<'_>,
     writer: &Writer,
@@ -100,7 +100,7 @@ pub(crate) fn follow(
             if let (None, Some(natural)) = (body.get("naturalId"), old.get("naturalId")) {
                 body.insert("naturalId".to_owned(), natural.clone());
             }
-            // A list of references that had entries, or was sent without any, is a list still.
+            // A list of references that existed before stays, as an empty list if need be.
             for (name, _) in old.as_object().into_iter().flatten().filter(|it| it.1.is_array()) {
                 if name.starts_with("sft") || name.starts_with("saft") {
                     body.entry(name.as_str()).or_insert_with(|| serde_json::json!([]));

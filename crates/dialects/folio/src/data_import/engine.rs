@@ -1,8 +1,8 @@
-//! What happens to a record: the walk through the profile's tree (sections 5 and 6 of the contract).
+//! The processing of a record: the walk through the profile's tree (sections 5 and 6 of the contract).
 //!
-//! What depends on the record alone (reading, mapping an authority, serialising) is done before the transaction, in
-//! [`Setup::prepare`]; [`Engine::run`] does the rest inside it, record by record in order, so that a record sees what the ones
-//! before it have made.
+//! Work that depends on the record alone (reading, mapping an authority, serialising) is done before the transaction,
+//! in [`Setup::prepare`]; [`Engine::run`] does the rest inside it, record by record in order, so that a record sees
+//! what earlier ones have created.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use crate::platform::{dates, json as text_form};
 use crate::source_records::marc;
 use crate::source_records::source_storage::SOURCE_RECORD;
 
-/// What an import needs to know of its tenant and job. Made once per job.
+/// The tenant's and the job's data that an import needs. Built once per job.
 #[derive(Debug)]
 pub(crate) struct Setup {
     pub(crate) job_id: String,
@@ -40,16 +40,16 @@ pub(crate) struct Setup {
     /// (id, codes) of the authority source files.
     pub(crate) source_files: Vec<(String, Vec<String>)>,
     pub(crate) protections: Vec<Protection>,
-    /// Bibs may bring the id of their instance.
+    /// Whether bibliographic records may carry the id of their instance.
     pub(crate) accepts_instance_id: bool,
     pub(crate) entropy: Entropy,
     /// Whether authorities are mapped in the extended mode.
     pub(crate) is_extended: bool,
-    /// Records in a row that cannot be read after which a file is given up.
+    /// Number of consecutive unreadable records after which a file is abandoned.
     pub(crate) most_unreadable: u64,
 }
 
-/// A field that updates leave alone.
+/// A field that updates do not change.
 #[derive(Debug, Clone)]
 pub(crate) struct Protection {
     pub(crate) id: String,
@@ -60,20 +60,20 @@ pub(crate) struct Protection {
     pub(crate) data: String,
 }
 
-/// A record, with all that could be done before the transaction.
+/// A record, with all the work that can be done before the transaction.
 #[derive(Debug)]
 pub(crate) struct Prepared {
     pub(crate) incoming: Incoming,
     pub(crate) title: String,
-    /// Id of the source record that a create makes; also what the log calls the incoming record.
+    /// Id of the source record that a create action stores; also the id of the incoming record in the log.
     pub(crate) record_id: String,
-    /// Id of the instance, authority or holdings record that a create makes.
+    /// Id of the instance, authority or holdings record that a create action stores.
     pub(crate) external_id: String,
-    /// The documents of "create authority".
+    /// The documents of a "create authority" action.
     pub(crate) authority: Option<ReadyAuthority>,
 }
 
-/// An authority and its source record, ready to be inserted.
+/// An authority and its source record, ready for insertion.
 #[derive(Debug)]
 pub(crate) struct ReadyAuthority {
     pub(crate) source: Document,
@@ -82,16 +82,16 @@ pub(crate) struct ReadyAuthority {
     pub(crate) hrid: String,
 }
 
-/// What came of a batch.
+/// The result of a batch.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
     pub(crate) entries: Vec<Entry>,
     pub(crate) n_failed: u64,
-    /// Records that were run, from the first on.
+    /// Number of records processed, counted from the first.
     pub(crate) n_done: usize,
 }
 
-/// Why a batch has to be run again: what is known to fail now.
+/// Why a batch must be run again: a record now known to fail.
 #[derive(Debug)]
 pub(crate) struct FailedLate {
     /// Position in the batch.
@@ -102,16 +102,16 @@ pub(crate) struct FailedLate {
 /// Why a batch was not written.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BatchError {
-    /// A record failed after a part of it was written: everything is undone, the record is marked.
+    /// A record failed after part of it was written: everything is rolled back and the record is marked.
     #[error("record at {} failed late: {}", .0.at, .0.message)]
     Late(FailedLate),
-    /// The job was changed by another meanwhile.
+    /// The job was changed by somebody else in the meantime.
     #[error("the job was taken over or stopped")]
     Lost,
-    /// The store.
+    /// An error of the store.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A rule of another collection, outside any record.
+    /// A rule of another collection was violated, not by a particular record.
     #[error("{0}")]
     Other(String),
 }
@@ -123,7 +123,7 @@ impl From<FolioError> for BatchError {
 }
 
 impl Setup {
-    /// Whether the profile takes records of that kind.
+    /// Checks whether the profile accepts records of that kind.
     pub(crate) fn takes(&self, kind: RecordKind) -> bool {
         self.tree.has_action(|action| {
             let wanted = match action.entity {
@@ -136,7 +136,7 @@ impl Setup {
         })
     }
 
-    /// Reads nothing of the store: whatever can be done for a record ahead of the transaction.
+    /// Does all the work for a record that needs nothing from the store, ahead of the transaction.
     pub(crate) fn prepare(&self, incoming: Incoming, now_ms: i64) -> Prepared {
         let new_id = || self.entropy.uuid_at(now_ms).to_string();
         let (record_id, external_id) = (new_id(), new_id());
@@ -150,12 +150,13 @@ impl Setup {
         prepared
     }
 
-    /// The documents of an authority that MODIFY actions have changed.
+    /// Builds the documents of an authority that MODIFY actions have changed.
     pub(crate) fn authority_of(&self, prepared: &Prepared, now_ms: i64) -> Option<ReadyAuthority> {
         self.ready_authority(prepared, now_ms)
     }
 
-    /// `None` when the record is no authority or cannot become one: the action finds out why.
+    /// Builds the documents of an authority; `None` if the record is not one or cannot become one: the action then
+    /// reports why.
     fn ready_authority(&self, prepared: &Prepared, now_ms: i64) -> Option<ReadyAuthority> {
         let record = prepared.incoming.record.as_ref().ok()?;
         if record.leader.kind() != RecordKind::Authority
@@ -191,7 +192,7 @@ impl Setup {
         Some(ReadyAuthority { source, source_body, authority, hrid })
     }
 
-    /// A new authority as it is stored; `None` without anything that could be its natural id.
+    /// Builds a new authority as it is stored; `None` if nothing can serve as its natural id.
     fn authority_body(&self, record: &Record, id: &str, now_ms: i64) -> Option<Value> {
         let mapped = self.map_authority(record);
         mapped.get("naturalId")?;
@@ -212,7 +213,7 @@ impl Setup {
         Some(Value::Object(body))
     }
 
-    /// The properties that the rules give an authority.
+    /// Maps a record to the properties of an authority.
     pub(crate) fn map_authority(&self, record: &Record) -> Map<String, Value> {
         let mut mapped =
             mapping::authority(&self.authority_rules, record, &self.reference, &self.source_files);
@@ -222,7 +223,7 @@ impl Setup {
         mapped
     }
 
-    /// 005, 999 ff and the leader's lengths: the last things that are done to a record before it is stored.
+    /// Sets 005, 999 ff and the leader's lengths, the last step before a record is stored.
     pub(crate) fn finish(&self, record: &mut Record, external_id: &str, matched_id: &str, now_ms: i64) {
         if !self.protections.iter().any(|it| it.tag == "005") {
             record.set_control(Tag::new(b"005"), dates::marc_005(now_ms));
@@ -231,7 +232,7 @@ impl Setup {
         marc::set_lengths(record);
     }
 
-    /// The body of a source record.
+    /// Builds the body of a source record.
     pub(crate) fn source_record(&self, prepared: &Prepared, made: Made<'_>) -> Value {
         let id = prepared.record_id.as_str();
         let record = made.record;
@@ -259,7 +260,7 @@ impl Setup {
         Value::Object(body)
     }
 
-    /// The body of a source record of what could not be imported: its bytes and why.
+    /// Builds the body of a source record that could not be imported: its bytes and the reason.
     pub(crate) fn error_record(&self, prepared: &Prepared, message: &str, now_ms: i64) -> Value {
         let id = prepared.record_id.as_str();
         let mut body = self.source_head(prepared, id, 0);
@@ -301,17 +302,17 @@ impl Setup {
     }
 }
 
-/// A record that is stored.
+/// A MARC record to be stored.
 pub(crate) struct Made<'a> {
     pub(crate) record: &'a Record,
     pub(crate) matched_id: &'a str,
     pub(crate) generation: u64,
-    /// What it describes: (kind of source record, id, hrid).
+    /// The record that it describes: (kind of source record, id, hrid).
     pub(crate) external: Option<(Entity, &'a str, &'a str)>,
     pub(crate) now_ms: i64,
 }
 
-/// `rawRecord`: the bytes as text; beside it in base64 when text cannot say them exactly.
+/// Builds `rawRecord`: the bytes as text, and also in base64 if text cannot represent them exactly.
 fn raw_part(id: &str, incoming: &Incoming) -> Value {
     let mut part = marc::part(id, incoming.raw_text().into());
     if !incoming.is_text_exact()
@@ -324,7 +325,7 @@ fn raw_part(id: &str, incoming: &Incoming) -> Value {
     part
 }
 
-/// The collection that an entity's records are in.
+/// Returns the collection that holds an entity's records.
 pub(crate) fn collection_of(entity: Entity) -> Option<&'static Collection> {
     match entity {
         Entity::Instance => Some(&INSTANCES),
@@ -335,7 +336,7 @@ pub(crate) fn collection_of(entity: Entity) -> Option<&'static Collection> {
     }
 }
 
-/// A batch at work, within a transaction.
+/// A batch being processed within a transaction.
 pub(crate) struct Engine<'s, 't, 'v> {
     pub(crate) setup: &'s Setup,
     pub(crate) txn: &'t mut Txn<'v>,
@@ -344,40 +345,40 @@ pub(crate) struct Engine<'s, 't, 'v> {
     pub(crate) cache: Cache,
 }
 
-/// What is known of one record on its walk.
+/// The state of one record during its walk.
 pub(crate) struct Case<'p> {
     pub(crate) prepared: &'p Prepared,
     /// The record, as MODIFY actions have left it.
     pub(crate) record: Record,
-    /// Whether it is still as it came.
+    /// Whether it is unchanged since it arrived.
     pub(crate) is_unchanged: bool,
     pub(crate) found: Found,
     pub(crate) rows: Vec<Row>,
     /// The source record that was stored for it.
     pub(crate) source_id: Option<String>,
     pub(crate) did_something: bool,
-    /// Something of it is in the transaction already.
+    /// Whether part of it has already been written in the transaction.
     pub(crate) has_written: bool,
 }
 
-/// What matches have found, narrowing from node to node.
+/// The matched records, narrowed from node to node.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
     pub(crate) source: Option<Hit>,
     pub(crate) instances: Vec<String>,
     pub(crate) holdings: Vec<String>,
-    /// Of holdings that were created: those of each field that names a location, in the record's order.
+    /// For created holdings: the ids by field that names a location, in the record's order.
     pub(crate) holdings_by_field: Vec<String>,
     pub(crate) items: Vec<String>,
     pub(crate) authority: Option<String>,
 }
 
-/// Why a step did not succeed.
+/// Why a step failed.
 #[derive(Debug)]
 pub(crate) enum StepError {
-    /// The record fails, the others go on.
+    /// The record fails; the others continue.
     Record(String),
-    /// Nothing can go on.
+    /// The whole batch fails.
     Store(StoreError),
 }
 
@@ -399,13 +400,13 @@ impl From<String> for StepError {
     }
 }
 
-/// The next node of the same reaction.
+/// Returns the next node with the same reaction.
 pub(crate) fn next_sibling(level: &[Node], at: usize) -> Option<usize> {
     let react = level.get(at)?.react;
     (at + 1..level.len()).find(|it| level[*it].react == react)
 }
 
-/// The type of source record that a record is.
+/// Returns the type of source record for a kind of record.
 pub(crate) const fn entity_of(kind: RecordKind) -> Entity {
     match kind {
         RecordKind::Authority => Entity::MarcAuthority,
@@ -414,11 +415,11 @@ pub(crate) const fn entity_of(kind: RecordKind) -> Entity {
     }
 }
 
-/// What FOLIO says when a profile does not fit the records.
+/// Returns FOLIO's message for a profile that does not fit the records.
 pub(crate) fn unsupported(profile: &str, kind: RecordKind) -> String {
     let record_type = marc::record_type(kind).unwrap_or("MARC_BIB");
     format!("Chosen job profile '{profile}' does not support '{record_type}' record type")
 }
 
-/// Positions known to fail, gathered over the runs of one batch.
+/// Positions known to fail, collected over the runs of one batch.
 pub(crate) type KnownFailures = HashMap<usize, String>;

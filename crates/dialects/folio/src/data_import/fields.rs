@@ -1,8 +1,8 @@
 //! Fields that a mapping profile sets: `"text"`, `945$a`, `852$b; else "KU/CC/DI/M"`, `###TODAY###`.
 //!
-//! A value is one of several alternatives, the first that gives anything. An alternative is literals, MARC fields
-//! and `###…###` words, joined as they stand. Names of types and locations become ids: by the profile's own
-//! `acceptedValues`, else by the tenant's reference data.
+//! A value is a list of alternatives; the first that gives anything is used. An alternative is literals, MARC fields
+//! and `###…###` words, concatenated. Names of types and locations are replaced by ids: from the profile's own
+//! `acceptedValues`, else from the tenant's reference data.
 
 use std::collections::HashMap;
 
@@ -22,7 +22,7 @@ pub(crate) struct FieldRule {
     value: Vec<Vec<Token>>,
     /// Lower-case name → id.
     accepted: HashMap<String, String>,
-    /// Objects of a list.
+    /// The objects of a list.
     rows: Vec<Vec<FieldRule>>,
     replaces_list: bool,
     boolean: Option<bool>,
@@ -36,7 +36,7 @@ enum Token {
     Remove,
 }
 
-/// What the rules look at.
+/// The input of the rules.
 pub(crate) struct Source<'a> {
     pub(crate) record: &'a Record,
     pub(crate) reference: &'a Reference,
@@ -45,7 +45,7 @@ pub(crate) struct Source<'a> {
 }
 
 impl FieldRule {
-    /// Reads a field; `None` for one that sets nothing.
+    /// Parses a field; `None` for one that sets nothing.
     pub(crate) fn read(value: &Value) -> Option<Self> {
         if value.get("enabled").and_then(Value::as_str) == Some("false")
             || value.get("enabled").and_then(Value::as_bool) == Some(false)
@@ -95,7 +95,7 @@ impl FieldRule {
         sets.then_some(it)
     }
 
-    /// The first MARC tag that the rule reads.
+    /// Returns the first MARC tag that the rule reads.
     pub(crate) fn tag(&self) -> Option<&str> {
         let own = self.value.iter().flatten().find_map(|it| match it {
             Token::Marc { tag, .. } => Some(tag.as_str()),
@@ -104,12 +104,12 @@ impl FieldRule {
         own.or_else(|| self.rows.iter().flatten().find_map(Self::tag))
     }
 
-    /// Whether it sets this property.
+    /// Checks whether the rule sets this property.
     pub(crate) fn sets(&self, path: &str) -> bool {
         path.split('.').eq(self.path.iter().map(String::as_str))
     }
 
-    /// Sets the field in a record. Errors: a required field for which there is nothing.
+    /// Sets the field in a record. Errors: a required field without a value.
     pub(crate) fn apply(&self, object: &mut Map<String, Value>, source: &Source<'_>) -> Result<(), String> {
         if let Some(flag) = self.boolean {
             return set(object, &self.path, Value::Bool(flag));
@@ -148,7 +148,7 @@ impl FieldRule {
         Ok(())
     }
 
-    /// One row may give several elements: as many as its longest column has values.
+    /// Adds the elements of one row: as many as its longest column has values.
     fn row(&self, row: &[Self], source: &Source<'_>, made: &mut Vec<Value>) -> Result<(), String> {
         let depth = self.path.len();
         let columns: Vec<Vec<String>> =
@@ -174,7 +174,8 @@ impl FieldRule {
         Ok(())
     }
 
-    /// The values of the first alternative that gives any; `None` among them asks to remove the field.
+    /// Returns the values of the first alternative that gives any; `None` among them means that the field is to be
+    /// removed.
     fn values(&self, source: &Source<'_>) -> Vec<Option<String>> {
         if let Some(flag) = self.boolean {
             return vec![Some(flag.to_string())];
@@ -211,8 +212,8 @@ impl FieldRule {
         Vec::new()
     }
 
-    /// A text as the property wants it: ids for names, booleans and numbers for what is written so.
-    /// The value as the record has it: names of types and locations as ids. Errors: an unknown name.
+    /// Converts a text to the type of the property: names of types and locations to ids, flags to booleans. Errors: an
+    /// unknown name.
     fn typed(&self, text: String, source: &Source<'_>) -> Result<Value, String> {
         if let Some(id) = self.accepted.get(&text.trim().to_lowercase()) {
             return Ok(id.as_str().into());
@@ -242,7 +243,7 @@ impl FieldRule {
     }
 }
 
-/// The reference table that a property's ids are of.
+/// Returns the reference table that a property's ids belong to.
 fn table(last: &str, owner: &str) -> Option<&'static str> {
     Some(match (last, owner) {
         ("permanentLocationId" | "temporaryLocationId", _) => "locations",
@@ -278,7 +279,7 @@ fn marc_values(record: &Record, tag: &str, subfield: Option<char>) -> Vec<String
     values
 }
 
-/// The alternatives of an expression.
+/// Parses the alternatives of an expression.
 fn parse(text: &str) -> Vec<Vec<Token>> {
     let mut alternatives = Vec::new();
     let mut tokens = Vec::new();
@@ -310,7 +311,7 @@ fn parse(text: &str) -> Vec<Vec<Token>> {
     alternatives
 }
 
-/// `945$a`, `001`; anything else stands for itself.
+/// Parses `945$a` or `001`; anything else is a literal.
 fn word(text: &str) -> Token {
     let is_tag = |tag: &str| tag.len() == 3 && tag.bytes().all(|it| it.is_ascii_alphanumeric());
     match text.split_once('$') {
@@ -373,7 +374,7 @@ mod tests {
         record
     }
 
-    /// What one field rule makes of the record.
+    /// Compares the result of one field rule.
     fn check(rule: Value, expected: Value) {
         let mut reference = Reference::default();
         reference.add("locations", json!({"id": "loc", "name": "Main Library", "code": "KU/CC/DI/M"}));

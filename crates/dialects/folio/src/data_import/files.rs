@@ -1,5 +1,5 @@
-//! Uploaded files: kept in the tenant as lists of bytes, so that whichever server runs the job can read them, and so
-//! that an acknowledged upload survives what an acknowledged record survives.
+//! Uploaded files: stored in the tenant as lists of bytes, so that any server that runs the job can read them, and so
+//! that an acknowledged upload is as durable as an acknowledged record.
 
 use std::io::{self, Read};
 use std::ops::ControlFlow;
@@ -14,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 use crate::platform::error::FolioError;
 use crate::platform::limits::{READ_BYTES, WRITE_BYTES};
 
-/// Parts of files, by their id; a position in the list is a byte.
+/// Parts of files, by id; a position in the list is a byte offset.
 pub(crate) static FILE_PART: Kind = Kind {
     columns: &[Column::at("upload", "key", Type::Text), Column::one("etag", Type::Text)],
     indexes: &[Index::on(&["upload"])],
@@ -22,7 +22,7 @@ pub(crate) static FILE_PART: Kind = Kind {
     ..Kind::named("folio_file_part")
 };
 
-/// A part that was received.
+/// A received part.
 #[derive(Debug, Clone)]
 pub(crate) struct ReceivedPart {
     pub(crate) id: String,
@@ -31,7 +31,7 @@ pub(crate) struct ReceivedPart {
     pub(crate) etag: String,
 }
 
-/// Receives a body into a new part. Nothing of it is there before the whole is.
+/// Receives a body into a new part. The part becomes visible only when it is complete.
 pub(crate) async fn receive(
     db: &Db,
     id: String,
@@ -52,7 +52,7 @@ pub(crate) async fn receive(
     let body = json!({"id": id, "key": key, "etag": etag, "nBytes": n_bytes});
     let document = Document::new(&FILE_PART, id.as_str(), &body)?.with_list(list, n_bytes);
     db.write(move |txn| -> Result<(), StoreError> {
-        // A part that is sent again takes the place of the first.
+        // A part that is sent again replaces the first one.
         match txn.has(&FILE_PART, document.id())? {
             true => txn.update_document(&document).map(drop),
             false => txn.insert_document(&document).map(drop),
@@ -90,7 +90,7 @@ async fn append(db: &Db, list: ListId, position: u64, chunk: Bytes) -> Result<()
     Ok(())
 }
 
-/// Stores what is read as a part of the upload `key`.
+/// Stores the content of a reader as a part of the upload `key`.
 pub(crate) fn store(
     tenant: &Tenant,
     id: String,
@@ -125,30 +125,30 @@ pub(crate) fn store(
     Ok(ReceivedPart { id, n_bytes, etag: String::new() })
 }
 
-/// Why a file could not be kept.
+/// Why a file could not be stored.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FileError {
-    /// It cannot be read.
+    /// The input cannot be read.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// The store.
+    /// An error of the store.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// A stored file as a stream, from any byte on.
+/// A stored file as a stream, starting at any byte.
 pub(crate) struct StoredFile {
     tenant: Tenant,
-    /// Ids and lengths.
+    /// Ids and lengths of the parts.
     parts: Vec<(String, u64)>,
     at: u64,
-    /// Behind which nothing is read.
+    /// Byte offset at which reading ends.
     end: u64,
     buffer: Bytes,
 }
 
 impl StoredFile {
-    /// Of its parts: `[["id", n], …]`.
+    /// Opens a file by its parts: `[["id", n], …]`.
     pub(crate) fn new(tenant: Tenant, parts: &Value, from: u64, to: Option<u64>) -> Self {
         let parts: Vec<(String, u64)> = parts
             .as_array()
@@ -160,7 +160,7 @@ impl StoredFile {
         Self { tenant, parts, at: from, end: to.unwrap_or(length).min(length), buffer: Bytes::new() }
     }
 
-    /// Its length in bytes.
+    /// Returns its length in bytes.
     pub(crate) fn end(&self) -> u64 {
         self.end
     }

@@ -1,4 +1,4 @@
-//! What records of a batch were found, and what its transaction has looked up.
+//! Matched records of a batch, and the lookups of its transaction.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -16,12 +16,12 @@ impl Hit {
         self.0.pointer(pointer).and_then(Value::as_str)
     }
 
-    /// Its id.
+    /// Returns its id.
     pub(crate) fn id(&self) -> &str {
         self.text("/id").unwrap_or_default()
     }
 
-    /// Id of the instance, holdings record or authority.
+    /// Returns the id of the instance, holdings record or authority.
     pub(crate) fn external_id(&self) -> Option<&str> {
         ["instanceId", "holdingsId", "authorityId"]
             .iter()
@@ -29,7 +29,7 @@ impl Hit {
     }
 }
 
-/// What a match found.
+/// The result of a match.
 #[derive(Debug)]
 pub(crate) enum Hits {
     Sources(Vec<Hit>),
@@ -46,17 +46,17 @@ impl Hits {
     }
 }
 
-/// What the profiles of a batch find, looked up together, and what the batch itself has stored since.
+/// The lookups of all matches of a batch, done together, and what the batch itself has stored since.
 #[derive(Debug, Default)]
 pub(crate) struct Cache {
-    /// By number of the match and value.
+    /// By number of the match, then by value.
     pub(crate) stored: Vec<HashMap<String, Vec<Hit>>>,
     pub(crate) added: Vec<HashMap<String, Vec<Hit>>>,
     stale: Stale,
 }
 
 impl Cache {
-    /// Notes that a source record is no longer what is current.
+    /// Marks a source record as outdated.
     pub(crate) fn drop_record(&mut self, id: &str) {
         self.stale.insert(id.to_owned());
     }
@@ -79,5 +79,5 @@ impl Cache {
     }
 }
 
-/// Ids that must not be taken for what is stored any more.
+/// Ids of source records that are outdated.
 pub(crate) type Stale = HashSet<String>;

@@ -1,4 +1,4 @@
-//! The imports of a server: which tenants have any, and how many batches are prepared at once.
+//! The imports of a server: which tenants have any, and how many batches are prepared concurrently.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -16,18 +16,18 @@ pub struct Imports(pub(crate) Arc<Shared>);
 pub(crate) struct Shared {
     pub(crate) parts: Parts,
     pub(crate) tenants: Mutex<HashMap<String, Wanted>>,
-    /// Tenants whose imports this server has seen.
+    /// Tenants with imports that this server has seen.
     pub(crate) known: Mutex<HashSet<String>>,
     pub(crate) permits: Permits,
 }
 
-/// What the work needs of the server.
+/// The parts of the server that the work needs.
 #[derive(Clone)]
 pub(crate) struct Parts {
     pub(crate) context: Option<Context>,
     pub(crate) clock: Clock,
     pub(crate) entropy: Entropy,
-    /// This server's name on leases.
+    /// This server's name in leases.
     pub(crate) owner: String,
     pub(crate) settings: Arc<Settings>,
     pub(crate) collections: Collections,
@@ -39,7 +39,7 @@ pub(crate) enum Wanted {
     RunningAndAskedAgain,
 }
 
-/// Batches that are being prepared at once; who asks first gets the next.
+/// A limit on the batches prepared concurrently; permits are given in the order of the requests.
 pub(crate) struct Permits {
     state: Mutex<Tickets>,
     changed: Condvar,
@@ -55,7 +55,7 @@ impl Permits {
         Self { state: Mutex::new(Tickets { next: 0, serving: n }), changed: Condvar::new() }
     }
 
-    /// Runs `work` when its turn has come.
+    /// Runs `work` once a permit is free.
     pub(crate) fn run<R>(&self, work: impl FnOnce() -> R) -> R {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let own = state.next;
@@ -71,7 +71,7 @@ impl Permits {
     }
 }
 
-/// Gives the permit back, also when the work panics.
+/// Returns the permit when dropped, even if the work panics.
 pub(crate) struct Done<'p>(&'p Permits);
 
 impl Drop for Done<'_> {
@@ -82,7 +82,7 @@ impl Drop for Done<'_> {
 }
 
 impl Imports {
-    /// For a server.
+    /// Creates the imports of a server.
     pub fn new(context: Context, settings: Arc<Settings>, collections: Collections) -> Self {
         let parts = Parts {
             clock: context.clock().clone(),
@@ -95,7 +95,7 @@ impl Imports {
         Self::of(parts)
     }
 
-    /// For a program that runs its own import.
+    /// Creates the imports of a program that runs a single import.
     pub(crate) fn alone(
         clock: Clock,
         entropy: Entropy,
@@ -107,7 +107,7 @@ impl Imports {
     }
 
     fn of(parts: Parts) -> Self {
-        // Half of the processors: the other half answers requests and writes.
+        // Use half of the processors: the other half answers requests and writes.
         let n = std::thread::available_parallelism().map_or(1, |it| (it.get() / 2).max(1)) as u64;
         Self(Arc::new(Shared {
             parts,

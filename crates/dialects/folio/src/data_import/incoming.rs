@@ -1,18 +1,18 @@
-//! A record on its way in: its bytes, and what could be read of them.
+//! An incoming record: its bytes, and what could be read of them.
 
 use bytes::Bytes;
 use pinakes_marc::{Encoding, Fault, Format, ParsedRecord, Problem, RawRecord, Record, RecordKind, Severity};
 
-/// How the records of a chunk are coded.
+/// The encoding of a chunk's records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Coding<'a> {
     /// ISO 2709, MARCXML, MARC-in-JSON or mnemonic text.
     Marc(Format),
-    /// A content type that this server does not read, e.g. `EDIFACT_RAW`.
+    /// A content type that this server cannot read, e.g. `EDIFACT_RAW`.
     Other(&'a str),
 }
 
-/// Faults of a record that the log tells one by one.
+/// Maximum number of a record's faults that the log lists individually.
 const TOLD_MAX: usize = 5;
 
 /// A record as it arrived.
@@ -20,27 +20,27 @@ const TOLD_MAX: usize = 5;
 pub(crate) struct Incoming {
     /// Position in the job, from 0.
     pub(crate) order: u64,
-    /// Where it stands, as errors name it: `record 3 (byte 1024)`.
+    /// Its location in error messages: `record 3 (byte 1024)`.
     pub(crate) place: String,
-    /// Byte of its file at which it begins.
+    /// Byte offset in its file.
     pub(crate) offset: u64,
-    /// Its bytes, exactly.
+    /// Its exact bytes.
     pub(crate) raw: Bytes,
-    /// What was read; `Err` says why nothing was.
+    /// The parsed record; `Err` is the reason why it could not be parsed.
     pub(crate) record: Result<Record, String>,
-    /// What was wrong but could be read all the same.
+    /// Faults that did not prevent reading.
     pub(crate) warnings: Vec<String>,
 }
 
 impl Incoming {
-    /// Reads one record that was cut out of a file.
+    /// Parses one record cut out of a file.
     pub(crate) fn read(format: Format, raw: RawRecord<'_>, order: u64) -> Self {
         let bytes = Bytes::copy_from_slice(raw.bytes);
         let parsed = pinakes_marc::parse(format, Encoding::Leader, raw);
         Self::of(parsed, bytes, order)
     }
 
-    /// Reads a record that was sent by itself. `number` counts from 1 in the job.
+    /// Parses a record that was sent on its own. `order` is its position in the job, from 0.
     pub(crate) fn sent(coding: Coding<'_>, bytes: Bytes, order: u64) -> Self {
         let format = match coding {
             Coding::Marc(format) => format,
@@ -74,7 +74,7 @@ impl Incoming {
         let texts = |least: Severity| -> Vec<String> {
             parsed.problems.iter().filter(|it| least <= it.severity()).map(ToString::to_string).collect()
         };
-        // What is cut off reads as a shorter record; nobody meant it.
+        // A truncated record parses as a shorter one, which nobody intended.
         let is_cut_off = parsed.problems.iter().any(|it| matches!(it.fault, Fault::CutOff { .. }));
         let is_lost = is_cut_off || parsed.record.is_none() || parsed.severity() == Some(Severity::Fatal);
         let record = match parsed.record {
@@ -106,7 +106,7 @@ impl Incoming {
         Self { order, place, offset, raw, record, warnings }
     }
 
-    /// What was lost or put right, in one text: the first faults, and how many more there are.
+    /// Summarises what was lost or repaired: the first faults, and the number of further ones.
     pub(crate) fn told_losses(&self) -> String {
         let mut told = self.warnings.iter().take(TOLD_MAX).cloned().collect::<Vec<_>>().join("; ");
         if TOLD_MAX < self.warnings.len() {
@@ -115,12 +115,12 @@ impl Incoming {
         told
     }
 
-    /// The bytes as text; what is not UTF-8 is replaced.
+    /// Returns the bytes as text; invalid UTF-8 is replaced.
     pub(crate) fn raw_text(&self) -> String {
         String::from_utf8_lossy(&self.raw).into_owned()
     }
 
-    /// Whether the text stands for the bytes exactly.
+    /// Checks whether the text represents the bytes exactly.
     pub(crate) fn is_text_exact(&self) -> bool {
         std::str::from_utf8(&self.raw).is_ok()
     }

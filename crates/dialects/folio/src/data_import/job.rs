@@ -1,6 +1,6 @@
-//! Job executions: what is stored of a job, and how it goes from one status to the next (section 3 of the contract).
+//! Job executions: the stored state of a job, and its transitions between statuses (section 3 of the contract).
 //!
-//! A job is one record: the properties that FOLIO shows, and beside them `_work`, what the runner needs to go on where
+//! A job is one record: the properties that FOLIO shows, and `_work`, the state that the runner needs to continue where
 //! it stopped. Both change in the transaction that stores a batch's records, so they never disagree.
 
 use pinakes_store::{
@@ -14,7 +14,7 @@ use crate::platform::dates;
 use crate::platform::error::FolioError;
 use crate::platform::limits::EXPIRED_FILES;
 
-/// Jobs by their id.
+/// Jobs, by id.
 pub(crate) static JOB: Kind = Kind {
     id_path: Some("id"),
     columns: &[
@@ -45,7 +45,7 @@ pub(crate) static JOB: Kind = Kind {
     ..Kind::named("folio_job_execution")
 };
 
-/// Chunks of records that clients sent, by their id; done ones stay, empty, so that a repeated one is known.
+/// Chunks of records that clients sent, by id. Completed ones are kept, empty, so that a repeated chunk is recognised.
 pub(crate) static CHUNK: Kind = Kind {
     columns: &[
         Column::one("jobId", Type::Text),
@@ -60,7 +60,7 @@ pub(crate) static CHUNK: Kind = Kind {
 #[derive(Debug, Clone)]
 pub(crate) struct Job(pub(crate) Map<String, Value>);
 
-/// What a new job is made of.
+/// The initial data of a job.
 #[derive(Debug, Clone)]
 pub(crate) struct NewJob {
     pub(crate) id: String,
@@ -73,7 +73,7 @@ pub(crate) struct NewJob {
     pub(crate) now_ms: i64,
 }
 
-/// The word that the user interface has for a status.
+/// Returns the user interface's name for a status.
 pub(crate) fn ui_status(status: &str) -> &'static str {
     match status {
         "PARENT" => "PARENT",
@@ -104,11 +104,11 @@ pub(crate) const STATUSES: [&str; 12] = [
     "CANCELLED",
 ];
 
-/// Jobs given up at once, for want of their sender.
+/// Maximum number of jobs given up in one transaction.
 const GIVEN_UP: u64 = 100;
 
-/// Ends jobs whose sender has sent nothing since an instant: what was announced and never came has failed. Tells whether
-/// there was one.
+/// Gives up jobs whose sender has sent nothing since an instant, so that announced records that never arrived count as
+/// failed. Returns whether there were any.
 pub(crate) fn give_up_unheard(txn: &mut Txn<'_>, since_ms: i64) -> Result<bool, StoreError> {
     let unheard = Expr::Range("_work.heardAt".into(), End::Open, End::Excluded(since_ms.into()));
     let mut has_any = false;
@@ -126,7 +126,7 @@ pub(crate) fn give_up_unheard(txn: &mut Txn<'_>, since_ms: i64) -> Result<bool, 
 }
 
 impl Job {
-    /// Makes and stores a job with the tenant's next number.
+    /// Creates and stores a job with the tenant's next number.
     pub(crate) fn create(txn: &mut Txn<'_>, new: NewJob) -> Result<Self, StoreError> {
         let last = Query::filter(Expr::All).sorted("hrId", Direction::Descending).window(0, 1);
         let last = txn.find(&JOB, &last)?.first().map(|it| it.json()).transpose()?;
@@ -152,13 +152,13 @@ impl Job {
         Ok(job)
     }
 
-    /// The job with this id.
+    /// Returns the job with an id.
     pub(crate) fn get(view: &mut View<'_>, id: &str) -> Result<Option<Self>, StoreError> {
         let Some(record) = view.get(&JOB, id)? else { return Ok(None) };
         Ok(Self::of(record.json()?))
     }
 
-    /// Of a stored body.
+    /// Wraps a stored body.
     pub(crate) fn of(body: Value) -> Option<Self> {
         match body {
             Value::Object(map) => Some(Self(map)),
@@ -166,12 +166,12 @@ impl Job {
         }
     }
 
-    /// Stores what was changed.
+    /// Stores the changes.
     pub(crate) fn save(&self, txn: &mut Txn<'_>) -> Result<(), StoreError> {
         txn.update(&JOB, self.id(), &Value::Object(self.0.clone())).map(drop)
     }
 
-    /// As it is answered.
+    /// Returns the job in the form of an answer.
     pub(crate) fn shown(mut self) -> Value {
         self.0.shift_remove("_work");
         Value::Object(self.0)
@@ -189,13 +189,13 @@ impl Job {
         self.0.insert(name.to_owned(), value.into());
     }
 
-    /// Sets the status and the word for it.
+    /// Sets the status and its user interface name.
     pub(crate) fn set_status(&mut self, status: &str) {
         self.set("status", status);
         self.set("uiStatus", ui_status(status));
     }
 
-    /// Whether nothing happens to it any more.
+    /// Checks whether the job is finished.
     pub(crate) fn is_final(&self) -> bool {
         matches!(self.text("status"), "COMMITTED" | "ERROR" | "DISCARDED" | "CANCELLED")
     }
@@ -231,7 +231,7 @@ impl Job {
         self.set("progress", json!({"jobExecutionId": id, "current": current, "total": total}));
     }
 
-    /// Gives it the file to work on; `source` says how.
+    /// Assigns the file to process; `source` says how it was sent.
     pub(crate) fn take_file(&mut self, parts: &Value, source: &str) {
         self.set_work("parts", parts.clone());
         self.set_work("source", source);
@@ -239,12 +239,12 @@ impl Job {
         self.set_work("pending", true);
     }
 
-    /// The counts of its records so far.
+    /// Returns the counts of the records processed so far.
     pub(crate) fn summary(&self) -> Summary {
         Summary(self.work("summary").as_object().cloned().unwrap_or_default())
     }
 
-    /// Ends it as a whole.
+    /// Ends the job with an error that concerns all of it.
     pub(crate) fn fail(&mut self, error_status: &str, message: &str, now_ms: i64) {
         self.set_status("ERROR");
         self.set("errorStatus", error_status);
@@ -253,7 +253,7 @@ impl Job {
         self.set_work("error", message);
     }
 
-    /// Ends it with what its records came to.
+    /// Ends the job with a status that follows from its records.
     pub(crate) fn finish(&mut self, now_ms: i64) {
         let n_failed = self.work_number("failed");
         self.set_status(if n_failed == 0 { "COMMITTED" } else { "ERROR" });
@@ -264,7 +264,7 @@ impl Job {
     }
 }
 
-/// Lets go of the files of some jobs that were over by `until_ms`; the next upload takes more.
+/// Deletes the files of some jobs that were finished by `until_ms`; the next upload continues.
 pub(crate) fn forget_files(txn: &mut Txn<'_>, until_ms: i64) -> Result<(), StoreError> {
     let until = End::Included(StoreValue::Instant(until_ms));
     let old = Expr::Is("_work.hasFile".into(), true.into()).and(Expr::Range(
@@ -286,7 +286,7 @@ pub(crate) fn forget_files(txn: &mut Txn<'_>, until_ms: i64) -> Result<(), Store
     Ok(())
 }
 
-/// Children of a job, in the order of their parts.
+/// Returns the children of a job, in the order of their parts.
 pub(crate) fn children(view: &mut View<'_>, parent: &str) -> Result<Vec<Job>, StoreError> {
     let query = Query::filter(Expr::And(vec![
         Expr::Is("parentJobId".into(), parent.into()),
@@ -300,7 +300,7 @@ pub(crate) fn children(view: &mut View<'_>, parent: &str) -> Result<Vec<Job>, St
     Ok(list)
 }
 
-/// Ends the parent when its last child has ended; the child is stored so already.
+/// Finishes the parent when its last child is finished; the child must already be stored.
 pub(crate) fn child_ended(txn: &mut Txn<'_>, child: &Job, now_ms: i64) -> Result<(), StoreError> {
     if child.text("subordinationType") != "COMPOSITE_CHILD" {
         return Ok(());
@@ -325,7 +325,7 @@ pub(crate) fn child_ended(txn: &mut Txn<'_>, child: &Job, now_ms: i64) -> Result
     parent_job.save(txn)
 }
 
-/// `JobExecution with id '…' was not found`.
+/// Builds the error `JobExecution with id '…' was not found`.
 pub(crate) fn not_found(id: &str) -> FolioError {
     FolioError::not_found(format!("JobExecution with id '{id}' was not found"))
 }

@@ -1,7 +1,7 @@
-//! The log of a job: what happened to each record.
+//! The log of a job: the result for each record.
 //!
-//! The entries of one batch are one record of the store, so that a log costs a job one write per batch. What
-//! `/metadata-provider` shows (journal records, log entries, summaries) is made of them in `metadata_provider.rs`.
+//! The entries of one batch are one record of the store, so the log costs a job one write per batch.
+//! `metadata_provider.rs` derives from them what `/metadata-provider` shows (journal records, log entries, summaries).
 
 use pinakes_store::{Column, Index, Kind, Type};
 use serde_json::{Map, Value, json};
@@ -19,22 +19,22 @@ pub(crate) static JOURNAL: Kind = Kind {
     ..Kind::named("folio_import_journal")
 };
 
-/// What happened to one record.
+/// The result for one record.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
     /// Position in the job, from 0.
     pub(crate) order: u64,
     pub(crate) incoming_id: String,
-    /// The source record that was stored.
+    /// Id of the stored source record.
     pub(crate) source_id: Option<String>,
-    /// `MARC_AUTHORITY` and so on; empty when it could not be told.
+    /// `MARC_AUTHORITY` and so on; empty if it could not be determined.
     pub(crate) record_type: String,
     pub(crate) title: String,
-    /// Why it failed; empty when it did not.
+    /// Why the record failed; empty if it did not.
     pub(crate) error: String,
-    /// What of it was lost or put right on the way; empty when nothing was.
+    /// What was lost or repaired on the way; empty if nothing was.
     pub(crate) warning: String,
-    /// Its bytes, when no source record holds them.
+    /// The record's bytes, if no source record holds them.
     pub(crate) raw: Option<String>,
     pub(crate) rows: Vec<Row>,
 }
@@ -51,12 +51,12 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// Something that went well and made nothing.
+    /// Builds the row of an action that succeeded and stored nothing.
     pub(crate) const fn done(entity: Entity, action: &'static str) -> Self {
         Self { entity, id: None, hrid: None, action, error: None }
     }
 
-    /// Something that was stored.
+    /// Builds the row of an action that stored a record.
     pub(crate) fn made(entity: Entity, action: &'static str, id: &str, hrid: &str) -> Self {
         let hrid = Some(hrid.to_owned()).filter(|it| !it.is_empty());
         Self { entity, id: Some(id.to_owned()), hrid, action, error: None }
@@ -68,7 +68,7 @@ impl Row {
 }
 
 impl Entry {
-    /// As it is stored: names left out where there is nothing to say.
+    /// Returns the stored form; names without a value are omitted.
     pub(crate) fn json(&self) -> Value {
         let mut map = Map::new();
         map.insert("o".into(), self.order.into());
@@ -87,11 +87,11 @@ impl Entry {
     }
 }
 
-/// The counts of `jobSummary`, by its keys.
+/// The counts of `jobSummary`, by key.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Summary(pub(crate) Map<String, Value>);
 
-/// Kinds of records in a summary: key and entity.
+/// Keys of a summary, and the entities that each counts.
 const SUMMARIES: [(&str, &[Entity]); 5] = [
     ("sourceRecordSummary", &[Entity::MarcBib, Entity::MarcHoldings, Entity::MarcAuthority]),
     ("instanceSummary", &[Entity::Instance]),
@@ -101,7 +101,7 @@ const SUMMARIES: [(&str, &[Entity]); 5] = [
 ];
 
 impl Summary {
-    /// Counts the entries of a batch.
+    /// Adds the entries of a batch to the counts.
     pub(crate) fn add(&mut self, entries: &[Entry]) {
         for entry in entries {
             if !entry.error.is_empty() {

@@ -1,8 +1,8 @@
-//! From MARC to records: FOLIO's mapping rules as data, and their interpreter (section 7 of the contract).
+//! Mapping MARC to records: FOLIO's mapping rules as data, and their interpreter (section 7 of the contract).
 //!
-//! The default rules lie in `data/mapping/*.json`, in the format in which `GET /mapping-rules/{type}` gives them.
-//! [`Rules`] is such a document, checked; [`map`] turns a MARC record into the properties of an instance, an
-//! authority or a holdings record. Names that the rules look up (types, locations) come from a [`Reference`].
+//! The default rules are in `data/mapping/*.json`, in the format of `GET /mapping-rules/{type}`. [`Rules`] is a
+//! validated document of this format; [`map`] turns a MARC record into the properties of an instance, an authority or a
+//! holdings record. Names that the rules look up (types, locations) come from a [`Reference`].
 
 mod authority;
 mod evaluate;
@@ -21,7 +21,7 @@ pub(crate) use instance::instance;
 pub(crate) use reference::{Reference, TABLES};
 pub(crate) use rules::{RuleSet, Rules};
 
-/// Kinds of this part.
+/// The kinds of this module.
 pub(crate) static KINDS: [&pinakes_store::Kind; 1] = [&crate::data_import::mapping::stored::MAPPING_RULES];
 
 pub(crate) mod stored;

@@ -1,4 +1,4 @@
-//! Finding stored records by a match profile: the values of a whole batch in one look-up per profile.
+//! Finding stored records by match profiles: one look-up per profile for the values of a whole batch.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -16,10 +16,10 @@ use crate::platform::limits::MATCH_HITS;
 use crate::source_records::marc::MarcPath;
 use crate::source_records::source_storage::SOURCE_RECORD;
 
-/// What a look-up may fail with.
+/// The error of a look-up.
 type StepFailure = pinakes_store::StoreError;
 
-/// The hits of one match for one record.
+/// Returns the hits of one match for one record.
 pub(crate) fn find(
     engine: &mut Engine<'_, '_, '_>,
     case: &Case<'_>,
@@ -29,7 +29,7 @@ pub(crate) fn find(
     match &spec.existing {
         ExistingValue::Marc(path) => {
             if !case.is_unchanged {
-                // MODIFY has changed what is compared: the batch's look-up did not know these values.
+                // MODIFY has changed the compared values, so the batch's look-up does not cover them.
                 let mut by_value = HashMap::new();
                 look_up(engine.txn, spec, path, values.clone(), &mut by_value)?;
                 engine.cache.stored[spec.number].extend(by_value);
@@ -51,7 +51,7 @@ pub(crate) fn find(
     }
 }
 
-/// A match below another looks only at what that one has found.
+/// Limits the hits of a match below another match to what that one found.
 fn narrowed(case: &Case<'_>, spec: &MatchSpec, hits: Vec<Hit>) -> Vec<Hit> {
     let wanted = match spec.existing_type {
         Entity::MarcBib => &case.found.instances,
@@ -66,7 +66,7 @@ fn narrowed(case: &Case<'_>, spec: &MatchSpec, hits: Vec<Hit>) -> Vec<Hit> {
         .collect()
 }
 
-/// The values that the incoming record is compared by.
+/// Returns the values of the incoming record that are compared.
 fn incoming_values(spec: &MatchSpec, record: &pinakes_marc::Record) -> Vec<String> {
     let values = match &spec.incoming {
         IncomingValue::Marc(path) => path.values(record),
@@ -84,7 +84,7 @@ fn qualified(qualifier: Option<&Qualifier>, values: Vec<String>) -> Vec<String> 
     values
 }
 
-/// The values by which a stored source record is found.
+/// Returns the values of a stored source record that are compared.
 fn existing_values(spec: &MatchSpec, path: &MarcPath, body: &Value) -> Vec<String> {
     let text = |pointer: &str| body.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
     let values: Vec<String> = match special(path) {
@@ -110,7 +110,7 @@ fn existing_values(spec: &MatchSpec, path: &MarcPath, body: &Value) -> Vec<Strin
     qualified(spec.existing_qualifier.as_ref(), values)
 }
 
-/// Places that are kept beside the record as ids.
+/// Places that are stored with the record as ids.
 enum Special {
     Matched,
     External,
@@ -129,7 +129,7 @@ fn special(path: &MarcPath) -> Option<Special> {
     }
 }
 
-/// Stored, current source records of the type that have one of the values.
+/// Looks up stored, current source records of the type that have one of the values.
 fn look_up(
     txn: &mut Txn<'_>,
     spec: &MatchSpec,
@@ -141,7 +141,7 @@ fn look_up(
     let current =
         [Expr::Is("recordType".into(), record_type.into()), Expr::Is("state".into(), "ACTUAL".into())];
     let mut conditions = current.to_vec();
-    // Only equality can be looked up; what is compared otherwise is read through.
+    // Only equality can use the index; other criteria scan.
     if spec.criterion == Criterion::Exact && spec.existing_qualifier.is_none() {
         let values: Vec<Condition> = values.into_iter().map(Condition::from).collect();
         let name = match (special(path), spec.existing_type) {
@@ -176,7 +176,7 @@ fn look_up(
     Ok(())
 }
 
-/// Instances, holdings, items or authorities that have one of the values.
+/// Looks up instances, holdings, items or authorities that have one of the values.
 fn find_records(
     engine: &mut Engine<'_, '_, '_>,
     case: &Case<'_>,
@@ -202,7 +202,7 @@ fn find_records(
     let is_exact = spec.criterion == Criterion::Exact && spec.existing_qualifier.is_none();
     let column = collection.kind.column_of(&path.into());
     if is_exact && column.is_some_and(|it| it.ty == Type::Folded) {
-        // Such a column finds what differs in case or accents as well; the exact condition beside it decides.
+        // A folded column also finds values that differ in case or accents; the exact condition decides.
         let folded = values.iter().map(|it| Condition::Folded(fold(it))).collect();
         filter = filter.and(Expr::In(path.into(), folded));
     }
@@ -213,7 +213,7 @@ fn find_records(
                 Expr::In(last.into(), texts(values)),
                 Expr::Is("identifierTypeId".into(), ty.into()),
             ]);
-            // The flat condition finds the few, the one on elements decides.
+            // The condition on the path narrows the candidates, the one on list elements decides.
             filter = filter.and(Expr::In(path.into(), texts(values)));
             filter = filter.and(Expr::Element(list.into(), Box::new(both)));
         }
@@ -230,7 +230,7 @@ fn find_records(
         if holds {
             ids.push(record.id);
         }
-        // Two are as many as many.
+        // Two hits already mean "several".
         if ids.len() < MATCH_HITS { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })?;
     Ok(ids)
@@ -240,7 +240,7 @@ fn texts(values: &[String]) -> Vec<Condition> {
     values.iter().map(|it| Condition::from(it.as_str())).collect()
 }
 
-/// The strings at a dotted path, lists entered.
+/// Returns the strings at a dotted path, including those inside lists.
 fn values_at(body: &Value, path: &str) -> Vec<String> {
     fn walk(value: &Value, steps: &[&str], found: &mut Vec<String>) {
         match (value, steps) {
@@ -290,7 +290,7 @@ impl Cache {
         Ok(cache)
     }
 
-    /// Notes a source record that this batch has stored, so that the records behind it find it.
+    /// Adds a source record that this batch has stored, so that later records find it.
     pub(crate) fn add(&mut self, setup: &Setup, body: &Arc<Value>) {
         let added = &mut self.added;
         setup.tree.for_each(&mut |node| {

@@ -1,4 +1,4 @@
-//! `/metadata-provider`: lists of jobs, and what happened to each record (section 4 of the contract).
+//! `/metadata-provider`: lists of jobs, and the results for each record (section 4 of the contract).
 
 mod log;
 
@@ -16,7 +16,7 @@ use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
 use crate::platform::values::{QueryText, json_answer};
 
-/// The routes under `/metadata-provider`.
+/// Adds the routes under `/metadata-provider`.
 pub(crate) fn routes(routes: Routes) -> Routes {
     let to = |name: &'static str| Access::Permission(name.into());
     routes
@@ -30,7 +30,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .with(log::routes)
 }
 
-/// Fields that lists are sorted by.
+/// Names by which lists can be sorted, and their fields.
 const SORTS: [(&str, &str); 9] = [
     ("completed_date", "completedDate"),
     ("started_date", "startedDate"),
@@ -68,14 +68,14 @@ fn orders(query: &QueryText) -> Result<Vec<Order>, FolioError> {
     Ok(orders)
 }
 
-/// A text with `*` for anything, whatever the case.
+/// Returns the condition for a text in which `*` matches anything, ignoring case.
 fn wildcard(path: &str, text: &str) -> Result<Expr, FolioError> {
     let parts: Vec<String> = text.split('*').map(regex_escape).collect();
     let pattern = Pattern::new(&format!("^{}$", parts.join(".*")), "is")?;
     Ok(Expr::Regex(path.into(), pattern))
 }
 
-/// Letters and digits stand for themselves, all else behind a backslash.
+/// Escapes all characters except letters and digits with a backslash.
 fn regex_escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for char in text.chars() {
@@ -161,7 +161,7 @@ async fn list(call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
 }
 
-/// A job as it is answered; a composite one with the sums over its children.
+/// Returns a job in the form of an answer; for a composite one with the sums over its children.
 pub(crate) fn with_composite(view: &mut View<'_>, mut job: Job) -> Result<Value, StoreError> {
     if job.text("subordinationType") != "COMPOSITE_PARENT" {
         return Ok(job.shown());
@@ -200,7 +200,7 @@ pub(crate) fn with_composite(view: &mut View<'_>, mut job: Job) -> Result<Value,
     Ok(job.shown())
 }
 
-/// Distinct values over the jobs that lists show.
+/// Returns the distinct values over the jobs that lists show.
 async fn distinct(call: &Call, value: fn(&Job) -> Option<Value>) -> Result<Vec<Value>, FolioError> {
     let filter = filter(&QueryText::default())?;
     let read = move |view: &mut View<'_>| -> Result<Vec<Value>, StoreError> {

@@ -1,4 +1,4 @@
-//! Edits of a MARC record that a mapping profile asks for (MODIFY): add, delete, edit and move.
+//! Changes to a MARC record by a mapping profile (MODIFY): add, delete, edit and move.
 
 use pinakes_marc::{ControlField, DataField, Field, Record, Tag};
 use serde_json::Value;
@@ -26,7 +26,7 @@ struct Place {
     indicators: [char; 2],
 }
 
-/// What is done to one subfield.
+/// The change to one subfield.
 #[derive(Debug, Clone)]
 struct Part {
     /// `*` for the whole field.
@@ -40,7 +40,7 @@ struct Part {
 }
 
 impl Edit {
-    /// Reads an entry; `None` for one that does nothing that is known.
+    /// Parses an entry; `None` for one without a known effect.
     pub(crate) fn read(value: &Value) -> Option<Self> {
         let action = match value.get("action")?.as_str()? {
             "ADD" => Change::Add,
@@ -55,7 +55,7 @@ impl Edit {
         Some(Self { action, field: place(field)?, parts })
     }
 
-    /// Changes the record.
+    /// Applies the edit to a record.
     pub(crate) fn apply(&self, record: &mut Record) {
         match self.action {
             Change::Add => self.add(record),
@@ -228,7 +228,7 @@ mod tests {
 
     use super::*;
 
-    /// What an edit makes of a record with 500 $a one and 500 $a two $5 X.
+    /// Compares the result of an edit of a record with 500 $a one and 500 $a two $5 X.
     fn check(edit: Value, expected: &[&str]) {
         let mut record = Record::default();
         record.push(DataField::new(Tag::new(b"500"), [' ', ' ']).with('a', "one"));

@@ -1,8 +1,8 @@
-//! How much of a tenant's writer an import takes.
+//! How much of a tenant's writer an import uses.
 //!
-//! While nobody else writes, batches are large: a commit costs about the same whatever is in it. Once a request has
-//! written something, batches are short and pauses lie between them, so that who lends a book hardly ever finds a commit
-//! under way, and never a large one. A batch that somebody waits for ends at once (`Engine::run`).
+//! While nobody else writes, batches are large: a commit costs about the same whatever its size. Once a request has
+//! written something, batches are short and separated by pauses, so that a check-out, for example, hardly ever meets a
+//! commit in progress, and never a large one. A batch that others wait for ends at once (`Engine::run`).
 
 use std::time::{Duration, Instant};
 
@@ -11,10 +11,10 @@ use pinakes_store::Tenant;
 use crate::platform::limits::{AT_WORK_S, PAUSE_MS, PAUSE_TIMES, YIELD_MS};
 use crate::platform::settings::Settings;
 
-/// How a batch was written.
+/// Timing of a written batch.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wrote {
-    /// With its commit and the wait for the writer.
+    /// Duration, including its commit and the wait for the writer.
     pub(crate) took: Duration,
     pub(crate) ended_at: Instant,
 }
@@ -24,16 +24,16 @@ pub(crate) struct Wrote {
 pub(crate) struct Pace {
     alone: Duration,
     beside: Duration,
-    /// Writes that requests have asked for until now.
+    /// Number of writes that requests have asked for so far.
     n_requested: u64,
-    /// When one was last seen.
+    /// When such a write was last seen.
     asked_at: Option<Instant>,
-    /// Until when nothing is written beside others.
+    /// End of the pause in which nothing is written while others write.
     rests_until: Option<Instant>,
 }
 
 impl Pace {
-    /// What requests wrote before the imports began is not held against them: it brought the files.
+    /// Writes of requests before the imports began are ignored: they uploaded the files.
     pub(crate) fn new(tenant: &Tenant, settings: &Settings) -> Self {
         let hold = |ms: u32| Duration::from_millis(ms.max(1).into());
         Self {
@@ -45,13 +45,13 @@ impl Pace {
         }
     }
 
-    /// Takes note that a batch was written: what is prepared meanwhile takes nothing of the pause that follows.
+    /// Records that a batch was written; time spent on preparing the next one counts towards the pause that follows.
     pub(crate) fn note(&mut self, wrote: Wrote) {
         let pause = (wrote.took * PAUSE_TIMES).min(Duration::from_millis(PAUSE_MS));
         self.rests_until = Some(wrote.ended_at + pause);
     }
 
-    /// Waits until the next batch may come, and says how long it may hold the writer.
+    /// Waits until the next batch may be written, and returns how long it may hold the writer.
     pub(crate) fn next(&mut self, tenant: &Tenant) -> Duration {
         let now = Instant::now();
         let n_requested = tenant.statistics().n_requested;

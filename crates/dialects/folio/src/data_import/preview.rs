@@ -1,7 +1,8 @@
-//! `POST /mapping-preview`: what a mapping profile makes of a record that is kept. Nothing is stored.
+//! `POST /mapping-preview`: applies a mapping profile to a stored record. Nothing is written.
 //!
-//! FOLIO has no such route. The profile comes with the request, so that one can be tried that is not saved yet; the record is
-//! a source record, found by its own id or by id or hrid of the instance, holdings record or authority that it describes.
+//! FOLIO has no such route. The profile is part of the request, so that it can be tried before it is saved; the record
+//! is a source record, found by its own id or by the id or hrid of the instance, holdings record or authority that it
+//! describes.
 
 use http::StatusCode;
 use pinakes_marc::{Record, RecordKind};
@@ -23,11 +24,11 @@ use crate::platform::routes::Routes;
 use crate::platform::values::{json_answer, parse_uuid, required_text};
 use crate::source_records::{marc, source_storage};
 
-/// Names in `externalIdsHolder` by which a record is found.
+/// Names in `externalIdsHolder` that are searched.
 const NAMES: [&str; 6] =
     ["instanceId", "holdingsId", "authorityId", "instanceHrid", "holdingsHrid", "authorityHrid"];
 
-/// Adds the route. Who may read source records may see what becomes of them.
+/// Adds the route. It requires the permission to read source records.
 pub(crate) fn routes(routes: Routes) -> Routes {
     routes.post("/mapping-preview", Access::to("source-storage.records.collection.get"), preview)
 }
@@ -41,7 +42,7 @@ impl From<SetupError> for FolioError {
     }
 }
 
-/// What the tenant's records are mapped by.
+/// The tenant's data used for mapping.
 struct Surroundings {
     collections: Collections,
     is_extended: bool,
@@ -70,7 +71,7 @@ async fn preview(mut call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
 }
 
-/// The source record that an id or hrid stands for.
+/// Returns the source record for an id or hrid.
 fn found(view: &mut View<'_>, wanted: &str) -> Result<Option<Value>, StoreError> {
     let id = parse_uuid(wanted);
     if let Some(id) = &id
@@ -91,7 +92,7 @@ fn refused(message: String) -> FolioError {
     FolioError::unprocessable(Fault::new(message))
 }
 
-/// What became of the record: what each field gave, what they make together, and what hinders it.
+/// Builds the answer: the result of each field, the records they form together, and the faults.
 fn shown(
     view: &mut View<'_>,
     profile: &Value,
@@ -122,7 +123,7 @@ fn shown(
     let (mut made, mut faults) = (Vec::new(), Vec::new());
     for part in &parts {
         match whole(view, entity, part, &active, around)? {
-            // An import puts all of one place under one holdings record, the first.
+            // An import creates one holdings record per location, the first.
             Ok(body) if entity == Entity::Holdings && has_place(&made, &body) => {}
             Ok(body) => made.push(Value::Object(body)),
             Err(fault) => faults.push(Value::from(fault)),
@@ -136,12 +137,12 @@ fn shown(
     }))
 }
 
-/// Whether one of the holdings records is in the same place.
+/// Checks whether one of the holdings records has the same location.
 fn has_place(made: &[Value], body: &Map<String, Value>) -> bool {
     made.iter().any(|it| it.get("permanentLocationId") == body.get("permanentLocationId"))
 }
 
-/// Errors: records of that kind do not become such a record.
+/// Checks that MARC records of that kind are mapped to such records.
 fn expect_kind(entity: Entity, kind: RecordKind) -> Result<(), FolioError> {
     let wanted = match entity {
         Entity::Authority | Entity::MarcAuthority => RecordKind::Authority,
@@ -157,7 +158,7 @@ fn expect_kind(entity: Entity, kind: RecordKind) -> Result<(), FolioError> {
     )))
 }
 
-/// The record once for each field that becomes a record of its own, as an import divides it.
+/// Returns a copy of the record for each field that becomes a record of its own, split as in an import.
 fn parts(entity: Entity, record: &Record, rules: &[&FieldRule]) -> Vec<Record> {
     let driver = |path: &str| rules.iter().find(|it| it.sets(path)).and_then(|it| it.tag());
     match entity {
@@ -169,7 +170,7 @@ fn parts(entity: Entity, record: &Record, rules: &[&FieldRule]) -> Vec<Record> {
     }
 }
 
-/// What one field of the profile gives, of each part of the record.
+/// Applies one field of the profile to each part of the record.
 fn field(given: &Value, rule: Option<&FieldRule>, parts: &[Record], around: &Surroundings) -> Value {
     let text = |name: &str| given.get(name).and_then(Value::as_str).unwrap_or_default();
     let (mut made, mut faults) = (Vec::new(), Vec::new());
@@ -185,7 +186,7 @@ fn field(given: &Value, rule: Option<&FieldRule>, parts: &[Record], around: &Sur
     json!({"name": text("name"), "path": text("path"), "value": text("value"), "made": made, "faults": faults})
 }
 
-/// The whole record that an import would store of a part, without its ids; or why it would not.
+/// Builds the complete record that an import would store for a part, without its ids; or returns why it would not.
 fn whole(
     view: &mut View<'_>,
     entity: Entity,

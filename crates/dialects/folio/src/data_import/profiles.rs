@@ -1,9 +1,9 @@
-//! Job, match, action and mapping profiles (section 5 of the contract): what an import does, as records.
+//! Job, match, action and mapping profiles (section 5 of the contract): the definition of an import, as records.
 //!
-//! FOLIO's default profiles are part of the program (`data/profiles/defaults.json`): they cannot be changed, so they
-//! are in no tenant's file. Those that a site makes are records, and so are the associations between profiles: which
-//! child hangs below which parent, on which outcome. An association that a job profile brings holds within that job
-//! alone; the same match profile can stand in several trees.
+//! FOLIO's default profiles are part of the program (`data/profiles/defaults.json`): they cannot be changed and are not
+//! stored in any tenant. Profiles that a site creates are records, and so are the associations between profiles: which
+//! child is below which parent, on which outcome. An association created with a job profile applies within that job
+//! only; the same match profile can appear in several trees.
 
 mod associations;
 pub(crate) mod forms;
@@ -22,7 +22,7 @@ pub(crate) use protection::protections;
 pub(crate) use routes::routes;
 pub(crate) use snapshot::{PROFILE_SNAPSHOT, snapshot_of, store_snapshot};
 
-/// The sorts of profiles.
+/// The types of profiles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ProfileType {
     Job,
@@ -31,7 +31,7 @@ pub(crate) enum ProfileType {
     Mapping,
 }
 
-/// What all profiles are found by.
+/// Columns and indexes of all profile kinds.
 static COLUMNS: [Column; 1] = [Column::one("name", Type::Text)];
 static INDEXES: [Index; 1] = [Index::on(&["name"])];
 
@@ -44,7 +44,7 @@ static MATCH: Kind = profile_kind("folio_match_profile");
 static ACTION: Kind = profile_kind("folio_action_profile");
 static MAPPING: Kind = profile_kind("folio_mapping_profile");
 
-/// Associations by their id.
+/// Associations, by id.
 pub(crate) static ASSOCIATION: Kind = Kind {
     id_path: Some("id"),
     columns: &[
@@ -60,15 +60,15 @@ pub(crate) static ASSOCIATION: Kind = Kind {
     ..Kind::named("folio_profile_association")
 };
 
-/// Kinds of this part.
+/// The kinds of this module.
 pub(crate) static KINDS: [&Kind; 7] =
     [&JOB, &MATCH, &ACTION, &MAPPING, &ASSOCIATION, &PROFILE_SNAPSHOT, &protection::SETTING];
 
 impl ProfileType {
-    /// All of them.
+    /// All types.
     pub(crate) const ALL: [Self; 4] = [Self::Job, Self::Match, Self::Action, Self::Mapping];
 
-    /// Last part of the path, and name of the list.
+    /// Returns the last part of its path, which is also the name of its list.
     pub(crate) const fn list(self) -> &'static str {
         match self {
             Self::Job => "jobProfiles",
@@ -78,7 +78,7 @@ impl ProfileType {
         }
     }
 
-    /// As associations and snapshots name it.
+    /// Returns its name in associations and snapshots.
     pub(crate) const fn type_name(self) -> &'static str {
         match self {
             Self::Job => "JOB_PROFILE",
@@ -88,7 +88,7 @@ impl ProfileType {
         }
     }
 
-    /// As messages name it.
+    /// Returns its name in messages.
     pub(crate) const fn word(self) -> &'static str {
         match self {
             Self::Job => "Job",
@@ -98,12 +98,12 @@ impl ProfileType {
         }
     }
 
-    /// The sort of that type name.
+    /// Returns the type with a name.
     pub(crate) fn typed(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.type_name() == name)
     }
 
-    /// Its kind in the store.
+    /// Returns its kind in the store.
     pub(crate) fn kind(self) -> &'static Kind {
         match self {
             Self::Job => &JOB,
@@ -119,7 +119,7 @@ static DEFAULTS: LazyLock<Map<String, Value>> = LazyLock::new(|| {
     serde_json::from_str(text).unwrap_or_default()
 });
 
-/// FOLIO's own of a list.
+/// Returns FOLIO's default entries of a list.
 pub(crate) fn defaults(list: &str) -> &'static [Value] {
     DEFAULTS.get(list).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
@@ -128,12 +128,12 @@ fn has_id(value: &Value, id: &str) -> bool {
     value.get("id").and_then(Value::as_str) == Some(id)
 }
 
-/// Whether a profile is one of FOLIO's own.
+/// Checks whether a profile is one of FOLIO's defaults.
 pub(crate) fn is_default(sort: ProfileType, id: &str) -> bool {
     defaults(sort.list()).iter().any(|it| has_id(it, id))
 }
 
-/// The profile with this id.
+/// Returns the profile with an id.
 pub(crate) fn get(view: &mut View<'_>, sort: ProfileType, id: &str) -> Result<Option<Value>, StoreError> {
     if let Some(found) = defaults(sort.list()).iter().find(|it| has_id(it, id)) {
         return Ok(Some(found.clone()));
@@ -141,7 +141,7 @@ pub(crate) fn get(view: &mut View<'_>, sort: ProfileType, id: &str) -> Result<Op
     view.get(sort.kind(), id)?.map(|it| it.json()).transpose()
 }
 
-/// The profile with this id, or else this name.
+/// Returns the profile with an id, or else with that name.
 pub(crate) fn find(view: &mut View<'_>, sort: ProfileType, text: &str) -> Result<Option<Value>, StoreError> {
     if let Some(found) = get(view, sort, text)? {
         return Ok(Some(found));
@@ -153,7 +153,7 @@ pub(crate) fn find(view: &mut View<'_>, sort: ProfileType, text: &str) -> Result
     view.first(sort.kind(), Expr::Is("name".into(), text.into()))?.map(|it| it.json()).transpose()
 }
 
-/// All profiles of a sort, FOLIO's own first.
+/// Returns all profiles of a type, FOLIO's defaults first.
 fn all(view: &mut View<'_>, sort: ProfileType) -> Result<Vec<Value>, StoreError> {
     let mut list = defaults(sort.list()).to_vec();
     for record in view.find(sort.kind(), &Query::filter(Expr::All))? {

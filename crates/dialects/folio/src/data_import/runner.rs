@@ -1,9 +1,9 @@
-//! The work of imports: one thread per tenant that has any, batch by batch.
+//! The work of imports: one thread per tenant with imports, batch by batch.
 //!
-//! All jobs of a tenant share its thread and take turns by the batch; tenants share a bounded number of permits for
-//! what costs processor time, first come first served. A batch is small, so that the tenant's writer is never held
-//! long, and waits while other writes wait. What a batch stored and how far the job is come into the file together:
-//! a server that is killed goes on behind its last batch.
+//! All jobs of a tenant share its thread and take turns batch by batch; tenants share a bounded number of permits for
+//! processor-intensive work, first come, first served. A batch is small, so that it never holds the tenant's writer for
+//! long, and waits while other writes wait. The records of a batch and the job's progress are written in one
+//! transaction: a server that is killed continues after its last batch.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -18,11 +18,12 @@ use crate::data_import::pace::Pace;
 use crate::data_import::work::{Active, Step};
 use crate::platform::limits::{LEASE_MS, LEASE_WAIT_MS, LOOK_S};
 
-/// The queue and the job in it that all imports of a tenant are: whoever holds its lease runs them.
+/// The queue, and the single job in it that stands for all imports of a tenant: the server that holds its lease runs
+/// them.
 pub(crate) const QUEUE: &str = "folio-import";
 const ALL: &str = "all";
 
-/// Takes up what is left over: at the start in every tenant, later in those that this server knows.
+/// Resumes unfinished imports: at start-up in every tenant, later in those that this server knows.
 fn look_after(weak: &Weak<Shared>) {
     let mut is_first = true;
     while let Some(shared) = weak.upgrade() {
@@ -53,7 +54,7 @@ fn look_after(weak: &Weak<Shared>) {
         }
         is_first = false;
         drop((imports, context));
-        // Not held while it sleeps, so that the server can go away.
+        // The imports are not held while sleeping, so that the server can shut down.
         for _ in 0..LOOK_S * 2 {
             if weak.strong_count() == 0 {
                 return;
@@ -63,7 +64,7 @@ fn look_after(weak: &Weak<Shared>) {
     }
 }
 
-/// Ends imports whose sender is gone; writes nothing when there are none.
+/// Gives up imports whose sender is gone; writes nothing if there are none.
 fn give_up(tenant: &Tenant, since_ms: i64) -> Result<(), StoreError> {
     let unheard = Expr::Range("_work.heardAt".into(), End::Open, End::Excluded(since_ms.into()));
     if tenant.read_blocking(move |view| Ok::<_, StoreError>(view.first(&JOB, unheard.clone())?.is_some()))? {
@@ -78,7 +79,7 @@ fn has_pending(tenant: &Tenant) -> Result<bool, StoreError> {
 }
 
 impl Imports {
-    /// Takes up what an earlier run has left, and looks after it from time to time.
+    /// Resumes what an earlier run has left unfinished, and checks again periodically.
     pub fn start(&self) {
         let weak = Arc::downgrade(&self.0);
         let look = move || look_after(&weak);
@@ -87,7 +88,7 @@ impl Imports {
         }
     }
 
-    /// Makes sure that the tenant's imports are being worked on.
+    /// Ensures that the tenant's imports are being processed.
     pub fn wake(&self, tenant: &Tenant) {
         let name = tenant.name().to_owned();
         lock(&self.0.known).insert(name.clone());
@@ -111,14 +112,14 @@ impl Imports {
         }
     }
 
-    /// Runs one tenant's imports on this thread until there is nothing to do.
+    /// Runs one tenant's imports on this thread until nothing is left to do.
     pub(crate) fn run(&self, tenant: &Tenant) -> Result<(), StoreError> {
         self.0.work(tenant).map(drop)
     }
 }
 
 impl Shared {
-    /// The life of a tenant's thread.
+    /// Runs a tenant's thread.
     fn serve(&self, tenant: &Tenant) {
         loop {
             let work = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.work(tenant)));
@@ -151,7 +152,7 @@ impl Shared {
 
     /// Takes the tenant's lease and works until nothing is left to do.
     fn work(&self, tenant: &Tenant) -> Result<(), StoreError> {
-        // Another server may have it: it does the work, or its lease ends.
+        // Another server may hold it: either that server does the work, or its lease expires.
         let lease = loop {
             if !has_pending(tenant)? {
                 return Ok(());
@@ -191,7 +192,7 @@ impl Shared {
         }
     }
 
-    /// One batch of each job that has any; tells whether there was one.
+    /// Processes one batch of each job that has any; returns whether there was one.
     fn round(
         &self,
         tenant: &Tenant,

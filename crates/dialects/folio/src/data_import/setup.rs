@@ -1,4 +1,4 @@
-//! What a job needs to know of its tenant, read once when it begins.
+//! The data of its tenant that a job needs, read once when it starts.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -14,18 +14,18 @@ use crate::data_import::mapping::{Reference, RuleSet, Rules, TABLES};
 use crate::data_import::profiles::{self, PROFILE_SNAPSHOT};
 use crate::platform::collection::{Collections, by_list};
 
-/// Why a job cannot begin.
+/// Why a job cannot start.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SetupError {
     /// Its profile cannot be run.
     #[error("{0}")]
     Profile(String),
-    /// The store.
+    /// An error of the store.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// The setup of a job whose profile is chosen.
+/// Reads the setup of a job that has a profile.
 pub(crate) fn setup(view: &mut View<'_>, job: &Job, parts: &Parts) -> Result<Setup, SetupError> {
     let snapshot = job.work("snapshot").as_str().unwrap_or_default();
     let snapshot = view
@@ -51,7 +51,8 @@ pub(crate) fn setup(view: &mut View<'_>, job: &Job, parts: &Parts) -> Result<Set
     })
 }
 
-/// The rules for authorities, and whether they are those of the extended mode: the server's settings or the tenant's ask for it.
+/// Returns the rules for authorities, and whether they are those of the extended mode, which the server's or the
+/// tenant's settings can ask for.
 pub(super) fn authority_rules(view: &mut View<'_>, is_extended: bool) -> Result<(Rules, bool), SetupError> {
     let of_tenant = crate::authorities::authority::setting(view, "mapping.extended")?;
     let is_extended = is_extended || of_tenant == serde_json::Value::Bool(true);
@@ -65,7 +66,7 @@ pub(super) fn rules(view: &mut View<'_>, set: RuleSet) -> Result<Rules, SetupErr
         .map_err(|error| SetupError::Profile(format!("the mapping rules {}: {error}", set.name())))
 }
 
-/// The tenant's types, formats and locations.
+/// Reads the tenant's types, formats and locations.
 pub(crate) fn reference(view: &mut View<'_>, collections: Collections) -> Result<Reference, StoreError> {
     let mut reference = Reference::default();
     for table in TABLES {
@@ -74,7 +75,7 @@ pub(crate) fn reference(view: &mut View<'_>, collections: Collections) -> Result
     Ok(reference)
 }
 
-/// (id, codes) of the authority source files.
+/// Returns (id, codes) of the authority source files.
 pub(super) fn source_files(
     view: &mut View<'_>,
     collections: Collections,
@@ -90,7 +91,7 @@ pub(super) fn source_files(
     Ok(files)
 }
 
-/// Visits the records of the collection whose lists have that name.
+/// Visits the records of the collection whose list has that name.
 fn each(
     view: &mut View<'_>,
     (collections, list): (Collections, &str),

@@ -1,4 +1,4 @@
-//! A job profile as it is run: the snapshot's nodes, read once per job.
+//! A job profile in executable form: the nodes of its snapshot, read once per job.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use super::fields::FieldRule;
 use super::modify::Edit;
 use crate::source_records::marc::MarcPath;
 
-/// What a record in FOLIO is.
+/// The type of a FOLIO record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Entity {
     MarcBib,
@@ -19,7 +19,7 @@ pub(crate) enum Entity {
 }
 
 impl Entity {
-    /// As profiles and the log name it.
+    /// Returns its name in profiles and the log.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::MarcBib => "MARC_BIBLIOGRAPHIC",
@@ -32,7 +32,7 @@ impl Entity {
         }
     }
 
-    /// The one of that name.
+    /// Returns the entity with a name.
     pub(crate) fn named(name: &str) -> Option<Self> {
         [
             Self::MarcBib,
@@ -47,7 +47,7 @@ impl Entity {
         .find(|it| it.name() == name)
     }
 
-    /// The `recordType` of its source records; `None` for what is no source record.
+    /// Returns the `recordType` of its source records; `None` if it is not a source record.
     pub(crate) const fn record_type(self) -> Option<&'static str> {
         match self {
             Self::MarcBib => Some("MARC_BIB"),
@@ -58,7 +58,7 @@ impl Entity {
     }
 }
 
-/// What an action does.
+/// The operation of an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verb {
     Create,
@@ -67,7 +67,7 @@ pub(crate) enum Verb {
     Delete,
 }
 
-/// On which outcome of its parent a node is reached.
+/// The outcome of the parent on which a node is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum React {
     Match,
@@ -83,14 +83,14 @@ pub(crate) struct Node {
     pub(crate) children: Vec<Node>,
 }
 
-/// What a node is.
+/// The content of a node.
 #[derive(Debug)]
 pub(crate) enum Content {
     Match(MatchSpec),
     Action(Action),
 }
 
-/// A match profile's first detail.
+/// The first detail of a match profile.
 #[derive(Debug)]
 pub(crate) struct MatchSpec {
     /// Position among all matches of the tree.
@@ -103,14 +103,14 @@ pub(crate) struct MatchSpec {
     pub(crate) criterion: Criterion,
 }
 
-/// Where the value of the incoming record comes from.
+/// The source of the incoming record's value.
 #[derive(Debug)]
 pub(crate) enum IncomingValue {
     Marc(MarcPath),
     Static(String),
 }
 
-/// Where the values of stored records are.
+/// Where the compared values of stored records are.
 #[derive(Debug)]
 pub(crate) enum ExistingValue {
     Marc(MarcPath),
@@ -121,7 +121,7 @@ pub(crate) enum ExistingValue {
     },
 }
 
-/// How the two are compared.
+/// How the values are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Criterion {
     Exact,
@@ -134,7 +134,7 @@ pub(crate) enum Criterion {
 }
 
 impl Criterion {
-    /// Whether an incoming and a stored value fit.
+    /// Checks whether an incoming and a stored value match.
     pub(crate) fn holds(self, incoming: &str, existing: &str) -> bool {
         match self {
             Self::Exact => incoming == existing,
@@ -148,7 +148,7 @@ impl Criterion {
     }
 }
 
-/// Which values count, and which part of them.
+/// Which values are compared, and which part of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Qualifier {
     kind: String,
@@ -172,7 +172,7 @@ impl Qualifier {
         matches!(self.part.as_str(), "NUMERICS_ONLY" | "ALPHANUMERICS_ONLY")
     }
 
-    /// The part of the value that is compared; `None` when the value does not count.
+    /// Returns the part of the value that is compared; `None` if the value is excluded.
     pub(crate) fn apply(&self, text: &str) -> Option<String> {
         let fits = !self.is_bound()
             || match self.kind.as_str() {
@@ -199,11 +199,11 @@ pub(crate) struct Action {
     pub(crate) fields: Vec<FieldRule>,
     /// Edits of the MARC record.
     pub(crate) edits: Vec<Edit>,
-    /// Fields that this mapping lets through although the tenant protects them.
+    /// Ids of field protections that this mapping overrides.
     pub(crate) overridden: Vec<String>,
 }
 
-/// A tree ready to be run.
+/// A tree in executable form.
 #[derive(Debug)]
 pub(crate) struct Tree {
     pub(crate) name: String,
@@ -212,7 +212,7 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    /// Of a job profile's snapshot. Errors: what in it is not understood, by the names of the profiles.
+    /// Parses the snapshot of a job profile. Errors: what in it is not supported, with the names of the profiles.
     pub(crate) fn read(snapshot: &Value) -> Result<Self, String> {
         let name = snapshot.pointer("/content/name").and_then(Value::as_str).unwrap_or_default().to_owned();
         let mut n_matches = 0;
@@ -236,7 +236,7 @@ impl Tree {
         walk(&self.roots, visit);
     }
 
-    /// Whether any node is such an action.
+    /// Checks whether the tree has a matching action.
     pub(crate) fn has_action(&self, is_it: impl Fn(&Action) -> bool) -> bool {
         let mut found = false;
         self.for_each(&mut |node| {
@@ -245,7 +245,7 @@ impl Tree {
         found
     }
 
-    /// Whether records are compared with stored MARC records of that type.
+    /// Checks whether the tree matches on stored MARC records of that type.
     pub(crate) fn matches_on(&self, entity: Entity) -> bool {
         let mut found = false;
         self.for_each(&mut |node| {
@@ -280,7 +280,7 @@ fn children(node: &Value, n_matches: &mut usize) -> Result<Vec<Node>, String> {
         let order = child.get("order").and_then(Value::as_i64).unwrap_or(0);
         nodes.push(Node { react, order, content, children });
     }
-    // The record is changed before anything is made of it.
+    // The record is modified before anything is created from it.
     nodes
         .sort_by_key(|it| (it.order, !matches!(&it.content, Content::Action(it) if it.verb == Verb::Modify)));
     let first_match =
@@ -357,7 +357,7 @@ fn marc_path(expression: &Value) -> Option<MarcPath> {
     Some(MarcPath::new(tag, text("indicator1"), text("indicator2"), subfield))
 }
 
-/// `instance.identifiers[].value` → `identifiers.value`.
+/// Parses `instance.identifiers[].value` as `identifiers.value`.
 fn field_path(expression: &Value) -> Option<ExistingValue> {
     let whole = labelled(expression, "field")?.replace("[]", "");
     let (_, path) = whole.split_once('.')?;

@@ -1,4 +1,4 @@
-//! `/data-import`: uploaded files and what is done with them (section 2 of the contract).
+//! `/data-import`: uploaded files and their processing (section 2 of the contract).
 
 mod extensions;
 pub(crate) mod routes;
@@ -23,7 +23,7 @@ use crate::platform::{cql, dates};
 
 pub(crate) use split::{keep_file, kept_file};
 
-/// Upload definitions by their id.
+/// Upload definitions, by id.
 static UPLOAD: Kind = Kind {
     id_path: Some("id"),
     columns: &[
@@ -35,21 +35,21 @@ static UPLOAD: Kind = Kind {
     ..Kind::named("folio_upload_definition")
 };
 
-/// Kinds of this part.
+/// The kinds of this module.
 pub(crate) static KINDS: [&Kind; 3] =
     [&UPLOAD, &extensions::FILE_EXTENSION, &crate::data_import::uploads::tickets::UPLOAD_TICKET];
 
-/// `createdDate` is what clients sort by, although no definition has it.
+/// Clients sort by `createdDate`, although no definition has it.
 static NAMES: cql::Names =
     cql::Names { aliases: &[("createdDate", "metadata.createdDate")], ..cql::Names::PLAIN };
 
-/// What is cleared away now; instants in milliseconds since 1970.
+/// What is expired now; instants in milliseconds since 1970.
 #[derive(Debug, Clone, Copy)]
 struct Expiry {
     now_ms: i64,
-    /// Uploads that were begun before and are not finished.
+    /// Unfinished uploads that began before this instant.
     uploads_until_ms: i64,
-    /// Files of jobs that were over before.
+    /// Files of jobs that finished before this instant.
     files_until_ms: i64,
 }
 
@@ -82,7 +82,7 @@ fn save(txn: &mut Txn<'_>, id: &str, body: &Map<String, Value>) -> Result<(), Fo
     Ok(())
 }
 
-/// A definition as it is answered.
+/// Returns a definition in the form of an answer.
 fn shown(mut body: Map<String, Value>) -> Value {
     if let Some(Value::Array(files)) = body.get_mut("fileDefinitions") {
         files.iter_mut().filter_map(Value::as_object_mut).for_each(|it| {
@@ -97,7 +97,7 @@ async fn list(call: Call) -> Answer {
     let (offset, limit) = (call.query.number("offset", 0)?, call.query.number("limit", 10)?);
     let parsed = collection::parsed(&call.app.settings, call.query.get("query").unwrap_or_default())?;
     let filter = cql::meaning(&parsed.condition, &UPLOAD, &NAMES, &mut |_| Ok::<_, FolioError>(None))?;
-    // Everybody sees their own.
+    // Users see only their own uploads.
     let own = match call.asker.user_id() {
         Some(user) => Expr::Is("metadata.createdByUserId".into(), user.into()),
         None => Expr::Nothing,
@@ -118,7 +118,7 @@ async fn list(call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
 }
 
-/// A file as a client announces it, completed.
+/// Completes a file definition sent by a client.
 fn new_file(
     txn: &mut Txn<'_>,
     definition: &str,
@@ -217,7 +217,7 @@ async fn by_id(call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &shown(found)))
 }
 
-/// Only the status can be changed: the rest is what was uploaded.
+/// Changes the status only: the rest describes what was uploaded.
 async fn replace(mut call: Call) -> Answer {
     let id = call.uuid_param("id")?;
     let body = call.object().await?;
@@ -242,7 +242,7 @@ fn files_of(body: &Map<String, Value>) -> Vec<Map<String, Value>> {
     list.filter_map(|it| it.as_object().cloned()).collect()
 }
 
-/// The parts of a file that no job reads any more go; those of a job that has begun stay with it.
+/// Discards the job of a file and deletes the file's parts, unless the job has already started.
 fn discard_file(txn: &mut Txn<'_>, file: &Map<String, Value>, now_ms: i64) -> Result<(), FolioError> {
     let job = file.get("jobExecutionId").and_then(Value::as_str).unwrap_or_default();
     if let Some(mut job) =
@@ -261,9 +261,9 @@ fn discard_file(txn: &mut Txn<'_>, file: &Map<String, Value>, now_ms: i64) -> Re
     Ok(())
 }
 
-/// Clears away what was begun before `until_ms` and never finished: definitions that no job was made of with the bytes
-/// that came for them, parts that nobody put together; and files of jobs long over. Some at a time; the next upload takes
-/// more.
+/// Deletes what was begun before `until_ms` and never finished: definitions without a job together with their uploaded
+/// bytes, parts that were never assembled; also files of jobs finished long ago. A bounded number at a time; the next
+/// upload continues.
 fn expire(txn: &mut Txn<'_>, expiry: Expiry) -> Result<(), FolioError> {
     let Expiry { now_ms, uploads_until_ms: until_ms, files_until_ms } = expiry;
     data_import::forget_files(txn, files_until_ms)?;
@@ -347,7 +347,7 @@ async fn remove_file(call: Call) -> Answer {
     Ok(answer::empty(StatusCode::NO_CONTENT))
 }
 
-/// Changes one file of a definition, and the definition's status with it.
+/// Changes one file of a definition, and the definition's status accordingly.
 fn change_file(
     txn: &mut Txn<'_>,
     id: &str,
@@ -368,7 +368,7 @@ fn change_file(
     Ok(body)
 }
 
-/// The file's parts are all there.
+/// Records that all parts of the file have arrived.
 fn note_uploaded(
     txn: &mut Txn<'_>,
     id: &str,
@@ -425,7 +425,7 @@ async fn receive_file(mut call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &shown(call.db().write(write).await?)))
 }
 
-/// Answers at once; the jobs run behind.
+/// Starts the jobs and answers at once; they run in the background.
 async fn process(mut call: Call) -> Answer {
     let id = call.uuid_param("id")?;
     let body = call.object().await?;
@@ -451,7 +451,7 @@ async fn process(mut call: Call) -> Answer {
     Ok(answer::empty(StatusCode::NO_CONTENT))
 }
 
-/// Makes the job of an uploaded file ready to run: the upload's own, or a composite one for what came in parts.
+/// Prepares the job of an uploaded file: the upload's own one, or a composite one for a file that arrived in parts.
 fn begin(
     txn: &mut Txn<'_>,
     writer: &Writer,

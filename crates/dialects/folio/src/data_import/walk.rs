@@ -1,4 +1,4 @@
-//! A batch at work: each record goes through the tree of its profile.
+//! Processing a batch: each record goes through the tree of its profile.
 
 use std::collections::HashMap;
 
@@ -18,8 +18,8 @@ use crate::platform::limits::BATCH_RECORDS;
 use crate::source_records::source_storage::SOURCE_RECORD;
 
 impl<'s, 't, 'v> Engine<'s, 't, 'v> {
-    /// Runs a batch, or its beginning when others wait for the writer meanwhile. `failed` holds those known to fail, by
-    /// position.
+    /// Runs a batch, or only its beginning if others are waiting for the writer. `failed` holds the records known to
+    /// fail, by position.
     pub(crate) fn run(
         &mut self,
         batch: &[Prepared],
@@ -46,7 +46,7 @@ impl<'s, 't, 'v> Engine<'s, 't, 'v> {
         Ok(outcome)
     }
 
-    /// One record; the inner error is its own.
+    /// Processes one record; the inner error is that of the record.
     fn record(
         &mut self,
         at: usize,
@@ -91,7 +91,7 @@ impl<'s, 't, 'v> Engine<'s, 't, 'v> {
         Ok(Ok(()))
     }
 
-    /// Keeps a record that failed, with its reason.
+    /// Stores a failed record with the reason.
     fn failed(&mut self, prepared: &Prepared, message: &str) -> Result<Entry, BatchError> {
         let place = &prepared.incoming.place;
         let is_placed = message.starts_with("record ");
@@ -116,7 +116,7 @@ impl<'s, 't, 'v> Engine<'s, 't, 'v> {
         })
     }
 
-    /// The walk of section 5.
+    /// Walks the tree as in section 5.
     fn walk(&mut self, case: &mut Case<'_>) -> Result<(), StepError> {
         let setup = self.setup;
         let mut level: &'s [Node] = &setup.tree.roots;
@@ -148,7 +148,7 @@ impl<'s, 't, 'v> Engine<'s, 't, 'v> {
         Ok(())
     }
 
-    /// Evaluates a match and remembers what it found.
+    /// Evaluates a match and stores its hits in the case.
     fn matched(
         &mut self,
         case: &mut Case<'_>,

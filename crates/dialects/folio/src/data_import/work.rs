@@ -1,4 +1,4 @@
-//! One job's work, step by step: count a file, split it, read a batch, prepare it, store it.
+//! The work of one job, step by step: count the file, split it, read a batch, prepare it, store it.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -25,29 +25,29 @@ use crate::platform::limits::{
 };
 use crate::source_records::source_storage;
 
-/// What a step came to.
+/// The result of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// There may be more.
+    /// There may be more work.
     Did,
-    /// Nothing to do until more records are sent.
+    /// There is nothing to do until more records are sent.
     Waits,
-    /// The job is over.
+    /// The job is finished.
     Ended,
 }
 
-/// A job under way, as this thread remembers it.
+/// The state of a running job in this thread.
 pub(crate) struct Active {
     setup: Option<Arc<Setup>>,
     file: Option<OpenFile>,
-    /// What the last batch has left, because others wanted to write.
+    /// The part of the last batch that was not written because others were waiting for the writer.
     rest: Option<Batch>,
-    /// Records of the next batch, prepared while the last one was written.
+    /// The next batch, prepared while the last one was written.
     ahead: Option<Batch>,
     batch_records: usize,
-    /// How long the writer is held for each, as the last batch had it.
+    /// Time per record for which the last batch held the writer, in milliseconds.
     record_ms: f64,
-    /// How the last batch was written.
+    /// Timing of the last write.
     wrote: Option<Wrote>,
 }
 
@@ -67,13 +67,13 @@ impl Default for Active {
 
 struct OpenFile {
     reader: Reader<StoredFile>,
-    /// Where the reader began, in bytes of the file.
+    /// Byte offset in the file at which the reader started.
     base: u64,
-    /// Records before that.
+    /// Number of records before that offset.
     n_before: u64,
-    /// A record that was read and did not fit into its batch.
+    /// A record that was read but did not fit into its batch.
     kept: Option<Incoming>,
-    /// Records given out.
+    /// Number of records returned so far.
     order: u64,
     end: u64,
 }
@@ -82,24 +82,24 @@ struct OpenFile {
 #[derive(Clone)]
 struct Batch {
     records: Arc<Vec<Prepared>>,
-    /// The first of them that is not stored.
+    /// Position of the first record that is not stored yet.
     first: usize,
-    /// Records of the job before it.
+    /// Number of records of the job before the batch.
     from_order: u64,
-    /// Where in the file the next one begins.
+    /// Byte offset in the file at which the next batch begins.
     next_at: u64,
     is_last: bool,
-    /// The chunk that they are of, and how many of it are done then.
+    /// The chunk of the records, how many of its records are done after the batch, and whether that is all.
     chunk: Option<(String, u64, bool)>,
 }
 
 impl Batch {
-    /// Its records that are not stored.
+    /// Returns the records that are not stored yet.
     fn records(&self) -> &[Prepared] {
         self.records.get(self.first..).unwrap_or_default()
     }
 
-    /// The same batch as far as its first `n` records, which were stored.
+    /// Returns the batch limited to its first `n` records, which were stored.
     fn up_to(&self, n: usize) -> Self {
         let Some(next) = self.records().get(n) else { return self.clone() };
         let n_left = (self.records().len() - n) as u64;
@@ -107,7 +107,7 @@ impl Batch {
         Self { next_at: next.incoming.offset, is_last: false, chunk, ..self.clone() }
     }
 
-    /// What is left of it when its first `n` records are stored.
+    /// Returns what is left of the batch once its first `n` records are stored.
     fn after(&self, n: usize) -> Option<Self> {
         let is_left = n < self.records().len();
         is_left.then(|| Self {
@@ -118,17 +118,17 @@ impl Batch {
     }
 }
 
-/// What came of writing a batch.
+/// The result of writing a batch.
 struct Written {
     step: Step,
-    /// Records that were stored, of those there were.
+    /// Number of records stored.
     n_done: usize,
     /// How long the writer was held.
     held: Duration,
 }
 
 impl Active {
-    /// Does the next piece of work of a job; a batch is to hold the tenant's writer for `hold`.
+    /// Does the next piece of work of a job; a batch should hold the tenant's writer for `hold`.
     pub(crate) fn step(
         &mut self,
         tenant: &Tenant,
@@ -209,7 +209,7 @@ impl Active {
             (written, Wrote { took: began.elapsed(), ended_at: Instant::now() })
         };
         let (written, how) = if prepares {
-            // The next batch is prepared while this one is written.
+            // The next batch is prepared while this one is being written.
             let (written, ahead) = std::thread::scope(|scope| {
                 let preparing = scope.spawn(|| permits.run(|| self.read_file(&setup, now_ms)));
                 let written = write();
@@ -227,23 +227,23 @@ impl Active {
         Ok(written.step)
     }
 
-    /// How the batch of the last step was written, if it wrote one.
+    /// Returns the timing of the last step's write, if there was one.
     pub(crate) fn take_wrote(&mut self) -> Option<Wrote> {
         self.wrote.take()
     }
 
-    /// Brings the time that a batch holds the writer towards what it should be.
+    /// Adjusts the size of batches so that each holds the writer for about `hold`.
     fn fit(&mut self, hold: Duration) {
         if self.record_ms <= 0.0 {
             return;
         }
         let fitting = (hold.as_secs_f64() * 1e3 / self.record_ms) as usize;
         let (least, most) = BATCH_RECORDS;
-        // No more than twice as many at once: one quick batch says little.
+        // At most double the size at once: one quick batch is weak evidence.
         self.batch_records = fitting.clamp(least, most).min(self.batch_records * 2);
     }
 
-    /// The next batch; `None` when a job of chunks has none.
+    /// Returns the next batch; `None` if a job of chunks has none.
     fn read(
         &mut self,
         tenant: &Tenant,
@@ -276,7 +276,7 @@ impl Active {
             }
         }
         let next_at = file.base + file.reader.offset();
-        // The end is known only when nothing comes any more.
+        // Only reading further shows whether this was the end.
         if !is_last {
             let ahead = file.order;
             file.kept = file.next()?;
@@ -312,7 +312,7 @@ impl OpenFile {
     }
 }
 
-/// The name under which a job keeps the format of its file; it reads back as one.
+/// Returns the name under which a job stores the format of its file; it can be parsed back.
 const fn name_of(format: Format) -> &'static str {
     match format {
         Format::Iso2709 => "iso2709",
@@ -322,14 +322,14 @@ const fn name_of(format: Format) -> &'static str {
     }
 }
 
-/// Opens a job's file where the job stopped.
+/// Opens a job's file at the position where the job stopped.
 fn open(tenant: &Tenant, job: &Job) -> Result<OpenFile, StoreError> {
     let format: Format =
         job.work("format").as_str().and_then(|it| it.parse().ok()).unwrap_or(Format::Iso2709);
     let from = job.work_number("from");
     let to = job.work("to").as_u64();
     let order = job.work_number("order");
-    // ISO 2709 can be read from any record on; the others need what stands before.
+    // ISO 2709 can be read from any record on; the other formats need what comes before.
     let base = if format == Format::Iso2709 { job.work_number("at").max(from) } else { from };
     let file = StoredFile::new(tenant.clone(), job.work("parts"), base, to);
     let end = file.end();
@@ -351,13 +351,13 @@ fn open(tenant: &Tenant, job: &Job) -> Result<OpenFile, StoreError> {
     Ok(open)
 }
 
-/// Why a job as a whole is refused, by its first record that could be read.
+/// Returns why the job as a whole is refused, judging by its first readable record.
 fn refused(setup: &Setup, batch: &Batch) -> Option<String> {
     let kind = batch.records.iter().find_map(|it| it.incoming.record.as_ref().ok())?.leader.kind();
     (!setup.takes(kind)).then(|| unsupported(&setup.tree.name, kind))
 }
 
-/// Records of the job's oldest open chunk.
+/// Reads records of the job's oldest open chunk.
 fn read_chunk(
     tenant: &Tenant,
     job: &Job,
@@ -403,7 +403,7 @@ fn read_chunk(
     }))
 }
 
-/// How a chunk's records are coded.
+/// Returns the encoding of a chunk's records.
 fn coding_of(content_type: &str) -> Coding<'_> {
     match content_type {
         "MARC_RAW" | "" => Coding::Marc(Format::Iso2709),
@@ -413,7 +413,7 @@ fn coding_of(content_type: &str) -> Coding<'_> {
     }
 }
 
-/// A job of chunks that has none left: it waits, or it is over.
+/// Handles a job of chunks that has none left: it waits, or it is finished.
 fn end_of_chunks(tenant: &Tenant, lease: &Lease, job: &Job, now_ms: i64) -> Result<Step, StoreError> {
     let (id, lease) = (job.id().to_owned(), lease.clone());
     tenant.write_blocking(move |txn: &mut Txn<'_>| -> Result<Step, StoreError> {
@@ -434,21 +434,21 @@ fn end_of_chunks(tenant: &Tenant, lease: &Lease, job: &Job, now_ms: i64) -> Resu
             job.save(txn)?;
             return Ok(Step::Ended);
         }
-        // More will be sent; until then nothing is to do.
+        // More chunks will be sent; there is nothing to do until then.
         job.set_work("pending", false);
         job.save(txn)?;
         Ok(Step::Waits)
     })
 }
 
-/// Whether nothing more is expected of a job whose received records are all done.
+/// Checks whether all received records of a job are done and no more are expected.
 fn chunks_are_over(job: &Job) -> bool {
     let done = job.work_number("order");
     let is_last = job.work("last").as_bool().unwrap_or(false);
     (0 < job.total() && job.total() <= done) || (is_last && job.work_number("received") <= done)
 }
 
-/// Ends a job of chunks; what was announced and never sent has failed.
+/// Ends a job of chunks; announced records that were never sent count as failed.
 fn end_chunks(txn: &mut Txn<'_>, job: &mut Job, now_ms: i64) -> Result<(), StoreError> {
     let (total, done) = (job.total(), job.work_number("order"));
     if done < total {
@@ -476,7 +476,7 @@ fn end_chunks(txn: &mut Txn<'_>, job: &mut Job, now_ms: i64) -> Result<(), Store
     end(txn, job, now_ms)
 }
 
-/// Ends a job: its snapshot, and its parent when it was the last child.
+/// Ends a job, updates the status of its snapshot, and finishes the parent if this was the last child.
 fn end(txn: &mut Txn<'_>, job: &mut Job, now_ms: i64) -> Result<(), StoreError> {
     job.finish(now_ms);
     source_storage::put_snapshot(txn, job.id(), job.text("status"), now_ms)?;
@@ -488,7 +488,7 @@ fn renew(txn: &mut Txn<'_>, lease: &Lease) -> Result<(), StoreError> {
     txn.renew_lease(lease, LEASE_MS).map(drop)
 }
 
-/// Ends a job as a whole.
+/// Ends a job with an error that concerns all of it.
 fn fail(
     tenant: &Tenant,
     lease: &Lease,
@@ -510,7 +510,7 @@ fn fail(
     })
 }
 
-/// Stores a batch, once more without those records that turn out to fail after a part of them was written.
+/// Stores a batch; if records fail after part of them was written, stores it again without these.
 fn write(
     tenant: &Tenant,
     lease: &Lease,
@@ -529,7 +529,7 @@ fn write(
         let result = tenant.write_blocking(move |txn: &mut Txn<'_>| {
             let started = Instant::now();
             let writer = Writer::new(now_ms, setup.user_id.clone(), entropy.clone(), collections);
-            // One writer serves all: who waits for it need not wait for the rest of the batch.
+            // There is one writer: a request that waits for it need not wait for the rest of the batch.
             let is_waited_for = || others.as_ref().is_some_and(|it| 0 < it.n_waiting());
             let whose = (&lease, job_id.as_str());
             let (step, n_done) = store(txn, whose, &setup, &batch, &known, writer, &is_waited_for)?;
@@ -550,7 +550,8 @@ fn write(
     }
 }
 
-/// The transaction of a batch; gives also how many of its records are stored, all unless it was waited for.
+/// Runs the transaction of a batch; also returns how many of its records are stored, which is all unless others were
+/// waiting for the writer.
 fn store(
     txn: &mut Txn<'_>,
     (lease, job_id): (&Lease, &str),
@@ -581,7 +582,7 @@ fn store(
     let mut summary = job.summary();
     summary.add(&outcome.entries);
     job.set_work("summary", Value::Object(summary.0));
-    // A run of what is no record at all, over batches: a file that is garbage from some place on.
+    // Count a run of unreadable records across batches: the file is garbage from some point on.
     let is_garbage = |(record, entry): &(&Prepared, &Entry)| {
         let incoming = &record.incoming;
         !entry.error.is_empty() && (incoming.record.is_err() || !incoming.warnings.is_empty())
@@ -620,7 +621,7 @@ fn store(
     Ok((step, n_done))
 }
 
-/// A chunk whose records are all stored: its id stays known.
+/// Marks a chunk as completed once all its records are stored; its id stays known.
 fn close_chunk(txn: &mut Txn<'_>, id: &str, job_id: &str) -> Result<(), StoreError> {
     let number = txn.get(&CHUNK, id)?.map(|it| it.json()).transpose()?;
     let number = number.and_then(|it| it.get("number").cloned()).unwrap_or_default();
@@ -651,12 +652,12 @@ fn store_entries(
     txn.insert_document(&document).map(drop)
 }
 
-/// What a file is: by its first bytes, or by what they hold although their beginning is damaged.
+/// Detects the format of a file by its first bytes, or, if these are damaged, by the records that follow.
 fn format_of(head: &[u8]) -> Result<Format, String> {
     let begins_with_length =
         head.trim_ascii_start().iter().take(5).filter(|it| it.is_ascii_digit()).count() == 5;
     match sniff(head) {
-        // Delimiters alone prove nothing: garbage has them, too.
+        // Delimiters alone prove nothing, since garbage contains them too.
         Ok(Format::Iso2709) | Err(SniffError::Unknown) if !begins_with_length => {
             let mut records = pinakes_marc::records(Format::Iso2709, head).take(HEAD_RECORDS);
             let is_marc = records.any(|raw| {
@@ -669,7 +670,7 @@ fn format_of(head: &[u8]) -> Result<Format, String> {
     }
 }
 
-/// What a job's file is, or why it cannot be read.
+/// Detects the format of a job's file, or returns why it cannot be read.
 fn head_of(tenant: &Tenant, job: &Job) -> Result<Result<Format, String>, StoreError> {
     let file = StoredFile::new(tenant.clone(), job.work("parts"), 0, None);
     let mut head = Vec::new();
@@ -679,7 +680,7 @@ fn head_of(tenant: &Tenant, job: &Job) -> Result<Result<Format, String>, StoreEr
     Ok(format_of(&head).map_err(|error| format!("File is empty or content is invalid! {error}")))
 }
 
-/// Counts the records of a file before its job begins.
+/// Counts the records of a file before its job starts.
 fn count(tenant: &Tenant, lease: &Lease, job: &Job, now_ms: i64) -> Result<Step, StoreError> {
     let format = match head_of(tenant, job)? {
         Ok(format) => format,
@@ -719,12 +720,12 @@ fn split(tenant: &Tenant, lease: &Lease, job: &Job, parts: &Parts) -> Result<Ste
     let file = StoredFile::new(tenant.clone(), job.work("parts"), 0, None);
     let end = file.end();
     let mut reader = Reader::new(file, format);
-    // (first byte, first record, records) of each child.
+    // (first byte, first record, number of records) of each child.
     let mut children: Vec<(u64, u64, u64)> = Vec::new();
     let mut total = 0_u64;
     while let Some(raw) = reader.next_record().map_err(|error| StoreError::Damaged(error.to_string()))? {
         let offset = raw.offset;
-        // Formats other than ISO 2709 can only be read from their beginning: one child has them all.
+        // Formats other than ISO 2709 can only be read from the beginning, so one child gets all records.
         if total == 0 || (format == Format::Iso2709 && total.is_multiple_of(child_records)) {
             children.push((offset, total, 0));
         }

@@ -1,4 +1,4 @@
-//! `/inventory/…`: the stored records as staff see them, with the names of what they refer to (mod-inventory).
+//! `/inventory/…`: the stored records as staff see them, with the names of the records they refer to (mod-inventory).
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -27,7 +27,7 @@ use crate::vocabularies::{LOAN_TYPES, MATERIAL_TYPES};
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-/// Statuses that staff may set, with the last part of the path.
+/// Statuses that staff may set, and the last part of the path for each.
 const MARKS: [(&str, &str); 9] = [
     ("mark-in-process", "In process"),
     ("mark-in-process-non-requestable", "In process (non-requestable)"),
@@ -39,7 +39,7 @@ const MARKS: [(&str, &str); 9] = [
     ("mark-unknown", "Unknown"),
     ("mark-withdrawn", "Withdrawn"),
 ];
-/// Statuses out of which only circulation and orders lead.
+/// Statuses that only circulation and orders may change.
 const NOT_FOR_STAFF: [&str; 7] = [
     "Checked out",
     "Claimed returned",
@@ -94,7 +94,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
     routes
 }
 
-/// Bodies joined to a list without the details that storage adds.
+/// Builds a list answer without the details that storage adds.
 fn list_answer(list: &str, bodies: Vec<Value>, total: u64) -> Answer {
     let bodies = bodies.iter().map(json::bytes).collect();
     let head = format!("{{\"{list}\" : [");
@@ -128,7 +128,7 @@ async fn item(call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &body))
 }
 
-/// Records that items refer to, read once for a page.
+/// Records that items refer to, read once per page.
 struct Joined(HashMap<(&'static str, String), Value>);
 
 impl Joined {
@@ -163,7 +163,7 @@ fn texts<'a>(bodies: &'a [Value], paths: &'a [&str]) -> BTreeSet<String> {
         .collect()
 }
 
-/// Items with title, call number, contributors and the names of places and types.
+/// Returns items with title, call number, contributors and the names of locations and types.
 pub fn shown_items(view: &mut View<'_>, records: &[Record]) -> Result<Vec<Value>, FolioError> {
     let bodies = records.iter().map(Record::json).collect::<Result<Vec<Value>, _>>()?;
     let mut joined = Joined(HashMap::new());
@@ -223,7 +223,7 @@ fn text_of(map: &Map<String, Value>, name: &str) -> Option<String> {
     map.get(name).and_then(Value::as_str).map(str::to_owned)
 }
 
-/// The stored form of an item as the business layer writes it: `{"materialType":{"id"}}` and the like.
+/// Converts an item from the business layer's form to the stored one: `{"materialType":{"id"}}` and the like.
 fn stored_item(mut body: Map<String, Value>) -> Map<String, Value> {
     for (name, id) in [
         ("materialType", "materialTypeId"),
@@ -279,7 +279,7 @@ async fn replace_item(mut call: Call) -> Answer {
     Ok(answer::empty(StatusCode::NO_CONTENT))
 }
 
-/// `{query, limit, offset}`: a list whose query is too long for a URL.
+/// Lists items for a query that is too long for a URL: `{query, limit, offset}`.
 async fn retrieve_items(mut call: Call) -> Answer {
     let body = call.object().await?;
     let number = |name: &str, default| body.get(name).and_then(Value::as_u64).unwrap_or(default);
@@ -295,7 +295,7 @@ async fn retrieve_items(mut call: Call) -> Answer {
     list_answer("items", bodies, total)
 }
 
-/// Changes the properties that are given, `null` takes one away; the rest stays. `_version` guards when it is given.
+/// Changes the given properties; `null` removes one, the others are kept. `_version` is checked if it is given.
 pub(super) async fn patch(mut call: Call, collection: &'static Collection) -> Answer {
     let id = call.uuid_param("id")?;
     let given = call.object().await?;
@@ -318,7 +318,7 @@ pub(super) async fn patch(mut call: Call, collection: &'static Collection) -> An
     Ok(answer::empty(StatusCode::NO_CONTENT))
 }
 
-/// `Barcode must be unique, X is already assigned to another item`.
+/// Translates the error into `Barcode must be unique, X is already assigned to another item`.
 fn barcode_taken(error: FolioError) -> FolioError {
     let message = error.message();
     let value = message
@@ -353,7 +353,7 @@ async fn remove(call: Call, collection: &'static Collection) -> Answer {
     Ok(answer::empty(StatusCode::NO_CONTENT))
 }
 
-/// Gives an item another status, unless circulation alone may.
+/// Sets the status of an item, unless only circulation may change it.
 async fn mark(call: Call, status: &'static str) -> Answer {
     let id = call.uuid_param("id")?;
     let writer = Writer::of(&call);
@@ -397,7 +397,7 @@ async fn instance(call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &body))
 }
 
-/// Instances with the titles before and after them and those above and below.
+/// Returns instances with their preceding and succeeding titles and their parent and child instances.
 fn shown_instances(view: &mut View<'_>, records: &[Record]) -> Result<Vec<Value>, FolioError> {
     let ids: Vec<pinakes_store::Value> = records.iter().map(|it| it.id.as_str().into()).collect();
     let either = |a: &str, b: &str| {
@@ -415,7 +415,7 @@ fn shown_instances(view: &mut View<'_>, records: &[Record]) -> Result<Vec<Value>
     let mut shown = Vec::with_capacity(records.len());
     for record in records {
         let mut body = record.json()?;
-        // A title that names this instance as its successor precedes it.
+        // If a title names this instance as its successor, it precedes the instance.
         body["precedingTitles"] = of(&titles, "succeedingInstanceId", &record.id);
         body["succeedingTitles"] = of(&titles, "precedingInstanceId", &record.id);
         body["parentInstances"] = of(&relations, "subInstanceId", &record.id);
@@ -426,7 +426,7 @@ fn shown_instances(view: &mut View<'_>, records: &[Record]) -> Result<Vec<Value>
     Ok(shown)
 }
 
-/// The titles and relationships that an instance brings along, to be stored as records of their own.
+/// Returns the titles and relationships in an instance's body, which are stored as separate records.
 fn brought(body: &Map<String, Value>, id: &str) -> Vec<(&'static Collection, Map<String, Value>)> {
     let mut list = Vec::new();
     for (name, collection, field) in [
@@ -453,7 +453,7 @@ async fn create_instance(mut call: Call) -> Answer {
     Ok(answer::with_header(json_answer(StatusCode::CREATED, &body), LOCATION, &location))
 }
 
-/// Makes an instance with the titles and relationships that it brings along. Gives its id and how it is shown.
+/// Creates an instance with the titles and relationships in its body. Returns its id and the form shown.
 pub(super) fn make_instance(
     txn: &mut Txn<'_>,
     writer: &Writer,
@@ -467,7 +467,7 @@ pub(super) fn make_instance(
     Ok((stored.id, shown_instances(txn, record.as_slice())?.pop().unwrap_or_default()))
 }
 
-/// Titles and relationships that are given take the place of those that were there.
+/// Replaces an instance; titles and relationships in the body replace the stored ones.
 async fn replace_instance(mut call: Call) -> Answer {
     let id = call.uuid_param("id")?;
     let body = call.object().await?;

@@ -1,5 +1,5 @@
-//! Changes of stored records beyond one by one: parts of records, instances in batches, all titles before and after an
-//! instance (mod-inventory-storage, mod-inventory).
+//! Updates of stored records beyond single ones: partial updates, instances in batches, all preceding and succeeding
+//! titles of an instance (mod-inventory-storage, mod-inventory).
 
 use http::{Method, StatusCode};
 use pinakes_http::answer;
@@ -51,7 +51,7 @@ pub(super) fn routes(routes: Routes) -> Routes {
         )
 }
 
-/// The objects of a list in a body, within the bound of a batch.
+/// Returns the objects of a list in a body, within the size limit of a batch.
 fn objects(
     call: &Call,
     body: &Map<String, Value>,
@@ -69,7 +69,7 @@ fn objects(
     objects.ok_or_else(|| FolioError::bad_request(format!("Json content error: {list} must hold objects")))
 }
 
-/// `{"items":[{"id", …}]}`: the properties that are given, of each item; all or none.
+/// Changes the given properties of several items, `{"items":[{"id", …}]}`; all or none.
 async fn patch_items(mut call: Call) -> Answer {
     let body = call.object().await?;
     let items = objects(&call, &body, "items")?;
@@ -92,9 +92,9 @@ async fn patch_items(mut call: Call) -> Answer {
     Ok(answer::empty(StatusCode::NO_CONTENT))
 }
 
-/// `{"instances":[…]}`: each by itself; what is wrong with those that were not made is in `errorMessages`.
+/// Creates instances one by one, `{"instances":[…]}`; the faults of those not created are in `errorMessages`.
 ///
-/// Errors: 500 with the same body when none was made.
+/// Errors: 500 with the same body if none was created.
 async fn make_instances(mut call: Call) -> Answer {
     let body = call.object().await?;
     let given = objects(&call, &body, "instances")?;
@@ -116,7 +116,8 @@ async fn make_instances(mut call: Call) -> Answer {
     Ok(json_answer(status, &json!({"instances": made, "errorMessages": messages, "totalRecords": total})))
 }
 
-/// `{"tenantItemPairs":[{"tenantId","itemId"}]}`: items of this tenant; there are no others to ask.
+/// Returns items, `{"tenantItemPairs":[{"tenantId","itemId"}]}`: those of this tenant only, other tenants are not
+/// asked.
 async fn tenant_items(mut call: Call) -> Answer {
     let body = call.object().await?;
     let pairs = objects(&call, &body, "tenantItemPairs")?;
@@ -137,7 +138,7 @@ async fn tenant_items(mut call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &json!({"tenantItems": shown, "totalRecords": total})))
 }
 
-/// `{"precedingSucceedingTitles":[…]}`: all titles before and after an instance, in place of those that were there.
+/// Replaces all preceding and succeeding titles of an instance: `{"precedingSucceedingTitles":[…]}`.
 async fn replace_titles(mut call: Call) -> Answer {
     let id = call.uuid_param("id")?;
     let body = call.object().await?;

@@ -1,10 +1,10 @@
-//! What items take from their holdings: place, call number, shelving order.
+//! Properties that items derive from their holdings: location, call number, shelving order.
 
 use serde_json::{Map, Value, json};
 
 use crate::inventory::shelving;
 
-/// Sets what follows from the item and its holdings: place, call number, shelving order.
+/// Sets the properties derived from the item and its holdings: location, call number, shelving order.
 pub(crate) fn derive(item: &mut Map<String, Value>, holdings: &Value) {
     let text =
         |name: &str| item.get(name).and_then(Value::as_str).filter(|it| !it.is_empty()).map(str::to_owned);

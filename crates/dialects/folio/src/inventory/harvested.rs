@@ -1,5 +1,4 @@
-//! When an instance was last changed in any of its parts, and which instances are gone: what harvesters must
-//! know.
+//! When an instance was last changed in any of its parts, and which instances were deleted: information for harvesters.
 
 use pinakes_store::{Column, Index, Kind, StoreError, Txn, Type};
 use serde_json::{Value, json};
@@ -10,7 +9,7 @@ use crate::platform::dates;
 use crate::platform::error::FolioError;
 use crate::platform::json::text_at;
 
-/// Instances that are gone: `{id, source, metadata: {updatedDate}}`.
+/// Deleted instances: `{id, source, metadata: {updatedDate}}`.
 pub(crate) static GONE: Kind = Kind {
     id_path: Some("id"),
     columns: &[
@@ -21,7 +20,8 @@ pub(crate) static GONE: Kind = Kind {
     ..Kind::named("folio_instance_gone")
 };
 
-/// Instances whose holdings, items or source record changed after they did themselves: `{id, source, metadata: {updatedDate}}`.
+/// Instances whose holdings, items or source record changed after the instance itself:
+/// `{id, source, metadata: {updatedDate}}`.
 pub(crate) static CHANGED: Kind = Kind {
     id_path: Some("id"),
     columns: &[
@@ -32,8 +32,9 @@ pub(crate) static CHANGED: Kind = Kind {
     ..Kind::named("folio_instance_changed")
 };
 
-/// Notes that something of an instance changed. Datestamps have seconds: within that of a change which is known already there
-/// is nothing to note, so what is made together with its instance costs a read. `instances` is the kind of instances.
+/// Records that part of an instance changed. Datestamps have a resolution of one second: if a change within the same
+/// second is already known, nothing is written, so a record created together with its instance costs only a read.
+/// `instances` is the kind of instances.
 fn note_change(
     txn: &mut Txn<'_>,
     instances: &'static Kind,
@@ -55,7 +56,7 @@ fn note_change(
     txn.put(&CHANGED, instance, &note).map(drop)
 }
 
-/// Holdings were made or changed.
+/// Called when a holdings record was created or changed.
 pub(crate) fn holdings_stored(
     txn: &mut Txn<'_>,
     writer: &Writer,
@@ -71,12 +72,12 @@ pub(crate) fn holdings_stored(
     Ok(())
 }
 
-/// Holdings go.
+/// Called when a holdings record is deleted.
 pub(crate) fn holdings_go(txn: &mut Txn<'_>, writer: &Writer, holdings: &Value) -> Result<(), FolioError> {
     holdings_stored(txn, writer, holdings, None)
 }
 
-/// A source record was made or changed; `instances` is the kind of instances.
+/// Called when a source record was created or changed; `instances` is the kind of instances.
 pub(crate) fn source_stored(
     txn: &mut Txn<'_>,
     instances: &'static Kind,
@@ -89,7 +90,7 @@ pub(crate) fn source_stored(
     }
 }
 
-/// Notes that an instance goes.
+/// Records that an instance is deleted.
 pub(crate) fn note_gone(txn: &mut Txn<'_>, writer: &Writer, instance: &Value) -> Result<(), FolioError> {
     let id = text_at(instance, "id").unwrap_or_default();
     let gone = json!({

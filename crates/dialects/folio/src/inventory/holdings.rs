@@ -1,4 +1,4 @@
-//! Holdings: what a place has of an instance (section 10 of the contract).
+//! Holdings: what a location has of an instance (section 10 of the contract).
 
 use std::ops::ControlFlow;
 
@@ -178,11 +178,11 @@ fn prepare(
     Ok(())
 }
 
-/// What items take from their holdings.
+/// Properties that items derive from their holdings.
 const INHERITED: [&str; 5] =
     ["effectiveLocationId", "callNumber", "callNumberPrefix", "callNumberSuffix", "callNumberTypeId"];
 
-/// Items follow a change of place or call number.
+/// Updates the items after a change of location or call number.
 fn follow(txn: &mut Txn<'_>, writer: &Writer, body: &Value, old: Option<&Value>) -> Result<(), FolioError> {
     crate::inventory::harvested::holdings_stored(txn, writer, body, old)?;
     let Some(old) = old else { return Ok(()) };

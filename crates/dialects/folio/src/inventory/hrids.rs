@@ -1,7 +1,7 @@
 //! Settings of human-readable ids: `in00000000001`, `ho…`, `it…` (section 1.3 of the contract).
 //!
-//! The next numbers are one record. Whoever makes many records in one transaction reserves their numbers first, so
-//! that the record is written once.
+//! The next numbers are in one record. Code that creates many records in one transaction reserves their numbers first,
+//! so that this record is written once.
 
 use pinakes_store::{Txn, Weight};
 use serde_json::Value;
@@ -29,7 +29,7 @@ async fn show(call: Call) -> Answer {
     Ok(json_answer(http::StatusCode::OK, &all))
 }
 
-/// A start number is taken up when it is changed.
+/// Changes the settings; a changed start number takes effect at once.
 async fn change(mut call: Call) -> Answer {
     let body = call.object().await?;
     let mut faults = Vec::new();

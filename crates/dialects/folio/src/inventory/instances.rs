@@ -1,4 +1,4 @@
-//! Instances: what is described once, whatever the number of copies (section 10 of the contract).
+//! Instances: the description of a title, whatever the number of copies (section 10 of the contract).
 
 use pinakes_store::{Arity, Column, Facet, Index, Kind, Search, Text, Txn, Type};
 use serde_json::{Map, Value, json};
@@ -62,7 +62,7 @@ const KNOWN: &[&str] = &[
     "title",
 ];
 
-/// Lists that are there even when they were not given.
+/// Lists that are always present, even if they were not given.
 const LISTS: &[&str] = &[
     "alternativeTitles",
     "editions",
@@ -240,7 +240,7 @@ fn prepare(
     old: Option<&Value>,
 ) -> Result<(), FolioError> {
     number(txn, writer, Numbered::Instances, body, old)?;
-    // Views that the business layer adds are not stored.
+    // Properties added by the business layer are not stored.
     for name in [
         "precedingTitles",
         "succeedingTitles",
@@ -264,7 +264,7 @@ fn prepare(
             body.insert("statusUpdatedDate".to_owned(), dates::rmb(writer.now_ms).into());
         }
     }
-    // A key of the client's own stays; one that was made follows what it was made of.
+    // A key set by the client is kept; a generated one is updated with its sources.
     let before = old.and_then(|it| text_at(it, "matchKey"));
     let made = old.and_then(Value::as_object).map(match_key);
     match (body.get("matchKey").and_then(Value::as_str), before) {
@@ -279,7 +279,7 @@ fn prepare(
     Ok(())
 }
 
-/// A text by which copies of one description are found: title, year and publisher without what varies.
+/// Builds a key by which copies of a description are found: title, year and publisher in a normalised form.
 fn match_key(body: &Map<String, Value>) -> String {
     let plain = |text: &str| -> String {
         pinakes_store::fold(text).chars().map(|it| if it.is_alphanumeric() { it } else { '_' }).collect()
@@ -295,9 +295,9 @@ fn match_key(body: &Map<String, Value>) -> String {
     format!("{title:.70}_{:.8}_{}", first("dateOfPublication"), first("publisher"))
 }
 
-/// Gives a hrid to a record that brings none, and keeps the one that it has.
+/// Assigns a hrid to a record without one, and keeps an existing one.
 ///
-/// Errors: 400 when a request changes it.
+/// Errors: 400 if a request changes it.
 pub(super) fn number(
     txn: &mut Txn<'_>,
     writer: &Writer,

@@ -1,4 +1,4 @@
-//! ISBN in its forms: ten or thirteen digits, with hyphens or without.
+//! The forms of an ISBN: ten or thirteen digits, with or without hyphens.
 
 use http::StatusCode;
 use pinakes_store::{Expr, TextQuery, Value};
@@ -19,7 +19,8 @@ pub(super) fn routes(routes: Routes) -> Routes {
         .get("/isbn/validator", Access::to("isbn-utils.validator.get"), validate)
 }
 
-/// `?isbn=`: the form with that many digits, without hyphens. Errors: 400 for what is no ISBN, or has no such form.
+/// Converts an ISBN, `?isbn=`, to the form with that many digits, without hyphens. Errors: 400 for text that is not an
+/// ISBN, or has no such form.
 async fn convert(call: Call, n_digits: usize) -> Answer {
     let given = call.query.get("isbn").unwrap_or_default();
     let found = valid(given).and_then(|it| it.into_iter().find(|it| it.len() == n_digits));
@@ -29,13 +30,13 @@ async fn convert(call: Call, n_digits: usize) -> Answer {
     Ok(json_answer(StatusCode::OK, &json!({"isbn": found.to_ascii_uppercase()})))
 }
 
-/// `?isbn=`: whether the last digit is what the others make it.
+/// Checks the check digit of an ISBN, `?isbn=`.
 async fn validate(call: Call) -> Answer {
     let given = call.query.get("isbn").unwrap_or_default();
     Ok(json_answer(StatusCode::OK, &json!({"isValid": valid(given).is_some()})))
 }
 
-/// The forms of an ISBN whose last digit is right.
+/// Returns the forms of an ISBN with a correct check digit.
 fn valid(text: &str) -> Option<Vec<String>> {
     let plain: String = text.chars().filter(|it| !matches!(it, '-' | ' ')).collect();
     let plain = plain.to_ascii_lowercase();
@@ -47,11 +48,11 @@ fn valid(text: &str) -> Option<Vec<String>> {
     is_right.then_some(found)
 }
 
-/// Where instances have them.
+/// Path of the ISBNs in an instance.
 const PATH: &str = "identifiers.value";
 
-/// The condition that an instance has an ISBN, however it is written there and in the query. `None` for what is no whole
-/// ISBN: it is looked for as words are.
+/// Returns the condition that an instance has an ISBN, however it is written in the record and in the query. `None` for
+/// text that is not a complete ISBN, which is searched as words.
 pub(super) fn condition(clause: &Clause) -> Option<Expr> {
     let is_equality = matches!(clause.relation, Relation::Words | Relation::Exact | Relation::All);
     let forms = clause.term.literal().as_deref().and_then(forms).filter(|_| is_equality)?;
@@ -62,9 +63,10 @@ pub(super) fn condition(clause: &Clause) -> Option<Expr> {
     Some(Expr::Or(each))
 }
 
-/// The ways to write a form, as words: in one, its prefix apart, and in the parts of ISO 2108: prefix, registration group
-/// (1 to 5 digits), registrant (1 to 7), publication (1 to 6), check digit. Which parts are right depends on ranges that
-/// grow each year, so all are looked for; but for the right one their words hardly occur.
+/// Returns the ways to write an ISBN, as words: without hyphens, with the prefix separate, and in the parts of ISO
+/// 2108: prefix, registration group (1 to 5 digits), registrant (1 to 7), publication (1 to 6), check digit. Which
+/// division is correct depends on ranges that grow each year, so all are searched; the words of the others hardly ever
+/// occur.
 fn written(form: &str) -> Vec<String> {
     let (prefix, body) = form.split_at(form.len() - 10);
     let with_prefix = |rest: String| if prefix.is_empty() { rest } else { format!("{prefix} {rest}") };
@@ -83,7 +85,7 @@ fn written(form: &str) -> Vec<String> {
     ways
 }
 
-/// The forms of an ISBN without hyphens, in lower case; `None` for a text that is not an ISBN.
+/// Returns the forms of an ISBN without hyphens, in lower case; `None` for text that is not an ISBN.
 fn forms(text: &str) -> Option<Vec<String>> {
     let plain: String = text.chars().filter(|it| !matches!(it, '-' | ' ')).collect();
     let plain = plain.to_ascii_lowercase();
@@ -101,14 +103,14 @@ fn forms(text: &str) -> Option<Vec<String>> {
     }
 }
 
-/// The thirteenth digit.
+/// Returns the check digit of a thirteen-digit ISBN.
 fn check_13(twelve: &str) -> char {
     let digits = twelve.bytes().map(|it| u32::from(it - b'0'));
     let sum: u32 = digits.enumerate().map(|(at, digit)| if at % 2 == 0 { digit } else { 3 * digit }).sum();
     char::from_digit((10 - sum % 10) % 10, 10).unwrap_or('0')
 }
 
-/// The tenth character.
+/// Returns the check character of a ten-digit ISBN.
 fn check_10(nine: &str) -> char {
     let digits = nine.bytes().map(|it| u32::from(it - b'0'));
     let sum: u32 = digits.zip((2..=10).rev()).map(|(digit, weight)| digit * weight).sum();

@@ -203,7 +203,7 @@ pub static ITEMS: Collection = Collection {
     ..Collection::named("/item-storage/items", "items", "folio_item")
 };
 
-/// Completes an item: hrid, status with its date, what it takes from its holdings.
+/// Completes an item: hrid, status with its date, properties derived from its holdings.
 fn prepare(
     txn: &mut Txn<'_>,
     writer: &Writer,
@@ -236,7 +236,7 @@ fn prepare(
     Ok(())
 }
 
-/// An item was made or changed.
+/// Called when an item was created or changed.
 pub(crate) fn item_stored(
     txn: &mut Txn<'_>,
     writer: &Writer,
@@ -253,7 +253,7 @@ pub(crate) fn item_stored(
     Ok(())
 }
 
-/// An item goes.
+/// Called when an item is deleted.
 pub(crate) fn item_goes(txn: &mut Txn<'_>, writer: &Writer, item: &Value) -> Result<(), FolioError> {
     item_stored(txn, writer, item, None)
 }

@@ -1,4 +1,4 @@
-//! Queries about records of a neighbouring kind: items by fields of their holdings and instance, and the like.
+//! Queries about related records: items by fields of their holdings and instance, and the like.
 //!
 //! `instance.title=x` on items finds instances first, then their holdings, then items; the number of records in
 //! between is bounded.
@@ -15,10 +15,10 @@ use crate::platform::cql::{Clause, Node};
 use crate::platform::error::FolioError;
 use crate::platform::json::text_at;
 
-/// Most records that a condition on a neighbouring kind may find.
+/// Maximum number of records that a condition on a related kind may find.
 const JOINED_RECORDS: usize = 50_000;
 
-/// `instance.…` and `holdingsRecords.…` on items.
+/// Evaluates `instance.…` and `holdingsRecords.…` on items.
 pub(super) fn of_items(
     view: &mut View<'_>,
     collections: Collections,
@@ -36,7 +36,7 @@ pub(super) fn of_items(
     Ok(None)
 }
 
-/// `instance.…` and `item.…` on holdings.
+/// Evaluates `instance.…` and `item.…` on holdings.
 pub(super) fn of_holdings(
     view: &mut View<'_>,
     collections: Collections,
@@ -54,7 +54,7 @@ pub(super) fn of_holdings(
     Ok(None)
 }
 
-/// `holdingsRecords.…` and `item.…` on instances; `isbn` in any of its forms.
+/// Evaluates `holdingsRecords.…` and `item.…` on instances; `isbn` in any of its forms.
 pub(super) fn of_instances(
     view: &mut View<'_>,
     collections: Collections,
@@ -81,14 +81,14 @@ pub(super) fn of_instances(
     Ok(None)
 }
 
-/// The clause without its first step, when that is one of `prefixes`.
+/// Returns the clause without its first step, if that is one of `prefixes`.
 pub(crate) fn below(clause: &Clause, prefixes: &[&str]) -> Option<Clause> {
     let (first, rest) = clause.index.split_once('.')?;
     let is_one = prefixes.iter().any(|it| it.eq_ignore_ascii_case(first));
     is_one.then(|| Clause { index: rest.to_owned(), ..clause.clone() })
 }
 
-/// The values of `field` in the records of a kind that satisfy a clause.
+/// Returns the values of `field` in the records of a kind that satisfy a clause.
 pub(crate) fn ids(
     view: &mut View<'_>,
     collections: Collections,
@@ -102,7 +102,7 @@ pub(crate) fn ids(
     gathered(view, collection, filter, field)
 }
 
-/// The values of `field` in the records whose `path` is one of `values`.
+/// Returns the values of `field` in the records whose `path` is one of `values`.
 fn linked(
     view: &mut View<'_>,
     collection: &'static Collection,

@@ -1,4 +1,4 @@
-//! Names of the kinds of inventory, by which its collections find each other: each of the three is about the others.
+//! Names of the inventory kinds. The three collections depend on each other and find each other by these names.
 
 /// Kind of instances.
 pub(crate) const INSTANCE: &str = "folio_instance";

@@ -1,4 +1,4 @@
-//! What instances and items add to the lists that are browsed.
+//! The entries of instances and items in browse lists.
 
 use pinakes_store::{Listing, fold};
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use super::shelving;
 use crate::platform::json::text_at;
 use crate::platform::listed::{Row, hand_out, picked};
 
-/// The lists of the kind of instances.
+/// The browse lists of the kind of instances.
 pub(crate) const OF_INSTANCES: &[Listing] = &[
     Listing {
         name: "contributors",
@@ -20,13 +20,13 @@ pub(crate) const OF_INSTANCES: &[Listing] = &[
     },
 ];
 
-/// The lists of the kind of items.
+/// The browse lists of the kind of items.
 pub(crate) const OF_ITEMS: &[Listing] = &[Listing {
     name: "call_numbers",
     entries: |body, visit| hand_out(call_numbers(body), "fullCallNumber", shelf_key, visit),
 }];
 
-/// A number of a shelf as the shelf sorts it.
+/// Returns the sort key of a shelf number, which sorts as the shelf does.
 pub(crate) fn shelf_key(text: &str) -> String {
     shelving::order(Some(text), std::iter::empty()).map_or_else(|| fold(text), |it| fold(&it))
 }
@@ -35,7 +35,7 @@ fn entries<'v>(body: &'v Value, name: &str) -> impl Iterator<Item = &'v Value> {
     body.get(name).and_then(Value::as_array).into_iter().flatten()
 }
 
-/// The contributors of an instance.
+/// Returns the contributors of an instance.
 pub(crate) fn contributors(body: &Value) -> Vec<Row> {
     let rows = entries(body, "contributors").filter_map(|it| {
         let text = text_at(it, "name")?.to_owned();
@@ -51,7 +51,7 @@ pub(crate) fn contributors(body: &Value) -> Vec<Row> {
     rows.collect()
 }
 
-/// The subjects of an instance.
+/// Returns the subjects of an instance.
 pub(crate) fn subjects(body: &Value) -> Vec<Row> {
     let rows = entries(body, "subjects").filter_map(|it| {
         let text = text_at(it, "value")?.to_owned();
@@ -64,7 +64,7 @@ pub(crate) fn subjects(body: &Value) -> Vec<Row> {
     rows.collect()
 }
 
-/// The classification numbers of an instance.
+/// Returns the classification numbers of an instance.
 pub(crate) fn classifications(body: &Value) -> Vec<Row> {
     let rows = entries(body, "classifications").filter_map(|it| {
         let text = text_at(it, "classificationNumber")?.to_owned();
@@ -76,7 +76,7 @@ pub(crate) fn classifications(body: &Value) -> Vec<Row> {
     rows.collect()
 }
 
-/// The effective call number of an item.
+/// Returns the effective call number of an item.
 pub(crate) fn call_numbers(body: &Value) -> Vec<Row> {
     let parts = body.get("effectiveCallNumberComponents").unwrap_or(&Value::Null);
     let Some(number) = text_at(parts, "callNumber") else { return Vec::new() };
@@ -92,6 +92,6 @@ pub(crate) fn call_numbers(body: &Value) -> Vec<Row> {
         map.retain(|_, value| !value.is_null());
     }
     let apart = format!("{}/{full}", ty.as_deref().unwrap_or_default());
-    // The shelf sorts by the number; what stands before it is where the book stands.
+    // The shelf is sorted by the number; the prefix says where the shelf is.
     vec![Row { text: number.to_owned(), apart, shown, gathered: None, is_counted: true }]
 }

@@ -1,4 +1,5 @@
-//! `/instance-storage/instances/{id}/source-record/marc-json`: the MARC record of an instance, kept in source storage.
+//! `/instance-storage/instances/{id}/source-record/marc-json`: the MARC record of an instance, stored in source
+//! storage.
 
 use http::StatusCode;
 use pinakes_http::answer;
@@ -16,7 +17,7 @@ use crate::platform::routes::Routes;
 use crate::platform::values::json_answer;
 use crate::source_records::{marc, source_storage};
 
-/// The snapshot of records that were put here, not imported.
+/// The snapshot of records that were stored through this route, not imported.
 const NO_JOB: &str = "00000000-0000-0000-0000-000000000000";
 
 pub(super) fn routes(routes: Routes) -> Routes {
@@ -52,7 +53,7 @@ async fn show(call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Point, read).await?))
 }
 
-/// `{"leader","fields"}`: the content of the source record, which is made when there is none.
+/// Replaces the content of the source record, `{"leader","fields"}`; creates the record if there is none.
 async fn replace(mut call: Call) -> Answer {
     let id = call.uuid_param("id")?;
     let body = call.object().await?;

@@ -1,5 +1,5 @@
-//! Holdings that move to another instance, items that move to other holdings, instances that are marked as deleted, and
-//! items bound with several titles (mod-inventory).
+//! Moving holdings to another instance and items to other holdings, marking instances as deleted, and binding items
+//! with several titles (mod-inventory).
 
 use http::StatusCode;
 use pinakes_http::answer;
@@ -58,7 +58,7 @@ pub(super) fn routes(routes: Routes) -> Routes {
         )
 }
 
-/// Properties of instances that follow from their MARC records.
+/// Properties of instances that are derived from their MARC records.
 const INSTANCE_FIELDS: [&str; 20] = [
     "hrid",
     "source",
@@ -81,15 +81,15 @@ const INSTANCE_FIELDS: [&str; 20] = [
     "notes",
     "modeOfIssuanceId",
 ];
-/// Properties of holdings that do.
+/// Properties of holdings that are derived from their MARC records.
 const HOLDINGS_FIELDS: [&str; 1] = ["hrid"];
 
 async fn blocked(fields: &'static [&'static str]) -> Answer {
     Ok(json_answer(StatusCode::OK, &json!({"blockedFields": fields})))
 }
 
-/// Moves records to another parent; `names` are those of the target, of the list and of the reference. Those that cannot
-/// be moved are told in `nonUpdatedIds`, the others move.
+/// Moves records to another parent; `names` are those of the target, of the list and of the reference. Ids of records
+/// that do not exist are returned in `nonUpdatedIds`; the others are moved.
 async fn move_records(
     mut call: Call,
     what: &'static Collection,
@@ -140,12 +140,12 @@ async fn move_records(
     Ok(json_answer(StatusCode::OK, &json!({"nonUpdatedIds": left})))
 }
 
-/// Records change their owner only between the members of a consortium.
+/// Refuses a change of owner, which is possible only between members of a consortium.
 async fn no_consortium(call: Call) -> Answer {
     Err(FolioError::bad_request(format!("{} tenant is not in consortia", call.asker.tenant())))
 }
 
-/// Suppresses an instance everywhere and says that it is deleted, in its MARC record as well.
+/// Suppresses an instance everywhere and marks it as deleted, in its MARC record as well.
 async fn mark_deleted(call: Call) -> Answer {
     let id = call.uuid_param("id")?;
     let writer = Writer::of(&call);
@@ -163,7 +163,7 @@ async fn mark_deleted(call: Call) -> Answer {
     Ok(answer::empty(StatusCode::NO_CONTENT))
 }
 
-/// `query=holdingsRecordId==…`: the items of holdings, those that are bound with them among them.
+/// Lists the items of holdings, `query=holdingsRecordId==…`, including items bound with them.
 async fn items_of_holdings(call: Call) -> Answer {
     let query = call.query.get("query").unwrap_or_default().to_owned();
     let id =
@@ -186,7 +186,8 @@ async fn items_of_holdings(call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
 }
 
-/// `{itemId, boundWithContents: [{holdingsRecordId}]}`: the titles of an item, its own holdings always among them.
+/// Sets the titles of an item, `{itemId, boundWithContents: [{holdingsRecordId}]}`; its own holdings are always
+/// included.
 async fn bind(mut call: Call) -> Answer {
     let body = call.object().await?;
     let item_id = required_text(&body, "itemId")?.to_owned();

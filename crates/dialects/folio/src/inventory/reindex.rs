@@ -1,5 +1,6 @@
-//! Jobs that pass over all records and tell of each, to make an index anew or to feed another program. There is no index
-//! that lags here and nobody to tell: a job is over when it begins, and says how many records there are.
+//! Jobs that go through all records and publish each, to rebuild an index or to feed another program. The index here
+//! never lags behind and no other program listens, so a job is finished when it starts, and reports the number of
+//! records.
 
 use http::StatusCode;
 use pinakes_http::answer;
@@ -16,17 +17,17 @@ use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
 use crate::platform::values::json_answer;
 
-/// Jobs, of any sort.
+/// Jobs of all types.
 pub(crate) static JOB: Kind = Kind {
     id_path: Some("id"),
     columns: &[Column::one("resourceName", Type::Text), Column::one("submittedDate", Type::Instant)],
     ..Kind::named("folio_reindex_job")
 };
 
-/// A sort of jobs.
+/// A type of job.
 #[derive(Debug)]
 pub(crate) struct Sort {
-    /// What the jobs are about.
+    /// `resourceName` of the jobs.
     name: &'static str,
     records: &'static Collection,
     /// Name of the list of jobs.
@@ -34,13 +35,13 @@ pub(crate) struct Sort {
     begun: StatusCode,
 }
 
-/// Indexes of instances.
+/// Jobs that rebuild the index of instances.
 pub(crate) static INSTANCES_JOB: Sort =
     Sort { name: "Instance", records: &INSTANCES, list: "reindexJobs", begun: StatusCode::OK };
-/// Indexes of authorities.
+/// Jobs that rebuild the index of authorities.
 static AUTHORITIES_JOB: Sort =
     Sort { name: "Authority", records: &AUTHORITIES, list: "reindexJobs", begun: StatusCode::OK };
-/// Instances told one after the other.
+/// Jobs that publish all instances.
 static ITERATION: Sort =
     Sort { name: "Iteration", records: &INSTANCES, list: "iterationJobs", begun: StatusCode::CREATED };
 
@@ -65,9 +66,9 @@ pub(super) fn routes(routes: Routes) -> Routes {
     })
 }
 
-/// Begins a job; gives it.
+/// Starts a job and returns it.
 pub(crate) async fn begin(mut call: Call, sort: &'static Sort) -> Answer {
-    // What the job is to say is taken and kept; few clients say anything.
+    // The job's parameters are accepted and stored; few clients send any.
     let parameters = match call.bytes().await? {
         bytes if bytes.is_empty() => Value::Null,
         bytes => serde_json::from_slice(&bytes)
@@ -115,7 +116,7 @@ async fn show(call: Call, sort: &'static Sort) -> Answer {
     Ok(json_answer(StatusCode::OK, &found.ok_or_else(|| FolioError::not_found("Not found"))?))
 }
 
-/// A job that is over cannot be stopped; that it was asked for is taken.
+/// Accepts the request to cancel a job; a finished job cannot be stopped.
 async fn cancel(call: Call, sort: &'static Sort) -> Answer {
     let id = call.uuid_param("id")?;
     let read = move |view: &mut View<'_>| -> Result<bool, FolioError> {

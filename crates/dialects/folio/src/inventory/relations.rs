@@ -1,4 +1,5 @@
-//! What connects instances and holdings: titles before and after, relationships, items bound with several holdings.
+//! Relations of instances and holdings: preceding and succeeding titles, relationships, items bound with several
+//! holdings.
 
 use http::StatusCode;
 use pinakes_store::{Column, Index, Kind, Type};

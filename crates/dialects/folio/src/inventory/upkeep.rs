@@ -1,8 +1,8 @@
-//! What mod-inventory-storage has for its keepers: migrations of stored records, records told anew to an index, settings,
-//! instances from a file.
+//! Maintenance routes of mod-inventory-storage: migrations of stored records, publishing records again for an index,
+//! settings, instances from a file.
 //!
-//! Records are stored here in one form and no index lags, so that migrations and tellings have nothing to change: their jobs
-//! are over when they begin, and say how many records there are.
+//! Records are stored here in one form and the index never lags behind, so migrations and publications have nothing to
+//! change: their jobs are finished when they start, and report the number of records.
 
 use http::{Method, StatusCode};
 use pinakes_http::answer;
@@ -21,16 +21,16 @@ use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
 use crate::platform::values::{json_answer, required_text};
 
-/// Jobs of migrations.
+/// Migration jobs.
 pub(crate) static MIGRATION: Kind = Kind {
     id_path: Some("id"),
     columns: &[Column::one("submittedDate", Type::Instant)],
     ..Kind::named("folio_migration_job")
 };
-/// Settings by their key: `{id, key, value}`.
+/// Settings, by key: `{id, key, value}`.
 pub(crate) static SETTING: Kind = Kind { id_path: Some("id"), ..Kind::named("folio_inventory_setting") };
 
-/// Migrations that FOLIO has, with the records that each is about.
+/// FOLIO's migrations, with the type of records that each covers.
 const MIGRATIONS: [(&str, &str); 4] = [
     ("publicationPeriodMigration", "INSTANCE"),
     ("subjectSeriesMigration", "INSTANCE"),
@@ -77,9 +77,10 @@ async fn migrations(_: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &json!({"migrations": list, "totalRecords": MIGRATIONS.len()})))
 }
 
-/// `{"migrations":["publicationPeriodMigration"],"affectedEntities":["INSTANCE"]}`: gives the job.
+/// Starts a migration and returns the job:
+/// `{"migrations":["publicationPeriodMigration"],"affectedEntities":["INSTANCE"]}`.
 ///
-/// Errors: 400 for a migration that is not known.
+/// Errors: 400 for an unknown migration.
 async fn migrate(mut call: Call) -> Answer {
     let mut body = call.object().await?;
     let names = body.get("migrations").and_then(Value::as_array).cloned().unwrap_or_default();
@@ -146,15 +147,16 @@ async fn job(call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &found(&call).await?))
 }
 
-/// A job that is over cannot be stopped; that it was asked for is taken.
+/// Accepts the request to cancel a job; a finished job cannot be stopped.
 async fn cancel(call: Call) -> Answer {
     found(&call).await?;
     Ok(answer::empty(StatusCode::NO_CONTENT))
 }
 
-/// `{"id","recordType":"instance","recordIdsRange":{"from","to"}}`: there is nobody to tell.
+/// Accepts `{"id","recordType":"instance","recordIdsRange":{"from","to"}}`; there is no program to publish the records
+/// to.
 ///
-/// Errors: 422 for what is no sort of records.
+/// Errors: 422 for an unknown record type.
 async fn tell(mut call: Call) -> Answer {
     let body = call.object().await?;
     required_text(&body, "id")?;
@@ -174,7 +176,7 @@ async fn setting_of(call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &found.ok_or_else(missing)?.json()?))
 }
 
-/// `{"value"}`.
+/// Changes a setting: `{"value"}`.
 async fn set(mut call: Call) -> Answer {
     let key = call.param("key").to_owned();
     let body = call.object().await?;

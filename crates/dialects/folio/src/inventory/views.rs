@@ -1,4 +1,4 @@
-//! What harvesters and discovery read: streams of ids and of instances with all that belongs to them.
+//! Streams for harvesters and discovery: ids, and instances with all related records.
 
 use std::ops::ControlFlow;
 
@@ -24,7 +24,7 @@ use crate::platform::values::{json_answer, parse_uuid};
 use crate::vocabularies::{CALL_NUMBER_TYPES, LOAN_TYPES, MATERIAL_TYPES};
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
-/// Instances asked for at once by id.
+/// Maximum number of instances in a request by id.
 const MOST_IDS: usize = 10_000;
 
 /// Adds the routes.
@@ -79,7 +79,7 @@ pub(super) fn routes(routes: Routes) -> Routes {
         )
 }
 
-/// A body that is written while it is read.
+/// Answers with a body that is written while it is sent.
 async fn streamed(
     call: &Call,
     produce: impl FnMut(&mut View<'_>, &mut Sink) -> Result<(), FolioError> + Send + 'static,
@@ -88,7 +88,7 @@ async fn streamed(
     Ok(answer::with_body(StatusCode::OK, JSON, body))
 }
 
-/// The records of a query as JSON values, handed to `visit` until it says that the client left.
+/// Passes the records of a query to `visit` until it reports that the client has disconnected.
 fn each(
     view: &mut View<'_>,
     query: &Query,
@@ -106,7 +106,8 @@ fn each(
     failed.map_or(Ok(()), Err)
 }
 
-/// `startDate`, `endDate`, `skipSuppressedFromDiscoveryRecords`, `source`: one object a line.
+/// Lists changed instances, one object per line: `startDate`, `endDate`, `skipSuppressedFromDiscoveryRecords`,
+/// `source`.
 async fn updated(call: Call) -> Answer {
     let filter = filter_of(&call)?;
     streamed(&call, move |view, sink| {
@@ -152,7 +153,7 @@ fn filter_of(call: &Call) -> Result<Expr, FolioError> {
     Ok(filter)
 }
 
-/// `{instanceIds, skipSuppressedFromDiscoveryRecords}`: each instance with its holdings and items, one a line.
+/// Lists each instance with its holdings and items, one per line: `{instanceIds, skipSuppressedFromDiscoveryRecords}`.
 async fn items_and_holdings(mut call: Call) -> Answer {
     let body = call.object().await?;
     let Some(Value::Array(ids)) = body.get("instanceIds") else {
@@ -183,7 +184,7 @@ async fn items_and_holdings(mut call: Call) -> Answer {
     .await
 }
 
-/// The holdings and items of an instance.
+/// Returns the holdings and items of an instance.
 fn belonging(
     view: &mut View<'_>,
     instance: &str,
@@ -199,7 +200,7 @@ fn belonging(
     Ok((holdings.into_iter().filter(is_shown).collect(), items.into_iter().filter(is_shown).collect()))
 }
 
-/// `/inventory-view/instances?query=`: each instance with its holdings and items.
+/// `/inventory-view/instances?query=`: lists each instance with its holdings and items.
 async fn view_of_instances(call: Call) -> Answer {
     let page = Page::of(&call)?;
     streamed(&call, move |view, sink| {
@@ -230,14 +231,15 @@ async fn view_of_instances(call: Call) -> Answer {
                 return Ok(());
             }
         }
-        // Who left needs no end.
+        // If the client has disconnected, the end of the list is not needed.
         let _ = sink.push(format!("],\"totalRecords\" : {total}}}").as_bytes());
         Ok(())
     })
     .await
 }
 
-/// `startDate`, `endDate`, `skipSuppressedFromDiscoveryRecords`: instances with their holdings and items, one a line.
+/// Lists changed instances with their holdings and items, one per line: `startDate`, `endDate`,
+/// `skipSuppressedFromDiscoveryRecords`.
 async fn harvested(call: Call) -> Answer {
     let filter = filter_of(&call)?;
     let skips = call.query.is_true("skipSuppressedFromDiscoveryRecords");
@@ -266,8 +268,8 @@ async fn harvested(call: Call) -> Answer {
     .await
 }
 
-/// `?query=` with a parameter `true` for each part that is wanted: `instance`, `holdingsRecords`, `items`, `precedingTitles`,
-/// `succeedingTitles`, `superInstanceRelationships`, `subInstanceRelationships`.
+/// Lists instances, `?query=`, with the parts whose parameter is `true`: `instance`, `holdingsRecords`, `items`,
+/// `precedingTitles`, `succeedingTitles`, `superInstanceRelationships`, `subInstanceRelationships`.
 async fn sets_of_instances(call: Call) -> Answer {
     const RELATED: [(&str, &Collection, &str); 4] = [
         ("precedingTitles", &PRECEDING_SUCCEEDING_TITLES, "succeedingInstanceId"),
@@ -319,7 +321,7 @@ fn bodies(records: &[Record]) -> Result<Value, FolioError> {
     Ok(records.iter().map(Record::json).collect::<Result<Vec<Value>, _>>()?.into())
 }
 
-/// `?recordType=INSTANCE|HOLDING&field=id&query=`: the ids of all records that a query finds.
+/// Lists the ids of all records that a query finds: `?recordType=INSTANCE|HOLDING&field=id&query=`.
 async fn record_ids(call: Call) -> Answer {
     let collection = match call.query.get("recordType").unwrap_or("INSTANCE").to_ascii_uppercase().as_str() {
         "INSTANCE" => &INSTANCES,
@@ -348,14 +350,14 @@ async fn record_ids(call: Call) -> Answer {
             comma = b",";
             if sent.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
-        // Who left needs no end.
+        // If the client has disconnected, the end of the list is not needed.
         let _ = sink.push(format!("],\"totalRecords\" : {total}}}").as_bytes());
         Ok(())
     })
     .await
 }
 
-/// Items with the whole of what they refer to.
+/// Returns items with the complete records they refer to.
 fn dereferenced(view: &mut View<'_>, records: &[Record]) -> Result<Vec<Value>, FolioError> {
     const PARTS: [(&str, &str, &Collection); 8] = [
         ("holdingsRecordId", "holdingsRecord", &HOLDINGS),

@@ -1,4 +1,4 @@
-//! What an edited record brings about: the links of an instance follow its fields, and the fields of instances follow the
+//! Consequences of edited records: the links of an instance follow its fields, and the fields of instances follow the
 //! headings that control them.
 
 use pinakes_marc::{DataField, Field, Record, Subfield};
@@ -16,7 +16,7 @@ use crate::platform::error::FolioError;
 use crate::platform::json::text_at;
 use crate::source_records::{marc, source_storage};
 
-/// Makes the links of an instance those of its fields with `$9`. `told` are the link details that came with them.
+/// Sets the links of an instance to those of its fields with `$9`. `told` are the link details that came with them.
 pub(crate) fn take_over(
     txn: &mut Txn<'_>,
     writer: &Writer,
@@ -60,8 +60,9 @@ pub(crate) fn take_over(
     store(txn, instance, kept, writer.now_ms)
 }
 
-/// An authority has changed: the fields that it controls follow its heading and its number, in the MARC records and in
-/// the instances. A heading of another kind, and one that a rule does not allow any more, lets its fields go.
+/// Applies the change of an authority: the fields that it controls follow its heading and its number, in the MARC
+/// records and in the instances. If the type of the heading changed, or a rule no longer allows it, the fields are
+/// unlinked.
 pub(crate) fn follow_authority(
     txn: &mut Txn<'_>,
     writer: &Writer,
@@ -84,7 +85,7 @@ pub(crate) fn follow_authority(
         fields.filter(|it| it.tag.as_str().starts_with('1')).cloned().collect()
     };
     let is_heading_same = headings(old) == headings(new);
-    // A heading of another kind is another authority: a name does not stand for a name with a title.
+    // A heading of another type is another authority: a name cannot replace a name with a title.
     let is_kind_same = kind(&headings(old)) == kind(&headings(new));
     let linked = Query::filter(Expr::Is("links.authorityId".into(), id.into()));
     for found in txn.find(&LINKS, &linked)? {
@@ -136,14 +137,14 @@ pub(crate) fn follow_authority(
     Ok(())
 }
 
-/// What kind of heading these are: their tags, and of names whether they have a title.
+/// Returns the type of the headings: their tags, and whether a name heading has a title.
 fn kind(headings: &[DataField]) -> Vec<(&str, bool)> {
     let kind =
         |it: &'_ DataField| matches!(it.tag.as_str(), "100" | "110" | "111") && it.value('t').is_some();
     headings.iter().map(|it| (it.tag.as_str(), kind(it))).collect()
 }
 
-/// Replaces the controlled subfields of a field by those of the heading, `$0` by the authority's URI.
+/// Replaces the controlled subfields of a field with those of the heading, `$0` with the authority's URI.
 fn control(field: &mut DataField, heading: &DataField, rule: &Rule, uri: &str, id: &str) {
     let is_controlled = |code: char| rule.subfields.contains(&code) || (rule.title_is_a && code == 'a');
     let code_of = |code: char| if rule.title_is_a && code == 't' { 'a' } else { code };

@@ -1,4 +1,4 @@
-//! Links of instances with authorities, as they are kept, and how an authority that goes is unlinked.
+//! Links of instances with authorities, as they are stored, and unlinking when an authority is deleted.
 
 use pinakes_marc::{Field, Subfield};
 use pinakes_store::{Arity, Column, Expr, Index, Kind, Query, Txn, Type, View};
@@ -22,7 +22,7 @@ pub(crate) static LINKS: Kind = Kind {
     ..Kind::named("folio_instance_links")
 };
 
-/// Stores the links of an instance; without any there is no record.
+/// Stores the links of an instance; without links no record is kept.
 pub(crate) fn store(
     txn: &mut Txn<'_>,
     instance: &str,
@@ -43,13 +43,13 @@ pub(crate) fn store(
     Ok(())
 }
 
-/// How many links an authority has.
+/// Counts the links of an authority.
 pub(crate) fn n_links(view: &mut View<'_>, authority: &str) -> Result<u64, FolioError> {
     Ok(view.count(&LINKS, &Expr::Is("links.authorityId".into(), authority.into()))?)
 }
 
-/// An authority goes: its links go, and with them `$9` in the source records and `authorityId` in the instances. Gives
-/// how many instances were linked.
+/// Unlinks an authority that is being deleted: deletes its links, `$9` in the source records and `authorityId` in the
+/// instances. Returns the number of linked instances.
 pub(crate) fn unlink(txn: &mut Txn<'_>, writer: &Writer, authority: &str) -> Result<u64, FolioError> {
     let linked = Query::filter(Expr::Is("links.authorityId".into(), authority.into()));
     let records = txn.find(&LINKS, &linked)?;
@@ -64,7 +64,7 @@ pub(crate) fn unlink(txn: &mut Txn<'_>, writer: &Writer, authority: &str) -> Res
     Ok(records.len() as u64)
 }
 
-/// Takes `$9` with the authority's id out of an instance's source record.
+/// Removes `$9` with the authority's id from an instance's source record.
 pub(crate) fn unlink_source(
     txn: &mut Txn<'_>,
     writer: &Writer,
@@ -89,7 +89,7 @@ pub(crate) fn unlink_source(
     marc::set_lengths(&mut record);
     let id = text_at(&source, "id").unwrap_or_default().to_owned();
     source_storage::set(&mut source, "parsedRecord", marc::part(&id, marc::to_value(&record)));
-    // Whoever waits for the change sees it by the snapshot.
+    // The new snapshot tells clients that wait for the change that it is done.
     let snapshot = writer.new_uuid();
     source_storage::put_snapshot(txn, &snapshot, "COMMITTED", writer.now_ms)?;
     source_storage::set(&mut source, "snapshotId", snapshot.into());
@@ -97,7 +97,7 @@ pub(crate) fn unlink_source(
     Ok(source_storage::rewrite(txn, &source)?)
 }
 
-/// Takes the authority's id out of an instance's headings.
+/// Removes the authority's id from an instance's headings.
 pub(crate) fn unlink_instance(
     txn: &mut Txn<'_>,
     writer: &Writer,

@@ -1,4 +1,4 @@
-//! Changes of headings, noted for those who look after links.
+//! Changes of headings, recorded for link maintenance.
 
 use pinakes_store::{Column, Index, Kind, Txn, Type};
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use crate::platform::dates;
 use crate::platform::error::FolioError;
 use crate::platform::json::text_at;
 
-/// Changes of headings, in the order of their time.
+/// Changes of headings, ordered by time.
 pub(crate) static HEADING_CHANGE: Kind = Kind {
     id_path: Some("id"),
     columns: &[Column::one("startedAt", Type::Instant), Column::one("action", Type::Text)],
@@ -18,7 +18,7 @@ pub(crate) static HEADING_CHANGE: Kind = Kind {
     ..Kind::named("folio_heading_change")
 };
 
-/// Notes that the heading or the number of an authority was changed, or that it goes (`new` is none then).
+/// Records that the heading or the number of an authority changed, or that it is deleted (then `new` is `None`).
 pub(crate) fn note(
     txn: &mut Txn<'_>,
     writer: &Writer,

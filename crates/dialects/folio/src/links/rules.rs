@@ -1,5 +1,5 @@
 //! `/linking-rules/instance-authority`: which field of a bibliographic record is controlled by which field of an
-//! authority. The rules are part of the program; a tenant keeps which of them link by themselves.
+//! authority. The rules are part of the program; a tenant stores which of them link automatically.
 
 use std::sync::LazyLock;
 
@@ -14,27 +14,27 @@ use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
 use crate::platform::values::json_answer;
 
-/// What a tenant has changed of a rule, by the rule's number.
+/// A tenant's changes to a rule, by the rule's number.
 pub(crate) static LINKING_RULE: Kind = Kind::named("folio_linking_rule");
 
 static RULES: LazyLock<Vec<Value>> = LazyLock::new(|| {
-    // Checked by a test: what is part of the program reads as JSON.
+    // A test checks that the built-in rules are valid JSON.
     serde_json::from_str(include_str!("../../data/linking-rules.json")).unwrap_or_default()
 });
 
-/// The switch that a tenant may change.
+/// The property that a tenant may change.
 const SWITCH: &str = "autoLinkingEnabled";
 
-/// A rule as it is used.
+/// A rule in parsed form.
 #[derive(Debug, Clone)]
 pub(super) struct Rule {
     pub(super) id: u64,
     pub(super) bib_field: String,
     pub(super) authority_field: String,
     pub(super) subfields: Vec<char>,
-    /// The authority's `$t` becomes `$a`.
+    /// Whether the authority's `$t` becomes `$a`.
     pub(super) title_is_a: bool,
-    /// Whether the authority's field must have a `$t`.
+    /// Whether the authority's field must have a `$t`, or must not; `None` if it does not matter.
     pub(super) has_title: Option<bool>,
     pub(super) links_itself: bool,
 }
@@ -64,7 +64,7 @@ pub(super) fn routes(routes: Routes) -> Routes {
         .on(http::Method::PATCH, item, to("instance-authority.linking-rules.item.patch"), change)
 }
 
-/// The rules as they hold in a tenant.
+/// Returns the rules as they apply in a tenant.
 fn shown(view: &mut View<'_>) -> Result<Vec<Value>, FolioError> {
     let mut list = RULES.clone();
     for rule in &mut list {
@@ -77,12 +77,12 @@ fn shown(view: &mut View<'_>) -> Result<Vec<Value>, FolioError> {
     Ok(list)
 }
 
-/// The same, read.
+/// Returns the same rules in parsed form.
 pub(super) fn rules(view: &mut View<'_>) -> Result<Vec<Rule>, FolioError> {
     Ok(shown(view)?.iter().map(Rule::of).collect())
 }
 
-/// The bibliographic field that a rule is for.
+/// Returns the bibliographic field of a rule.
 pub(crate) fn bib_field(rule: u64) -> Option<&'static str> {
     RULES.iter().find(|it| it.get("id").and_then(Value::as_u64) == Some(rule))?.get("bibField")?.as_str()
 }
@@ -112,7 +112,7 @@ async fn by_id(call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &rule))
 }
 
-/// `{"id": 8, "autoLinkingEnabled": false}`: nothing else of a rule can be changed.
+/// Switches automatic linking of a rule, `{"id": 8, "autoLinkingEnabled": false}`; nothing else can be changed.
 async fn change(mut call: Call) -> Answer {
     let id = call.param("ruleId").to_owned();
     let body: Map<String, Value> = call.object().await?;

@@ -1,4 +1,4 @@
-//! `/links/stats`: headings of authorities that were changed, links of instances by their status.
+//! `/links/stats`: changed headings of authorities, and links of instances by status.
 
 use http::StatusCode;
 use pinakes_store::{Direction, End, Expr, Query, Value as Condition, View, Weight};
@@ -17,7 +17,7 @@ use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
 use crate::platform::values::json_answer;
 
-/// Entries of an answer when no limit is given.
+/// Default number of entries in an answer.
 const DEFAULT_LIMIT: u64 = 100;
 
 pub(super) fn routes(routes: Routes) -> Routes {
@@ -35,7 +35,7 @@ pub(super) fn routes(routes: Routes) -> Routes {
         )
 }
 
-/// The window that `fromDate`, `toDate` and `limit` name.
+/// Parses `fromDate`, `toDate` and `limit`.
 fn window(call: &Call) -> Result<(End, End, u64), FolioError> {
     let at = |name: &str| -> Result<End, FolioError> {
         match call.query.get(name) {
@@ -67,7 +67,7 @@ async fn changes(call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
 }
 
-/// `{"stats":[…],"next":date}`: the date of the first entry that did not fit.
+/// Builds `{"stats":[…],"next":date}`: the date of the first entry that did not fit.
 fn paged(list: &mut Vec<Value>, limit: u64, date: &str) -> Value {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let next = list.get(limit).and_then(|it| it.get(date)).cloned();
@@ -79,7 +79,7 @@ fn paged(list: &mut Vec<Value>, limit: u64, date: &str) -> Value {
     body
 }
 
-/// Links by their status, newest instance first.
+/// Lists links by status, newest instance first.
 async fn links(call: Call) -> Answer {
     let (from, to, limit) = window(&call)?;
     let status = call.query.get("status").map(str::to_owned);

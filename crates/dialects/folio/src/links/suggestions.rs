@@ -1,4 +1,4 @@
-//! `/links-suggestions/marc`: which authorities the headings of bibliographic records could be linked to, by their `$0`.
+//! `/links-suggestions/marc`: the authorities to which headings of bibliographic records can be linked, by their `$0`.
 
 use http::StatusCode;
 use pinakes_marc::{DataField, Record};
@@ -17,11 +17,11 @@ use crate::platform::values::{QueryText, json_answer};
 use crate::source_records::marc;
 use crate::source_records::source_storage;
 
-/// No authority has what `$0` says.
+/// No authority matches `$0`.
 const NONE_FOUND: &str = "101";
-/// Several have it.
+/// Several authorities match.
 const SEVERAL_FOUND: &str = "102";
-/// The rule of the field does not link by itself.
+/// The rule of the field does not link automatically.
 const SWITCHED_OFF: &str = "103";
 
 pub(super) fn routes(routes: Routes) -> Routes {
@@ -32,8 +32,8 @@ pub(super) fn routes(routes: Routes) -> Routes {
     )
 }
 
-/// `{"records":[{"leader","fields":[…]}]}`: the same records with `linkDetails` in each field that can be linked, its
-/// controlled subfields those of the authority.
+/// Returns the records of `{"records":[{"leader","fields":[…]}]}` with `linkDetails` in each field that can be linked;
+/// its controlled subfields are replaced with those of the authority.
 async fn suggest(mut call: Call) -> Answer {
     let body = call.object().await?;
     let Some(Value::Array(records)) = body.get("records").cloned() else {
@@ -54,17 +54,17 @@ async fn suggest(mut call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
 }
 
-/// How authorities are looked for.
+/// How to look for authorities.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wish {
-    /// By the id in `$9` instead of the number in `$0`.
+    /// Whether to look by the id in `$9` instead of the number in `$0`.
     by_id: bool,
-    /// Also by rules that do not link by themselves.
+    /// Whether to also use rules that do not link automatically.
     ignores_switch: bool,
 }
 
 impl Wish {
-    /// `authoritySearchParameter` (`ID`, else `NATURAL_ID`) and `ignoreAutoLinkingEnabled` (`false`).
+    /// Parses `authoritySearchParameter` (`ID`, else `NATURAL_ID`) and `ignoreAutoLinkingEnabled` (`false`).
     pub(crate) fn of(query: &QueryText) -> Self {
         Self {
             by_id: query.get("authoritySearchParameter") == Some("ID"),
@@ -73,7 +73,7 @@ impl Wish {
     }
 }
 
-/// Gives those fields of MARC-in-JSON that can be linked their `linkDetails`.
+/// Adds `linkDetails` to the fields of MARC-in-JSON that can be linked.
 pub(crate) fn suggest_for<'f>(
     view: &mut View<'_>,
     fields: impl Iterator<Item = &'f mut Value>,
@@ -92,7 +92,7 @@ pub(crate) fn suggest_for<'f>(
     Ok(())
 }
 
-/// The values of a subfield of a field in MARC-in-JSON.
+/// Returns the values of a subfield of a field in MARC-in-JSON.
 fn values<'f>(field: &'f Map<String, Value>, code: &str) -> impl Iterator<Item = &'f str> {
     let subfields = field.get("subfields").and_then(Value::as_array).into_iter().flatten();
     subfields.filter_map(move |it| it.get(code)?.as_str())
@@ -106,7 +106,7 @@ fn link(
 ) -> Result<(), FolioError> {
     let wanted: Vec<String> = match by_id {
         true => values(field, "9").map(str::to_owned).collect(),
-        // A URI ends in the number.
+        // The number is the last part of a URI.
         false => values(field, "0").filter_map(|it| it.rsplit('/').next()).map(str::to_owned).collect(),
     };
     if wanted.is_empty() {
@@ -153,14 +153,14 @@ fn link(
     Ok(())
 }
 
-/// The authority's heading field, when the rule is for such a one.
+/// Returns the authority's heading field, if the rule applies to it.
 pub(super) fn heading<'r>(record: &'r Record, rule: &Rule) -> Option<&'r DataField> {
     let field = record.data_fields(&rule.authority_field).next()?;
     let has_title = field.values('t').next().is_some();
     rule.has_title.is_none_or(|wanted| wanted == has_title).then_some(field)
 }
 
-/// Replaces the controlled subfields by those of the authority, `$0` by its URI, `$9` by its id.
+/// Replaces the controlled subfields with those of the authority, `$0` with its URI, `$9` with its id.
 fn control(
     view: &mut View<'_>,
     field: &mut Map<String, Value>,

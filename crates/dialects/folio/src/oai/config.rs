@@ -1,5 +1,5 @@
-//! How a tenant's repository behaves: `/oai-pmh/configuration-settings`, else the entries of the module `OAIPMH` in
-//! `/configurations/entries`, else as it comes (mod-oai-pmh).
+//! Configuration of a tenant's repository: `/oai-pmh/configuration-settings`, else the entries of the module `OAIPMH`
+//! in `/configurations/entries`, else the defaults (mod-oai-pmh).
 //!
 //! There are three settings, `general`, `behavior` and `technical`, each an object of texts.
 
@@ -34,19 +34,19 @@ pub(crate) static SETTINGS: Collection = Collection {
     ..Collection::named("/oai-pmh/configuration-settings", "configurationSettings", "folio_oai_setting")
 };
 
-/// What becomes of deletions.
+/// How deletions are reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Deletions {
-    /// They are not told.
+    /// Not at all.
     Untold,
-    /// A header tells of them as long as it is known.
+    /// As a header, as long as the deletion is known.
     Transient,
-    /// A header tells of them for good.
+    /// As a header, permanently.
     Persistent,
 }
 
 impl Deletions {
-    /// Its name in OAI-PMH.
+    /// Returns its name in OAI-PMH.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Untold => "no",
@@ -56,29 +56,29 @@ impl Deletions {
     }
 }
 
-/// What becomes of records that are suppressed from discovery.
+/// How records suppressed from discovery are reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Suppressed {
-    /// A header that says deleted.
+    /// As a header with the status deleted.
     Deleted,
-    /// Nothing: they are passed over.
+    /// Not at all: they are skipped.
     Skipped,
-    /// The record; MARC formats say in `$t` of 999 ff, 952 and 856 whether it is suppressed.
+    /// As records; in MARC formats, `$t` of 999 ff, 952 and 856 says whether they are suppressed.
     Shown,
 }
 
-/// What the MARC formats are made of.
+/// The sources of the MARC formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sources {
     /// The source records of the instances that have one.
     Records,
-    /// Those, and of the others what the instance says.
+    /// Source records, and for instances without one, the data of the instance.
     Both,
-    /// What instances without a source record say.
+    /// The data of instances without a source record.
     Inventory,
 }
 
-/// A tenant's repository.
+/// The configuration of a tenant's repository.
 #[derive(Debug, Clone)]
 pub(super) struct Config {
     pub(super) is_enabled: bool,
@@ -89,13 +89,13 @@ pub(super) struct Config {
     pub(super) deletions: Deletions,
     pub(super) suppressed: Suppressed,
     pub(super) sources: Sources,
-    /// Refusals have statuses of their own.
+    /// Whether refusals have their own HTTP statuses.
     pub(super) tells_by_status: bool,
     pub(super) page_records: Option<u64>,
 }
 
 impl Config {
-    /// What the tenant has set.
+    /// Reads the tenant's configuration.
     pub(super) fn of(view: &mut View<'_>) -> Result<Self, FolioError> {
         let [general, behavior, technical] =
             [setting(view, "general")?, setting(view, "behavior")?, setting(view, "technical")?];
@@ -136,7 +136,7 @@ impl Config {
         })
     }
 
-    /// The status of an answer that refuses with a code of OAI-PMH.
+    /// Returns the HTTP status of a refusal with a code of OAI-PMH.
     pub(super) fn status(&self, code: &str) -> StatusCode {
         match code {
             _ if !self.tells_by_status => StatusCode::OK,
@@ -147,7 +147,7 @@ impl Config {
     }
 }
 
-/// One of the three settings; null where there is none.
+/// Returns one of the three settings; null if it does not exist.
 fn setting(view: &mut View<'_>, name: &str) -> Result<Value, FolioError> {
     let is = |path: &str, text: &str| Expr::Is(path.into(), StoreValue::Folded(pinakes_store::fold(text)));
     if let Some(record) = view.first(&SETTINGS.kind, is("configName", name))? {

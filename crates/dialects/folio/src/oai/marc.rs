@@ -1,4 +1,4 @@
-//! The MARC formats of OAI-PMH: `marc21`, the source record of an instance, and `marc21_withholdings`, the same with its
+//! The MARC formats of OAI-PMH: `marc21`, the source record of an instance, and `marc21_withholdings`, the same with
 //! holdings and items in 952 ff and their links in 856 (mod-oai-pmh).
 
 use pinakes_marc::{DataField, Record, Tag, xml};
@@ -14,18 +14,18 @@ use crate::platform::json::text_at;
 use crate::source_records::{marc, source_storage};
 use crate::vocabularies::{CALL_NUMBER_TYPES, LOAN_TYPES, MATERIAL_TYPES};
 
-/// What a `record` element of MARCXML says of itself.
+/// Start tag of a `record` element of MARCXML.
 const RECORD: &str = "<record xmlns=\"http://www.loc.gov/MARC21/slim\" \
      xmlns:xsi=\"http://www.w3.org/2001/XMLSchema-instance\" xsi:schemaLocation=\"http://www.loc.gov/MARC21/slim \
      http://www.loc.gov/standards/marcxml/schema/MARC21slim.xsd\">";
 
-/// The source record of an instance; `None` when it has none that can be read.
+/// Returns the source record of an instance; `None` if it has no readable one.
 pub(super) fn source(view: &mut View<'_>, instance: &str) -> Result<Option<Record>, FolioError> {
     let found = source_storage::current_of(view, "instanceId", instance)?;
     Ok(found.as_ref().and_then(|it| it.pointer("/parsedRecord/content")).and_then(marc::from_value))
 }
 
-/// A record of what an instance says that has no source record.
+/// Generates a record from an instance that has no source record.
 pub(super) fn made(instance: &Value) -> Record {
     let mut record = crate::data_export::run::made(instance);
     let id = text_at(instance, "id").unwrap_or_default();
@@ -35,14 +35,14 @@ pub(super) fn made(instance: &Value) -> Record {
     record
 }
 
-/// A record in MARCXML, by itself.
+/// Formats a record as MARCXML, on its own.
 pub(super) fn shown(record: &Record) -> String {
     let mut text = String::new();
     xml::write(record, &mut text);
     text.trim().replacen("<record>", RECORD, 1)
 }
 
-/// Says in `$t` of 999 ff whether the record is suppressed from discovery: `1`, or `0`.
+/// Sets `$t` of 999 ff to whether the record is suppressed from discovery: `1` or `0`.
 pub(super) fn tell_suppressed(record: &mut Record, is_suppressed: bool) {
     let value = if is_suppressed { "1" } else { "0" };
     for field in record.data_fields_mut("999") {
@@ -52,8 +52,8 @@ pub(super) fn tell_suppressed(record: &mut Record, is_suppressed: bool) {
     }
 }
 
-/// Adds what is known of an instance's holdings and items; what is suppressed from discovery stays away, or says so in `$t`
-/// where `with_suppressed`.
+/// Adds the data of an instance's holdings and items; those suppressed from discovery are left out, or marked in `$t`
+/// if `with_suppressed`.
 pub(super) fn add_holdings(
     view: &mut View<'_>,
     record: &mut Record,
@@ -96,7 +96,7 @@ fn is_hidden(body: &Value) -> bool {
     body.get("discoverySuppress") == Some(&true.into())
 }
 
-/// Appends a field of the subfields that there are.
+/// Appends a field with the subfields that have a value.
 fn push(record: &mut Record, tag: &str, subfields: Vec<(&str, Option<String>)>) {
     let Ok(number) = Tag::try_from(tag) else { return };
     let indicators = if tag == "856" { ['4', '0'] } else { ['f', 'f'] };
@@ -111,7 +111,7 @@ fn push(record: &mut Record, tag: &str, subfields: Vec<(&str, Option<String>)>) 
     }
 }
 
-/// Where an item, or holdings without items, stands and what it is.
+/// Returns the location and description of an item, or of holdings without items.
 fn described(
     view: &mut View<'_>,
     holdings: &Value,

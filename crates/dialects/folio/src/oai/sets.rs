@@ -1,6 +1,6 @@
-//! `/oai-pmh/sets` and what else mod-oai-pmh has beside the harvest: the values that sets could be made of, what is known of
-//! harvests, and clearing up. Pages are read from the records as they are: nothing is fetched beforehand, so that there is
-//! nothing to tell of it and nothing to clear away.
+//! `/oai-pmh/sets` and the other routes of mod-oai-pmh besides harvesting: the values that sets can be built from, data
+//! about harvests, and clean-up. Pages are read directly from the records: nothing is fetched in advance, so there is
+//! nothing to report and nothing to clean up.
 
 use http::StatusCode;
 use pinakes_http::answer;
@@ -50,7 +50,7 @@ pub(crate) static SETS: Collection = Collection {
     ..Collection::named("/oai-pmh/sets", "sets", "folio_oai_set")
 };
 
-/// What sets can be made of: names and the records that have the values.
+/// What sets can be built from: names, and the records that have the values.
 static CONDITIONS: [(&str, &Collection); 5] = [
     ("location", &LOCATIONS),
     ("illPolicy", &ILL_POLICIES),
@@ -84,7 +84,7 @@ pub(super) fn routes(routes: Routes) -> Routes {
     routes
 }
 
-/// A set says who made it and when, in properties of its own.
+/// Sets in a set's own properties who created it and when.
 fn prepare(
     _: &mut Txn<'_>,
     writer: &Writer,

@@ -1,7 +1,7 @@
-//! What every handler starts from: the server's parts, who asks for which tenant, and the request's own parts.
+//! The starting point of every handler: the server's parts, the caller and the tenant, and the parts of the request.
 //!
-//! A [`Call`] is made by `Call::admit` alone, which checks the permission that the route names: a handler cannot
-//! be reached without.
+//! Only `Call::admit` creates a [`Call`], and it checks the permission that the route names: a handler cannot be
+//! reached without it.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -32,20 +32,20 @@ pub struct Folio {
     pub context: Context,
     /// The site's settings.
     pub settings: Arc<Settings>,
-    /// Imports under way.
+    /// Imports in progress.
     pub imports: Imports,
-    /// What is done from time to time.
+    /// Timers of recurring work.
     pub timers: Timers,
-    /// Every collection.
+    /// All collections.
     pub collections: Collections,
-    /// Every permission that a route asks for, and the sets of them, as they are listed.
+    /// All permissions that routes ask for, and the sets of them, as they are listed.
     pub permissions: Arc<[Value]>,
-    /// Tenants whose reference data was found loaded.
+    /// Tenants whose reference data is known to be loaded.
     prepared: Arc<Mutex<HashSet<String>>>,
 }
 
 impl Folio {
-    /// Of its parts.
+    /// Assembles the state from its parts.
     pub fn new(
         context: Context,
         settings: Settings,
@@ -64,17 +64,17 @@ impl Folio {
         }
     }
 
-    /// Milliseconds since 1970.
+    /// Returns the current time in milliseconds since 1970.
     pub fn now_ms(&self) -> i64 {
         self.context.clock().now_ms()
     }
 
-    /// A new UUID, greater than those made before.
+    /// Returns a new UUID, greater than those created before.
     pub fn new_uuid(&self) -> String {
         self.context.entropy().uuid_at(self.now_ms()).to_string()
     }
 
-    /// Sees to it that the tenant has its reference data; free once it was seen.
+    /// Ensures that the tenant has its reference data; costs nothing once this is known.
     pub async fn prepare(&self, db: &Db) -> Result<(), FolioError> {
         let name = db.tenant().name();
         if self.seen().contains(name) {
@@ -91,7 +91,7 @@ impl Folio {
         Ok(())
     }
 
-    /// Forgets that a tenant was prepared, because it goes away.
+    /// Forgets that a tenant was prepared, because it is being removed.
     pub fn forget(&self, tenant: &str) {
         self.timers.forget(tenant);
         self.seen().remove(tenant);
@@ -102,39 +102,39 @@ impl Folio {
     }
 }
 
-/// Who asks, and for which tenant.
+/// The caller and the tenant of a request.
 #[derive(Clone)]
 pub struct Asker {
     /// The tenant's data.
     pub db: Db,
-    /// The caller; nobody on routes that need no token.
+    /// The caller; anonymous on routes that need no token.
     pub caller: Caller,
 }
 
 impl Asker {
-    /// The tenant's name.
+    /// Returns the tenant's name.
     pub fn tenant(&self) -> &str {
         self.db.tenant().name()
     }
 
-    /// The user's UUID, which goes into `createdByUserId`; none for nobody.
+    /// Returns the user's UUID, which goes into `createdByUserId`; `None` for an anonymous caller.
     pub fn user_id(&self) -> Option<String> {
         self.caller.user.as_deref().map(|it| it.uuid.to_string())
     }
 
-    /// The user.
+    /// Returns the user.
     pub fn user(&self) -> Option<&User> {
         self.caller.user.as_deref()
     }
 }
 
-/// A request that was let in.
+/// An admitted request.
 pub struct Call {
     /// The dialect's state.
     pub app: Folio,
-    /// Who asks.
+    /// The caller and the tenant.
     pub asker: Asker,
-    /// The parameters behind `?`.
+    /// The query parameters.
     pub query: QueryText,
     /// The request's header fields.
     pub headers: HeaderMap,
@@ -142,18 +142,18 @@ pub struct Call {
     pub method: Method,
     /// The URI.
     pub uri: Uri,
-    /// The server as the client called it, with the prefix of the mount: `https://example.org/folio`.
+    /// The server's URL as the client used it, with the prefix of the mount: `https://example.org/folio`.
     pub origin: String,
     params: Vec<(String, String)>,
-    /// Behind a lock only because bodies are not `Sync`; never contended.
+    /// In a mutex only because bodies are not `Sync`; never contended.
     body: Mutex<Body>,
 }
 
 impl Call {
-    /// Lets a request in when its tenant, its token and the caller's permissions allow.
+    /// Admits a request if its tenant, its token and the caller's permissions allow it.
     ///
-    /// Errors, in this order: two different tokens or an unknown tenant (400; with a token 401), a token of another tenant (403), none or
-    /// an invalid one (401), a permission that is not held (403).
+    /// Errors, in this order: two different tokens or an unknown tenant (400; with a token 401), a token of another
+    /// tenant (403), no token or an invalid one (401), a missing permission (403).
     pub(crate) async fn admit(
         app: Folio,
         params: Vec<(String, String)>,
@@ -193,17 +193,17 @@ impl Call {
         Ok(Self { app, asker, query, headers, method, uri, origin, params, body: Mutex::new(body) })
     }
 
-    /// The tenant's data.
+    /// Returns the tenant's data.
     pub fn db(&self) -> &Db {
         &self.asker.db
     }
 
-    /// A part of the path, decoded.
+    /// Returns a path parameter, decoded.
     pub fn param(&self, name: &str) -> &str {
         self.params.iter().find(|(it, _)| it == name).map_or("", |(_, value)| value)
     }
 
-    /// A part of the path that must be a UUID, in lower case.
+    /// Returns a path parameter that must be a UUID, in lower case.
     ///
     /// Errors: 400 `Invalid UUID string: …`.
     pub fn uuid_param(&self, name: &str) -> Result<String, FolioError> {
@@ -211,19 +211,19 @@ impl Call {
         parse_uuid(text).ok_or_else(|| FolioError::bad_request(format!("Invalid UUID string: {text}")))
     }
 
-    /// The body as it comes, for what is streamed.
+    /// Takes the body as a stream.
     pub fn take_body(&mut self) -> Body {
         std::mem::replace(self.body.get_mut().unwrap_or_else(PoisonError::into_inner), Body::empty())
     }
 
-    /// The whole body within the ordinary bound.
+    /// Reads the whole body, within the usual limit.
     pub async fn bytes(&mut self) -> Result<Bytes, FolioError> {
         let limits = self.app.context.limits().clone();
         let body = self.take_body();
         Ok(body::receive(&self.headers, body, limits.body_bytes, &limits).await?)
     }
 
-    /// The body as JSON. Errors: 400 in plain text that says where it stops being JSON.
+    /// Reads the body as JSON. Errors: 400 in plain text with the position where it stops being JSON.
     pub async fn json(&mut self) -> Result<Value, FolioError> {
         let bytes = self.bytes().await?;
         let limits = self.app.context.limits();
@@ -233,7 +233,7 @@ impl Call {
         Ok(value)
     }
 
-    /// The body as a JSON object.
+    /// Reads the body as a JSON object.
     pub async fn object(&mut self) -> Result<Map<String, Value>, FolioError> {
         match self.json().await? {
             Value::Object(map) => Ok(map),
@@ -242,18 +242,19 @@ impl Call {
     }
 }
 
-/// Whether a header carries a token.
+/// Checks whether the request carries a token.
 fn has_token(headers: &HeaderMap) -> bool {
     headers.contains_key("x-okapi-token") || headers.contains_key(http::header::AUTHORIZATION)
 }
 
-/// No token is good for a tenant that is not there.
+/// Builds the answer for a token sent to an unknown tenant.
 fn unauthorized() -> FolioError {
     let fault = Fault::new("Unauthorized").ty("UnauthorizedException").code("authorization_error");
     FolioError::faults(StatusCode::UNAUTHORIZED, vec![fault])
 }
 
-/// The caller, proven by a token of this tenant; where the request names none, of the tenant that the token names.
+/// Authenticates the caller by a token of this tenant; if the request names no tenant, the one named by the token is
+/// used.
 async fn caller(app: &Folio, db: Db, parts: &Parts) -> Result<(Db, Caller), FolioError> {
     let mut db = db;
     let mut asking = app.context.asking(&db, parts).await?;

@@ -1,4 +1,4 @@
-//! What work that a tenant's data needs from time to time is given.
+//! The input of recurring work on a tenant's data.
 
 use pinakes_accounts::Entropy;
 use pinakes_store::{Tenant, Txn};
@@ -6,21 +6,20 @@ use pinakes_store::{Tenant, Txn};
 use crate::platform::collection::{Collections, Writer};
 use crate::platform::error::FolioError;
 
-/// What a chore works on.
+/// The input of a chore.
 pub(crate) struct Parts {
     pub(crate) tenant: Tenant,
     /// Milliseconds since 1970.
     pub(crate) now_ms: i64,
-    /// Who asked for it; none for a timer.
+    /// Id of the user who asked for it; `None` for a timer.
     pub(crate) user: Option<String>,
     pub(crate) entropy: Entropy,
-    /// Every collection.
+    /// All collections.
     pub(crate) collections: Collections,
 }
 
 impl Parts {
-    /// Does something about each of `ids`, each in a transaction of its own. One that is refused is told in the log and
-    /// passed over.
+    /// Calls a function for each of `ids`, each in a transaction of its own. Failures are logged and skipped.
     pub(crate) fn each(
         &self,
         what: &'static str,

@@ -1,13 +1,13 @@
-//! Input as Jackson takes it, with which FOLIO's modules read their JSON: a number or a boolean where a string is declared
-//! becomes its text, and a string where a number or a boolean is declared is read as one. Scripts that move libraries in
-//! send barcodes as numbers, and FOLIO has always taken them.
+//! Converts input as Jackson does, the library with which FOLIO's modules parse JSON: a number or a boolean is
+//! converted to text if a string is declared, and a string is parsed if a number or a boolean is declared. Scripts that
+//! migrate libraries send barcodes as numbers, and FOLIO has always accepted them.
 
 use pinakes_store::{Arity, Type};
 use serde_json::{Map, Number, Value};
 
 use crate::platform::collection::{Collection, Kinds};
 
-/// Names that every schema of FOLIO declares as strings, or as lists of strings; sorted.
+/// Names that all schemas of FOLIO declare as strings, or as lists of strings; sorted.
 const TEXTS: [&str; 79] = [
     "accessionNumber",
     "addressLine1",
@@ -90,7 +90,7 @@ const TEXTS: [&str; 79] = [
     "volume",
 ];
 
-/// Turns numbers and booleans into texts wherever the name says that a string is meant, at any depth.
+/// Converts numbers and booleans to texts wherever the name stands for a string, at any depth.
 pub(crate) fn texts(value: &mut Value) {
     match value {
         Value::Object(map) => {
@@ -98,7 +98,7 @@ pub(crate) fn texts(value: &mut Value) {
                 if TEXTS.binary_search(&name.as_str()).is_ok() {
                     each(inner, &mut as_text);
                 }
-                // Values of settings are JSON of the client's own.
+                // Values of settings are arbitrary JSON of the client.
                 if name != "value" {
                     texts(inner);
                 }
@@ -109,7 +109,7 @@ pub(crate) fn texts(value: &mut Value) {
     }
 }
 
-/// Brings what a collection declares to its types, where Jackson would.
+/// Converts properties to the types that a collection declares, where Jackson would.
 pub(crate) fn declared(collection: &Collection, body: &mut Map<String, Value>) {
     for (path, kinds) in collection.schema.types {
         let convert: fn(&mut Value) = match kinds {
@@ -128,7 +128,7 @@ pub(crate) fn declared(collection: &Collection, body: &mut Map<String, Value>) {
     }
 }
 
-/// Calls `change` with a value, or with each of a list.
+/// Calls `change` with a value, or with each element of a list.
 fn each(value: &mut Value, change: &mut impl FnMut(&mut Value)) {
     match value {
         Value::Array(list) => list.iter_mut().for_each(change),
@@ -136,7 +136,7 @@ fn each(value: &mut Value, change: &mut impl FnMut(&mut Value)) {
     }
 }
 
-/// Calls `change` with each value at a dotted path; lists are entered on the way.
+/// Calls `change` with each value at a dotted path, including those inside lists.
 fn each_at(body: &mut Map<String, Value>, path: &str, change: &mut impl FnMut(&mut Value)) {
     let (first, rest) = path.split_once('.').map_or((path, None), |(first, rest)| (first, Some(rest)));
     match (body.get_mut(first), rest) {
@@ -158,7 +158,7 @@ fn as_text(value: &mut Value) {
 fn as_integer(value: &mut Value) {
     let whole = match value {
         Value::String(text) => text.trim().parse::<i64>().ok(),
-        // Jackson cuts the fraction off.
+        // Jackson truncates the fraction.
         Value::Number(number) if number.is_f64() => number.as_f64().map(f64::trunc).and_then(exactly),
         _ => None,
     };
@@ -167,7 +167,7 @@ fn as_integer(value: &mut Value) {
     }
 }
 
-/// A whole number of type `f64` as an integer, where it is exact.
+/// Converts a whole number of type `f64` to an integer, if that is exact.
 fn exactly(real: f64) -> Option<i64> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     (real.abs() <= EXACT).then(|| format!("{real:.0}").parse().ok())?

@@ -1,8 +1,9 @@
 //! A collection of records that behaves as FOLIO's storage modules do, declared as data.
 //!
-//! Most modules of FOLIO are this and nothing else: a base path, a list name, what a record must have, what it refers
-//! to, and permissions named by one scheme. [`Collection`] says so; `collection/handlers.rs` serves it,
-//! `collection/write.rs` holds the rules of writing, which batches, imports and the desk use as well.
+//! Most FOLIO modules are nothing but this: a base path, a list name, requirements on records, references to other
+//! collections, and permissions named by a common scheme. [`Collection`] declares them; `collection/handlers.rs` serves
+//! the collection, and `collection/write.rs` contains the rules of writing, which batches, imports and the desk use as
+//! well.
 
 mod batch;
 mod check;

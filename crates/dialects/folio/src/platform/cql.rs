@@ -1,11 +1,12 @@
-//! CQL as FOLIO's clients write it: from text to a tree (`cql/tree.rs`). What the tree means for a kind says `cql/meaning.rs`.
+//! CQL as FOLIO's clients write it: parses text into a tree (`cql/tree.rs`). `cql/meaning.rs` translates the tree for a
+//! kind.
 //!
 //! Grammar (section 1.4 of the contract): `index relation [/modifier] term`, `AND OR NOT` in any case, left to right
-//! with equal rank, brackets, quoted or bare terms, `sortBy field/sort.descending` at the end. A relation before
-//! brackets holds for the bare terms within them; a whole clause within such brackets stands for itself. Bare words in a
-//! row are one term.
+//! with equal precedence, parentheses, quoted or bare terms, `sortBy field/sort.descending` at the end. A relation
+//! before parentheses applies to the bare terms within them; a complete clause within such parentheses is independent
+//! of it. Adjacent bare words form one term.
 //!
-//! Bounds: length, depth of brackets, number of conditions and of words, see [`Bounds`].
+//! Limits: length, depth of parentheses, number of conditions and of words, see [`Bounds`].
 
 mod meaning;
 mod tokens;
@@ -20,22 +21,22 @@ pub use tree::{Clause, Cql, CqlError, Modifier, Node, Piece, Relation, SortKey, 
 pub(crate) use meaning::ANYWHERE;
 pub use meaning::{Names, meaning, order};
 
-/// Bounds of a query.
+/// Limits of a query.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
-    /// Longest text, in bytes.
+    /// Maximum length of the text, in bytes.
     pub length_bytes: usize,
-    /// Deepest nesting of brackets.
+    /// Maximum nesting depth of parentheses.
     pub depth: usize,
-    /// Most conditions.
+    /// Maximum number of conditions.
     pub clauses: usize,
-    /// Most words in all terms together.
+    /// Maximum number of words in all terms together.
     pub words: usize,
 }
 
-/// Reads a query. An empty text asks for everything.
+/// Parses a query. An empty text matches everything.
 ///
-/// Errors: what is not CQL, or beyond the bounds.
+/// Errors: invalid CQL, or a query beyond the limits.
 pub fn parse(text: &str, bounds: Bounds) -> Result<Cql, CqlError> {
     if bounds.length_bytes < text.len() {
         let reason = format!("the query has {} bytes, at most {} are read", text.len(), bounds.length_bytes);
@@ -63,12 +64,12 @@ struct Parser {
     n_words: usize,
 }
 
-/// Index, relation and modifiers that bare terms within brackets get.
+/// Index, relation and modifiers that apply to bare terms within parentheses.
 type Outer = (String, Relation, Vec<Modifier>);
 
-/// Highest tree that a query may become: whatever walks it goes down so far.
+/// Maximum height of a query's tree, which bounds the recursion of everything that walks it.
 const TREE_HEIGHT: usize = 100;
-/// Conditions joined alike that stand in their order, one above the other; more are halved until so many are left.
+/// Maximum number of conditions with the same operator that are chained in order; longer lists are split in halves.
 const CHAIN: usize = 8;
 
 /// A condition with its height.
@@ -83,7 +84,7 @@ impl Tree {
     }
 }
 
-/// How two conditions are joined.
+/// How two conditions are combined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Joint {
     And,
@@ -104,7 +105,8 @@ impl Joint {
     }
 }
 
-/// `first` and all others, joined alike from left to right. What many leave out is what one of them is.
+/// Combines `first` and the others with one operator from left to right. Excluding many conditions is the same as
+/// excluding their disjunction.
 fn joined(joint: Joint, first: Tree, mut others: Vec<Tree>) -> Tree {
     if joint == Joint::Not && CHAIN < others.len() {
         return joint.of(first, halved(Joint::Or, others));
@@ -113,7 +115,7 @@ fn joined(joint: Joint, first: Tree, mut others: Vec<Tree>) -> Tree {
     if joint == Joint::Not { chained(joint, others) } else { halved(joint, others) }
 }
 
-/// A tree that is not high, of conditions whose grouping changes nothing.
+/// Builds a tree of low height from conditions whose grouping does not matter.
 fn halved(joint: Joint, mut parts: Vec<Tree>) -> Tree {
     if parts.len() <= CHAIN {
         return chained(joint, parts);
@@ -163,12 +165,12 @@ impl Parser {
     fn query(&mut self, outer: Option<&Outer>, depth: usize) -> Result<Tree, CqlError> {
         let mut tree = self.operand(outer, depth)?;
         while let Some(joint) = self.joint()? {
-            // Conditions that are joined alike are gathered first.
+            // First collect conditions with the same operator.
             let mut parts = Vec::new();
             loop {
                 self.at += 1;
                 self.modifiers()?;
-                // `AND NOT x` is how many write `NOT x`.
+                // Many clients write `AND NOT x` for `NOT x`.
                 parts.push(self.operand(outer, depth)?);
                 if self.joint()? != Some(joint) {
                     break;
@@ -184,7 +186,7 @@ impl Parser {
         Ok(tree)
     }
 
-    /// A condition, or `NOT` and a condition.
+    /// Parses a condition, or `NOT` and a condition.
     fn operand(&mut self, outer: Option<&Outer>, depth: usize) -> Result<Tree, CqlError> {
         if !self.is_word("not") || matches!(self.kind(1), Some(TokenKind::Relation(_))) {
             return self.clause(outer, depth);
@@ -194,7 +196,7 @@ impl Parser {
         Ok(Tree { node: Node::Negation(Box::new(node)), height: height + 1 })
     }
 
-    /// How the next condition is joined, if there is one.
+    /// Returns the operator before the next condition, if there is one.
     fn joint(&self) -> Result<Option<Joint>, CqlError> {
         if self.is_word("prox") {
             return self.error("PROX is not understood");
@@ -226,7 +228,7 @@ impl Parser {
         };
         self.at += 1;
         let Some(relation) = self.relation() else {
-            // A term alone.
+            // A term on its own.
             let term = self.term(word, is_bare)?;
             let (index, relation, modifiers) = match outer {
                 Some(outer) => outer.clone(),
@@ -252,7 +254,8 @@ impl Parser {
         }
     }
 
-    /// The term that begins with `first`; bare words that follow belong to it, up to what joins or ends a condition.
+    /// Parses the term that begins with `first`; following bare words belong to it, up to an operator or the end of the
+    /// condition.
     fn term(&mut self, first: String, is_bare: bool) -> Result<Term, CqlError> {
         const ENDS: [&str; 5] = ["and", "or", "not", "prox", "sortby"];
         let mut text = first;
@@ -287,7 +290,7 @@ impl Parser {
     fn relation(&mut self) -> Option<Relation> {
         let relation = match self.kind(0)? {
             TokenKind::Relation(relation) => *relation,
-            // A word of a relation is one only when something to compare follows.
+            // The name of a relation counts as one only if a term follows.
             TokenKind::Word(word)
                 if matches!(
                     self.kind(1),
@@ -309,7 +312,7 @@ impl Parser {
         Some(relation)
     }
 
-    /// `/@name=value`, `/@name`, and `/name`, of which only those with `@` mean something here.
+    /// Parses `/@name=value`, `/@name`, and `/name`; only modifiers with `@` have an effect here.
     fn modifiers(&mut self) -> Result<Vec<Modifier>, CqlError> {
         let mut list = Vec::new();
         while self.kind(0) == Some(&TokenKind::Slash) {

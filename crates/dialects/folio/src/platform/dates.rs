@@ -2,37 +2,37 @@
 
 use time::OffsetDateTime;
 
-/// `2026-01-31T10:20:30.123+00:00`, as most modules write times.
+/// Formats `2026-01-31T10:20:30.123+00:00`, the time format of most modules.
 pub fn rmb(ms: i64) -> String {
     format!("{}.{:03}+00:00", to_seconds(ms), ms.rem_euclid(1000))
 }
 
-/// `2026-01-31T10:20:30.123000Z`, as mod-entities-links writes times.
+/// Formats `2026-01-31T10:20:30.123000Z`, the time format of mod-entities-links.
 pub fn micros(ms: i64) -> String {
     format!("{}.{:03}000Z", to_seconds(ms), ms.rem_euclid(1000))
 }
 
-/// `2026-01-31T10:20:30.123Z`, as circulation writes times.
+/// Formats `2026-01-31T10:20:30.123Z`, the time format of circulation.
 pub fn millis(ms: i64) -> String {
     format!("{}.{:03}Z", to_seconds(ms), ms.rem_euclid(1000))
 }
 
-/// `2026-01-31T10:20:30Z`, as the ends of tokens are stated.
+/// Formats `2026-01-31T10:20:30Z`, the format of token expirations.
 pub fn seconds(ms: i64) -> String {
     format!("{}Z", to_seconds(ms))
 }
 
-/// `20260131102030.1`, the form of MARC field 005.
+/// Formats `20260131102030.1`, the form of MARC field 005.
 pub fn marc_005(ms: i64) -> String {
     let digits: String = to_seconds(ms).chars().filter(char::is_ascii_digit).collect();
     format!("{digits}.{}", ms.rem_euclid(1000) / 100)
 }
 
-/// Milliseconds since 1970 of an ISO 8601 time; without an offset it is UTC, without a time midnight.
+/// Parses an ISO 8601 time to milliseconds since 1970; without an offset it is UTC, without a time midnight.
 pub fn parse_ms(text: &str) -> Option<i64> {
     use time::format_description::well_known::Iso8601;
     let text = text.trim();
-    // `+0000` is what FOLIO's own clients send beside `+00:00`.
+    // FOLIO's own clients send `+0000` as well as `+00:00`.
     let text = match text.len().checked_sub(5).and_then(|at| text.split_at_checked(at)) {
         Some((time, zone))
             if zone.starts_with(['+', '-'])

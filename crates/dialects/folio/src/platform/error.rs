@@ -11,14 +11,14 @@ use serde_json::{Value, json};
 
 use crate::platform::json;
 
-/// What a handler gives.
+/// The result of a handler.
 pub type Answer = Result<Response, FolioError>;
 
 /// `text/plain` as FOLIO sends it.
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-/// A refusal in FOLIO's shape.
+/// An error in FOLIO's format.
 #[derive(Debug)]
 pub struct FolioError {
     /// Status of the answer.
@@ -27,65 +27,65 @@ pub struct FolioError {
     pub shape: Shape,
 }
 
-/// The body of a refusal.
+/// The body of an error answer.
 #[derive(Debug)]
 pub enum Shape {
     /// `text/plain`.
     Text(String),
-    /// JSON that is neither.
+    /// JSON in another format.
     Json(String),
     /// `{"errors":[…],"total_records":n}`.
     Errors(Vec<Fault>),
-    /// A refusal of the shell's helpers, with its own status and `Retry-After`.
+    /// An error of the shell's helpers, with its own status and `Retry-After`.
     Refused(Refusal),
 }
 
 /// One entry of `errors`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fault {
-    /// What is wrong.
+    /// The error message.
     pub message: String,
-    /// `type`, left out when empty.
+    /// `type`, omitted if empty.
     pub ty: String,
-    /// `code`, left out when empty.
+    /// `code`, omitted if empty.
     pub code: String,
     /// Names and values.
     pub parameters: Vec<(String, String)>,
-    /// `overridableBlock`: what a person may do in spite of it.
+    /// `overridableBlock`: the block that staff may override.
     pub overridable: Option<Value>,
 }
 
 impl Fault {
-    /// A fault with a message alone.
+    /// Creates a fault with a message only.
     pub fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), ..Self::default() }
     }
 
-    /// With a type.
+    /// Adds a type.
     pub fn ty(mut self, ty: impl Into<String>) -> Self {
         self.ty = ty.into();
         self
     }
 
-    /// With a code.
+    /// Adds a code.
     pub fn code(mut self, code: impl Into<String>) -> Self {
         self.code = code.into();
         self
     }
 
-    /// With one more parameter.
+    /// Adds a parameter.
     pub fn with(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.parameters.push((key.into(), value.into()));
         self
     }
 
-    /// With the block that a person with the right permissions passes over.
+    /// Adds the block that staff with the right permissions may override.
     pub fn overridable(mut self, block: Value) -> Self {
         self.overridable = Some(block);
         self
     }
 
-    /// A property that must be there and is not.
+    /// Creates the fault for a missing required property.
     pub fn missing(property: &str) -> Self {
         Self::new("must not be null")
             .ty("1")
@@ -109,32 +109,32 @@ impl Fault {
 }
 
 impl FolioError {
-    /// An answer in plain text.
+    /// Creates an answer in plain text.
     pub fn text(status: StatusCode, text: impl Into<String>) -> Self {
         Self { status, shape: Shape::Text(text.into()) }
     }
 
-    /// 400 in plain text.
+    /// Creates a 400 in plain text.
     pub fn bad_request(text: impl Into<String>) -> Self {
         Self::text(StatusCode::BAD_REQUEST, text)
     }
 
-    /// 404 in plain text.
+    /// Creates a 404 in plain text.
     pub fn not_found(text: impl Into<String>) -> Self {
         Self::text(StatusCode::NOT_FOUND, text)
     }
 
-    /// 422 with one entry.
+    /// Creates a 422 with one entry.
     pub fn unprocessable(fault: Fault) -> Self {
         Self::faults(StatusCode::UNPROCESSABLE_ENTITY, vec![fault])
     }
 
-    /// Several entries.
+    /// Creates an answer with several entries.
     pub fn faults(status: StatusCode, faults: Vec<Fault>) -> Self {
         Self { status, shape: Shape::Errors(faults) }
     }
 
-    /// The first message, for logs and for answers that count failures.
+    /// Returns the first message, for logs and for answers that count failures.
     pub fn message(&self) -> String {
         match &self.shape {
             Shape::Text(text) | Shape::Json(text) => text.clone(),
@@ -169,7 +169,7 @@ impl IntoResponse for FolioError {
     }
 }
 
-/// What the shell refuses, as plain text.
+/// Renders an error of the shell as plain text.
 pub(crate) fn render(refusal: &Refusal) -> Response {
     refusal.with_body(TEXT, refusal.message())
 }

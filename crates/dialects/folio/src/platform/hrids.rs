@@ -1,9 +1,9 @@
-//! What has human-readable ids, and numbers of them that a transaction has set aside.
+//! Records with human-readable ids, and the numbers that a transaction has reserved.
 
-/// Digits of a number with its leading zeroes.
+/// Number of digits, including leading zeroes.
 pub(crate) const DIGITS: usize = 11;
 
-/// What has such ids.
+/// The records that have such ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Numbered {
     /// Instances, `in…`.
@@ -34,8 +34,8 @@ impl Numbered {
     }
 }
 
-/// Numbers that a transaction reserved and has not used yet: the prefix, the next number, how many are left, and
-/// whether zeroes are kept.
+/// Numbers that a transaction has reserved but not used yet: the prefix, the next number, how many are left, and
+/// whether leading zeroes are kept.
 #[derive(Debug, Clone)]
 pub(crate) struct Reserved {
     pub(crate) prefix: String,
@@ -45,7 +45,7 @@ pub(crate) struct Reserved {
 }
 
 impl Reserved {
-    /// The next id of these; `None` when all are used.
+    /// Returns the next of these ids; `None` if all are used.
     pub(crate) fn take(&mut self) -> Option<String> {
         self.left = self.left.checked_sub(1)?;
         let number = self.next;

@@ -1,7 +1,7 @@
 //! JSON as this dialect writes it: `"id" : "…"`, a blank on both sides of the colon.
 //!
-//! FOLIO's modules print so, and load scripts look for the very text `"id" :` (section 1.1 of the contract). It is
-//! the form in which bodies are stored, so that what is stored can be sent.
+//! FOLIO's modules format JSON this way, and load scripts search for the literal text `"id" :` (section 1.1 of the
+//! contract). Bodies are stored in this form, so that the stored bytes can be sent.
 
 use std::io;
 
@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::ser::{Formatter, Serializer};
 
-/// Blanks around colons, nothing else.
+/// A formatter with blanks around colons and nothing else.
 struct Spaced;
 
 impl Formatter for Spaced {
@@ -19,32 +19,32 @@ impl Formatter for Spaced {
     }
 }
 
-/// The bytes of a value.
+/// Serialises a value to bytes.
 pub fn bytes(value: &impl Serialize) -> Bytes {
     let mut out = Vec::with_capacity(256);
-    // Writing JSON values into memory does not fail.
+    // Serialising JSON values into memory cannot fail.
     if value.serialize(&mut Serializer::with_formatter(&mut out, Spaced)).is_err() {
         return Bytes::from_static(b"null");
     }
     out.into()
 }
 
-/// The text of a value.
+/// Serialises a value to text.
 pub fn text(value: &Value) -> String {
     String::from_utf8_lossy(&bytes(value)).into_owned()
 }
 
-/// The value at a dotted path, objects only.
+/// Returns the value at a dotted path through objects.
 pub fn at<'a>(value: &'a Value, dotted: &str) -> Option<&'a Value> {
     dotted.split('.').try_fold(value, |at, step| at.get(step))
 }
 
-/// The text at a dotted path.
+/// Returns the text at a dotted path.
 pub fn text_at<'a>(value: &'a Value, dotted: &str) -> Option<&'a str> {
     at(value, dotted)?.as_str()
 }
 
-/// An id that follows from a name (FNV-1a, 128 bits), in the form of a UUID of version 4.
+/// Derives an id from a name (FNV-1a, 128 bits), in the form of a UUID of version 4.
 pub(crate) fn id_of_name(text: &str) -> String {
     let hash = text.bytes().fold(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d_u128, |hash, byte| {
         (hash ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b)

@@ -1,29 +1,29 @@
-//! Lists that are browsed: what a record adds to one, and what conditions on entries see.
+//! Browse lists: the entries of a record, and the form of an entry that conditions apply to.
 //!
-//! The kinds declare their lists, and the store keeps them; `search/browse` shows them.
+//! The kinds declare their lists and the store maintains them; `search/browse` shows them.
 
 use pinakes_store::ListEntry;
 use serde_json::{Value, json};
 
-/// An entry as a record gives it.
+/// An entry as produced by a record.
 #[derive(Debug, Clone)]
 pub(crate) struct Row {
-    /// What it is sorted by, as it is shown.
+    /// The text by which it is sorted, as shown.
     pub(crate) text: String,
-    /// What tells it apart from entries with the same text.
+    /// Distinguishes it from entries with the same text.
     pub(crate) apart: String,
-    /// As it is answered.
+    /// The entry as it is answered.
     pub(crate) shown: Value,
-    /// What is shown as a list over the records that have the entry: name and value.
+    /// A value that is collected into a list over all records with the entry: name and value.
     pub(crate) gathered: Option<(&'static str, String)>,
-    /// Whether records are counted.
+    /// Whether the records with the entry are counted.
     pub(crate) is_counted: bool,
 }
 
-/// Stands between the parts of what tells entries apart.
+/// Separator between the parts that distinguish entries.
 const BETWEEN: char = '\u{1}';
 
-/// Hands rows out as entries of a list; `anchor` is the field that shows their text, `key` what they are sorted by.
+/// Passes rows to `visit` as entries of a list; `anchor` is the field with their text, `key` computes the sort key.
 pub(crate) fn hand_out(
     rows: Vec<Row>,
     anchor: &str,
@@ -37,8 +37,8 @@ pub(crate) fn hand_out(
     }
 }
 
-/// What tells an entry from others with the same key: what its own list says, its text, and what else conditions may
-/// speak of.
+/// Returns what distinguishes an entry from others with the same key: the part given by its list, its text, and the
+/// other properties that conditions may refer to.
 pub(crate) fn apart_of(anchor: &str, row: &Row) -> String {
     let mut told = row.shown.clone();
     if let Value::Object(map) = &mut told {
@@ -50,12 +50,12 @@ pub(crate) fn apart_of(anchor: &str, row: &Row) -> String {
     format!("{}{BETWEEN}{text}{BETWEEN}{told}", row.apart)
 }
 
-/// Of what tells an entry apart, what conditions speak of, but the text.
+/// Returns the part that conditions refer to, without the text.
 pub(crate) fn shape(apart: &str) -> &str {
     apart.rsplit_once(BETWEEN).map_or(apart, |it| it.1)
 }
 
-/// An entry as conditions see it.
+/// Returns an entry in the form that conditions apply to.
 pub(crate) fn told(anchor: &str, apart: &str) -> Value {
     let mut parts = apart.splitn(3, BETWEEN);
     let (_, text, told) = (parts.next(), parts.next(), parts.next());
@@ -66,7 +66,7 @@ pub(crate) fn told(anchor: &str, apart: &str) -> Value {
     shown
 }
 
-/// The named fields that there are.
+/// Returns the named fields that are present.
 pub(crate) fn picked(value: &Value, names: &[&str]) -> Value {
     let found = names.iter().filter_map(|name| Some(((*name).to_owned(), value.get(name)?.clone())));
     Value::Object(found.collect())

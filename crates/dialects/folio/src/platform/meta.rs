@@ -1,7 +1,7 @@
-//! What the dialect notes about a tenant.
+//! Records that the dialect keeps about a tenant.
 
 use pinakes_store::Kind;
 
-/// What a tenant says of itself, where it was changed after it was made: the record `tenant`. Also what of the
-/// reference data was loaded: the record `reference`.
+/// The record `tenant` contains the tenant's description if it was changed after creation; the record `reference` says
+/// which reference data was loaded.
 pub(crate) static META: Kind = Kind { id_path: Some("id"), ..Kind::named("folio_meta") };

@@ -1,8 +1,8 @@
-//! Who may call what: the one place where permissions are checked.
+//! Access control: the only place where permissions are checked.
 //!
-//! Every route names the FOLIO permission it needs: the one of `data/permissions.tsv` where FOLIO has the route, else that
-//! of the route's own line. A caller holds those given to the user one by one or as sets
-//! (`inventory.all`), and those of the roles that the user's groups stand for. What nobody was given is refused.
+//! Every route names the FOLIO permission that it requires: the one of `data/permissions.tsv` if FOLIO has the route,
+//! otherwise that of the route's own declaration. A caller holds the permissions granted to the user individually or as
+//! sets (`inventory.all`), and those of the roles that the user's groups stand for. Everything not granted is refused.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -14,20 +14,21 @@ use pinakes_accounts::{Caller, User};
 use crate::platform::error::FolioError;
 use crate::platform::settings::Settings;
 
-/// What a route asks of its caller.
+/// What a route requires of its caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Access {
-    /// Nothing, not even a token: logging in, the gateway's own version.
+    /// Nothing, not even a token: login, the gateway's own version.
     Anybody,
     /// A valid token.
     User,
     /// A permission.
     Permission(Cow<'static, str>),
-    /// A permission of a user of the default tenant, which keeps the others.
+    /// A permission of a user of the default tenant, which manages the others.
     Supertenant(&'static str),
 }
 
-/// FOLIO's own table: what its modules ask for on each route, so that grants brought along mean the same here.
+/// FOLIO's own table: the permission that its modules require on each route, so that imported grants have the same
+/// meaning here.
 static FOLIO: LazyLock<HashMap<(&str, String), &str>> = LazyLock::new(|| {
     let rows = include_str!("../../data/permissions.tsv").lines().skip(1);
     rows.filter_map(|row| {
@@ -37,15 +38,14 @@ static FOLIO: LazyLock<HashMap<(&str, String), &str>> = LazyLock::new(|| {
     .collect()
 });
 
-/// A path with the names of what varies left out: they differ, and mean nothing.
+/// Returns a path without the names of its parameters, which differ and do not matter.
 fn pattern(path: &str) -> String {
     let parts = path.split('/').map(|it| if it.starts_with('{') { "{}" } else { it });
     parts.collect::<Vec<_>>().join("/")
 }
 
 impl Access {
-    /// The same with the permission that FOLIO asks for on the route, where it has the route. Routes that are open here
-    /// stay open.
+    /// Replaces the permission with FOLIO's if FOLIO has the route. Routes that are open here stay open.
     pub(crate) fn named_as_in_folio(self, method: &Method, path: &str) -> Self {
         match (&self, FOLIO.get(&(method.as_str(), pattern(path)))) {
             (Self::Permission(_), Some(name)) => Self::to(name),
@@ -53,18 +53,18 @@ impl Access {
         }
     }
 
-    /// To those who hold a permission.
+    /// Requires a permission.
     pub fn to(permission: &'static str) -> Self {
         Self::Permission(Cow::Borrowed(permission))
     }
 
-    /// The same with a name that was put together.
+    /// Requires a permission whose name was computed.
     pub fn owned(permission: String) -> Self {
         Self::Permission(Cow::Owned(permission))
     }
 }
 
-/// What the members of a role may do.
+/// A role, which grants permissions to its members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Role {
     Admin,
@@ -73,9 +73,9 @@ enum Role {
     Reader,
 }
 
-/// Begins permissions over which person works at which service point.
+/// Prefix of permissions on which person works at which service point.
 const WHO_WORKS_WHERE: &str = "inventory-storage.service-points-users.";
-/// First parts of permissions that only admins hold.
+/// Prefixes of permissions that only admins hold.
 const ADMINISTRATION: [&str; 31] = [
     "validation.rules.",
     "oai-pmh.configuration-settings.",
@@ -109,10 +109,10 @@ const ADMINISTRATION: [&str; 31] = [
     "circulation-storage.scheduled-request-expiration.",
     "service-points-users.",
 ];
-/// First parts of permissions over logins and accounts at other places, which nobody but admins may even read.
+/// Prefixes of permissions on credentials and accounts elsewhere, which only admins may even read.
 const SECRETS: [&str; 2] =
     ["organizations-storage.interfaces.credentials.", "organizations.banking-information."];
-/// First parts of permissions over what is about nobody, which readers may read.
+/// Prefixes of permissions on records that are not about persons, which readers may read.
 const IMPERSONAL: [&str; 15] = [
     "authority-heading-types.",
     "authority-identifier-types.",
@@ -130,7 +130,7 @@ const IMPERSONAL: [&str; 15] = [
     "addresstypes.",
     "locale.",
 ];
-/// First parts of permissions that lending and taking back need.
+/// Prefixes of permissions that check-out and check-in require.
 const DESK: [&str; 5] = [
     "circulation.",
     "circulation-storage.",
@@ -139,7 +139,7 @@ const DESK: [&str; 5] = [
     "patron-blocks.automated-patron-blocks.",
 ];
 
-/// Ends of permissions that change nothing: queries too long for a URL are sent by POST.
+/// Suffixes of permissions that change nothing: queries too long for a URL are sent by POST.
 const READING: [&str; 6] = [
     ".suggestions.post",
     ".get",
@@ -182,38 +182,39 @@ fn roles(settings: &Settings, caller: &Caller) -> impl Iterator<Item = Role> {
     held.into_iter().filter(|(_, is)| *is).map(|(role, _)| role)
 }
 
-/// Whether the caller holds a permission.
+/// Checks whether the caller holds a permission.
 pub fn holds(settings: &Settings, caller: &Caller, permission: &str) -> bool {
     let given =
         caller.user.as_deref().is_some_and(|user| user.permissions.iter().any(|it| covers(it, permission)));
     given || holds_by_role(settings, caller, permission)
 }
 
-/// The same by a role alone.
+/// Checks whether the caller holds a permission by a role alone.
 pub(crate) fn holds_by_role(settings: &Settings, caller: &Caller, permission: &str) -> bool {
     roles(settings, caller).any(|role| role.grants(permission))
 }
 
-/// `a.all` covers whatever begins with `a.`; anything else itself.
+/// Checks whether one permission includes another: `a.all` includes everything that begins with `a.`, any other only
+/// itself.
 fn covers(held: &str, wanted: &str) -> bool {
     held == wanted
         || held.strip_suffix("all").is_some_and(|base| base.ends_with('.') && wanted.starts_with(base))
 }
 
-/// Names of the permissions that a caller is told to hold; roles are named as sets.
+/// Returns the names of the permissions reported to a caller; roles are named as sets.
 pub fn names(settings: &Settings, caller: &Caller) -> Vec<String> {
     let mut names = caller.user.as_deref().map(|it| it.permissions.clone()).unwrap_or_default();
     names.extend(roles(settings, caller).map(|it| it.name().to_owned()));
     names
 }
 
-/// The same for a user who is about to log in.
+/// Returns the same for a user who is about to log in.
 pub fn names_of(settings: &Settings, user: &User) -> Vec<String> {
     let groups = user.groups.clone().into();
     names(settings, &Caller { user: Some(Arc::new(user.clone())), groups, claims: None })
 }
 
-/// Lets the caller pass or says why not.
+/// Checks that the caller holds what a route requires.
 ///
 /// Errors: 403 `Access for user '{name}' ({id}) requires permission: {permission}`.
 pub(crate) fn check(

@@ -1,4 +1,4 @@
-//! Routes, each with its method, its path and what it asks of its caller.
+//! Routes, each with its method, its path and what it requires of its caller.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -15,34 +15,34 @@ use crate::platform::app::{Call, Folio};
 use crate::platform::error::{Answer, FolioError};
 use crate::platform::permissions::Access;
 
-/// One line of the table.
+/// One entry of the route table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Route {
     /// The method.
     pub method: Method,
-    /// The path, with `{name}` for what varies.
+    /// The path, with `{name}` for parameters.
     pub path: String,
-    /// What it asks of its caller.
+    /// What it requires of its caller.
     pub access: Access,
 }
 
-/// What stands in a path for its parameters, or that it is not UTF-8.
+/// The parameters of a path, or the fact that it is not UTF-8.
 type Params = Result<RawPathParams, RawPathParamsRejection>;
 
-/// What answers a route. All are of one type, so that what serves a route is compiled once, not for each.
+/// The handler of a route. All have one type, so that the code around them is compiled once, not for each.
 type Handler = Arc<dyn Fn(Call) -> Pin<Box<dyn Future<Output = Answer> + Send>> + Send + Sync>;
 
-/// The routes, gathered. What is not added here is not served.
+/// The routes collected so far. Only what is added here is served.
 #[derive(Default)]
 pub struct Routes {
-    /// What serves them.
+    /// The router that serves them.
     pub(crate) router: Router<Folio>,
-    /// What was added.
+    /// The table of the routes added.
     pub(crate) table: Vec<Route>,
 }
 
 impl Routes {
-    /// With `GET path`.
+    /// Adds `GET path`.
     pub fn get<H, F>(self, path: &str, access: Access, handler: H) -> Self
     where
         H: Fn(Call) -> F + Clone + Send + Sync + 'static,
@@ -51,7 +51,7 @@ impl Routes {
         self.on(Method::GET, path, access, handler)
     }
 
-    /// With `POST path`.
+    /// Adds `POST path`.
     pub fn post<H, F>(self, path: &str, access: Access, handler: H) -> Self
     where
         H: Fn(Call) -> F + Clone + Send + Sync + 'static,
@@ -60,7 +60,7 @@ impl Routes {
         self.on(Method::POST, path, access, handler)
     }
 
-    /// With `PUT path`.
+    /// Adds `PUT path`.
     pub fn put<H, F>(self, path: &str, access: Access, handler: H) -> Self
     where
         H: Fn(Call) -> F + Clone + Send + Sync + 'static,
@@ -69,7 +69,7 @@ impl Routes {
         self.on(Method::PUT, path, access, handler)
     }
 
-    /// With `DELETE path`.
+    /// Adds `DELETE path`.
     pub fn delete<H, F>(self, path: &str, access: Access, handler: H) -> Self
     where
         H: Fn(Call) -> F + Clone + Send + Sync + 'static,
@@ -78,7 +78,7 @@ impl Routes {
         self.on(Method::DELETE, path, access, handler)
     }
 
-    /// With a route. The handler is reached only by calls that `access` lets in.
+    /// Adds a route. Only calls that `access` admits reach the handler.
     pub fn on<H, F>(self, method: Method, path: &str, access: Access, handler: H) -> Self
     where
         H: Fn(Call) -> F + Clone + Send + Sync + 'static,
@@ -113,14 +113,14 @@ impl Routes {
                 response
             }
         };
-        // The methods of this dialect are all among those that axum knows.
+        // axum knows all methods of this dialect.
         let filter = MethodFilter::try_from(method.clone()).unwrap_or(MethodFilter::TRACE);
         self.router = self.router.route(path, axum::routing::on(filter, serve));
         self.table.push(Route { method, path: path.to_owned(), access });
         self
     }
 
-    /// With the routes that `add` adds.
+    /// Adds the routes that `add` adds.
     pub fn with(self, add: impl FnOnce(Self) -> Self) -> Self {
         add(self)
     }

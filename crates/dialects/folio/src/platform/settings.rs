@@ -2,64 +2,64 @@
 
 use serde::Deserialize;
 
-/// Settings of the dialect. Lists are of exact group names.
+/// Settings of the dialect. Lists contain exact group names.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
-    /// May do everything in their tenant; those of the default tenant also make and remove tenants.
+    /// May do everything in their tenant; those of the default tenant also create and remove tenants.
     pub admin_groups: Vec<String>,
     /// May do everything but users, permissions, settings and tenants.
     pub librarian_groups: Vec<String>,
-    /// May lend and take back, and read what the desk needs.
+    /// May check items out and in, and read what the desk needs.
     pub desk_groups: Vec<String>,
-    /// May read records that are about nobody.
+    /// May read records that are not about persons.
     pub reader_groups: Vec<String>,
-    /// Life of an access token, in seconds (600).
+    /// Lifetime of an access token, in seconds (600).
     pub access_token_s: i64,
-    /// Life of a refresh token, in seconds (a week).
+    /// Lifetime of a refresh token, in seconds (a week).
     pub refresh_token_s: i64,
-    /// Life of a token of `/authn/login`, which knows no refreshing, in seconds (a day).
+    /// Lifetime of a token of `/authn/login`, which cannot be refreshed, in seconds (a day).
     pub login_token_s: i64,
-    /// Longest CQL query, in bytes (64 KiB). Beyond: 400.
+    /// Maximum length of a CQL query, in bytes (64 KiB). Beyond: 400.
     pub cql_bytes: usize,
-    /// Deepest nesting of brackets in a CQL query (32). Beyond: 400.
+    /// Maximum nesting depth of parentheses in a CQL query (32). Beyond: 400.
     pub cql_depth: usize,
-    /// Most conditions in a CQL query (1,000). Beyond: 400.
+    /// Maximum number of conditions in a CQL query (1,000). Beyond: 400.
     pub cql_clauses: usize,
-    /// Most words in the terms of a CQL query (1,000). Beyond: 400.
+    /// Maximum number of words in the terms of a CQL query (1,000). Beyond: 400.
     pub cql_words: usize,
-    /// Records in one request of a batch endpoint (20,000). Beyond: 413.
+    /// Maximum number of records in one request of a batch endpoint (20,000). Beyond: 413.
     pub batch_records: usize,
-    /// Jobs of one tenant's imports that take turns (4); more wait until one of these has ended.
+    /// Number of import jobs of one tenant that take turns (4); further jobs wait until one of these has ended.
     pub import_jobs: u64,
-    /// How long a batch of an import may hold the tenant's writer while nobody else writes, in milliseconds (40):
-    /// batches grow and shrink towards it. One during which somebody wants to write ends with the record under way.
+    /// How long a batch of an import may hold the tenant's writer while nobody else writes, in milliseconds (40); the
+    /// size of batches is adjusted to this. If somebody else wants to write, a batch ends after its current record.
     pub import_hold_ms: u32,
-    /// The same for ten seconds after a request has written something, in milliseconds (3); then a batch is
-    /// followed by a pause 25 times as long as it took with its commit.
+    /// The same for ten seconds after a request has written something, in milliseconds (3); each batch is then followed
+    /// by a pause 25 times as long as the batch and its commit took.
     pub import_hold_beside_ms: u32,
-    /// Records of one child of a file that is imported in parts (1,000).
+    /// Number of records per child of a file that is imported in parts (1,000).
     pub import_child_records: u64,
-    /// Records in a row that cannot be read after which an import gives its file up (1,000).
+    /// Number of consecutive unreadable records after which an import abandons its file (1,000).
     pub import_unreadable_records: u64,
-    /// How long an import that gets its records by requests waits for the next ones, in seconds (an hour): then it ends, and
-    /// announced records that never came have failed.
+    /// How long an import that receives its records by requests waits for the next ones, in seconds (an hour): then it
+    /// ends, and announced records that never arrived count as failed.
     pub import_silence_s: i64,
     /// Whether authorities are mapped in FOLIO's extended mode (false): subdivisions joined by `--`; broader and narrower
     /// terms, earlier and later headings from 5xx $w.
     pub authority_extended: bool,
-    /// How long an upload that nobody finished is kept, in seconds (a week).
+    /// How long an unfinished upload is kept, in seconds (a week).
     pub upload_keep_s: i64,
-    /// How long the file of a job that is over is kept, in seconds (30 days); then it goes with the uploads that follow.
+    /// How long the file of a finished job is kept, in seconds (30 days); it is then deleted by a later upload.
     pub import_file_keep_s: i64,
-    /// Records of one answer to a harvester (100).
+    /// Number of records in one answer to a harvester (100).
     pub oai_page_records: u64,
-    /// Origins (`https://folio.example.org`) whose pages may send the cookies of a login along. Pages of others read what
-    /// needs a header of their own making alone.
+    /// Origins (`https://folio.example.org`) whose pages may send the cookies of a login. Pages of other origins are
+    /// limited to requests that they authenticate with a header of their own.
     pub cors_origins: Vec<String>,
     /// Whether a new tenant gets FOLIO's sample institution with its campuses, libraries and locations (false).
     pub sample_locations: bool,
-    /// Whom harvesters write to. Empty: `noreply` at the server's host.
+    /// Contact address for harvesters. Empty: `noreply` at the server's host.
     pub oai_admin_email: String,
 }
 

@@ -1,7 +1,7 @@
-//! The gateway's own endpoints: its version, tenants, modules (section 1.1 of the contract).
+//! The gateway's own endpoints: version, tenants, modules (section 1.1 of the contract).
 //!
-//! Tenants are kept by users of the default tenant. A tenant that is made here has its reference data at once, and no
-//! users: the first one is added by `pinakes user add --tenant`.
+//! Tenants are managed by users of the default tenant. A tenant created here has its reference data at once, but no
+//! users: the first one is added with `pinakes user add --tenant`.
 
 use axum::response::Response;
 use http::header::LOCATION;
@@ -17,10 +17,10 @@ use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
 use crate::platform::values::{json_answer, required_text};
 
-/// Version of the gateway that is spoken for.
+/// The gateway version that is reported.
 const OKAPI_VERSION: &str = "7.2.0";
 
-/// Modules whose interfaces are served, with the versions that the contract was read from.
+/// Modules whose interfaces are served, with the versions on which the contract is based.
 const MODULES: [&str; 22] = [
     "okapi-7.2.0",
     "mod-authtoken-2.16.0",
@@ -75,7 +75,7 @@ async fn health(_: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &json!([])))
 }
 
-/// Runs what opens and makes tenants on a thread that may wait.
+/// Runs work that opens or creates tenants on a thread that may block.
 async fn on_catalogue<T: Send + 'static>(
     call: &Call,
     work: impl FnOnce(&Catalogue) -> Result<T, StoreError> + Send + 'static,
@@ -85,7 +85,7 @@ async fn on_catalogue<T: Send + 'static>(
     Ok(done.unwrap_or(Err(StoreError::Panicked))?)
 }
 
-/// A tenant as it is shown.
+/// Returns a tenant in the form shown.
 fn described(info: &TenantInfo, tenant: &Tenant) -> Result<Value, StoreError> {
     let changed = tenant.read_blocking(|view| view.get(&META, "tenant"))?;
     match changed {
@@ -191,7 +191,8 @@ fn module_ids() -> Value {
     MODULES.iter().map(|id| json!({"id": id})).collect()
 }
 
-/// Every tenant has every module. A user asks for the own tenant; keepers of tenants for any.
+/// Lists the modules of a tenant; every tenant has all of them. Users may ask for their own tenant, those of the
+/// default tenant for any.
 async fn modules_of(call: Call) -> Answer {
     let (asked, own) = (call.param("tenant"), call.asker.tenant());
     if asked != own && own != call.app.context.tenants().default {
@@ -210,7 +211,7 @@ async fn discovery(_: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &MODULES.iter().map(shown).collect()))
 }
 
-/// `[{id, action}]`: everything is there already; what is asked for is given back.
+/// Returns the requested list `[{id, action}]`: all modules are always present, so nothing is installed.
 async fn install(mut call: Call) -> Answer {
     let list = call.json().await?;
     if !list.is_array() {

@@ -9,23 +9,23 @@ use serde_json::{Map, Value};
 use crate::platform::error::{Fault, FolioError};
 use crate::platform::json;
 
-/// A UUID in its usual form of five groups, in lower case.
+/// Parses a UUID in its usual form of five groups; returns it in lower case.
 pub(crate) fn parse_uuid(text: &str) -> Option<String> {
     (text.len() == 36).then(|| uuid::Uuid::parse_str(text).ok())?.map(|it| it.to_string())
 }
 
-/// JSON in this dialect's spacing.
+/// Answers with JSON in this dialect's spacing.
 pub(crate) fn json_answer(status: StatusCode, value: &Value) -> axum::response::Response {
     let body = stages::timed(Stage::Render, || json::bytes(value));
     answer::bytes(status, http::HeaderValue::from_static("application/json"), body)
 }
 
-/// A field of a body that must be a text. Errors: 422 as for any property that is missing.
+/// Returns a field of a body that must be a text. Errors: 422 as for any missing property.
 pub(crate) fn required_text<'a>(body: &'a Map<String, Value>, name: &str) -> Result<&'a str, FolioError> {
     body.get(name).and_then(Value::as_str).ok_or_else(|| FolioError::unprocessable(Fault::missing(name)))
 }
 
-/// The query of a request.
+/// The query string of a request.
 #[derive(Debug, Clone, Default)]
 pub struct QueryText(Parameters);
 
@@ -38,14 +38,14 @@ impl Deref for QueryText {
 }
 
 impl QueryText {
-    /// From the text behind `?`.
+    /// Parses the text after `?`.
     pub fn parse(query: &str) -> Self {
         Self(Parameters::parse(query))
     }
 
-    /// A whole number, or what stands for it when it is not given.
+    /// Returns a whole number, or the default if it is not given.
     ///
-    /// Errors: 400 as Java says it, `For input string: "abc"`.
+    /// Errors: 400 in Java's wording, `For input string: "abc"`.
     pub fn number(&self, name: &str, default: u64) -> Result<u64, FolioError> {
         match self.get(name) {
             None | Some("") => Ok(default),

@@ -13,9 +13,9 @@ fn refused(message: impl Into<String>, name: &str) -> FolioError {
     FolioError::unprocessable(Fault::new(message).with("fqlQuery", name))
 }
 
-/// What a query means for a type.
+/// Translates a query for a type into a condition.
 ///
-/// Errors: 422 for what is no query, a field or an operator that is not known, or a value that does not fit.
+/// Errors: 422 for an invalid query, an unknown field or operator, or a value of the wrong type.
 pub(crate) fn read(entity: &EntityType, text: &str) -> Result<Expr, FolioError> {
     let query: Value = serde_json::from_str(text)
         .map_err(|error| refused(format!("the query is no JSON: {error}"), text))?;
@@ -63,7 +63,7 @@ fn node(entity: &EntityType, query: &Value, n_conditions: &mut usize) -> Result<
     Ok(Expr::And(all))
 }
 
-/// A value as the store compares it.
+/// Converts a value to the form that the store compares.
 fn wanted(sort: Sort, name: &str, value: &Value) -> Result<StoreValue, FolioError> {
     let unfit = || refused(format!("{value} is no value for {name}"), name);
     let text = match value {
@@ -148,7 +148,7 @@ fn condition(name: &str, path: &str, sort: Sort, operator: &str, value: &Value) 
     })
 }
 
-/// A text as an expression that is nothing but this text.
+/// Escapes a text so that it is a literal in a regular expression.
 fn escaped(text: &str) -> String {
     text.chars().fold(String::new(), |mut out, it| {
         if it.is_ascii_punctuation() {

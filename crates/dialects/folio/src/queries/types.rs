@@ -1,4 +1,5 @@
-//! What can be asked about: users, items, holdings records, instances, loans, requests, with their fields (mod-fqm-manager).
+//! The record types that can be queried: users, items, holdings records, instances, loans, requests, with their fields
+//! (mod-fqm-manager).
 
 use serde_json::{Value, json};
 
@@ -23,7 +24,7 @@ pub(crate) enum Sort {
 }
 
 impl Sort {
-    /// Its name in FOLIO.
+    /// Returns its name in FOLIO.
     const fn name(self) -> &'static str {
         match self {
             Self::Text => "stringType",
@@ -36,26 +37,26 @@ impl Sort {
     }
 }
 
-/// A field: its name behind that of the type, the path of its value, how it is compared.
+/// A field: its name without that of the type, the path of its value, how it is compared.
 pub(crate) type Field = (&'static str, &'static str, Sort);
 
-/// A sort of records that can be asked about.
+/// A record type that can be queried.
 #[derive(Debug)]
 pub(crate) struct EntityType {
     /// FOLIO's id of the composite type.
     pub(crate) id: &'static str,
     pub(crate) name: &'static str,
     label: &'static str,
-    /// What stands before the names of its fields: `users`.
+    /// Prefix of its field names: `users`.
     pub(crate) alias: &'static str,
-    /// The name that bulk edit has for the records.
+    /// The name of the record type in bulk edit.
     pub(crate) edited_as: &'static str,
     pub(crate) collection: &'static Collection,
     pub(crate) fields: &'static [Field],
     permission: &'static str,
 }
 
-/// The types.
+/// All types.
 pub(crate) static TYPES: [EntityType; 6] = [
     EntityType {
         id: "ddc93926-d15a-4a45-9d9c-93eadc3d9bbf",
@@ -235,28 +236,28 @@ pub(crate) static TYPES: [EntityType; 6] = [
 ];
 
 impl EntityType {
-    /// The type with an id.
+    /// Returns the type with an id.
     pub(crate) fn of(id: &str) -> Option<&'static Self> {
         TYPES.iter().find(|it| it.id.eq_ignore_ascii_case(id))
     }
 
-    /// The permission to read such records, which asking about them needs.
+    /// Returns the permission to read such records, which queries require.
     pub(crate) const fn permission(&self) -> &'static str {
         self.permission
     }
 
-    /// A field by its name, with or without that of the type.
+    /// Returns a field by its name, with or without that of the type.
     pub(crate) fn field(&self, name: &str) -> Option<&'static Field> {
         let own = name.strip_prefix(self.alias).and_then(|it| it.strip_prefix('.')).unwrap_or(name);
         self.fields.iter().find(|it| it.0 == own)
     }
 
-    /// The type as clients choose from it.
+    /// Returns the summary of the type in the list of types.
     pub(crate) fn summary(&self) -> Value {
         json!({"id": self.id, "label": self.label, "crossTenantQueriesEnabled": false, "missingPermissions": []})
     }
 
-    /// The type with its columns.
+    /// Returns the type with its columns.
     pub(crate) fn shown(&self) -> Value {
         let columns: Vec<Value> = self
             .fields

@@ -1,4 +1,4 @@
-//! What is wrong with a record that the editor sends.
+//! Validation of a record sent by the editor.
 
 use http::StatusCode;
 use pinakes_store::{View, Weight};
@@ -11,7 +11,7 @@ use crate::platform::json::{self, text_at};
 use crate::quick_marc::refused::unprocessable;
 use crate::source_records::specifications::{self, Tailored, are_errors};
 
-/// Tags that a record of holdings has once, and must have.
+/// Tags that a holdings record must have exactly once.
 const OF_HOLDINGS: [&str; 3] = ["004", "008", "852"];
 
 fn tags(body: &Value) -> Vec<&str> {
@@ -19,7 +19,8 @@ fn tags(body: &Value) -> Vec<&str> {
     fields.filter_map(|it| text_at(it, "tag")).collect()
 }
 
-/// What is wrong with a record by the tenant's specification; nothing with one of holdings, which have none.
+/// Returns the faults of a record according to the tenant's specification; none for holdings, which have no
+/// specification.
 pub(super) fn issues(
     view: &mut View<'_>,
     body: &Value,
@@ -30,9 +31,9 @@ pub(super) fn issues(
     Ok(found.map(|it| specifications::issues(&it, body, is_new, subfields)).unwrap_or_default())
 }
 
-/// Refuses a record that cannot be stored so.
+/// Refuses a record that cannot be stored as it is.
 ///
-/// `is_new`: it is given its control number when it brings none.
+/// `is_new`: a missing control number is allowed, because it will be assigned.
 ///
 /// Errors: 422 with `issues`, or with the message of one rule.
 pub(super) async fn refuse(call: &Call, body: &Value, format: &str, is_new: bool) -> Result<(), FolioError> {

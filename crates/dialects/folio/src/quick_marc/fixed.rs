@@ -1,12 +1,12 @@
-//! The fields of fixed length, taken apart into the values that the editor names: 008 of bibliographic records by the
-//! kind of material, of holdings and of authorities (MARC 21); 006 by the same kinds, 007 of sound recordings. Other ones of
-//! 007 are left whole.
+//! The fields of fixed length, split into the values named by the editor: 008 of bibliographic records by the kind of
+//! material, of holdings and of authorities (MARC 21); 006 by the same kinds, 007 of sound recordings. Other kinds of
+//! 007 are not split.
 //!
-//! A blank is `\` in the editor. A value of several single codes is a list.
+//! In the editor a blank is written `\`. A value of several one-character codes is a list.
 
 use serde_json::{Map, Value};
 
-/// A value: its name, where it begins, how many characters it has, and whether it is a list of single codes.
+/// A value: its name, its position, its length, and whether it is a list of one-character codes.
 type Part = (&'static str, usize, usize, bool);
 
 const HEAD: [Part; 5] = [
@@ -128,7 +128,7 @@ const AUTHORITIES: [Part; 23] = [
     ("Source", 39, 1, false),
 ];
 
-/// The parts of an 008, and its length.
+/// Returns the parts of an 008, and its length.
 fn parts(format: &str, leader: &str) -> (Vec<Part>, usize) {
     match format {
         "HOLDINGS" => (HOLDINGS.to_vec(), 32),
@@ -153,7 +153,7 @@ fn shown_text(text: &str) -> String {
     text.replace(' ', "\\")
 }
 
-/// An 008 taken apart.
+/// Splits an 008 into its values.
 pub(super) fn shown(format: &str, leader: &str, text: &str) -> Value {
     let (parts, _) = parts(format, leader);
     let mut map = Map::new();
@@ -182,7 +182,7 @@ fn take_apart(map: &mut Map<String, Value>, parts: &[Part], text: &str) {
     }
 }
 
-/// The parts of an 006, whose first character says what it is about, or of an 007 of a sound recording; and its length.
+/// Returns the parts and the length of an 006, whose first character is its kind, or of an 007 of a sound recording.
 fn additional(tag: &str, first: char) -> Option<(Vec<Part>, usize)> {
     if tag == "007" {
         return (first == 's').then(|| (SOUND.to_vec(), 14));
@@ -197,12 +197,12 @@ fn additional(tag: &str, first: char) -> Option<(Vec<Part>, usize)> {
         'p' => &MIXED,
         _ => return None,
     };
-    // What 008 has from 18 on, 006 has from 1 on.
+    // Positions from 18 on in 008 correspond to those from 1 on in 006.
     let shifted = own.iter().map(|(name, from, n, is_list)| (*name, from - 17, *n, *is_list));
     Some((std::iter::once(("Type", 0, 1, false)).chain(shifted).collect(), 18))
 }
 
-/// An 006 or 007 taken apart; whole where its kind is not known.
+/// Splits an 006 or 007 into its values; one of an unknown kind is returned whole.
 pub(super) fn additional_shown(tag: &str, text: &str) -> Value {
     match additional(tag, text.chars().next().unwrap_or(' ')) {
         Some((parts, length)) if text.chars().count() == length => {
@@ -214,8 +214,9 @@ pub(super) fn additional_shown(tag: &str, text: &str) -> Value {
     }
 }
 
-/// What a record type's fixed field consists of: `{tag, format, repeatable, required, spec: {types: [{code, items: [{code, name,
-/// order, position, length, isArray, readOnly}]}]}}`. `None` where there is no such field.
+/// Returns the structure of a record type's fixed field:
+/// `{tag, format, repeatable, required, spec: {types: [{code, items: [{code, name, order, position, length, isArray, readOnly}]}]}}`.
+/// `None` if there is no such field.
 pub(super) fn specification(record_type: &str, tag: &str) -> Option<Value> {
     let material = |code: &str, parts: Vec<Part>| {
         let items: Vec<Value> = parts
@@ -259,7 +260,7 @@ pub(super) fn specification(record_type: &str, tag: &str) -> Option<Value> {
     }))
 }
 
-/// An 006 or 007 put together; of one whose kind is not known the values stand one after the other as they came.
+/// Assembles an 006 or 007; for an unknown kind the values are concatenated in the order given.
 pub(super) fn additional_read(
     tag: &str,
     content: &Map<String, Value>,
@@ -280,7 +281,7 @@ pub(super) fn additional_read(
     Ok(text.replace('\\', " "))
 }
 
-/// An 008 put together. Errors: the name of a value that has not the length it must have, and that length.
+/// Assembles an 008. Errors: the name of a value that does not have the required length, and that length.
 pub(super) fn read(
     format: &str,
     leader: &str,
@@ -301,12 +302,12 @@ fn put_together(
     for (name, from, n, _) in parts.iter().copied() {
         let text = match content.get(name) {
             Some(Value::String(text)) => text.clone(),
-            // Lists may be those of another kind of material: what is too much is cut off.
+            // A list may come from another kind of material: excess codes are dropped.
             Some(Value::Array(list)) => {
                 let codes = list.iter().filter_map(|it| it.as_str()?.chars().next());
                 codes.chain(std::iter::repeat(' ')).take(n).collect()
             }
-            // The day on which a record is made is not the client's to say.
+            // Clients cannot set the date on which a record was created.
             _ if from == 0 && !today.is_empty() => today.to_owned(),
             _ => continue,
         };

@@ -1,4 +1,4 @@
-//! Refusals in the editor's shape.
+//! Errors in the editor's format.
 
 use http::StatusCode;
 use http::header::LOCATION;
@@ -9,7 +9,7 @@ use crate::platform::error::{Answer, FolioError, Shape};
 use crate::platform::json;
 use crate::platform::values::json_answer;
 
-/// A refusal in the editor's shape.
+/// Builds an error in the editor's format.
 pub(crate) fn refused(status: StatusCode, ty: &str, message: impl Into<String>) -> FolioError {
     let body = json!({"message": message.into(), "type": ty, "code": status.canonical_reason()});
     FolioError { status, shape: Shape::Json(json::text(&body)) }

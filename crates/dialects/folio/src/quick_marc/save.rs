@@ -1,4 +1,4 @@
-//! Storing what the editor sends: the source record, what it describes, and its links.
+//! Storing a record from the editor: the source record, the record that it describes, and its links.
 
 use http::StatusCode;
 use pinakes_http::answer;
@@ -19,7 +19,7 @@ use crate::quick_marc::view::shown;
 use crate::source_records::{marc, source_storage};
 use crate::{data_import, links};
 
-/// The day of a time as 008 has it: `260131`.
+/// Returns the date of a time in the form of 008: `260131`.
 fn today(now_ms: i64) -> String {
     dates::marc_005(now_ms).get(2..8).unwrap_or_default().to_owned()
 }
@@ -36,13 +36,13 @@ fn format_of(body: &Value) -> Result<String, FolioError> {
     }
 }
 
-/// The link details that came with the fields.
+/// Returns the link details that came with the fields.
 fn told(body: &Value) -> Vec<Value> {
     let fields = body.get("fields").and_then(Value::as_array).into_iter().flatten();
     fields.filter_map(|it| it.get("linkDetails").filter(|it| it.is_object())).cloned().collect()
 }
 
-/// Puts 001 and 005 first, where FOLIO puts them, and takes `999 ff` off, which is made anew.
+/// Moves 001 and 005 to the start, where FOLIO puts them, and removes `999 ff`, which is generated again.
 fn arrange(record: &mut Record, hrid: Option<&str>, now_ms: i64) {
     record.remove("001").into_iter().chain(record.remove("005")).for_each(drop);
     record.remove_where(|field| {
@@ -55,7 +55,7 @@ fn arrange(record: &mut Record, hrid: Option<&str>, now_ms: i64) {
     }
 }
 
-/// `POST`: a new record with what it describes.
+/// `POST`: creates a record together with the one that it describes.
 pub(super) async fn create(mut call: Call) -> Answer {
     let body = Value::Object(call.object().await?);
     let format = format_of(&body)?;
@@ -95,7 +95,7 @@ fn store_new(
     if is_suppressed {
         added.insert("discoverySuppress".into(), true.into());
     }
-    // Numbers of another system say nothing here; those of authorities are their own.
+    // Control numbers of another system have no meaning here; those of authorities are their own.
     if format != "AUTHORITY" {
         record.remove("003");
         record.remove("001");
@@ -106,7 +106,7 @@ fn store_new(
     let (record_type, name) = wire::of_format(format).unwrap_or(("MARC_BIB", "instance"));
     let (collection, mut described) = data_import::described(txn, writer.collections, record_type, &record)?;
     described.shift_remove("hrid");
-    // A control number that is given becomes the human-readable id.
+    // A given control number becomes the human-readable id.
     if let Some(number) =
         own_number.as_deref().map(str::trim).filter(|it| !it.is_empty() && format != "AUTHORITY")
     {
@@ -148,7 +148,7 @@ fn store_new(
     Ok(stored.id)
 }
 
-/// `PUT …/{parsedRecordId}`: a new generation of the record; what it describes follows.
+/// `PUT …/{parsedRecordId}`: stores a new generation of the record and updates the one that it describes.
 pub(super) async fn replace(mut call: Call) -> Answer {
     let text = call.param("id").to_owned();
     let id = parse_uuid(&text).ok_or_else(|| {

@@ -1,4 +1,4 @@
-//! `links/suggestion`: the record that is being edited, each heading linked to the authority that its `$0` or `$9` names.
+//! `links/suggestion`: suggests for each heading of the record being edited the authority that its `$0` or `$9` names.
 
 use http::StatusCode;
 use pinakes_store::{View, Weight};
@@ -11,8 +11,8 @@ use crate::platform::error::{Answer, FolioError};
 use crate::platform::json::text_at;
 use crate::platform::values::json_answer;
 
-/// The record that was sent, with `linkDetails` in each field that can be linked; the content of those that were is the
-/// authority's. All others stay as they are, in their order.
+/// Returns the record sent, with `linkDetails` in each field that can be linked; linked fields get the content of the
+/// authority. All others stay unchanged, in the same order.
 pub(super) async fn suggest(mut call: Call) -> Answer {
     let body = Value::Object(call.object().await?);
     let wish = Wish::of(&call.query);
@@ -38,7 +38,7 @@ fn suggested(view: &mut View<'_>, mut body: Value, wish: Wish) -> Result<Value, 
     Ok(body)
 }
 
-/// A field of the editor in MARC-in-JSON; of control fields nothing but the tag counts here.
+/// Converts a field of the editor to MARC-in-JSON; of a control field only the tag is used.
 fn in_marc_json(shown: &Value) -> Value {
     let tag = text_at(shown, "tag").unwrap_or_default();
     let subfields: Vec<Value> = wire::subfields(text_at(shown, "content").unwrap_or_default())
@@ -48,7 +48,7 @@ fn in_marc_json(shown: &Value) -> Value {
     json!({tag: {"subfields": subfields}})
 }
 
-/// The subfields of a field as the editor shows them.
+/// Formats the subfields of a field for the editor.
 fn content(field: &Value) -> String {
     let subfields = field.get("subfields").and_then(Value::as_array).into_iter().flatten();
     let pairs = subfields.filter_map(Value::as_object).flat_map(Map::iter);

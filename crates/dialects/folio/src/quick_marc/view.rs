@@ -1,4 +1,4 @@
-//! A record as the editor is shown it.
+//! A record in the editor's form.
 
 use http::StatusCode;
 use pinakes_store::View;
@@ -9,7 +9,7 @@ use crate::quick_marc::refused::refused;
 use crate::quick_marc::wire;
 use crate::source_records::source_storage;
 
-/// The record that describes something, as the editor shows it.
+/// Returns the source record of an instance, holdings record or authority in the editor's form.
 pub(crate) fn shown(view: &mut View<'_>, external_id: &str) -> Result<Value, FolioError> {
     let found = source_storage::resolve(view, external_id, "EXTERNAL", Some("ACTUAL"))?.ok_or_else(|| {
         let message = format!("The Record with id {external_id} was not found");

@@ -1,4 +1,4 @@
-//! A record as the editor shows it, and back.
+//! Conversion of a record to the editor's form and back.
 
 use std::fmt::Display;
 
@@ -14,19 +14,19 @@ use crate::platform::json::text_at;
 use crate::quick_marc::refused::unprocessable;
 use crate::source_records::marc;
 
-/// Formats of the editor with the record types of source storage.
+/// Formats of the editor, with the record types of source storage and the names of what they describe.
 const FORMATS: [(&str, &str, &str); 3] = [
     ("BIBLIOGRAPHIC", "MARC_BIB", "instance"),
     ("HOLDINGS", "MARC_HOLDING", "holdings"),
     ("AUTHORITY", "MARC_AUTHORITY", "authority"),
 ];
 
-/// The record type and the name of what a record of a format describes.
+/// Returns the record type of a format, and the name of what its records describe.
 pub(super) fn of_format(format: &str) -> Option<(&'static str, &'static str)> {
     FORMATS.iter().find(|it| it.0 == format).map(|it| (it.1, it.2))
 }
 
-/// A source record as the editor shows it.
+/// Converts a source record to the editor's form.
 pub(super) fn shown(view: &mut View<'_>, source: &Value) -> Result<Value, FolioError> {
     let ty = text_at(source, "recordType").unwrap_or("MARC_BIB");
     let (format, _, name) = FORMATS.iter().find(|it| it.1 == ty).copied().unwrap_or(FORMATS[0]);
@@ -102,18 +102,18 @@ fn field_shown(field: &Field, format: &str, leader: &str, links: &[Value]) -> Va
     Value::Object(map)
 }
 
-/// A subfield as the editor shows it: `$a value`.
+/// Formats a subfield for the editor: `$a value`.
 pub(super) fn subfield_shown(code: impl Display, value: &str) -> String {
     format!("${code} {}", value.replace('$', "{dollar}"))
 }
 
-/// What an editor must leave alone.
+/// Checks whether the editor must not change a field.
 fn is_protected(field: &Field) -> bool {
     let tag = field.tag().as_str();
     tag == "001" || tag == "999" && field.as_data().is_some_and(|it| it.indicators == ['f', 'f'])
 }
 
-/// The link of a field: one of its authority, under a rule for its tag.
+/// Returns the link of a field: one with its authority, under a rule for its tag.
 fn link_of<'l>(field: &DataField, links: &'l [Value]) -> Option<&'l Value> {
     let authority = field.value('9')?;
     links.iter().find(|it| {
@@ -122,11 +122,11 @@ fn link_of<'l>(field: &DataField, links: &'l [Value]) -> Option<&'l Value> {
     })
 }
 
-/// The record that the editor sends.
+/// Converts a record from the editor's form.
 ///
 /// Errors: 422 for an invalid leader or field, and for values of 008 of the wrong length.
 pub(super) fn read(body: &Value, format: &str, today: &str) -> Result<Record, FolioError> {
-    // Blanks of any kind are blanks: what is pasted into an editor has others than ASCII's.
+    // Any kind of blank counts as one: text pasted into an editor contains others than the ASCII blank.
     let is_blank = |it: char| it == '\\' || it.is_whitespace();
     let leader = text_at(body, "leader").unwrap_or_default().replace(is_blank, " ");
     if leader.chars().count() != 24 || !leader.is_ascii() {
@@ -178,7 +178,7 @@ pub(super) fn read(body: &Value, format: &str, today: &str) -> Result<Record, Fo
     Ok(record)
 }
 
-/// `$a one $b two`: codes and values, without those that are empty.
+/// Parses `$a one $b two` into codes and values; empty subfields are dropped.
 pub(super) fn subfields(content: &str) -> Vec<(char, String)> {
     let parts = content.split('$').skip(1);
     parts

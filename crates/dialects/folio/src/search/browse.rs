@@ -1,8 +1,8 @@
-//! Browsing: what stands around a place in an alphabetical list of headings, names, subjects or call numbers
+//! Browsing: the entries around a position in an alphabetical list of headings, names, subjects or call numbers
 //! (section 12 of the contract; mod-search).
 //!
-//! The lists are declared with the kinds and read out of the search index: the place is looked up, and what stands around it
-//! is read from there. Like a search, a list never lags: what was changed a moment ago is read as it is.
+//! The lists are declared with the kinds and read from the search index: the position is looked up, and the entries
+//! around it are read from there. Like a search, a list never lags behind: recent changes are read from the records.
 
 mod lists;
 mod window;
@@ -27,13 +27,13 @@ use crate::platform::values::json_answer;
 
 pub(crate) use self::lists::{HEADING_FIELDS, headings};
 
-/// Entries of an answer when no limit is given.
+/// Default number of entries in an answer.
 const DEFAULT_LIMIT: u64 = 20;
 
-/// Shapes of entries of which it is remembered whether they are wanted.
+/// Maximum number of entry shapes for which the result of the condition is cached.
 const KNOWN_SHAPES: usize = 10_000;
 
-/// Stands for the entries of a list, which are no records.
+/// A kind for the entries of a list, which are not stored records.
 static ROW: Kind = Kind { id_path: Some("id"), ..Kind::named("folio_browse_row") };
 
 /// Adds the routes.
@@ -111,7 +111,7 @@ async fn browse(call: Call, list: &'static List) -> Answer {
             let wanted = Wanted { condition: &condition, fits: &mut fits };
             view.browse(&(list.of)().kind, list.name, &place, wanted)
         };
-        // A place that is asked for with `<=` alone is the last of those before it.
+        // A position requested with `<=` alone is the last entry of those before it.
         let found = match (includes, n_after) {
             (true, 0) => browsed(false, n_before, 0)?,
             (true, _) => browsed(true, n_before, n_after)?,
@@ -138,7 +138,7 @@ async fn browse(call: Call, list: &'static List) -> Answer {
     Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
 }
 
-/// Whether a condition speaks of any of these fields.
+/// Checks whether a condition refers to any of these fields.
 fn speaks_of(node: &Node, names: &[&str]) -> bool {
     match node {
         Node::And(a, b) | Node::Or(a, b) | Node::Not(a, b) => speaks_of(a, names) || speaks_of(b, names),
@@ -147,18 +147,18 @@ fn speaks_of(node: &Node, names: &[&str]) -> bool {
     }
 }
 
-/// Where a browse begins: `name >= "x"`, `name < "x"`, or both joined by OR for what stands around.
+/// The start of a browse: `name >= "x"`, `name < "x"`, or both joined by OR for the entries around it.
 #[derive(Debug, Default)]
 struct Anchor {
     term: Option<String>,
     is_below: bool,
     is_above: bool,
-    /// Whether the place itself belongs to the answer.
+    /// Whether the entry at the position itself is included.
     includes: bool,
 }
 
 impl Anchor {
-    /// Takes the place out of a condition and gives what is left of it.
+    /// Removes the position from a condition and returns the rest of it.
     fn taken_from(&mut self, node: Node, names: &[&str]) -> Option<Node> {
         match node {
             Node::Clause(clause) if names.iter().any(|it| it.eq_ignore_ascii_case(&clause.index)) => {

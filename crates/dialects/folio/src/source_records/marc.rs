@@ -3,10 +3,10 @@
 use pinakes_marc::{ControlField, DataField, Encoding, Field, Format, RawRecord, Record, RecordKind, Tag};
 use serde_json::{Map, Value, json};
 
-/// Longest length that a leader can state, in bytes.
+/// Largest length that a leader can state, in bytes.
 const STATED_MAX_BYTES: usize = 99_999;
 
-/// The `content` of a parsed record.
+/// Converts a record to the `content` of a parsed record.
 pub(crate) fn to_value(record: &Record) -> Value {
     let fields = record.fields.iter().map(|field| match field {
         Field::Control(field) => one(field.tag.as_str(), Value::String(field.value.clone())),
@@ -37,7 +37,7 @@ fn one(name: &str, value: Value) -> Value {
     Value::Object(map)
 }
 
-/// The record of a `content`, which may also be JSON text.
+/// Converts a `content`, which may also be JSON text, to a record.
 pub(crate) fn from_value(content: &Value) -> Option<Record> {
     let text = match content {
         Value::String(text) => text.clone().into_bytes(),
@@ -46,7 +46,7 @@ pub(crate) fn from_value(content: &Value) -> Option<Record> {
     pinakes_marc::parse(Format::Json, Encoding::Leader, RawRecord::alone(&text)).record
 }
 
-/// States in the leader the lengths that the record has as ISO 2709 in UTF-8.
+/// Sets the lengths in the leader to those of the record as ISO 2709 in UTF-8.
 pub(crate) fn set_lengths(record: &mut Record) {
     let text_len = |field: &DataField| -> usize {
         let indicators: usize = field.indicators.iter().map(|it| it.len_utf8()).sum();
@@ -73,7 +73,7 @@ pub(crate) fn set_lengths(record: &mut Record) {
     }
 }
 
-/// `LEADER …` and a line for each field.
+/// Formats a record as `LEADER …` and one line per field.
 pub(crate) fn formatted(content: &Value) -> String {
     let Some(record) = from_value(content) else { return String::new() };
     let mut text = format!("LEADER {}\n", record.leader);
@@ -90,7 +90,7 @@ pub(crate) fn formatted(content: &Value) -> String {
     text
 }
 
-/// Where in a record a value stands. `*` stands for any indicator.
+/// The place of a value in a record. `*` stands for any indicator.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct MarcPath {
     pub(crate) tag: String,
@@ -100,19 +100,19 @@ pub(crate) struct MarcPath {
 }
 
 impl MarcPath {
-    /// From the texts that match profiles and filters hold: blank and `""` are a space.
+    /// Builds a path from the texts in match profiles and filters: blank and `""` mean a space.
     pub(crate) fn new(tag: &str, ind1: &str, ind2: &str, subfield: &str) -> Self {
         let indicator = |text: &str| text.chars().next().unwrap_or(' ');
         let subfield = subfield.chars().next().filter(|it| !it.is_whitespace());
         Self { tag: tag.to_owned(), indicators: [indicator(ind1), indicator(ind2)], subfield }
     }
 
-    /// `999 ff $i` and the like.
+    /// Checks whether the path is e.g. `999 ff $i`.
     pub(crate) fn is(&self, tag: &str, indicators: [char; 2], subfield: Option<char>) -> bool {
         self.tag == tag && self.indicators == indicators && self.subfield == subfield
     }
 
-    /// All values there, untrimmed.
+    /// Returns all values at the path, untrimmed.
     pub(crate) fn values(&self, record: &Record) -> Vec<String> {
         let mut values: Vec<String> = Vec::new();
         for field in record.fields.iter().filter(|it| *it.tag() == *self.tag.as_str()) {
@@ -127,7 +127,7 @@ impl MarcPath {
         values
     }
 
-    /// The same of MARC-in-JSON.
+    /// Returns the same values from MARC-in-JSON.
     pub(crate) fn values_in<'v>(&self, content: &'v Value) -> Vec<&'v str> {
         let fields = content.get("fields").and_then(Value::as_array).into_iter().flatten();
         let mut values = Vec::new();
@@ -150,7 +150,8 @@ impl MarcPath {
         values
     }
 
-    /// The path in the body of a stored source record, for the store's queries. Indicators are not part of it.
+    /// Returns the path in the body of a stored source record, for queries of the store. It does not include
+    /// indicators.
     pub(crate) fn in_source_record(&self) -> String {
         match self.subfield {
             None => format!("parsedRecord.content.fields.{}", self.tag),
@@ -167,7 +168,7 @@ fn fit(wanted: [char; 2], found: [char; 2]) -> bool {
     wanted.iter().zip(found).all(|(wanted, found)| *wanted == '*' || *wanted == found)
 }
 
-/// The text of `999 ff` with this code.
+/// Returns the text of `999 ff` with this code.
 pub(crate) fn folio_id(record: &Record, code: char) -> Option<String> {
     MarcPath { tag: "999".to_owned(), indicators: ['f', 'f'], subfield: Some(code) }
         .values(record)
@@ -175,7 +176,7 @@ pub(crate) fn folio_id(record: &Record, code: char) -> Option<String> {
         .find(|it| !it.trim().is_empty())
 }
 
-/// Removes `999 ff` and puts a new one at the end.
+/// Removes `999 ff` and appends a new one.
 pub(crate) fn set_folio_ids(record: &mut Record, external: &str, matched: &str) {
     record.remove_where(|field| {
         *field.tag() == *"999" && field.as_data().is_some_and(|it| it.indicators == ['f', 'f'])
@@ -183,7 +184,7 @@ pub(crate) fn set_folio_ids(record: &mut Record, external: &str, matched: &str) 
     record.push(DataField::new(Tag::new(b"999"), ['f', 'f']).with('i', external).with('s', matched));
 }
 
-/// What the log calls a record: its heading, or its title.
+/// Returns the name of a record in the log: its heading, or its title.
 pub(crate) fn title(record: &Record) -> String {
     let heading = match record.leader.kind() {
         RecordKind::Authority => record.fields.iter().find_map(|field| {
@@ -204,7 +205,7 @@ pub(crate) fn title(record: &Record) -> String {
     heading.map(words).filter(|it| !it.trim().is_empty()).unwrap_or_else(|| "No content".to_owned())
 }
 
-/// `({003}){001}`, or the 001 alone.
+/// Returns `({003}){001}`, or the 001 alone.
 fn control_number(record: &Record) -> Option<String> {
     let number = record.control("001")?;
     Some(match record.control("003").filter(|it| !it.trim().is_empty()) {
@@ -213,7 +214,7 @@ fn control_number(record: &Record) -> Option<String> {
     })
 }
 
-/// Adds the old control number as 035 $a, unless it is there.
+/// Adds the old control number as 035 $a, unless it is present.
 pub(crate) fn keep_control_number(record: &mut Record) {
     let Some(value) = control_number(record) else { return };
     if !record.subfields("035", 'a').any(|it| it == value) {
@@ -221,14 +222,14 @@ pub(crate) fn keep_control_number(record: &mut Record) {
     }
 }
 
-/// Puts a field before the first data field whose tag is greater, in whatever order the record is, as FOLIO does.
+/// Inserts a field before the first data field with a greater tag, whatever the order of the record, as FOLIO does.
 pub(crate) fn insert_by_tag(record: &mut Record, field: DataField) {
     let is_behind = |it: &Field| it.as_data().is_some_and(|it| field.tag < it.tag);
     let at = record.fields.iter().position(is_behind).unwrap_or(record.fields.len());
     record.fields.insert(at, field.into());
 }
 
-/// Brings OCLC's numbers in 035 $a into one form and drops doubles.
+/// Normalises OCLC numbers in 035 $a and removes duplicates.
 pub(crate) fn normalise_oclc(record: &mut Record) {
     for field in record.data_fields_mut("035") {
         for subfield in field.subfields.iter_mut().filter(|it| it.code == 'a') {
@@ -255,7 +256,7 @@ pub(crate) fn normalise_oclc(record: &mut Record) {
     });
 }
 
-/// `ocm00012` → `12`; other letters at the front stay.
+/// Converts `ocm00012` to `12`; other leading letters are kept.
 fn oclc_number(text: &str) -> String {
     let text: String = text.chars().filter(|it| !it.is_whitespace() && *it != '.').collect();
     let n_letters = text.chars().take_while(char::is_ascii_alphabetic).count();
@@ -267,7 +268,7 @@ fn oclc_number(text: &str) -> String {
     format!("{letters}{number}")
 }
 
-/// Replaces 001, or puts it first.
+/// Replaces 001, or inserts it first.
 pub(crate) fn set_001(record: &mut Record, value: &str) {
     if record.control("001").is_some() {
         record.set_control(Tag::new(b"001"), value);
@@ -276,7 +277,7 @@ pub(crate) fn set_001(record: &mut Record, value: &str) {
     }
 }
 
-/// The record's `recordType`.
+/// Returns the `recordType` of a kind of record.
 pub(crate) const fn record_type(kind: RecordKind) -> Option<&'static str> {
     match kind {
         RecordKind::Bibliographic => Some("MARC_BIB"),
@@ -286,7 +287,7 @@ pub(crate) const fn record_type(kind: RecordKind) -> Option<&'static str> {
     }
 }
 
-/// `{"id", "content"}`.
+/// Builds `{"id", "content"}`.
 pub(crate) fn part(id: &str, content: Value) -> Value {
     json!({"id": id, "content": content})
 }

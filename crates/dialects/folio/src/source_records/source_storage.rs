@@ -1,8 +1,9 @@
-//! Source storage: MARC records as they came and as they are kept, with their generations (section 8 of the contract).
+//! Source storage: MARC records as they arrived and as they are stored, with their generations (section 8 of the
+//! contract).
 //!
-//! A source record is stored as `GET /source-storage/records/{id}` gives it, without `formattedContent`, which is made
-//! of the content when it is asked for. Values that imports match by are columns, so that looking them up reads no
-//! record: 010 $a, 020 $a, 022 $a, 035 $a, and the ids of 999 ff and 001 by `matchedId` and `externalIdsHolder`.
+//! A source record is stored as `GET /source-storage/records/{id}` returns it, without `formattedContent`, which is
+//! generated from the content on request. Values that imports match on are columns, so that look-ups read no records:
+//! 010 $a, 020 $a, 022 $a, 035 $a, and the ids of 999 ff and 001 through `matchedId` and `externalIdsHolder`.
 
 mod batch;
 mod matching;
@@ -27,12 +28,12 @@ use crate::platform::values::QueryText;
 use crate::platform::{dates, json as text_form};
 use crate::source_records::marc;
 
-/// A column over all values of a subfield.
+/// Declares a column with all values of a subfield.
 const fn subfield(name: &'static str, path: &'static str) -> Column {
     Column { name, path, ty: Type::Text, arity: Arity::Many }
 }
 
-/// Source records by their id.
+/// Source records, by id.
 pub(crate) static SOURCE_RECORD: Kind = Kind {
     id_path: Some("id"),
     columns: &[
@@ -67,25 +68,25 @@ pub(crate) static SOURCE_RECORD: Kind = Kind {
     ..Kind::named("folio_source_record")
 };
 
-/// Snapshots: what one job has stored, by the id of the job.
+/// Snapshots, by the id of the job: each groups the records that one job has stored.
 pub(crate) static SNAPSHOT: Kind = Kind {
     id_path: Some("jobExecutionId"),
     columns: &[Column::one("status", Type::Text)],
     ..Kind::named("folio_snapshot")
 };
 
-/// Kinds of this part.
+/// The kinds of this module.
 pub(crate) static KINDS: [&Kind; 2] = [&SOURCE_RECORD, &SNAPSHOT];
 
-/// Ids of a source record's description, and the properties that hold them.
+/// Properties with the id of the instance, holdings record or authority that a source record describes.
 pub(crate) const EXTERNAL_IDS: [&str; 3] = ["instanceId", "holdingsId", "authorityId"];
 
-/// What a route under `/source-storage` asks of its caller.
+/// Returns what a route under `/source-storage` requires of its caller.
 pub(crate) fn access(name: &'static str) -> Access {
     Access::Permission(name.into())
 }
 
-/// Makes or changes the snapshot of a job.
+/// Creates or changes the snapshot of a job.
 pub(crate) fn put_snapshot(
     txn: &mut Txn<'_>,
     job_id: &str,
@@ -95,7 +96,7 @@ pub(crate) fn put_snapshot(
     put(txn, job_id, status, now_ms)
 }
 
-/// A source record as it is answered: with its text form.
+/// Returns a source record in the form of an answer: with its text form.
 pub(crate) fn shown(mut body: Value) -> Value {
     let text = body.pointer("/parsedRecord/content").map(marc::formatted);
     if let (Some(text), Some(Value::Object(parsed))) = (text, body.get_mut("parsedRecord")) {
@@ -104,7 +105,7 @@ pub(crate) fn shown(mut body: Value) -> Value {
     body
 }
 
-/// The same as a source record: by `recordId`, without an error record.
+/// Returns the same in the form of a source record: with `recordId`, without an error record.
 pub(crate) fn as_source_record(body: Value) -> Value {
     let Value::Object(body) = shown(body) else { return Value::Null };
     let mut source = Map::with_capacity(body.len());
@@ -115,7 +116,7 @@ pub(crate) fn as_source_record(body: Value) -> Value {
     Value::Object(source)
 }
 
-/// Writes a source record that is there already.
+/// Updates an existing source record.
 pub(crate) fn rewrite(txn: &mut Txn<'_>, body: &Value) -> Result<(), StoreError> {
     let id = text_form::text_at(body, "id").unwrap_or_default();
     let document = Document::with_bytes(&SOURCE_RECORD, id, body, text_form::bytes(body))?;
@@ -123,7 +124,7 @@ pub(crate) fn rewrite(txn: &mut Txn<'_>, body: &Value) -> Result<(), StoreError>
     crate::inventory::harvested::source_stored(txn, &INSTANCES.kind, body)
 }
 
-/// Makes a source record.
+/// Creates a source record.
 pub(crate) fn insert(txn: &mut Txn<'_>, body: &Value) -> Result<(), StoreError> {
     let id = text_form::text_at(body, "id").unwrap_or_default();
     let document = Document::with_bytes(&SOURCE_RECORD, id, body, text_form::bytes(body))?;
@@ -131,12 +132,12 @@ pub(crate) fn insert(txn: &mut Txn<'_>, body: &Value) -> Result<(), StoreError> 
     crate::inventory::harvested::source_stored(txn, &INSTANCES.kind, body)
 }
 
-/// The source record with this id.
+/// Returns the source record with an id.
 pub(crate) fn get(view: &mut View<'_>, id: &str) -> Result<Option<Value>, StoreError> {
     view.get(&SOURCE_RECORD, id)?.map(|it| it.json()).transpose()
 }
 
-/// The current source record whose `externalIdsHolder` has this id under `name`.
+/// Returns the current source record whose `externalIdsHolder` has an id under `name`.
 pub(crate) fn current_of(view: &mut View<'_>, name: &str, id: &str) -> Result<Option<Value>, StoreError> {
     let filter = Expr::And(vec![
         Expr::Is(format!("externalIdsHolder.{name}").as_str().into(), id.into()),
@@ -145,14 +146,14 @@ pub(crate) fn current_of(view: &mut View<'_>, name: &str, id: &str) -> Result<Op
     view.first(&SOURCE_RECORD, filter)?.map(|it| it.json()).transpose()
 }
 
-/// A newer generation takes its place.
+/// Marks a record as old because a newer generation replaces it.
 pub(crate) fn mark_old(txn: &mut Txn<'_>, id: &str) -> Result<(), StoreError> {
     let Some(mut body) = get(txn, id)? else { return Ok(()) };
     set(&mut body, "state", "OLD".into());
     rewrite(txn, &body)
 }
 
-/// Deletes softly: state, leader/05 and suppression say so. Tells whether it was there.
+/// Soft-deletes a record by its state, leader/05 and suppression. Returns whether it existed.
 pub(crate) fn mark_deleted(txn: &mut Txn<'_>, id: &str, now_ms: i64) -> Result<bool, StoreError> {
     let Some(mut body) = get(txn, id)? else { return Ok(false) };
     set(&mut body, "state", "DELETED".into());
@@ -164,8 +165,8 @@ pub(crate) fn mark_deleted(txn: &mut Txn<'_>, id: &str, now_ms: i64) -> Result<b
     rewrite(txn, &body).map(|()| true)
 }
 
-/// Takes over whether an instance is deleted and suppressed; field 005 says when. A record that says so already stays as
-/// it is.
+/// Updates the record of an instance when the instance is deleted or suppressed, or no longer is; 005 is set if the
+/// deletion changes. A record that is already in that state is not changed.
 pub(crate) fn follow_instance(
     txn: &mut Txn<'_>,
     instance: &str,
@@ -219,7 +220,7 @@ fn set_leader_status(body: &mut Value, status: char) {
     }
 }
 
-/// Notes the time of a change.
+/// Records the time of a change.
 pub(crate) fn touch(body: &mut Value, now_ms: i64) {
     if let Some(metadata) = body.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.insert("updatedDate".into(), dates::rmb(now_ms).into());
@@ -232,8 +233,8 @@ pub(crate) fn set(body: &mut Value, name: &str, value: Value) {
     }
 }
 
-/// The record that an id stands for: `RECORD` (matched id), `SRS_RECORD`, `INSTANCE`, `HOLDINGS`, `AUTHORITY`,
-/// `EXTERNAL`.
+/// Returns the record for an id of a given type: `RECORD` (matched id), `SRS_RECORD`, `INSTANCE`, `HOLDINGS`,
+/// `AUTHORITY`, `EXTERNAL`.
 pub(crate) fn resolve(
     view: &mut View<'_>,
     id: &str,
@@ -268,12 +269,12 @@ pub(crate) fn resolve(
     Ok(None)
 }
 
-/// `Record with id '…' was not found`.
+/// Builds the error `Record with id '…' was not found`.
 pub(crate) fn record_not_found(id: &str) -> FolioError {
     FolioError::not_found(format!("Record with id '{id}' was not found"))
 }
 
-/// `orderBy=order,ASC`, several times.
+/// Parses `orderBy=order,ASC`, which may be repeated.
 pub(crate) fn orders(query: &QueryText) -> Result<Vec<Order>, FolioError> {
     let mut orders = Vec::new();
     for text in query.all("orderBy") {
@@ -306,7 +307,7 @@ pub(crate) fn orders(query: &QueryText) -> Result<Vec<Order>, FolioError> {
     Ok(orders)
 }
 
-/// The type of source record that a request names.
+/// Returns the type of source record that a request names.
 pub(crate) fn record_type(query: &QueryText) -> Result<&str, FolioError> {
     match query.get("recordType").unwrap_or("MARC_BIB") {
         found @ ("MARC_BIB" | "MARC_AUTHORITY" | "MARC_HOLDING" | "EDIFACT") => Ok(found),
@@ -316,17 +317,17 @@ pub(crate) fn record_type(query: &QueryText) -> Result<&str, FolioError> {
     }
 }
 
-/// The window that a request asks for.
+/// Returns the window that a request asks for.
 pub(crate) fn window(call: &Call) -> Result<(u64, u64), FolioError> {
     Ok((call.query.number("offset", 0)?, call.query.number("limit", 10)?))
 }
 
-/// 400 in plain text for what a body lacks.
+/// Builds the 422 in plain text for something missing in a body.
 pub(crate) fn lacking(what: &str) -> FolioError {
     FolioError::text(StatusCode::UNPROCESSABLE_ENTITY, format!("the body has no {what}"))
 }
 
-/// Makes or changes the snapshot of a job.
+/// Creates or changes the snapshot of a job.
 pub(crate) fn put(txn: &mut Txn<'_>, job_id: &str, status: &str, now_ms: i64) -> Result<(), StoreError> {
     let old = txn.get(&SNAPSHOT, job_id)?.map(|it| it.json()).transpose()?;
     let body = completed(json!({"jobExecutionId": job_id, "status": status}), old.as_ref(), now_ms);
@@ -334,7 +335,7 @@ pub(crate) fn put(txn: &mut Txn<'_>, job_id: &str, status: &str, now_ms: i64) ->
     Ok(())
 }
 
-/// With the dates that the store sets.
+/// Adds the dates that the server sets.
 pub(crate) fn completed(body: Value, old: Option<&Value>, now_ms: i64) -> Value {
     let Value::Object(mut body) = body else { return body };
     let now = dates::rmb(now_ms);

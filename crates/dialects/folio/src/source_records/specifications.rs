@@ -1,14 +1,14 @@
-//! `/specification-storage`: what fields, indicators and subfields a MARC record may have, and which rules it is held
-//! against (mod-record-specifications). The editor of single records checks what it is sent by them.
+//! `/specification-storage`: the fields, indicators and subfields that a MARC record may have, and the rules for
+//! validating it (mod-record-specifications). The editor of single records uses them to validate.
 //!
 //! | file | what |
 //! |---|---|
-//! | `standard.rs` | MARC 21 as it comes, and the rules that there are |
-//! | `tailored.rs` | a specification as a tenant has it |
-//! | `check.rs` | holding a record against one |
+//! | `standard.rs` | standard MARC 21, and the available rules |
+//! | `tailored.rs` | a tenant's version of a specification |
+//! | `check.rs` | validating a record |
 //!
-//! Fields, indicators, codes of indicators and subfields are of one of three scopes: `system` cannot be changed, of
-//! `standard` only whether it is required, `local` are the tenant's own.
+//! Fields, indicators, indicator codes and subfields have one of three scopes: `system` cannot be changed, of
+//! `standard` only whether it is required can be changed, `local` ones belong to the tenant.
 
 mod check;
 mod standard;
@@ -78,20 +78,20 @@ pub(crate) fn routes(routes: Routes) -> Routes {
     routes
 }
 
-/// What a specification consists of.
+/// A level of a specification's parts.
 #[derive(Debug, PartialEq, Eq)]
 struct Level {
     /// `indicator`.
     name: &'static str,
     /// `indicators`, in paths.
     path: &'static str,
-    /// Name of the list in what it is a part of, and in answers.
+    /// Name of the list in the parent, and in answers.
     list: &'static str,
-    /// What tells it from its neighbours.
+    /// The property that distinguishes it from its siblings.
     key: &'static str,
-    /// Property that names what it is a part of.
+    /// The property with the id of its parent.
     owner: &'static str,
-    /// What it is a part of; a field is one of the specification.
+    /// The level of its parent; fields belong to the specification itself.
     parent: Option<&'static Level>,
 }
 
@@ -130,7 +130,7 @@ static CODE: Level = Level {
 static LEVELS: [&Level; 4] = [&FIELD, &INDICATOR, &SUBFIELD, &CODE];
 
 impl Level {
-    /// The lists of a field in which such parts are; the field itself is in none.
+    /// Returns the lists in a field that hold parts of this level; none for the field itself.
     fn lists<'f>(&self, field: &'f mut Value) -> Vec<&'f mut Vec<Value>> {
         let list = |of: &'f mut Value, name: &str| of.get_mut(name).and_then(Value::as_array_mut);
         match self.parent {
@@ -143,7 +143,7 @@ impl Level {
         }
     }
 
-    /// The part of a field that has an id.
+    /// Returns the part of a field with an id.
     fn within<'f>(&self, field: &'f mut Value, id: &str) -> Option<&'f mut Value> {
         if self.parent.is_none() {
             return (text_at(field, "id") == Some(id)).then_some(field);
@@ -164,7 +164,7 @@ fn refused(message: impl Into<String>, key: &str, value: &str) -> FolioError {
     FolioError::faults(StatusCode::BAD_REQUEST, vec![fault])
 }
 
-/// How much of a specification is shown: `include=all`, `fields.required` or nothing.
+/// Returns a specification with as much detail as asked for: `include=all`, `fields.required` or nothing.
 fn shown(specification: &Tailored, include: &str) -> Value {
     let mut body = specification.standard.head();
     if include.is_empty() || include == "none" {
@@ -182,7 +182,7 @@ fn listed(name: &str, records: Vec<Value>, total: usize) -> Answer {
     Ok(json_answer(StatusCode::OK, &json!({name: records, "totalRecords": total})))
 }
 
-/// `family`, `profile`, `include`, `limit`, `offset`.
+/// Lists specifications: `family`, `profile`, `include`, `limit`, `offset`.
 async fn list(call: Call) -> Answer {
     let (offset, limit) = (call.query.number("offset", 0)?, call.query.number("limit", 100)?);
     let wanted = |name: &str| call.query.get(name).unwrap_or_default().to_lowercase();
@@ -222,7 +222,7 @@ async fn fields(call: Call) -> Answer {
     listed("fields", fields, total)
 }
 
-/// Undoes what was changed of MARC 21's own fields.
+/// Resets changes to MARC 21's own fields.
 async fn sync(call: Call) -> Answer {
     let id = call.uuid_param("id")?;
     let write = move |txn: &mut Txn<'_>| -> Result<(), FolioError> {
@@ -232,7 +232,7 @@ async fn sync(call: Call) -> Answer {
     Ok(answer::empty(StatusCode::ACCEPTED))
 }
 
-/// `{enabled}` of a rule.
+/// Switches a rule on or off: `{enabled}`.
 async fn toggle(mut call: Call) -> Answer {
     let (id, rule) = (call.uuid_param("id")?, call.uuid_param("rule")?);
     let body = call.object().await?;
@@ -249,7 +249,7 @@ async fn toggle(mut call: Call) -> Answer {
     Ok(answer::empty(StatusCode::NO_CONTENT))
 }
 
-/// The specification that has a part, and the field in which it is.
+/// Returns the specification with a part, and the field that contains it.
 fn holder(view: &mut View<'_>, level: &Level, id: &str) -> Result<(Tailored, Value), FolioError> {
     for specification in Tailored::all(view)? {
         let found = specification.fields().into_iter().find_map(|field| {
@@ -285,7 +285,7 @@ async fn parts(call: Call, level: &'static Level) -> Answer {
     listed(level.list, parts, total)
 }
 
-/// A new field of the tenant's own.
+/// Adds a local field.
 async fn add_field(mut call: Call) -> Answer {
     let id = call.uuid_param("id")?;
     let mut body = checked(&FIELD, call.object().await?)?;
@@ -304,7 +304,7 @@ async fn add_field(mut call: Call) -> Answer {
     Ok(answer)
 }
 
-/// A new part of the tenant's own.
+/// Adds a local part.
 async fn add_part(mut call: Call, level: &'static Level) -> Answer {
     let id = call.uuid_param("id")?;
     let parent = level.parent.unwrap_or(&FIELD);
@@ -333,7 +333,7 @@ async fn add_part(mut call: Call, level: &'static Level) -> Answer {
     Ok(answer)
 }
 
-/// What a local part has beside what was sent.
+/// Adds the generated properties of a local part.
 fn complete(call: &Call, body: &mut Map<String, Value>, level: &Level, owner: &str) {
     let now = dates::rmb(call.app.now_ms());
     let mut metadata = json!({"createdDate": now, "updatedDate": now});
@@ -396,7 +396,7 @@ async fn remove(call: Call, level: &'static Level) -> Answer {
     Ok(answer::empty(StatusCode::NO_CONTENT))
 }
 
-/// Refuses a part that is called as one of its neighbours is, and one too many.
+/// Refuses a part that duplicates a sibling, and one beyond the maximum number.
 fn refuse_twins(level: &Level, neighbours: &[Value], part: &Value) -> Result<(), FolioError> {
     if PARTS <= neighbours.len() {
         return Err(refused(format!("There are {PARTS} {} already.", level.path), level.key, ""));
@@ -413,10 +413,10 @@ fn refuse_twins(level: &Level, neighbours: &[Value], part: &Value) -> Result<(),
     Ok(())
 }
 
-/// Refuses to change what is not the tenant's own, but for whether it is required.
+/// Refuses changes to parts that are not local, except whether they are required.
 fn refuse_change(level: &Level, old: &Value, new: &Map<String, Value>) -> Result<(), FolioError> {
     let scope = text_at(old, "scope").unwrap_or_default();
-    // An indicator has no scope: it is its label that a tenant gives it.
+    // An indicator has no scope: tenants may change its label.
     if scope == "local" || *level == INDICATOR && scope.is_empty() {
         return Ok(());
     }
@@ -430,9 +430,9 @@ fn refuse_change(level: &Level, old: &Value, new: &Map<String, Value>) -> Result
     Ok(())
 }
 
-/// What is sent of a part, with its defaults and nothing else.
+/// Returns the properties sent for a part, with its defaults and nothing else.
 ///
-/// Errors: 400 for what is missing or malformed.
+/// Errors: 400 for missing or malformed properties.
 fn checked(level: &Level, body: Map<String, Value>) -> Result<Map<String, Value>, FolioError> {
     let mut checked = Map::new();
     let text = |name: &str| body.get(name).and_then(Value::as_str).map(str::trim).unwrap_or_default();

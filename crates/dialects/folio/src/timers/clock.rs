@@ -1,4 +1,4 @@
-//! The thread that runs timers when their time has come.
+//! The thread that runs timers when they are due.
 
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use crate::platform::limits::{LEASE_MS, TIMER_ACTIVE_S, TIMER_IDLE_S, TIMER_LOOK
 use crate::timers::known::{Known, Shared, Timers};
 use crate::timers::{QUEUE, TIMERS, delay_ms};
 
-/// What came of a look at a tenant.
+/// The result of checking a tenant.
 enum Next {
     Ran,
     Waits(Duration),
@@ -24,7 +24,7 @@ fn run(weak: &Weak<Shared>) {
     if let Some(shared) = weak.upgrade() {
         let names = shared.context.catalogue().tenants().unwrap_or_default();
         let now = Instant::now();
-        // One after the other, behind the first requests.
+        // The first checks are spread out and leave room for the first requests.
         let first =
             |place: usize| now + Duration::from_millis(TIMER_LOOK_MS) * u32::try_from(place).unwrap_or(0);
         let known = names
@@ -33,7 +33,7 @@ fn run(weak: &Weak<Shared>) {
             .map(|(n, it)| (it.name, Known { active_until: now, next: first(n + 1) }));
         shared.known().extend(known);
     }
-    // Not held while it sleeps, so that the server can go away.
+    // The timers are not held while sleeping, so that the server can shut down.
     while let Some(shared) = weak.upgrade() {
         let now = Instant::now();
         let due: Vec<String> = shared
@@ -51,7 +51,7 @@ fn run(weak: &Weak<Shared>) {
 }
 
 impl Timers {
-    /// Runs the timers of the tenants that are there, and of those that are met later.
+    /// Runs the timers of the existing tenants, and of those that appear later.
     pub fn start(&self) {
         let weak = Arc::downgrade(&self.0);
         let thread = std::thread::Builder::new().name("folio-timers".to_owned());
@@ -62,7 +62,7 @@ impl Timers {
 }
 
 impl Shared {
-    /// Runs what is due in a tenant, and notes when it is to be looked at again.
+    /// Runs what is due in a tenant, and sets when to check it again.
     fn look_at(&self, name: &str) {
         let Ok(tenant) = self.context.catalogue().tenant(name) else {
             self.known().remove(name);
@@ -88,7 +88,7 @@ impl Shared {
         }
     }
 
-    /// Runs one timer that is due, or tells how long it is until one is.
+    /// Runs one timer that is due, or returns the time until one is.
     fn next(&self, tenant: &Tenant) -> Result<Next, StoreError> {
         let first = tenant.read_blocking(|view| view.jobs(QUEUE, 1))?;
         let now_ms = jiff::Timestamp::now().as_millisecond();
@@ -122,7 +122,7 @@ impl Shared {
         let after_ms = delay_ms(&timer).unwrap_or(u32::MAX);
         let released = tenant.write_blocking(move |txn: &mut Txn<'_>| txn.release_lease(&lease, after_ms));
         match released {
-            // It was changed meanwhile, and planned anew.
+            // The timer was changed in the meantime and planned again.
             Ok(()) | Err(StoreError::LeaseLost { .. }) => Ok(Next::Ran),
             Err(error) => Err(error),
         }

@@ -1,4 +1,4 @@
-//! The timers of a server: which tenants it runs them for, and when it looks at each.
+//! The timers of a server: the tenants for which it runs them, and when it checks each.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,16 +15,16 @@ pub struct Timers(pub(crate) Arc<Shared>);
 
 pub(crate) struct Shared {
     pub(crate) context: Context,
-    /// What chores write through.
+    /// The collections through which chores write.
     pub(crate) collections: Collections,
-    /// This server's name on leases.
+    /// This server's name in leases.
     pub(crate) owner: String,
     /// Tenants whose timers this server runs.
     pub(crate) known: Mutex<HashMap<String, Known>>,
 }
 
-/// When a tenant is looked at. One that is written to is looked at all the time, because timers change and messages come
-/// then; others when something is due, so that they need not be open.
+/// When a tenant is checked. One that was written to recently is checked continuously, because writes change timers and
+/// queue messages; others only when something is due, so that they need not be open.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Known {
     pub(crate) active_until: Instant,
@@ -32,13 +32,13 @@ pub(crate) struct Known {
 }
 
 impl Timers {
-    /// For a server.
+    /// Creates the timers of a server.
     pub fn new(context: Context, collections: Collections) -> Self {
         let owner = context.entropy().uuid().to_string();
         Self(Arc::new(Shared { context, collections, owner, known: Mutex::default() }))
     }
 
-    /// Notes that a tenant is written to.
+    /// Records that a tenant is written to.
     pub fn meet(&self, tenant: &str) {
         let now = Instant::now();
         let active_until = now + Duration::from_secs(TIMER_ACTIVE_S);
@@ -51,7 +51,7 @@ impl Timers {
         }
     }
 
-    /// Forgets a tenant that goes away.
+    /// Forgets a tenant that is being removed.
     pub fn forget(&self, tenant: &str) {
         self.0.known().remove(tenant);
     }

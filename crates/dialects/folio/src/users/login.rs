@@ -1,7 +1,7 @@
-//! Logging in: tokens, tokens with an end in cookies, refreshing, logging out, passwords (section 1.2 of the contract).
+//! Login: tokens, expiring tokens in cookies, refreshing, logout, passwords (section 1.2 of the contract).
 //!
-//! Accounts are those of the server; a FOLIO user is a record of `/users` with the account's UUID. An account that
-//! was made by the command gets its record at its first login.
+//! Accounts are those of the server; a FOLIO user is a record of `/users` with the account's UUID. For an account
+//! created by the command, this record is created at its first login.
 
 pub(crate) mod events;
 pub(crate) mod reset;
@@ -28,13 +28,13 @@ use crate::platform::routes::Routes;
 use crate::platform::values::{json_answer, required_text};
 use crate::users::user::{USERS, account_of, composite, record_of};
 
-/// Carries a token that knows no end.
+/// Header with a token that cannot be refreshed.
 const X_OKAPI_TOKEN: HeaderName = HeaderName::from_static("x-okapi-token");
 /// Names of the cookies.
 const ACCESS_COOKIE: &str = "folioAccessToken";
 const REFRESH_COOKIE: &str = "folioRefreshToken";
 
-/// Refresh tokens that are good yet, by the SHA-256 of their text.
+/// Valid refresh tokens, by the SHA-256 of their text.
 pub(crate) static REFRESH_TOKEN: Kind = Kind {
     id_path: Some("id"),
     columns: &[Column::one("userId", Type::Text)],
@@ -77,7 +77,7 @@ async fn login(mut call: Call) -> Answer {
     Ok(response)
 }
 
-/// `{"userId","password"}`: `invalid` when the user has that password already.
+/// Answers `invalid` if the user already has that password: `{"userId","password"}`.
 async fn is_password_new(mut call: Call) -> Answer {
     let body = call.object().await?;
     let id = required_text(&body, "userId")?;
@@ -117,10 +117,10 @@ async fn bl_login_with_expiry(mut call: Call) -> Answer {
     Ok(pair.put(json_answer(StatusCode::CREATED, &body)))
 }
 
-/// The user whose name and password the body gives.
+/// Authenticates the user by the name and password in the body.
 ///
-/// Errors: 400 when one of them is missing; 401 `Wrong username or wrong password or account blocked`, as mod-login-keycloak
-/// answers (mod-login did so with 422).
+/// Errors: 400 if one of them is missing; 401 `Wrong username or wrong password or account blocked`, as in
+/// mod-login-keycloak (mod-login used 422).
 async fn logged_in(call: &mut Call) -> Result<Arc<User>, FolioError> {
     let body = call.object().await?;
     let text = |name: &str| body.get(name).and_then(Value::as_str).filter(|it| !it.is_empty());
@@ -147,7 +147,7 @@ async fn logged_in(call: &mut Call) -> Result<Arc<User>, FolioError> {
             Ok(user)
         }
         Login::Refused => {
-            // The same work for a name that nobody has: time does not tell which names there are.
+            // The same work is done for an unknown name, so that timing does not reveal which names exist.
             let now_ms = call.app.now_ms();
             let written = call.db().write(move |txn| events::failed(txn, &tried, now_ms)).await;
             unless_full(written, "the failed login is not counted")?;
@@ -163,7 +163,7 @@ fn wrong() -> FolioError {
     FolioError::faults(StatusCode::UNAUTHORIZED, vec![fault])
 }
 
-/// Makes the record of a user whose account was made otherwise, with the next login if the disk is full.
+/// Creates the missing record of a user with an account; if the disk is full, this is left to the next login.
 async fn remember(call: &Call, user: &User) -> Result<(), FolioError> {
     let id = user.uuid.to_string();
     let wanted = id.clone();
@@ -181,7 +181,7 @@ async fn remember(call: &Call, user: &User) -> Result<(), FolioError> {
     unless_full(call.db().write(write).await, "no record of the user was made")
 }
 
-/// A full disk keeps nobody from logging in: what could not be kept is said in the log.
+/// Lets a login succeed when the disk is full: what could not be stored is logged.
 fn unless_full(written: Result<(), FolioError>, missed: &str) -> Result<(), FolioError> {
     match written {
         Err(error) if error.status == StatusCode::INSUFFICIENT_STORAGE => {
@@ -192,7 +192,7 @@ fn unless_full(written: Result<(), FolioError>, missed: &str) -> Result<(), Foli
     }
 }
 
-/// The claims that name a user of a tenant.
+/// Builds the claims that name a user of a tenant.
 fn claims(tenant: &str, user: &User) -> Map<String, Value> {
     let value = json!({
         "sub": user.username, "user_id": user.uuid.to_string(), "type": "access", "tenant": tenant,
@@ -204,8 +204,8 @@ fn lasting_token(app: &Folio, tenant: &str, user: &User) -> String {
     app.context.accounts().sign_for(tenant, claims(tenant, user), app.settings.login_token_s)
 }
 
-/// A new refresh token: its text is given to the client, its hash is kept. On a full disk it is not, and refused when it is
-/// used.
+/// Creates a refresh token: the client gets its text, its hash is stored. If the disk is full, it is not stored and
+/// will be refused when it is used.
 async fn new_refresh_token(app: &Folio, db: &Db, user: &User) -> Result<String, FolioError> {
     let text = hex(&app.context.entropy().bytes::<32>());
     let id = hash(&text);
@@ -220,7 +220,7 @@ async fn new_refresh_token(app: &Folio, db: &Db, user: &User) -> Result<String, 
     Ok(text)
 }
 
-/// Drops those of a user's refresh tokens whose end satisfies `is_to_go`.
+/// Deletes those of a user's refresh tokens whose expiration satisfies `is_to_go`.
 fn drop_refresh_tokens(
     txn: &mut Txn<'_>,
     user: &str,
@@ -242,13 +242,13 @@ fn hash(text: &str) -> String {
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = write!(text, "{byte:02x}");
         text
     })
 }
 
-/// An access token and a refresh token with their ends.
+/// An access token and a refresh token with their expirations.
 struct Pair {
     access: String,
     refresh: String,
@@ -313,7 +313,7 @@ fn without_cookies() -> Response {
     response
 }
 
-/// A refresh token, good once, for a new pair.
+/// Exchanges a refresh token, which is valid once, for a new pair.
 async fn refresh(mut call: Call) -> Answer {
     let refused = || {
         FolioError::unprocessable(
@@ -354,7 +354,8 @@ async fn log_out_everywhere(call: Call) -> Answer {
     Ok(without_cookies())
 }
 
-/// `{username, password, newPassword}`: who knows the old password gets a new one; without `username` it is the caller's.
+/// Changes the password of a user who gives the old one: `{username, password, newPassword}`; without `username`, the
+/// caller's.
 async fn change_password(mut call: Call) -> Answer {
     let body = call.object().await?;
     let (old, new) = (required_text(&body, "password")?, required_text(&body, "newPassword")?);
@@ -370,7 +371,7 @@ async fn change_password(mut call: Call) -> Answer {
     Ok(answer::empty(StatusCode::NO_CONTENT))
 }
 
-/// `{userId, password}`: a password for a user who has none yet.
+/// Sets the password of a user who has none yet: `{userId, password}`.
 async fn create_credentials(mut call: Call) -> Answer {
     let body = call.object().await?;
     let id = required_text(&body, "userId")?;

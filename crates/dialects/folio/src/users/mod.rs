@@ -1,4 +1,4 @@
-//! Users: their records, logging in, permissions, loading them from elsewhere.
+//! Users: their records, login, permissions, and importing them.
 
 pub(crate) mod login;
 pub(crate) mod password_rules;

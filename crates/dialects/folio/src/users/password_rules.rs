@@ -1,9 +1,9 @@
-//! `/tenant/rules`: what a password must be like, and `/password/validate`, which holds one against the rules
+//! `/tenant/rules`: the rules for passwords, and `/password/validate`, which checks a password against them
 //! (mod-password-validator).
 //!
 //! A rule is a regular expression that the whole password must match, with `<USER_NAME>` for the user's name. FOLIO's
-//! expressions look ahead and back, which those of linear time cannot: [`Pattern`] knows the few forms that FOLIO's own
-//! rules have beside expressions without any.
+//! expressions use look-around, which linear-time regular expressions do not support: [`Pattern`] supports the few
+//! forms of it that FOLIO's own rules contain, and expressions without it.
 
 use std::collections::HashSet;
 
@@ -62,7 +62,7 @@ pub(crate) static RULES: Collection = Collection {
     ..Collection::named("/tenant/rules", "rules", "folio_password_rule")
 };
 
-/// Stands in expressions for the name of the user whose password it is.
+/// Placeholder in expressions for the name of the password's user.
 const USER_NAME: &str = "<USER_NAME>";
 
 /// Adds the routes.
@@ -76,7 +76,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .post("/password/validate", to("validation.validate.post"), validate)
 }
 
-/// A rule that can be held against passwords.
+/// Checks that a rule can be applied to passwords.
 fn prepare(
     _: &mut Txn<'_>,
     _: &Writer,
@@ -113,7 +113,7 @@ fn prepare(
     }
 }
 
-/// A rule as clients know it: its id is `ruleId`.
+/// Returns a rule in the form that clients expect: its id is `ruleId`.
 fn shown(mut rule: Value) -> Value {
     if let Value::Object(map) = &mut rule
         && let Some(id) = map.shift_remove("id")
@@ -156,7 +156,7 @@ async fn create(mut call: Call) -> Answer {
     Ok(answer::with_header(json_answer(StatusCode::CREATED, &shown(rule.body)), LOCATION, &location))
 }
 
-/// The rule whose `ruleId` the body says. Errors: 404.
+/// Replaces the rule with the `ruleId` in the body. Errors: 404.
 async fn replace(mut call: Call) -> Answer {
     let body = call.object().await?;
     let id = required_text(&body, "ruleId")?.to_owned();
@@ -173,7 +173,8 @@ async fn replace(mut call: Call) -> Answer {
     Ok(answer::empty(StatusCode::NO_CONTENT))
 }
 
-/// `{"password","userId"?}`: `valid`, or `invalid` with the `errMessageId` of each rule of the type Strong that it breaks.
+/// Validates `{"password","userId"?}`: answers `valid`, or `invalid` with the `errMessageId` of each violated rule of
+/// the type Strong.
 async fn validate(mut call: Call) -> Answer {
     let body = call.object().await?;
     let password = required_text(&body, "password")?.to_owned();
@@ -192,7 +193,7 @@ async fn validate(mut call: Call) -> Answer {
             let text = |name: &str| text_at(&rule, name).unwrap_or_default();
             let is_kept = match (text("type"), Pattern::read(text("expression"))) {
                 ("RegExp", Some(pattern)) => pattern.fits(&password, &name),
-                // Rules of other programs have nobody here to ask.
+                // Rules that call other programs cannot be checked here.
                 _ => true,
             };
             if !is_kept && text("validationType") == "Strong" {
@@ -206,21 +207,21 @@ async fn validate(mut call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
 }
 
-/// What an expression asks of a password.
+/// What an expression requires of a password.
 #[derive(Debug)]
 enum Pattern {
-    /// `(?=.*[a-z])(?=.*[A-Z]).+`: each of these is somewhere in it.
+    /// `(?=.*[a-z])(?=.*[A-Z]).+`: each of these occurs in it.
     Has(Vec<pinakes_store::Pattern>),
-    /// `^(?:(?!qwe|<USER_NAME>).)+$`: this is nowhere in it.
+    /// `^(?:(?!qwe|<USER_NAME>).)+$`: this does not occur in it.
     Lacks(String),
-    /// `^(?:(.)(?!\1))*$`, `^(?!.*(.)\1{2}).*$`: no character is followed by itself so many times.
+    /// `^(?:(.)(?!\1))*$`, `^(?!.*(.)\1{2}).*$`: no character is followed by itself that many times.
     Varied(usize),
     /// An expression without look-around.
     Whole(pinakes_store::Pattern),
 }
 
 impl Pattern {
-    /// `None` for what is not understood.
+    /// Parses an expression; `None` if it is not supported.
     fn read(expression: &str) -> Option<Self> {
         let bare = expression.trim_start_matches('^').trim_end_matches('$');
         if matches!(bare, "(?:(.)(?!\\1))*" | "(?:(.)(?!\\1))+") {
@@ -257,7 +258,7 @@ impl Pattern {
         match self {
             Self::Has(needed) => needed.iter().all(|it| it.is_match(password)),
             Self::Lacks(expression) => {
-                // Without a name there is nothing that could be in it.
+                // Without a user name, the name cannot occur in the password.
                 let is_about_name = expression.contains(USER_NAME) && user.is_empty();
                 let found = compiled(&named(expression, user)).is_some_and(|it| it.is_match(password));
                 is_about_name || !found
@@ -271,7 +272,7 @@ impl Pattern {
     }
 }
 
-/// The expression with the user's name in it.
+/// Inserts the user's name into an expression.
 fn named(expression: &str, user: &str) -> String {
     let escaped: String = user.chars().fold(String::new(), |mut text, it| {
         if !it.is_alphanumeric() && it.is_ascii() {
@@ -287,7 +288,7 @@ fn compiled(expression: &str) -> Option<pinakes_store::Pattern> {
     pinakes_store::Pattern::new(expression, "").ok()
 }
 
-/// Where the group ends that the text is in, in bytes.
+/// Returns the byte offset of the end of the group that the text starts in.
 fn group_end(text: &str) -> Option<usize> {
     let (mut depth, mut is_in_class, mut is_escaped) = (0_usize, false, false);
     for (at, character) in text.char_indices() {

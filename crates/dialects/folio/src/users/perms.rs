@@ -1,7 +1,7 @@
 //! Permissions of users and the list of all permissions (section 11 of the contract; mod-permissions).
 //!
-//! What a user was given stands in a record of its own (`PERMISSION_USER`), as it was given. What that comes to, sets
-//! that a site has made taken apart, stands in `permissions` of the user's account, which is what routes ask.
+//! A user's grants are in a record of their own (`PERMISSION_USER`), exactly as they were granted. The effective
+//! permissions, with the site's own sets expanded, are in `permissions` of the user's account, which routes check.
 
 pub(crate) mod catalogue;
 pub(crate) mod routes;
@@ -29,19 +29,19 @@ use crate::users::user::{USERS, account_of};
 
 pub(crate) use sets::PERMISSION;
 
-/// The permission user of an account that was given its permissions otherwise: its id is that of the user.
+/// Builds the permission user of an account whose permissions were granted in another way: its id is that of the user.
 fn of_account(account: &User) -> Value {
     let id = account.uuid.to_string();
     json!({"id": id, "userId": id, "permissions": account.permissions})
 }
 
-/// A permission user by its own id or by that of the user, which `indexField=userId` says.
+/// Returns a permission user by its own id, or by that of the user (`indexField=userId`).
 fn found(view: &mut View<'_>, id: &str, is_user: bool) -> Result<Option<Value>, FolioError> {
     if !is_user && let Some(record) = view.get(&PERMISSION_USER, id)? {
         return Ok(Some(record.json()?));
     }
     if let Some(record) = view.first(&PERMISSION_USER, Expr::Is("userId".into(), id.into()))? {
-        // An id of a user is no id of a permission user that has one of its own.
+        // The user's id is not the id of a permission user that has its own id.
         return if is_user { Ok(Some(record.json()?)) } else { Ok(None) };
     }
     let account = user::by_uuid(view, Uuid::parse_str(id).unwrap_or_default())?;
@@ -58,7 +58,7 @@ async fn list(call: Call) -> Answer {
         let query = Query::filter(filter.clone()).window(page.offset, page.limit);
         let mut found =
             view.find(&PERMISSION_USER, &query)?.iter().map(Record::json).collect::<Result<Vec<_>, _>>()?;
-        // Behind them those whose accounts were made otherwise.
+        // They are followed by accounts whose permissions were granted in another way.
         let names = Names { aliases: &[("id", "uuid"), ("userId", "uuid")], ..Names::PLAIN };
         let of_accounts = cql::meaning(&page.cql.condition, &pinakes_accounts::USER, &names, &mut |_| {
             Ok::<_, FolioError>(None)
@@ -85,7 +85,7 @@ async fn list(call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &body))
 }
 
-/// The permission user that a path names.
+/// Returns the permission user in a path.
 async fn named(call: &Call) -> Result<Value, FolioError> {
     let id = call.uuid_param("id")?;
     let is_user = call.query.get("indexField") == Some("userId");
@@ -102,7 +102,7 @@ async fn by_id(call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &named(&call).await?))
 }
 
-/// `{"permissionNames"}`; with `expanded=true` those of the sets as well, with `full=true` as records.
+/// Returns `{"permissionNames"}`; with `expanded=true` including those in sets, with `full=true` as records.
 async fn names(call: Call) -> Answer {
     let body = named(&call).await?;
     let mut names = listed_in(&body);
@@ -120,7 +120,8 @@ async fn names(call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &json!({"permissionNames": list, "totalRecords": n})))
 }
 
-/// `{id?, userId, permissions}`: a user who could not log in gets an account, without a password yet.
+/// Creates a permission user: `{id?, userId, permissions}`; a user who cannot log in yet gets an account without a
+/// password.
 async fn create(mut call: Call) -> Answer {
     let body = call.object().await?;
     let user_id = required_text(&body, "userId")?.to_owned();
@@ -148,7 +149,7 @@ async fn create(mut call: Call) -> Answer {
     Ok(json_answer(StatusCode::CREATED, &stored))
 }
 
-/// Stores what somebody was given, and what it comes to in the account.
+/// Stores a user's grants, and the effective permissions in the account.
 fn store(
     txn: &mut Txn<'_>,
     id: &str,
@@ -199,7 +200,7 @@ fn checked(value: Option<&Value>) -> Result<Vec<String>, FolioError> {
     Ok(names.into_iter().filter(|it| seen.insert(it.clone())).collect())
 }
 
-/// Changes what somebody was given.
+/// Changes a user's grants.
 async fn changed(
     call: &Call,
     change: impl Fn(&mut Vec<String>) -> Result<(), FolioError> + Send + 'static,
@@ -230,7 +231,7 @@ async fn replace(mut call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &stored))
 }
 
-/// Takes everything away that somebody was given.
+/// Removes all of a user's grants.
 async fn remove(call: Call) -> Answer {
     let stored = changed(&call, |it| {
         it.clear();

@@ -1,4 +1,4 @@
-//! `/patron-pin`: a number by which patrons prove at a machine who they are. Kept as passwords are (mod-users).
+//! `/patron-pin`: a PIN by which patrons identify themselves at a machine. Stored like a password (mod-users).
 
 use http::StatusCode;
 use pinakes_accounts::{Password, PasswordHash};
@@ -22,7 +22,7 @@ pub(super) fn routes(routes: Routes) -> Routes {
         .post("/patron-pin/verify", Access::to("patron-pin.validate"), verify)
 }
 
-/// `{"id","pin"}`. Errors: 422 for what can be no PIN.
+/// Parses `{"id","pin"}`. Errors: 422 for an invalid PIN.
 async fn given(call: &mut Call) -> Result<(String, Password), FolioError> {
     let body = call.object().await?;
     let id = required_text(&body, "id")?;
@@ -55,7 +55,8 @@ async fn remove(mut call: Call) -> Answer {
     Ok(answer::empty(StatusCode::OK))
 }
 
-/// 200 for the right PIN, 422 for any other: a wrong one and none take the same time. Who fails often must wait, as at a login.
+/// Checks a PIN: 200 for the right one, 422 for any other. A wrong PIN and a missing one take the same time. After
+/// several failures the user must wait, as at a login.
 async fn verify(mut call: Call) -> Answer {
     let (id, pin) = given(&mut call).await?;
     let name = format!("pin of {id}");

@@ -1,5 +1,5 @@
-//! `/users/profile-picture`: pictures of people, as mod-users keeps them. A site switches them on by the setting
-//! `PROFILE_PICTURE_CONFIG` of `/user/settings`; until then every request is refused, with 500, as FOLIO does.
+//! `/users/profile-picture`: pictures of users (mod-users). A site enables them with the setting
+//! `PROFILE_PICTURE_CONFIG` of `/user/settings`; until then every request is refused with 500, as in FOLIO.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -15,11 +15,11 @@ use crate::platform::routes::Routes;
 use crate::platform::values::{json_answer, parse_uuid};
 use crate::users::user_settings::{self, PICTURE_MB};
 
-/// Pictures: `id` and `profile_picture_blob`, the bytes in base 64.
+/// Pictures: `id` and `profile_picture_blob`, the bytes in base64.
 pub(crate) static PICTURE: Kind = Kind { id_path: Some("id"), ..Kind::named("folio_profile_picture") };
-/// Bytes that are read of a picture: more than may be allowed.
+/// Maximum number of bytes read of a picture: more than can be allowed.
 const READ_BYTES: u64 = 12 << 20;
-/// What PNG and JPEG files begin with.
+/// The first bytes of PNG and JPEG files.
 const KNOWN: [&[u8]; 2] = [b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff"];
 
 /// Adds the routes.
@@ -36,7 +36,7 @@ fn refused(text: impl Into<String>) -> FolioError {
     FolioError::text(StatusCode::INTERNAL_SERVER_ERROR, text)
 }
 
-/// The setting, when it switches pictures on.
+/// Returns the setting if it enables pictures.
 async fn switched_on(call: &Call) -> Result<Value, FolioError> {
     let setting = call.db().read(Weight::Scan, user_settings::of_pictures).await?.unwrap_or_default();
     if setting.get("enabled") == Some(&Value::Bool(true)) {
@@ -45,7 +45,8 @@ async fn switched_on(call: &Call) -> Result<Value, FolioError> {
     Err(refused(format!("Profile picture feature is not enabled for tenant {}", call.asker.tenant())))
 }
 
-/// The picture that a request brings. Errors: 500 for another type, while pictures are off, and for too large a file.
+/// Reads the picture in a request. Errors: 500 for another type, if pictures are disabled, and for a file that is too
+/// large.
 async fn received(call: &mut Call) -> Result<String, FolioError> {
     let limits = call.app.context.limits().clone();
     let incoming = call.take_body();

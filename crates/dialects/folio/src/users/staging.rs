@@ -1,5 +1,5 @@
-//! `/staging-users`: people who asked for an account themselves and wait for a member of staff, who makes users of them or
-//! brings users that are there up to date (mod-users).
+//! `/staging-users`: people who registered themselves and wait for a member of staff, who creates users from them or
+//! updates existing users (mod-users).
 
 use http::StatusCode;
 use pinakes_store::{Column, Expr, Index, Kind, Txn, Type, Value as StoreValue};
@@ -48,9 +48,9 @@ pub(crate) static STAGING_USERS: Collection = Collection {
     ..Collection::named("/staging-users", "staging_users", "folio_staging_user")
 };
 
-/// The group that a user made of such a person gets, unless the site has none of that name.
+/// The group of a user created from a registration, if the site has one of that name.
 const GROUP: &str = "Remote Non-circulating";
-/// The type that an address gets.
+/// The type of the address.
 const ADDRESS_TYPE: &str = "Home";
 
 /// Adds the routes.
@@ -68,7 +68,7 @@ pub(super) fn routes(routes: Routes) -> Routes {
         .put("/staging-users/{id}/mergeOrCreateUser", to("staging-users.item.put"), make_user)
 }
 
-/// Replaces the one of an external id; gives it.
+/// Replaces the registration with an external id and returns it.
 pub(crate) async fn replace(mut call: Call) -> Answer {
     let external = call.param("id").to_owned();
     let body = call.object().await?;
@@ -87,7 +87,7 @@ pub(crate) async fn replace(mut call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &call.db().write(write).await?))
 }
 
-/// `?userId=`: brings that user up to date, without it makes a new one. The person waits no longer.
+/// Updates the user of `?userId=`, or creates one without it, and deletes the registration.
 async fn make_user(call: Call) -> Answer {
     let id = call.uuid_param("id")?;
     let user = call.query.get("userId").filter(|it| !it.is_empty()).map(str::to_owned);
@@ -126,7 +126,7 @@ async fn make_user(call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &json!({"userId": user_id})))
 }
 
-/// Writes what a person said into a user's record; what was not said stays.
+/// Copies the data of a registration into a user's record; what is missing is kept.
 fn bring(txn: &mut Txn<'_>, person: &Value, user: &mut Map<String, Value>) -> Result<(), FolioError> {
     if let Some(id) = text_at(person, "externalSystemId") {
         user.insert("externalSystemId".into(), id.into());

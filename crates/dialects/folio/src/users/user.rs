@@ -1,7 +1,7 @@
-//! Users, their groups and what hangs on them (section 11 of the contract).
+//! Users, their groups and related records (section 11 of the contract).
 //!
-//! A user is a record of `/users`. One who may log in has an account of the server besides, with the record's id as
-//! its UUID; name and `active` of the account follow the record.
+//! A user is a record of `/users`. A user who may log in also has an account of the server, with the record's id as its
+//! UUID; name and `active` of the account follow the record.
 
 use std::sync::Arc;
 
@@ -158,7 +158,7 @@ pub static DEPARTMENTS: Collection = Collection {
     ..Collection::named("/departments", "departments", "departments")
 };
 
-/// `/proxiesfor`: who may borrow for whom.
+/// `/proxiesfor`: who may borrow on behalf of whom.
 pub static PROXIES_FOR: Collection = Collection {
     permission: "proxiesfor",
     kind: Kind {
@@ -176,7 +176,7 @@ pub static PROXIES_FOR: Collection = Collection {
     ..Collection::named("/proxiesfor", "proxiesFor", "proxyfor")
 };
 
-/// `/request-preference-storage/request-preference`: how somebody wants requested things delivered.
+/// `/request-preference-storage/request-preference`: how users want requested items delivered.
 pub static REQUEST_PREFERENCES: Collection = Collection {
     permission: "request-preference-storage.request-preference",
     kind: Kind {
@@ -198,7 +198,7 @@ pub static REQUEST_PREFERENCES: Collection = Collection {
     )
 };
 
-/// `/service-points-users`: at which service points somebody works.
+/// `/service-points-users`: at which service points users work.
 pub static SERVICE_POINTS_USERS: Collection = Collection {
     permission: "inventory-storage.service-points-users",
     kind: Kind {
@@ -260,7 +260,7 @@ async fn of_record(call: &Call, record: Value) -> Answer {
     Ok(json_answer(StatusCode::OK, &body))
 }
 
-/// A user with group, permissions, service points and those whom the user may borrow for.
+/// Returns a user with group, permissions, service points and the users on whose behalf they may borrow.
 pub(crate) async fn composite(call: &Call, account: Arc<User>) -> Result<Value, FolioError> {
     let id = account.uuid.to_string();
     let record = call.db().read(Weight::Point, move |view| view.get(&USERS.kind, &id)).await?;
@@ -271,7 +271,7 @@ pub(crate) async fn composite(call: &Call, account: Arc<User>) -> Result<Value, 
     let caller = call.asker.caller.clone();
     let names = match caller.user {
         Some(_) => permissions::names(&call.app.settings, &caller),
-        // While logging in nobody is the caller yet.
+        // During a login there is no caller yet.
         None => permissions::names_of(&call.app.settings, &account),
     };
     joined(call, record, names).await
@@ -318,7 +318,7 @@ async fn joined(call: &Call, record: Value, permission_names: Vec<String>) -> Re
     Ok(body)
 }
 
-/// The record of a user whose account was made otherwise.
+/// Builds the record of a user whose account was created in another way.
 pub(crate) fn record_of(account: &User) -> Map<String, Value> {
     let last_name = account.last_name.clone().or_else(|| account.display_name.clone());
     let mut personal = json!({"lastName": last_name.unwrap_or_else(|| account.username.clone())});
@@ -335,7 +335,7 @@ pub(crate) fn record_of(account: &User) -> Map<String, Value> {
     body.as_object().cloned().unwrap_or_default()
 }
 
-/// An account for a user's record; none without a username.
+/// Builds the account of a user's record; `None` without a username.
 pub(crate) fn account_of(record: &Value, uuid: Uuid, now_ms: i64) -> Option<User> {
     let mut account = User::with_uuid(text_at(record, "username")?, uuid, now_ms);
     bring_up_to_date(&mut account, record);
@@ -346,7 +346,7 @@ fn bring_up_to_date(account: &mut User, record: &Value) {
     if let Some(name) = text_at(record, "username") {
         name.clone_into(&mut account.username);
     }
-    // A user without `active` is not asked about it before lending; the login stays as it is.
+    // A record without `active` does not change whether the account may log in.
     account.active = record.get("active").and_then(Value::as_bool).unwrap_or(account.active);
     let text = |path: &str| text_at(record, path).map(str::to_owned);
     account.last_name = text("personal.lastName").or(account.last_name.take());
@@ -354,7 +354,7 @@ fn bring_up_to_date(account: &mut User, record: &Value) {
     account.email = text("personal.email").or(account.email.take());
 }
 
-/// Refuses a name that the account of somebody else has.
+/// Refuses a name that another user's account has.
 fn check_name(
     txn: &mut Txn<'_>,
     _: &Writer,
@@ -374,7 +374,7 @@ fn name_taken(name: &str) -> FolioError {
     FolioError::unprocessable(fault.with("username", name))
 }
 
-/// The account follows the record.
+/// Updates the account from the record.
 fn follow(txn: &mut Txn<'_>, writer: &Writer, body: &Value, _: Option<&Value>) -> Result<(), FolioError> {
     let uuid = text_at(body, "id").and_then(|it| Uuid::parse_str(it).ok()).unwrap_or_default();
     let Some(account) = user::by_uuid(txn, uuid)? else { return Ok(()) };
@@ -395,5 +395,5 @@ fn remove_account(txn: &mut Txn<'_>, _: &Writer, body: &Value) -> Result<(), Fol
     Ok(())
 }
 
-/// `{id, hash}`, by the user's id.
+/// PINs: `{id, hash}`, by the user's id.
 pub(crate) static PIN: Kind = Kind { id_path: Some("id"), ..Kind::named("folio_patron_pin") };

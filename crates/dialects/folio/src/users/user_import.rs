@@ -1,7 +1,7 @@
-//! `/user-import`: many users at once, as a university's own system hands them over (section 11 of the contract).
+//! `/user-import`: imports many users at once, as a university's own system sends them (section 11 of the contract).
 //!
-//! Users are known by `externalSystemId`. Groups, address types and departments come by name, the way of contact by
-//! a word; a user who cannot be taken is reported and the rest goes on.
+//! Users are identified by `externalSystemId`. Groups, address types and departments are given by name, the preferred
+//! contact by a word; a user who cannot be imported is reported and the others continue.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
@@ -19,7 +19,7 @@ use crate::platform::routes::Routes;
 use crate::platform::values::json_answer;
 use crate::users::user::{ADDRESS_TYPES, DEPARTMENTS, GROUPS, USERS};
 
-/// Words for ways of contact and FOLIO's numbers for them.
+/// Words for contact types, and FOLIO's numbers for them.
 const CONTACTS: [(&str, &str); 5] =
     [("mail", "001"), ("email", "002"), ("text", "003"), ("phone", "004"), ("mobile", "005")];
 
@@ -28,12 +28,12 @@ pub(crate) fn routes(routes: Routes) -> Routes {
     routes.post("/user-import", Access::to("user-import.post"), import)
 }
 
-/// What an import is told besides the users.
+/// Options of an import.
 #[derive(Debug, Clone, Copy)]
 struct Wishes {
-    /// Users of the same source who are not in the list are made inactive.
+    /// Whether users of the same source who are not in the list are made inactive.
     deactivates_missing: bool,
-    /// Properties that are not given stay as they are.
+    /// Whether properties that are not given are kept.
     keeps_other_fields: bool,
 }
 
@@ -61,7 +61,7 @@ async fn import(mut call: Call) -> Answer {
         let full = if source.is_empty() { id.to_owned() } else { format!("{source}_{id}") };
         seen.insert(pinakes_store::fold(&full));
         let (writer, given, wanted) = (Writer::of(&call), user.clone(), full.clone());
-        // One at a time: a user who is refused takes nobody along.
+        // One at a time, so that a refused user does not affect others.
         let written = call.db().write(move |txn| one(txn, &writer(), &given, &wanted, wishes)).await;
         match written {
             Ok(true) => n_created += 1,
@@ -90,7 +90,7 @@ async fn import(mut call: Call) -> Answer {
     ))
 }
 
-/// Makes or changes one user; tells whether it was made.
+/// Creates or updates one user; returns whether it was created.
 fn one(
     txn: &mut Txn<'_>,
     writer: &Writer,
@@ -125,7 +125,7 @@ fn one(
     Ok(false)
 }
 
-/// Names that an import gives, replaced by the ids they stand for.
+/// Replaces the names in an import with ids.
 fn resolve(txn: &mut Txn<'_>, user: &mut Map<String, Value>) -> Result<(), FolioError> {
     let mut names = Names(HashMap::new());
     if let Some(group) = user.get("patronGroup").and_then(Value::as_str).map(str::to_owned) {
@@ -160,7 +160,7 @@ fn unknown(what: &str, name: &str) -> FolioError {
     FolioError::unprocessable(Fault::new(format!("there is no {what} named {name:?}")).with(what, name))
 }
 
-/// Ids by name, or by themselves, looked up once.
+/// Ids by name, or by id, each looked up once.
 struct Names(HashMap<(&'static str, String), Option<String>>);
 
 impl Names {
@@ -185,7 +185,7 @@ impl Names {
     }
 }
 
-/// Makes inactive whom a source no longer names.
+/// Makes users inactive whom their source no longer lists.
 fn deactivate(
     txn: &mut Txn<'_>,
     writer: &Writer,

@@ -1,5 +1,4 @@
-//! `/user/settings`: settings of the tenant and of single users that mod-users keeps, among them how profile pictures are
-//! kept.
+//! `/user/settings`: settings of the tenant and of single users in mod-users, including those of profile pictures.
 
 use http::StatusCode;
 use pinakes_http::answer;
@@ -17,9 +16,9 @@ use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
 use crate::platform::values::json_answer;
 
-/// The setting about profile pictures.
+/// Key of the setting for profile pictures.
 pub(crate) const PICTURES: &str = "PROFILE_PICTURE_CONFIG";
-/// Largest picture that may be allowed, in megabytes.
+/// Largest size that can be allowed for a picture, in megabytes.
 pub(crate) const PICTURE_MB: f64 = 10.0;
 
 /// `/user/settings`.
@@ -69,7 +68,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .put("/users/configurations/entry/{id}", Access::to("users.configurations.item.put"), replace_entry)
 }
 
-/// One setting of a name for the tenant, and one for each user.
+/// Checks that a setting is unique for the tenant, or for a user.
 fn prepare(
     txn: &mut Txn<'_>,
     _: &Writer,
@@ -91,14 +90,14 @@ fn prepare(
     Ok(())
 }
 
-/// The setting about pictures, if the tenant has it.
+/// Returns the setting for pictures, if the tenant has it.
 pub(crate) fn of_pictures(view: &mut View<'_>) -> Result<Option<Value>, FolioError> {
     let found =
         view.first(&USER_SETTINGS.kind, Expr::Is("key".into(), StoreValue::Folded(PICTURES.to_owned())))?;
     Ok(found.map(|it| it.json()).transpose()?.and_then(|mut it| it.get_mut("value").map(Value::take)))
 }
 
-/// What was encrypted with a key stays readable: the key of the pictures cannot be changed.
+/// Replaces a setting. The encryption key of pictures cannot be changed, so that stored ones stay readable.
 async fn replace(mut call: Call) -> Answer {
     let id = call.uuid_param("id")?;
     let body = call.object().await?;
@@ -128,7 +127,7 @@ fn check_pictures(old: &Value, new: &Value) -> Result<(), FolioError> {
     Ok(())
 }
 
-/// The setting about pictures as clients of older versions of mod-users know it.
+/// Returns the setting for pictures in the form of older versions of mod-users.
 async fn entry(call: Call) -> Answer {
     let read = |view: &mut View<'_>| -> Result<Option<Value>, FolioError> {
         let named = Expr::Is("key".into(), StoreValue::Folded(PICTURES.to_owned()));
@@ -144,7 +143,7 @@ async fn entry(call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &found.ok_or_else(missing)?))
 }
 
-/// Replaces it.
+/// Replaces the setting for pictures in that form.
 async fn replace_entry(mut call: Call) -> Answer {
     let id = call.uuid_param("id")?;
     let mut value = call.object().await?;

@@ -1,5 +1,5 @@
-//! `/user-tenants`: in which tenants of a consortium a user is known (mod-users). Clients ask it at every login; a tenant that
-//! is in no consortium answers with an empty list.
+//! `/user-tenants`: the tenants of a consortium in which a user is known (mod-users). Clients request it at every
+//! login; a tenant outside any consortium answers with an empty list.
 
 use http::StatusCode;
 use pinakes_http::answer;
@@ -13,7 +13,7 @@ use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
 use crate::platform::values::json_answer;
 
-/// What a list may be narrowed by.
+/// Parameters by which a list can be filtered.
 const PARAMETERS: [&str; 8] = [
     "userId",
     "username",
@@ -24,7 +24,7 @@ const PARAMETERS: [&str; 8] = [
     "phoneNumber",
     "mobilePhoneNumber",
 ];
-/// Most records of an answer where `limit` says nothing.
+/// Default number of records in an answer.
 const DEFAULT_LIMIT: u64 = 10;
 
 /// `/user-tenants`.
@@ -90,7 +90,7 @@ fn is(name: &str, value: &str) -> Expr {
     Expr::Is(name.into(), value)
 }
 
-/// Those that satisfy every parameter, with `queryOp=or` any of them.
+/// Lists the records that satisfy every parameter, or any of them with `queryOp=or`.
 async fn list(call: Call) -> Answer {
     let (offset, limit) = (call.query.number("offset", 0)?, call.query.number("limit", DEFAULT_LIMIT)?);
     let given = PARAMETERS.iter().filter_map(|name| Some(is(name, call.query.get(name)?)));
@@ -111,7 +111,7 @@ async fn list(call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
 }
 
-/// `?tenantId=`: those of one tenant. Errors: 400 without it, never taken for all.
+/// Deletes the records of one tenant, `?tenantId=`. Errors: 400 without it, so that it never deletes all.
 async fn remove(call: Call) -> Answer {
     let Some(tenant) = call.query.get("tenantId").filter(|it| !it.is_empty()).map(str::to_owned) else {
         return Err(FolioError::bad_request("tenantId must be given: it says whose records go"));

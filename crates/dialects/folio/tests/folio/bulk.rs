@@ -1,4 +1,4 @@
-//! Files of authorities, one a line: what is good is stored, what is not is given back with the reason.
+//! Files of authorities, one per line: good lines are stored, bad ones are returned with the reason.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::engine::Engine;
 use crate::server::{Failure, Server};
 
-/// Lines of every sort; the answers are beside it.
+/// Lines of every type; the answers are in the files beside it.
 const FILE: &str = "tests/data/bulk/authorities.jsonl";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -21,7 +21,7 @@ async fn files_of_authorities_are_stored_line_by_line() -> Result<(), Failure> {
             server.json("librarian GET /data-import/uploadUrl?filename=authorities.jsonl").await?;
         let [key, upload] = ["key", "uploadId"].map(|it| given[it].as_str().unwrap_or_default().to_owned());
         let whole = fs::read(&input)?;
-        // The border of the parts lies inside a line.
+        // The two parts are split within a line.
         let (first, second) = whole.split_at(100);
         for (number, part) in [(1, first), (2, second)] {
             let path = format!("/data-import/uploadParts/diku/{upload}/{number}");
@@ -31,7 +31,7 @@ async fn files_of_authorities_are_stored_line_by_line() -> Result<(), Failure> {
         }
         let request = json!({"recordsFileName": key});
         let load = format!("librarian POST /authority-storage/authorities/bulk\n{request}");
-        // The second time every authority is there and takes its own place.
+        // The second time every authority exists and replaces itself.
         for _ in 0..2 {
             let (status, answer) = server.json(&load).await?;
             let expected = json!({

@@ -1,4 +1,5 @@
-//! Many items changed alike: what a list finds, what rules make of it, and what is told of each that is left as it was.
+//! Bulk changes of items: the records found by a list, the results of rules, and the messages for records left
+//! unchanged.
 
 use http::{HeaderMap, HeaderValue};
 use serde_json::{Value, json};
@@ -12,7 +13,7 @@ fn item(n: usize) -> String {
     format!("00000000-0000-4000-8000-0000000001{n:02}")
 }
 
-/// With some items, whose barcodes are `b0`, `b1`, ….
+/// Starts a server with some items, whose barcodes are `b0`, `b1`, ….
 async fn started(engine: Engine, n_items: usize) -> Result<Server, Failure> {
     let server = Server::start(engine).await?;
     let instance = json!({
@@ -37,7 +38,7 @@ async fn started(engine: Engine, n_items: usize) -> Result<Server, Failure> {
     Ok(server)
 }
 
-/// A new operation on the items of a list; its id.
+/// Creates an operation on the items of a list; returns its id.
 async fn uploaded(server: &Server, content_type: &'static str, list: String) -> Result<String, Failure> {
     let path = "/bulk-operations/upload?entityType=ITEM&identifierType=BARCODE";
     let headers =
@@ -60,7 +61,7 @@ async fn rule(server: &Server, id: &str, option: &str, updated: &str) -> Result<
     Ok(())
 }
 
-/// What went wrong: identifier and message, in the order of the list.
+/// Returns the errors: identifier and message, in the order of the list.
 async fn errors(server: &Server, id: &str, window: &str) -> Result<(Vec<(String, String)>, Value), Failure> {
     let found = server.asked(&format!("librarian GET /bulk-operations/{id}/errors?{window}"), 200).await?;
     let text = |it: &Value| it.as_str().unwrap_or_default().to_owned();
@@ -109,7 +110,7 @@ async fn each_identifier_is_accounted_for() -> Result<(), Failure> {
         let (told, _) = errors(&server, &id, "limit=10").await?;
         assert!(told.iter().any(|it| it.0 == "b2" && it.1.contains("not the most recent")), "{told:?}");
         assert_eq!(statuses(&server, 4).await?, ["Missing", "Missing", "Available", "Available"]);
-        // A step is taken once.
+        // A step can be performed only once.
         step(&server, &id, "COMMIT", 400).await?;
     }
     Ok(())
@@ -135,7 +136,7 @@ async fn what_is_refused_leaves_its_record_and_stops_no_other() -> Result<(), Fa
             (&first["_version"], &first["permanentLoanTypeId"]),
             (&json!(1), &json!("2b94c631-fca9-4892-a730-03ee529ffe27"))
         );
-        // A cancelled one writes nothing.
+        // A cancelled operation writes nothing.
         let id = uploaded(&server, "text/plain", "b0\n".to_owned()).await?;
         step(&server, &id, "UPLOAD", 200).await?;
         rule(&server, &id, "STATUS", "Missing").await?;

@@ -1,4 +1,4 @@
-//! CQL: golden texts, and the store's conditions against a plain evaluation of the same tree.
+//! CQL: golden tests, and the store's conditions compared with a simple evaluation of the same tree.
 
 use pinakes_folio::platform::cql::{Bounds, Clause, Names, Node, Relation, Term, meaning, parse};
 use pinakes_store::{Column, Kind, Type, fold, matches};
@@ -135,7 +135,7 @@ fn what_is_no_query_says_where() {
     let long = vec!["a"; 60].join(" or ");
     assert!(fits(&long, &body()).is_err_and(|it| it.contains("more than 50 conditions")));
     assert!(fits(&"a".repeat(10_001), &body()).is_err_and(|it| it.contains("at most 10000 are read")));
-    // Words are counted over all terms: each is a regular expression of its own.
+    // Words are counted over all terms, because each becomes a regular expression.
     let words = |n: usize| format!("title any \"{}\"", "w ".repeat(n));
     assert_eq!(fits(&words(200), &body()), Ok(false));
     for query in [words(201), format!("{} or {}", words(100), words(101))] {
@@ -143,7 +143,7 @@ fn what_is_no_query_says_where() {
     }
 }
 
-/// The plain reading of a tree over texts, word by word.
+/// Evaluates a tree over texts in a simple way, word by word.
 fn plain(node: &Node, body: &Value) -> bool {
     match node {
         Node::And(a, b) => plain(a, body) && plain(b, body),
@@ -237,7 +237,7 @@ proptest! {
     }
 }
 
-/// Queries of very many conditions become trees that are walked without going deep; what cannot is refused.
+/// Queries with very many conditions become trees of low height; those that cannot are refused.
 #[test]
 fn long_queries_become_low_trees() -> Result<(), Failure> {
     fn height(node: &Node) -> usize {

@@ -1,4 +1,4 @@
-//! Exports: by ids, by a query, by an uploaded list; as MARC and as JSON; what fails is told in the log.
+//! Exports: by ids, by a query, by an uploaded list; as MARC and as JSON; failures are listed in the log.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::engine::Engine;
 use crate::server::{Failure, Server};
 
-/// How long an export may take; on a loaded machine much is slow.
+/// Timeout of an export; generous, because a loaded machine is slow.
 const PATIENCE: Duration = Duration::from_secs(60);
 const MISSING: &str = "00000000-0000-4000-8000-00000000000f";
 const ONE: &str = "00000000-0000-4000-8000-000000000001";
@@ -30,7 +30,7 @@ async fn started(engine: Engine) -> Result<Server, Failure> {
     Ok(server)
 }
 
-/// A job when it is over.
+/// Waits until a job is finished and returns it.
 async fn ended(server: &Server, id: &str) -> Result<Value, Failure> {
     let begun = Instant::now();
     loop {
@@ -47,7 +47,7 @@ async fn ended(server: &Server, id: &str) -> Result<Value, Failure> {
     }
 }
 
-/// The file of a job.
+/// Returns the file of a job.
 async fn file_of(server: &Server, job: &Value) -> Result<String, Failure> {
     let [id, file] =
         [&job["id"], &job["exportedFiles"][0]["fileId"]].map(|it| it.as_str().unwrap_or_default());

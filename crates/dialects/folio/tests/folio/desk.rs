@@ -7,9 +7,9 @@ use serde_json::Value;
 use crate::engine::Engine;
 use crate::server::{Failure, Server};
 
-/// Books that are fought for.
+/// Number of books requested concurrently.
 const N_BOOKS: usize = 8;
-/// Who asks for each at the same moment.
+/// The patrons who request each book at the same moment.
 const PATRONS: [&str; 4] = ["ann", "bob", "ann", "bob"];
 
 const INSTANCE: &str = "00000000-0000-4000-8000-000000000001";

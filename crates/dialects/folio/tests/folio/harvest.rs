@@ -3,7 +3,7 @@
 use crate::engine::Engine;
 use crate::server::{Failure, Server};
 
-/// The text between two others.
+/// Returns the text between two others.
 fn between<'a>(text: &'a str, before: &str, after: &str) -> Option<&'a str> {
     Some(text.split_once(before)?.1.split_once(after)?.0)
 }
@@ -47,7 +47,7 @@ async fn a_harvest_finds_every_record_once() -> Result<(), Failure> {
     Ok(())
 }
 
-/// A change of holdings or an item moves the datestamp of the instance; it is listed once, where its newest change is.
+/// A change of holdings or an item moves the datestamp of the instance, which is listed once, at its newest change.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_change_of_holdings_and_items_is_one_of_the_record() -> Result<(), Failure> {
     const DAY_MS: i64 = 86_400_000;
@@ -105,7 +105,7 @@ async fn a_change_of_holdings_and_items_is_one_of_the_record() -> Result<(), Fai
     ask(format!("librarian DELETE /item-storage/items/{item}"), 204).await?;
     assert_eq!(harvested("from=2026-02-02").await?, ["1 2026-02-04"]);
     assert_eq!(harvested("").await?, ["1 2026-02-04", "2 2026-02-01"]);
-    // The instance itself changed last.
+    // Now the instance itself has changed last.
     server.clock.advance_ms(DAY_MS);
     let current = ask(format!("librarian GET /instance-storage/instances/{instance}"), 200).await?;
     ask(format!("librarian PUT /instance-storage/instances/{instance}\n{current}"), 204).await?;

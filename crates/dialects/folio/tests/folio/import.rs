@@ -1,4 +1,4 @@
-//! Imports end to end over HTTP: records by chunk, files, split files; matches and updates; what is broken.
+//! Imports end to end over HTTP: records in chunks, files, split files; matches and updates; broken records.
 
 mod beside;
 mod broken;
@@ -13,13 +13,13 @@ use serde_json::{Value, json};
 use crate::engine::Engine;
 use crate::server::{Failure, Server};
 
-/// How long a job may take, in seconds; on a loaded machine much is slow.
+/// Timeout of a job, in seconds; generous, because a loaded machine is slow.
 const PATIENCE_S: u64 = 120;
 const AUTHORITIES: &str = "6eefa4c6-bbf7-4845-ad82-de7fc5abd0e3";
 const BIBS: &str = "e34d7b92-9b83-11eb-a8b3-0242ac130003";
 const HOLDINGS: &str = "80898dee-449f-44dd-9c8e-37d5eb469b1d";
 
-/// An ISO 2709 record of these fields: tag and text, in which `$` begins a subfield.
+/// Builds an ISO 2709 record with these fields: tag and text, in which `$` starts a subfield.
 fn record(kind: char, fields: &[(&str, &str)]) -> String {
     let (mut directory, mut data) = (String::new(), String::new());
     for (tag, text) in fields {
@@ -58,7 +58,7 @@ impl Server {
         ))
     }
 
-    /// A job for chunks with a profile.
+    /// Creates a job for chunks with a profile.
     async fn job(&self, profile: &str) -> Result<String, Failure> {
         let (status, me) = self.json("librarian GET /bl-users/_self").await?;
         assert_eq!(status, 200, "{me}");
@@ -93,7 +93,7 @@ impl Server {
         Ok(status)
     }
 
-    /// Waits until a job is over.
+    /// Waits until a job is finished.
     async fn ended(&self, job: &str) -> Result<Value, Failure> {
         let end = Instant::now() + Duration::from_secs(PATIENCE_S);
         loop {
@@ -110,7 +110,7 @@ impl Server {
         }
     }
 
-    /// Uploads a file by one POST and runs a profile on it; gives the job.
+    /// Uploads a file by one POST and runs a profile on it; returns the job.
     async fn upload(&self, name: &str, content: impl Into<Body>, profile: &str) -> Result<String, Failure> {
         let body = json!({"fileDefinitions": [{"name": name, "size": 1, "uiKey": "k"}]});
         let (status, made) =
@@ -197,7 +197,7 @@ async fn a_chunk_counts_once_and_missing_records_fail() -> Result<(), Failure> {
     Ok(())
 }
 
-/// The published profile: 010 $a; what is not there is created.
+/// Creates the published profile: matches on 010 $a and creates what is missing.
 async fn matching_profile(server: &Server) -> Result<String, Failure> {
     let expression = json!({"dataValueType": "VALUE_FROM_RECORD", "fields": [{"label": "field", "value": "010"},
         {"label": "indicator1", "value": " "}, {"label": "indicator2", "value": " "}, {"label": "recordSubfield", "value": "a"}]});
@@ -227,7 +227,7 @@ async fn matching_profile(server: &Server) -> Result<String, Failure> {
 async fn a_match_decides_and_sees_the_records_before() -> Result<(), Failure> {
     let server = Server::start(Engine::Sqlite).await?;
     let profile = matching_profile(&server).await?;
-    // The third is the first again: within one file as between two.
+    // The third record repeats the first: duplicates are recognised within one file as well as across two.
     let file = [authority(1), authority(2), authority(1)].concat();
     for (n, created) in [(1, 2), (2, 0)] {
         let job = server.upload(&format!("{n}.mrc"), file.clone(), &profile).await?;
@@ -289,7 +289,7 @@ async fn split_files_run_as_children() -> Result<(), Failure> {
         ))
         .await?;
     let whole: String = (1..=1_203).map(authority).collect();
-    // The border of the parts lies inside a record.
+    // The two parts are split within a record.
     let parts = whole.split_at(100_001);
     let mut tags = Vec::new();
     for (url, part) in [(&first["url"], parts.0), (&second["url"], parts.1)] {
@@ -340,7 +340,7 @@ async fn split_files_run_as_children() -> Result<(), Failure> {
     Ok(())
 }
 
-/// The extended mode: subdivisions joined by `--`, related headings by what `$w` says of them.
+/// The extended mode: subdivisions joined by `--`, related headings by their `$w`.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn authorities_in_the_extended_mode() -> Result<(), Failure> {
     let settings = pinakes_folio::Settings { authority_extended: true, ..crate::server::site() };

@@ -1,11 +1,12 @@
-//! Queries of as many conditions as the site allows are answered, and what would be too deep is refused: no query ends the server.
+//! Queries with as many conditions as the site allows are answered, and those that would nest too deeply are refused:
+//! no query crashes the server.
 
 use serde_json::Value;
 
 use crate::engine::Engine;
 use crate::server::{Failure, Server};
 
-/// Conditions of a query; the site allows a thousand.
+/// Number of conditions in a query; the site allows a thousand.
 const CONDITIONS: usize = 990;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -45,7 +46,7 @@ fn chain(condition: &str, joint: &str) -> String {
     conditions.join(&format!(" {joint} "))
 }
 
-/// How many records a query finds.
+/// Returns the number of records that a query finds.
 async fn total(server: &Server, path: &str, query: &str) -> Result<u64, Failure> {
     let (status, _, answer) = server.ask(&format!("admin GET {path}?query={query}")).await?;
     let text = String::from_utf8_lossy(&answer);

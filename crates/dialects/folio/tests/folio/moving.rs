@@ -1,5 +1,5 @@
-//! A tenant's records to a file and into another tenant: the same records, ids and dates; nothing that a record brings about when it
-//! is made happens again.
+//! A tenant's records exported to a file and imported into another tenant: the same records, ids and dates, and no side
+//! effect of creating a record happens again.
 
 use pinakes_accounts::Entropy;
 use pinakes_folio::moving::{self, MoveParts, Moved};
@@ -53,7 +53,7 @@ async fn check(engine: Engine) -> Result<(), Failure> {
         let request = format!("admin GET {path}");
         assert_eq!(other.asked(&request, 200).await?, server.asked(&request, 200).await?, "{path}");
     }
-    // Once more is no more.
+    // A second import adds nothing.
     assert_eq!(moved(&other, &file, None)?.n_stored, n_noted);
     Ok(())
 }
@@ -70,7 +70,7 @@ async fn a_tenant_moves() -> Result<(), Failure> {
 async fn answers_of_interfaces_are_read() -> Result<(), Failure> {
     let server = Server::start(Engine::Sqlite).await?;
     server.asked("admin GET /groups", 200).await?;
-    // Items before their holdings: what refers to a later record is tried again.
+    // Items before their holdings: a record that refers to a later one is tried again.
     let answer = format!(
         r#"{{"items": [{ITEM}], "totalRecords": 1}} {{"holdingsRecords": [{HOLDINGS}], "totalRecords": 1}}
         {{"instances": [{INSTANCE}], "totalRecords": 1}} {{"shoes": []}} {{"path": "/shoes", "record": {{}}}}"#

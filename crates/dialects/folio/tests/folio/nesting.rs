@@ -1,11 +1,11 @@
-//! Values nested as deep as a body may be are kept, given back and listed.
+//! Values nested as deeply as a body may be are stored, returned and listed.
 
 use serde_json::Value;
 
 use crate::engine::Engine;
 use crate::server::{Failure, Server};
 
-/// What a body may nest, less the object around the value.
+/// Maximum nesting of a body, minus the object around the value.
 const DEEPEST: usize = 99;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

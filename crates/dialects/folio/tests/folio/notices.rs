@@ -1,4 +1,4 @@
-//! Notices on their way: rendered from templates and policies, handed to a mail server that speaks SMTP.
+//! Sending notices: rendered from templates and policies, and sent to a mail server over SMTP.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -14,7 +14,7 @@ const POINT: &str = "3a40852d-49fd-4df2-a1f9-6e2641a6e91f";
 const USER: &str = "00000000-0000-4000-8000-000000000021";
 const TEMPLATE: &str = "00000000-0000-4000-8000-0000000000a1";
 
-/// Takes mails, one a connection or several, and passes on what was said in each.
+/// Runs a mail server that accepts one or several mails per connection, and passes on the dialogue of each.
 fn mail_server() -> Result<(u16, mpsc::Receiver<String>), Failure> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let port = listener.local_addr()?.port();
@@ -40,7 +40,7 @@ fn take_mails(mut stream: TcpStream, mails: &mpsc::Sender<String>) -> std::io::R
         let answer = match line.as_str() {
             "." if in_data => {
                 in_data = false;
-                // The client has closed the connection, so nobody reads the answer.
+                // If the receiver is gone, nobody needs the mail.
                 let _ = mails.send(std::mem::take(&mut said));
                 "250 taken"
             }
@@ -60,7 +60,7 @@ fn take_mails(mut stream: TcpStream, mails: &mpsc::Sender<String>) -> std::io::R
     Ok(())
 }
 
-/// Asks and expects a status.
+/// Sends a request and expects a status.
 async fn ask(server: &Server, request: &str, expected: StatusCode) -> Result<Value, Failure> {
     let (status, _, body) = server.ask(request).await?;
     if status != expected {
@@ -77,7 +77,8 @@ async fn done(server: &Server, path: &str, body: &str) -> Result<(), Failure> {
     ask(server, &format!("admin POST {path}\n{body}"), StatusCode::NO_CONTENT).await.map(drop)
 }
 
-/// A library whose notice policy tells of check-outs, and two days before and each day after the due date.
+/// Creates a library whose notice policy reports check-outs, and reminds two days before and each day after the due
+/// date.
 async fn library(server: &Server) -> Result<(), Failure> {
     let instance = "00000000-0000-4000-8000-000000000001";
     let holdings = "00000000-0000-4000-8000-000000000002";
@@ -105,7 +106,7 @@ async fn check_out(server: &Server, book: &str) -> Result<Value, Failure> {
     made(server, "/circulation/check-out-by-barcode", &body).await
 }
 
-/// The mails that have come, in order.
+/// Returns the mails received so far, in order.
 fn all(received: &mpsc::Receiver<String>) -> Vec<String> {
     received.try_iter().collect()
 }
@@ -135,7 +136,7 @@ async fn notices_are_mailed_once() -> Result<(), Failure> {
         );
         made(&server, "/smtp-configuration", &smtp).await?;
         deliver().await?;
-        // The timer's thread may be at it as well: one of them sends it.
+        // The timer's thread may run at the same time: one of them sends it.
         deliver().await?;
         let mails = all(&received);
         assert_eq!(mails.len(), 1, "{engine:?}: {mails:?}");
@@ -151,14 +152,14 @@ async fn notices_are_mailed_once() -> Result<(), Failure> {
         let sent = ask(&server, "admin GET /email", StatusCode::OK).await?;
         assert_eq!(sent["emailEntity"][0]["status"], "DELIVERED", "{engine:?}: {sent}");
 
-        // Two days before the due date, once for each loan, however often it is looked.
+        // Two days before the due date, once for each loan, however often the timer runs.
         server.clock.advance_ms(58 * DAY_MS + 14 * 3_600_000);
         due().await?;
         due().await?;
         deliver().await?;
         let mails = all(&received);
         assert_eq!(mails.len(), 2, "{engine:?}: {mails:#?}");
-        // A book that is back is told no more; the other is told each day.
+        // There are no more reminders for a returned book; the other one gets one each day.
         let back = format!(
             r#"{{"itemBarcode": "b2", "servicePointId": "{POINT}", "checkInDate": "2026-03-31T10:00:00Z"}}"#
         );

@@ -1,4 +1,4 @@
-//! Every route against every role: who may not is refused before anything else happens.
+//! Every route with every role: callers without the permission are refused before anything else happens.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,8 +12,8 @@ use pinakes_folio::routes;
 use crate::engine::Engine;
 use crate::server::{Failure, KEEPER, Server, USERS};
 
-/// `tests/data/permissions.out` holds the table: what a route asks for, and who passes. `BLESS=1` rewrites it: read
-/// the diff before the commit.
+/// `tests/data/permissions.out` contains the table: what each route requires, and which roles have access. `BLESS=1`
+/// rewrites it: read the diff before the commit.
 #[tokio::test]
 async fn every_route_lets_in_whom_it_should() -> Result<(), Failure> {
     let server = Server::start(Engine::Sqlite).await?;

@@ -1,4 +1,4 @@
-//! A server for tests: clock, ids and users are the same in every run.
+//! A server for tests, with the same clock, ids and users in every run.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use crate::engine::Engine;
 /// Any error of a test.
 pub(crate) type Failure = Box<dyn std::error::Error>;
 
-/// Those who ask, with the groups that stand for their roles, in the tenant `diku`.
+/// The users of the tenant `diku`, with the groups that stand for their roles.
 pub(crate) const USERS: [(&str, &[&str]); 5] = [
     ("admin", &["admin"]),
     ("librarian", &["librarian"]),
@@ -28,7 +28,7 @@ pub(crate) const USERS: [(&str, &[&str]); 5] = [
 ];
 /// The admin of the default tenant.
 pub(crate) const KEEPER: &str = "keeper";
-/// Those who have a password.
+/// The users with a password.
 const LOGGING_IN: [&str; 2] = ["admin", "librarian"];
 /// Their password.
 const PASSWORD: &str = "folio-2026";
@@ -36,7 +36,7 @@ const PASSWORD: &str = "folio-2026";
 /// 2026-02-01T10:00:00.000Z.
 const BEGIN_MS: i64 = 1_769_940_000_000;
 
-/// What a URI must not contain as it is.
+/// Characters that must be encoded in a URI.
 const NOT_IN_URI: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')
@@ -50,7 +50,7 @@ const NOT_IN_URI: &AsciiSet = &CONTROLS
     .add(b'|');
 
 pub(crate) struct Server {
-    /// Removed when the test is over.
+    /// Deletes the folder at the end of the test.
     _folder: tempfile::TempDir,
     catalogue: Catalogue,
     pub(crate) mount: Mount,
@@ -59,12 +59,12 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// With the tenants `pinakes` (the default) and `diku`.
+    /// Starts a server with the tenants `pinakes` (the default) and `diku`.
     pub(crate) async fn start(engine: Engine) -> Result<Self, Failure> {
         Self::start_with(engine, Limits::default(), site()).await
     }
 
-    /// The same with bounds and settings of the test's own.
+    /// Starts it with limits and settings given by the test.
     pub(crate) async fn start_with(
         engine: Engine,
         limits: Limits,
@@ -100,17 +100,17 @@ impl Server {
         Ok(Self { _folder: folder, catalogue, mount, clock, tokens })
     }
 
-    /// The data of a tenant.
+    /// Returns the data of a tenant.
     pub(crate) fn tenant(&self, name: &str) -> Result<Tenant, Failure> {
         Ok(self.catalogue.tenant(name)?)
     }
 
-    /// The tenant and the token of somebody.
+    /// Returns the tenant and the token of a user.
     pub(crate) fn token(&self, who: &str) -> Option<&(String, String)> {
         self.tokens.get(who)
     }
 
-    /// Sends a request as `who`; header lines after the first, then the body.
+    /// Sends a request as the user in its first word; header lines follow the first line, then the body.
     pub(crate) async fn ask(&self, request: &str) -> Result<(StatusCode, HeaderMap, Vec<u8>), Failure> {
         let mut lines = request.lines();
         let head: Vec<&str> = lines.next().unwrap_or_default().splitn(3, ' ').collect();
@@ -135,9 +135,9 @@ impl Server {
         self.send(who, method, path, headers, body.into()).await
     }
 
-    /// The JSON that a request is answered with, null for none.
+    /// Sends a request and returns the JSON of the answer, null if there is none.
     ///
-    /// Panics: the status is another one.
+    /// Panics: the answer has another status.
     pub(crate) async fn asked(&self, request: &str, status: u16) -> Result<Value, Failure> {
         let (found, _, body) = self.ask(request).await?;
         let text = String::from_utf8_lossy(&body).into_owned();
@@ -145,7 +145,7 @@ impl Server {
         Ok(serde_json::from_str(&text).unwrap_or(Value::Null))
     }
 
-    /// Sends any bytes as `who`.
+    /// Sends arbitrary bytes as `who`.
     pub(crate) async fn send(
         &self,
         who: &str,
@@ -169,7 +169,7 @@ impl Server {
     }
 }
 
-/// Settings with small bounds, so that they are reached.
+/// Settings with low limits, so that tests reach them.
 pub(crate) fn site() -> Settings {
     Settings {
         batch_records: 3,
@@ -180,11 +180,11 @@ pub(crate) fn site() -> Settings {
     }
 }
 
-/// A user with a password and a token that does not end.
+/// Creates a user with a long-lived token, and a password if the user logs in.
 async fn add(accounts: &Accounts, tenant: &Tenant, name: &str, groups: &[&str]) -> Result<String, Failure> {
     let mut user = accounts.new_user(name);
     user.groups = groups.iter().map(|it| (*it).to_owned()).collect();
-    // Hashing takes its time; most ask with a token alone.
+    // Hashing is slow; most users only use a token.
     let password = LOGGING_IN.contains(&name).then(|| Password::new(PASSWORD)).transpose()?;
     let user = accounts.create(tenant, user, password).await?;
     let claims = [

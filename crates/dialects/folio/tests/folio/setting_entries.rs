@@ -1,11 +1,11 @@
-//! Settings of other scopes and other users are not there for who was not given them.
+//! Settings of other scopes and other users are invisible to callers without permission.
 
 use serde_json::{Value, json};
 
 use crate::engine::Engine;
 use crate::server::{Failure, Server};
 
-/// Keys of a list.
+/// Returns the keys of a list.
 fn keys(list: &Value) -> Vec<&str> {
     list["items"].as_array().into_iter().flatten().filter_map(|it| it["key"].as_str()).collect()
 }
@@ -14,7 +14,7 @@ fn keys(list: &Value) -> Vec<&str> {
 async fn permissions_name_the_scopes() -> Result<(), Failure> {
     for engine in Engine::all() {
         let server = Server::start(engine).await?;
-        // A refusal names who was refused.
+        // A refusal names the caller.
         let (_, _, refusal) = server.ask("stranger GET /settings/entries").await?;
         let refusal = String::from_utf8(refusal)?;
         let stranger = refusal.split(['(', ')']).nth(1).unwrap_or_default().to_owned();
@@ -62,7 +62,7 @@ async fn permissions_name_the_scopes() -> Result<(), Failure> {
             |scope: &str, user: &str| json!({"scope": scope, "key": "new", "userId": user, "value": 2});
         for (body, status) in [
             (entry("ui", &stranger), 204),
-            // The key is there, in this scope and for this user.
+            // The key already exists in this scope and for this user.
             (entry("ui", &stranger), 400),
             (entry("ui", other), 403),
             (entry("mail", &stranger), 403),
@@ -70,7 +70,7 @@ async fn permissions_name_the_scopes() -> Result<(), Failure> {
         ] {
             server.asked(&format!("stranger POST /settings/entries\n{body}"), status).await?;
         }
-        // What is another's is neither taken over nor removed.
+        // Settings of others can be neither taken over nor deleted.
         let taken = json!({"scope": "ui", "key": "d", "userId": stranger, "value": 3});
         server
             .asked(

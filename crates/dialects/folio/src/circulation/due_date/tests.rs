@@ -1,5 +1,5 @@
-//! A case file is a JSON object: `policies`, `schedules` and `calendars` by name, and `cases`, each with `is` (`check-out`,
-//! `renewal`, `recall`), the name of its policy and its dates. The answer has a line for each case.
+//! A case file is a JSON object: `policies`, `schedules` and `calendars` by name, and `cases`, each with `is`
+//! (`check-out`, `renewal`, `recall`), the name of its policy and its dates. The answer has one line per case.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Accounts as they change: charging, and what is done about a charge, each with its action.
+//! Changes to accounts: charging, and the later actions on a charge.
 
 use pinakes_store::{Expr, Query, StoreError, Txn, View};
 use serde_json::{Map, Value, json};
@@ -15,10 +15,10 @@ use crate::platform::collection::{self, Lock, Missing, Writer};
 use crate::platform::error::FolioError;
 use crate::users::user::USERS;
 
-/// Status of a fee about which something is still to be done.
+/// Status of a fee that is not settled yet.
 pub(crate) const OPEN: &str = "Open";
 
-/// The id of the site's own record for an automatic charge, if it made one; else that of a new tenant.
+/// Returns the id of the site's own record for an automatic charge, if it has one; otherwise that of a new tenant.
 pub(crate) fn id_of(automatic: Automatic, view: &mut View<'_>) -> Result<String, StoreError> {
     if view.has(&FEE_FINES.kind, automatic.id())? {
         return Ok(automatic.id().to_owned());
@@ -32,7 +32,7 @@ pub(crate) fn id_of(automatic: Automatic, view: &mut View<'_>) -> Result<String,
     Ok(automatic.id().to_owned())
 }
 
-/// The owner of the fees that arise at a service point.
+/// Returns the owner of the fees that arise at a service point.
 pub(crate) fn owner_at(view: &mut View<'_>, service_point: &str) -> Result<Option<Value>, StoreError> {
     if service_point.is_empty() {
         return Ok(None);
@@ -41,7 +41,7 @@ pub(crate) fn owner_at(view: &mut View<'_>, service_point: &str) -> Result<Optio
     view.first(&OWNERS.kind, at)?.map(|it| it.json()).transpose()
 }
 
-/// Who does something: staff by their name, or the system.
+/// Returns the name of the acting member of staff, or of the system.
 pub(crate) fn source(view: &mut View<'_>, writer: &Writer) -> Result<String, StoreError> {
     let user = match &writer.user {
         Some(id) => view.get(&USERS.kind, id)?.map(|it| it.json()).transpose()?,
@@ -62,15 +62,15 @@ pub(crate) struct Charge<'a> {
     pub(crate) owner: &'a Value,
     pub(crate) loan: &'a Value,
     pub(crate) book: &'a Book,
-    /// Where it arose; empty when nowhere.
+    /// The service point where the fee arose; empty if none.
     pub(crate) service_point: &'a str,
-    /// What patrons and staff are told about it.
+    /// Comments for patrons and staff.
     pub(crate) comments: Option<String>,
-    /// The notice that it brings about.
+    /// The notice to send for the fee.
     pub(crate) event: Option<FeeEvent>,
 }
 
-/// Charges a fee: an open account with its first action.
+/// Charges a fee: creates an open account with its first action.
 pub(crate) fn charge(txn: &mut Txn<'_>, writer: &Writer, charge: &Charge<'_>) -> Result<Value, FolioError> {
     let shown = Value::Object(charge.book.summary());
     let loan = charge.loan;
@@ -118,7 +118,7 @@ pub(crate) fn charge(txn: &mut Txn<'_>, writer: &Writer, charge: &Charge<'_>) ->
     Ok(account)
 }
 
-/// Something that was done about an account.
+/// An action on an account.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Action {
     pub(crate) ty: String,
@@ -132,7 +132,7 @@ pub(crate) struct Action {
     pub(crate) notifies: bool,
 }
 
-/// Keeps what was done about an account.
+/// Stores an action on an account.
 pub(crate) fn note(
     txn: &mut Txn<'_>,
     writer: &Writer,
@@ -157,7 +157,7 @@ pub(crate) fn note(
     Ok(collection::insert(txn, writer, &FEE_FINE_ACTIONS, object(&body))?.body)
 }
 
-/// Gives an account another remaining amount and payment status; with nothing remaining it is closed.
+/// Sets the remaining amount and payment status of an account; an account with nothing remaining is closed.
 pub(crate) fn settle(
     txn: &mut Txn<'_>,
     writer: &Writer,
@@ -174,7 +174,7 @@ pub(crate) fn settle(
     Ok(collection::put(txn, writer, &ACCOUNTS, &id, body, Missing::Refuse, Lock::Ignored)?.body)
 }
 
-/// The actions of an account, in their order.
+/// Returns the actions of an account, in order.
 pub(crate) fn actions_of(view: &mut View<'_>, account: &str) -> Result<Vec<Value>, StoreError> {
     let of_account = Query::filter(Expr::Is("accountId".into(), account.into()));
     let found = view.find(&FEE_FINE_ACTIONS.kind, &of_account)?;
@@ -183,16 +183,16 @@ pub(crate) fn actions_of(view: &mut View<'_>, account: &str) -> Result<Vec<Value
     Ok(actions)
 }
 
-/// What of an account can be given back: to the patron what they paid, to other accounts what was transferred.
+/// The refundable amounts of an account: payments go back to the patron, transfers to the accounts they went to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Refundable {
     pub(crate) paid: Money,
-    /// What was transferred, by the name of the account it went to.
+    /// The transferred amounts, by the name of the target account.
     pub(crate) transferred: Vec<(String, Money)>,
 }
 
 impl Refundable {
-    /// From the actions of an account: what came in, without what was given back.
+    /// Sums the actions of an account: what came in, minus what was refunded.
     pub(crate) fn of(actions: &[Value]) -> Self {
         let mut all = Self::default();
         for action in actions {
@@ -219,12 +219,12 @@ impl Refundable {
         }
     }
 
-    /// All of it.
+    /// Returns the sum of all refundable amounts.
     pub(crate) fn total(&self) -> Money {
         self.paid + self.transferred.iter().map(|it| it.1).sum()
     }
 
-    /// Whom `amount` goes back to: accounts first, in their order, then the patron.
+    /// Distributes `amount` over the recipients: accounts first, in order, then the patron.
     fn shares(&self, amount: Money) -> Vec<(String, Money)> {
         let mut left = amount;
         let mut shares = Vec::new();
@@ -240,7 +240,7 @@ impl Refundable {
     }
 }
 
-/// Gives `amount` of an account back: for each whom it goes to a credit and a refund. Returns the account and the
+/// Refunds `amount` of an account, with one credit and one refund action per recipient. Returns the account and the
 /// actions.
 pub(crate) fn refund(
     txn: &mut Txn<'_>,
@@ -279,7 +279,7 @@ pub(crate) fn refund(
     Ok((account, done))
 }
 
-/// Cancels what is left of an account; `ty` says why: `Cancelled as error`, `Cancelled item returned`.
+/// Cancels what remains of an account; `ty` is the reason: `Cancelled as error`, `Cancelled item returned`.
 pub(crate) fn cancel(
     txn: &mut Txn<'_>,
     writer: &Writer,

@@ -1,4 +1,4 @@
-//! What was done about fees and fines, as it is kept.
+//! Actions on fees and fines, as they are stored.
 
 use pinakes_store::{Column, Index, Kind, Type};
 
@@ -7,7 +7,7 @@ use crate::circulation::notices::fee_actions;
 use crate::platform::collection::{Collection, Hooks, Kinds, Metadata, Schema};
 use crate::platform::cql::Names;
 
-/// `/feefineactions`: what was done about an account.
+/// `/feefineactions`: the actions on accounts.
 pub(crate) static FEE_FINE_ACTIONS: Collection = Collection {
     kind: Kind {
         id_path: Some("id"),

@@ -1,5 +1,5 @@
-//! What staff do about fees: pay, waive, transfer, refund, cancel, for one account or several, each with a check whether
-//! it may be done.
+//! Staff actions on fees: pay, waive, transfer, refund, cancel, for one account or several, each with a check of
+//! whether it is allowed.
 
 use axum::response::Response;
 use http::StatusCode;
@@ -19,7 +19,7 @@ use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
 use crate::platform::values::{json_answer, parse_uuid};
 
-/// What is done about a fee.
+/// An action of staff on a fee.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Deed {
     Pay,
@@ -38,7 +38,7 @@ impl Deed {
         ("cancel", Self::Cancel),
     ];
 
-    /// What actions and payment statuses say: `Paid`, with `fully` or `partially` behind it.
+    /// Returns the word of actions and payment statuses: `Paid`, followed by `fully` or `partially`.
     fn done(self) -> &'static str {
         match self {
             Self::Pay => "Paid",
@@ -50,7 +50,7 @@ impl Deed {
     }
 }
 
-/// The routes of what is done about fees.
+/// Adds the routes of staff actions on fees.
 pub(super) fn routes(mut routes: Routes) -> Routes {
     for (name, deed) in Deed::ALL {
         let to = |whose: &str, end: &str| Access::owned(format!("feesfines.{whose}.{end}.post"));
@@ -72,12 +72,12 @@ pub(super) fn routes(mut routes: Routes) -> Routes {
     routes
 }
 
-/// What a request is about, as answers repeat it.
+/// The content of a request, as answers repeat it.
 #[derive(Debug, Clone)]
 struct Asked {
     ids: Vec<String>,
     is_bulk: bool,
-    /// The amount as it was given: clients get it back so.
+    /// The amount as it was given, because answers repeat it unchanged.
     amount: Value,
     body: Map<String, Value>,
 }
@@ -125,7 +125,7 @@ impl Asked {
         }
     }
 
-    /// The beginning of an answer: which accounts, how much.
+    /// Returns the start of an answer: the accounts and the amount.
     fn answer(&self) -> Map<String, Value> {
         let mut map = Map::new();
         if self.is_bulk {
@@ -141,7 +141,7 @@ impl Asked {
         self.body.get(name).and_then(Value::as_str).filter(|it| !it.is_empty()).map(str::to_owned)
     }
 
-    /// What each action of the request says.
+    /// Returns the part that all actions of the request have in common.
     fn action(&self) -> Action {
         Action {
             comments: self.text("comments"),
@@ -155,7 +155,7 @@ impl Asked {
     }
 }
 
-/// Why a deed may not be done.
+/// Why an action is refused.
 #[derive(Debug)]
 enum Refusal {
     /// 404: there is no such account.
@@ -164,7 +164,7 @@ enum Refusal {
     Not(&'static str),
 }
 
-/// What comes of a look at the accounts: the amount, what of each can be used, what remains of all afterwards.
+/// The result of checking the accounts: the amount, and what remains of all of them afterwards.
 struct Checked {
     accounts: Vec<Value>,
     amount: Money,
@@ -216,7 +216,7 @@ fn check(view: &mut View<'_>, asked: &Asked, deed: Deed) -> Result<Result<Checke
     })
 }
 
-/// The answer to a refusal: plain text for an unknown account, else the request with the reason.
+/// Answers a refusal: plain text for an unknown account, otherwise the request with the reason.
 fn refused(asked: &Asked, refusal: Refusal) -> Answer {
     match refusal {
         Refusal::Unknown(id) => Err(FolioError::not_found(format!("Fee/fine ID {id} not found"))),
@@ -285,7 +285,7 @@ async fn answer_deed(call: &Call, asked: Asked, deed: Deed) -> Answer {
     }
 }
 
-/// Does it: the amount is spread over the accounts so that small ones are settled first, as FOLIO does.
+/// Performs the action: distributes the amount over the accounts so that small ones are settled first, as FOLIO does.
 fn act(
     txn: &mut Txn<'_>,
     writer: &Writer,

@@ -1,4 +1,4 @@
-//! Lost items whose cost staff find out: a record waits until it is billed, cancelled or its time is over.
+//! Lost items whose cost is determined by staff: a record stays open until it is billed, cancelled or expired.
 
 use http::StatusCode;
 use pinakes_store::{End, Expr, Query, StoreError, Txn, Value as Wanted, View};
@@ -49,7 +49,7 @@ pub(super) fn routes(routes: Routes) -> Routes {
         })
 }
 
-/// Begins to wait for what a lost item costs.
+/// Opens a record for a lost item whose cost is to be determined.
 pub(super) fn open(
     txn: &mut Txn<'_>,
     writer: &Writer,
@@ -140,7 +140,7 @@ fn identifiers(view: &mut View<'_>, known: &mut Records, book: &Book) -> Result<
     Ok(list)
 }
 
-/// What staff decide about a record.
+/// A decision of staff about a record.
 type Decision = fn(&mut Txn<'_>, &Writer, &Value, &mut Map<String, Value>) -> Result<(), FolioError>;
 
 async fn decide(mut call: Call, decision: Decision) -> Answer {
@@ -240,7 +240,7 @@ fn end(txn: &mut Txn<'_>, writer: &Writer, record: &Value, status: &str) -> Resu
     collection::put(txn, writer, &ACTUAL_COSTS, &id, changed, Missing::Refuse, Lock::Ignored).map(drop)
 }
 
-/// The item is back: nobody need find out what it costs.
+/// Cancels the open records of a loan whose item was returned.
 pub(super) fn cancel_of_loan(txn: &mut Txn<'_>, writer: &Writer, loan: &str) -> Result<(), FolioError> {
     for record in actual_cost_records::open_of_loan(txn, loan)? {
         end(txn, writer, &record, "Cancelled")?;
@@ -248,7 +248,7 @@ pub(super) fn cancel_of_loan(txn: &mut Txn<'_>, writer: &Writer, loan: &str) -> 
     Ok(())
 }
 
-/// Ends the wait for records whose time is over, at most `limit` of them; tells how many it were.
+/// Expires open records whose time is over, at most `limit` of them, and returns their number.
 pub(crate) fn expire(txn: &mut Txn<'_>, writer: &Writer, limit: u64) -> Result<u64, FolioError> {
     let over = Expr::Is("status".into(), OPEN.into()).and(Expr::Range(
         "expirationDate".into(),

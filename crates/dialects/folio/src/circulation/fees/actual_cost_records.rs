@@ -1,4 +1,4 @@
-//! Losses whose cost is still to be found out, as they are kept.
+//! Lost items whose actual cost is still to be determined, as they are stored.
 
 use pinakes_store::{Column, Expr, Index, Kind, Query, StoreError, Type, View};
 use serde_json::Value;
@@ -65,16 +65,16 @@ pub(crate) static ACTUAL_COSTS: Collection = Collection {
     )
 };
 
-/// Status of one whose cost is still to be found out.
+/// Status of a record whose cost is still to be determined.
 pub(crate) const OPEN: &str = "Open";
 
-/// The losses of a loan whose cost is still to be found out.
+/// Returns the open records of a loan.
 pub(crate) fn open_of_loan(view: &mut View<'_>, loan: &str) -> Result<Vec<Value>, StoreError> {
     let open = Expr::Is("loan.id".into(), loan.into()).and(Expr::Is("status".into(), OPEN.into()));
     view.find(&ACTUAL_COSTS.kind, &Query::filter(open))?.iter().map(pinakes_store::Record::json).collect()
 }
 
-/// Whether what the item of a loan costs is still to be found out.
+/// Checks whether a loan has an open record.
 pub(super) fn is_open_for(view: &mut View<'_>, loan: &str) -> Result<bool, StoreError> {
     Ok(!open_of_loan(view, loan)?.is_empty())
 }

@@ -1,4 +1,4 @@
-//! What fees and accounts are called: those that the server charges by itself, and what is settled.
+//! Names of fees and accounts: those that the server charges automatically, and the status of settled ones.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ pub(crate) const ACCOUNT: &str = "folio_account";
 /// Status of an account that is settled.
 pub(crate) const CLOSED: &str = "Closed";
 
-/// The kinds of fees that circulation charges by itself.
+/// The types of fees that circulation charges automatically.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Automatic {
     OverdueFine,
@@ -20,7 +20,7 @@ pub(crate) enum Automatic {
 }
 
 impl Automatic {
-    /// Its name among `/feefines`, and in accounts.
+    /// Returns its name in `/feefines` and in accounts.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::OverdueFine => "Overdue fine",
@@ -30,7 +30,7 @@ impl Automatic {
         }
     }
 
-    /// Its id in a new tenant.
+    /// Returns its id in a new tenant.
     pub(crate) const fn id(self) -> &'static str {
         match self {
             Self::OverdueFine => "9523cb96-e752-40c2-89da-60f3961a488d",
@@ -40,13 +40,13 @@ impl Automatic {
         }
     }
 
-    /// Whether an account is of this kind.
+    /// Checks whether an account is of this type.
     pub(crate) fn is_of(self, account: &Value) -> bool {
         text(account, "feeFineType") == self.name()
     }
 }
 
-/// A collection by its names.
+/// Declares a collection by its names.
 pub(crate) const fn plain(
     path: &'static str,
     list: &'static str,

@@ -1,5 +1,5 @@
-//! What a lost item costs: charged when it is declared lost or has aged to lost, given back when it returns, and the
-//! loan closed once all is settled.
+//! Fees for lost items: charged when an item is declared lost or has aged to lost, and refunded when it is returned;
+//! the loan is closed once everything is settled.
 
 use jiff::Timestamp;
 use pinakes_store::{StoreError, Txn, View};
@@ -19,12 +19,12 @@ use crate::circulation::{loan_policy, moment};
 use crate::platform::collection::Writer;
 use crate::platform::error::{Fault, FolioError};
 
-/// What a lost item fee policy says of a loss.
+/// What a lost item fee policy says about a loss.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Costs {
     item: Money,
     processing: Money,
-    /// What the item costs is found out later.
+    /// Whether the actual cost of the item is determined later.
     is_actual: bool,
 }
 
@@ -51,9 +51,10 @@ impl Costs {
     }
 }
 
-/// Charges what a loss costs. Tells whether there was anything to charge: a loan that costs nothing is over at once.
+/// Charges the fees for a loss. Returns whether there was anything to charge: a loan that costs nothing is closed at
+/// once.
 ///
-/// Errors: 422 when something is to be charged and nobody owns the fees of the item's place.
+/// Errors: 422 if a fee is due and the item's location has no owner of fees.
 pub(crate) fn charge(
     txn: &mut Txn<'_>,
     writer: &Writer,
@@ -89,13 +90,13 @@ pub(crate) fn charge(
     Ok(true)
 }
 
-/// The item's own place; where it has none, the effective one.
+/// Returns the item's permanent location, or else the effective one.
 fn place_of(view: &mut View<'_>, known: &mut Records, book: &Book) -> Result<Value, StoreError> {
     let permanent = known.at(view, &LOCATIONS, &book.item, "permanentLocationId")?;
     Ok(permanent.map_or_else(|| Value::clone(&book.location), |it| Value::clone(&it)))
 }
 
-/// Why the fees of a lost item are taken back.
+/// Why the fees of a lost item are refunded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Found {
     Returned,
@@ -113,8 +114,8 @@ impl Found {
     }
 }
 
-/// Takes the fees of a lost item back: what was paid is refunded, what is open is cancelled; the processing fee only
-/// where the policy says so, and nothing once the policy's time for it is over.
+/// Refunds the fees of a lost item: payments are refunded and open amounts cancelled. The processing fee is refunded
+/// only if the policy says so, and nothing once the policy's time limit has passed.
 pub(crate) fn refund_lost_fees(
     txn: &mut Txn<'_>,
     writer: &Writer,
@@ -156,7 +157,7 @@ pub(crate) fn refund_lost_fees(
     Ok(())
 }
 
-/// Whether the overdue fine of a lost item that returns is charged.
+/// Checks whether the overdue fine is charged when a lost item is returned.
 pub(crate) fn charges_overdue(
     view: &mut View<'_>,
     known: &mut Records,
@@ -166,7 +167,7 @@ pub(crate) fn charges_overdue(
     Ok(policy.is_none_or(|it| text(&it, "lostItemReturned") != "Remove"))
 }
 
-/// When an item was lost: declared so, or aged.
+/// Returns the date on which an item was declared lost or aged to lost.
 fn lost_date(loan: &Value) -> Option<Timestamp> {
     let aged = text(loan, "agedToLostDelayedBilling.agedToLostDate");
     [text(loan, "declaredLostDate"), aged].into_iter().filter_map(moment::parse).max()

@@ -12,8 +12,8 @@ pub(crate) struct Money(i64);
 impl Money {
     pub(crate) const ZERO: Self = Self(0);
 
-    /// From a number, or a number written as text; halves are rounded up. `None` for anything else, or what is beyond
-    /// ten billion.
+    /// Parses a number, or a number written as text; halves are rounded up. `None` for anything else, and for amounts
+    /// beyond ten billion.
     pub(crate) fn of(value: &Value) -> Option<Self> {
         let number = match value {
             Value::Number(number) => number.as_f64()?,
@@ -23,19 +23,19 @@ impl Money {
         Self::of_number(number)
     }
 
-    /// From a number.
+    /// Converts a number.
     pub(crate) fn of_number(number: f64) -> Option<Self> {
         const MAX: f64 = 1e10;
         if !number.is_finite() || MAX < number.abs() {
             return None;
         }
-        // The nearest decimal of the binary number first: 1.005 is a little less than it says.
+        // Round the binary number to its nearest decimal first: 1.005 is stored as slightly less.
         let hundredths = (number * 1e6).round() / 1e4;
         #[expect(clippy::cast_possible_truncation, reason = "bounded above")]
         Some(Self(hundredths.round() as i64))
     }
 
-    /// A field of a record; `None` when it is not an amount.
+    /// Reads a field of a record; zero if it is not an amount.
     pub(crate) fn at(body: &Value, name: &str) -> Self {
         Self::of(&body[name]).unwrap_or_default()
     }
@@ -44,24 +44,24 @@ impl Money {
         0 < self.0
     }
 
-    /// The amount `n` times; at most what an amount can be.
+    /// Multiplies the amount by `n`; saturates at the largest amount.
     pub(crate) fn times(self, n: i64) -> Self {
         Self(self.0.saturating_mul(n))
     }
 
-    /// An equal share of `n`, rounded down; what is left over is in the shares of those that follow.
+    /// Returns an equal share among `n`, rounded down; the remainder goes into the later shares.
     pub(crate) fn share(self, n: usize) -> Self {
         Self(self.0 / i64::try_from(n.max(1)).unwrap_or(i64::MAX))
     }
 
-    /// As it is kept and sent: a number.
+    /// Returns the amount as a number, the form in which it is stored and sent.
     pub(crate) fn number(self) -> Value {
         #[expect(clippy::cast_precision_loss, reason = "amounts are far below 2^53 hundredths")]
         let number = self.0 as f64 / 100.0;
         number.into()
     }
 
-    /// With two digits behind the point: `90.00`.
+    /// Formats the amount with two decimal places: `90.00`.
     pub(crate) fn text(self) -> String {
         let sign = if self.0 < 0 { "-" } else { "" };
         format!("{sign}{}.{:02}", self.0.abs() / 100, self.0.abs() % 100)

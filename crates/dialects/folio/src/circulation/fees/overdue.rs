@@ -1,6 +1,6 @@
-//! Overdue fines, as the overdue fine policy of the loan says: so much for each begun interval, up to a maximum, not
-//! within the grace period of the loan policy, and with `countClosed` switched off only for the time that the service
-//! point was open.
+//! Overdue fines, by the overdue fine policy of the loan: an amount for each interval begun, up to a maximum, none
+//! within the grace period of the loan policy, and with `countClosed` switched off only for the time during which the
+//! service point was open.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -21,17 +21,17 @@ use crate::platform::collection::Writer;
 use crate::platform::error::FolioError;
 use crate::platform::limits::CALENDAR_DAYS;
 
-/// What ends the time for which is fined.
+/// The event that ends the overdue period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
-    /// The item is back.
+    /// The item is returned.
     Return,
-    /// The loan is renewed; a policy may forgive the fine then.
+    /// The loan is renewed; a policy may forgive the fine in this case.
     Renewal,
 }
 
-/// Charges the fine of a loan that was due before `until`, if the policy asks for one. `loan` is as it was before a
-/// renewal. Without an owner of fees at the item's place nothing is charged.
+/// Charges the fine of a loan that was due before `until`, if the policy asks for one. `loan` is the state before a
+/// renewal. If the item's location has no owner of fees, nothing is charged.
 pub(crate) fn charge(
     txn: &mut Txn<'_>,
     writer: &Writer,
@@ -83,17 +83,17 @@ fn is_recalled(loan: &Value) -> bool {
     loan["dueDateChangedByRecall"].as_bool().unwrap_or(false)
 }
 
-/// So much for each begun interval.
+/// The fine for each interval begun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Rate {
     quantity: Money,
     interval_minutes: i64,
-    /// The most that is charged; nothing for no bound.
+    /// The maximum fine; zero means no maximum.
     most: Money,
 }
 
 impl Rate {
-    /// From a policy: that for recalled items, or the ordinary one. `None` when it charges nothing.
+    /// Reads the rate of a policy, for recalled items or the ordinary one. `None` if the policy charges nothing.
     fn of(policy: &Value, is_recalled: bool) -> Option<Self> {
         let (fine, most) = match is_recalled {
             true => ("overdueRecallFine", "maxOverdueRecallFine"),
@@ -119,14 +119,14 @@ impl Rate {
     }
 }
 
-/// The grace period of a loan policy.
+/// Returns the grace period of a loan policy in minutes.
 fn grace_minutes(policy: &Value) -> i64 {
     let period = Period::of(&policy["loansPolicy"]["gracePeriod"]).ok().flatten();
     let start = Timestamp::UNIX_EPOCH;
     period.and_then(|it| it.after(start)).map_or(0, |it| it.duration_since(start).as_mins())
 }
 
-/// Minutes between two moments in which the service point was open.
+/// Returns the minutes between two moments during which the service point was open.
 fn open_minutes(calendar: &Calendar, from: Timestamp, until: Timestamp, zone: &TimeZone) -> i64 {
     let (first, last) = (moment::day_of(from, zone), moment::day_of(until, zone));
     let days = first.series(jiff::Span::new().days(1)).take_while(|it| *it <= last);

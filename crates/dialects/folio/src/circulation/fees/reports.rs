@@ -1,4 +1,4 @@
-//! Reports on fees: refunds, the cash drawer of a service point, all transactions of a time (`/feefine-reports`).
+//! Reports on fees: refunds, the cash drawer of a service point, all transactions of a period (`/feefine-reports`).
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -20,7 +20,7 @@ use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
 use crate::platform::values::json_answer;
 
-/// The routes of reports.
+/// Adds the routes of reports.
 pub(super) fn routes(routes: Routes) -> Routes {
     let drawer = "/feefine-reports/cash-drawer-reconciliation";
     routes
@@ -38,7 +38,7 @@ pub(super) fn routes(routes: Routes) -> Routes {
         )
 }
 
-/// What a report is asked for.
+/// The criteria of a report.
 #[derive(Debug, Clone, Default)]
 struct Asked {
     start: Option<String>,
@@ -48,7 +48,7 @@ struct Asked {
 }
 
 impl Asked {
-    /// Errors: 422 for a field that the report does not have.
+    /// Parses the criteria. Errors: 422 for a field that the report does not have.
     fn of(body: &Map<String, Value>, lists: &[&'static str]) -> Result<Self, FolioError> {
         const OWN: [&str; 3] = ["startDate", "endDate", "createdAt"];
         if let Some(name) =
@@ -79,12 +79,12 @@ impl Asked {
         })
     }
 
-    /// Whether a value is in a list that was asked for; an empty list asks for all.
+    /// Checks whether a value is in a requested list; an empty list matches everything.
     fn wants(&self, list: &'static str, value: &str) -> bool {
         self.lists.get(list).is_none_or(|it| it.is_empty() || it.iter().any(|it| it == value))
     }
 
-    /// The actions of the time that is asked for: days in the tenant's zone, the last one included.
+    /// Returns the actions of the requested period: days in the tenant's time zone, including the last one.
     fn actions(&self, view: &mut View<'_>) -> Result<Vec<Value>, FolioError> {
         let zone = terms::zone(view)?;
         let day = |text: &Option<String>| text.as_ref()?.get(..10)?.parse::<jiff::civil::Date>().ok();
@@ -109,7 +109,7 @@ fn reads(value: &Value) -> Money {
     Money::at(value, "amountAction")
 }
 
-/// When an action was, as reports show it.
+/// Formats the date of an action as reports show it.
 fn shown_date(view: &mut View<'_>, value: &str) -> Result<String, FolioError> {
     let zone = terms::zone(view)?;
     let date = moment::parse(value);
@@ -123,7 +123,7 @@ fn name_of(user: &Value) -> String {
     if given.is_empty() { last.to_owned() } else { format!("{last}, {given}") }
 }
 
-/// Part of the actions of an account that begin with a word, e.g. `Paid`.
+/// Sums the actions of an account whose type begins with a word, e.g. `Paid`.
 fn sum_of(actions: &[Value], word: &str) -> Money {
     actions.iter().filter(|it| text(it, "typeAction").starts_with(word)).map(reads).sum()
 }
@@ -203,14 +203,14 @@ fn refund_row(
     }))
 }
 
-/// The part of a comment that is for staff or for the patron.
+/// Returns the part of a comment for staff or for the patron.
 fn comment<'a>(comments: &'a str, whose: &str) -> &'a str {
     let Some((_, rest)) = comments.split_once(whose) else { return "" };
     let end = ["STAFF : ", "PATRON : "].iter().filter_map(|it| rest.find(it)).min().unwrap_or(rest.len());
     rest[..end].trim()
 }
 
-/// Amounts and numbers by a name, e.g. by owner, with a total.
+/// Sums amounts and counts by name, e.g. by owner, with a total.
 fn stats<'a>(rows: impl IntoIterator<Item = (&'a str, Money)>) -> Vec<Value> {
     let mut by: BTreeMap<&str, (Money, u64)> = BTreeMap::new();
     let mut total = (Money::ZERO, 0_u64);
@@ -279,7 +279,7 @@ async fn drawer_report(mut call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
 }
 
-/// Who took money at a service point: `{"createdAt"}`.
+/// Lists who took payments at a service point: `{"createdAt"}`.
 async fn drawer_sources(mut call: Call) -> Answer {
     let body = Value::Object(call.object().await?);
     let point = text(&body, "createdAt").to_owned();

@@ -1,4 +1,4 @@
-//! A lost loan is over when all that was charged for it is paid.
+//! Closing lost loans once all their fees are settled.
 
 use pinakes_store::{Expr, Kind, Query, StoreError, Txn, View};
 use serde_json::{Map, Value, json};
@@ -12,7 +12,7 @@ use crate::inventory::items::ITEMS;
 use crate::platform::collection::{Writer, by_kind};
 use crate::platform::error::FolioError;
 
-/// The accounts of a loan, of the kind of accounts.
+/// Returns the accounts of a loan; `kind` is the kind of accounts.
 pub(crate) fn of_loan(
     view: &mut View<'_>,
     accounts: &'static Kind,
@@ -22,11 +22,11 @@ pub(crate) fn of_loan(
     view.find(accounts, &of_loan)?.iter().map(pinakes_store::Record::json).collect()
 }
 
-/// Fees that a lost item brings about.
+/// Types of fees for a lost item.
 const KINDS: [Automatic; 3] =
     [Automatic::LostItem, Automatic::LostItemProcessing, Automatic::LostItemActualCost];
 
-/// After a change of an account: closes the loan of a lost item when nothing is owed for it any more.
+/// Called after a change of an account: closes the loan of a lost item if nothing is owed for it any more.
 pub(crate) fn account_stored(
     txn: &mut Txn<'_>,
     writer: &Writer,
@@ -37,14 +37,14 @@ pub(crate) fn account_stored(
     if !is_closed(account) || old.is_some_and(is_closed) || !KINDS.iter().any(|it| it.is_of(account)) {
         return Ok(());
     }
-    // What returns or is renewed says itself what becomes of its loan.
+    // Returns and renewals decide themselves about the loan.
     if text(account, "paymentStatus.name").starts_with("Cancelled item") {
         return Ok(());
     }
     close_if_settled(txn, writer, text(account, "loanId"))
 }
 
-/// Closes the open loan of a lost item for which nothing is owed any more: `Lost and paid`.
+/// Closes the open loan of a lost item for which nothing is owed any more, with the status `Lost and paid`.
 pub(crate) fn close_if_settled(txn: &mut Txn<'_>, writer: &Writer, loan: &str) -> Result<(), FolioError> {
     let Some(record) = txn.get(&LOANS.kind, loan)? else { return Ok(()) };
     let loan = record.json()?;
@@ -64,7 +64,7 @@ pub(crate) fn close_if_settled(txn: &mut Txn<'_>, writer: &Writer, loan: &str) -
     close_as_paid(txn, writer, &loan)
 }
 
-/// Closes the loan of a lost item; the item is `Lost and paid`.
+/// Closes the loan of a lost item and sets the item to `Lost and paid`.
 pub(crate) fn close_as_paid(txn: &mut Txn<'_>, writer: &Writer, loan: &Value) -> Result<(), FolioError> {
     let mut known = Records::default();
     if let Some(item) = known.at(txn, &ITEMS, loan, "itemId")? {

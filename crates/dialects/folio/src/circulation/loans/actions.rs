@@ -1,4 +1,4 @@
-//! What happens to a loan beside its end and its renewal: lost, claimed returned, missing, another due date.
+//! Actions on a loan besides its end and its renewal: declared lost, claimed returned, missing, due date changed.
 
 use http::StatusCode;
 use pinakes_http::answer;
@@ -20,7 +20,7 @@ use crate::platform::error::{Answer, Fault, FolioError};
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
 
-/// The routes of actions.
+/// Adds the routes of actions.
 pub(crate) fn routes(routes: Routes) -> Routes {
     routes
         .post(
@@ -45,10 +45,10 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         )
 }
 
-/// What an action makes of a loan, and of the item's status.
+/// The effect of an action on a loan; returns the new status of the item.
 type Action = fn(&mut Map<String, Value>, &Body, &Writer) -> Result<Option<&'static str>, FolioError>;
 
-/// The body of an action and the loan that it is about.
+/// The body of an action and its loan.
 struct Body {
     body: Value,
     loan_id: String,
@@ -60,7 +60,7 @@ impl Body {
         self.body[name].as_str().filter(|it| !it.trim().is_empty())
     }
 
-    /// A date that must be given. Errors: 422 with `message`.
+    /// Returns a required date. Errors: 422 with `message`.
     fn date(&self, name: &str, message: &str) -> Result<String, FolioError> {
         let date = self.text(name).and_then(moment::parse).map(moment::wire);
         date.ok_or_else(|| {
@@ -115,7 +115,7 @@ fn apply(
     }
 }
 
-/// Charges what a lost item costs. What was charged because it had aged to lost is taken back first.
+/// Charges the fees of a lost item. Fees charged because it had aged to lost are refunded first.
 fn charge_loss(
     txn: &mut Txn<'_>,
     writer: &Writer,

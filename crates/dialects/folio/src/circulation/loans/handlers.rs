@@ -1,4 +1,4 @@
-//! `/circulation/loans` and what is below it, as far as it only reads and writes loans.
+//! `/circulation/loans` and the paths below it that only read and write loans.
 
 use http::StatusCode;
 use http::header::LOCATION;
@@ -16,7 +16,7 @@ use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
 use crate::platform::values::{json_answer, required_text};
 
-/// The routes of loans.
+/// Adds the routes of loans.
 pub(crate) fn routes(routes: Routes) -> Routes {
     routes
         .get("/circulation/loans", Access::to("circulation.loans.collection.get"), list)
@@ -64,7 +64,7 @@ async fn history(call: Call) -> Answer {
     answer_list(&call, &HISTORY, page).await
 }
 
-/// What a client sends of a loan without what was added to it for reading.
+/// Removes from a client's loan the properties that were added for reading.
 fn stored(mut body: Map<String, Value>) -> Map<String, Value> {
     const ADDED: [&str; 9] = [
         "item",
@@ -87,7 +87,7 @@ fn stored(mut body: Map<String, Value>) -> Map<String, Value> {
     body
 }
 
-/// A loan by the ids of item and user, e.g. one that comes from another system.
+/// Creates a loan by the ids of item and user, e.g. one that comes from another system.
 async fn create(mut call: Call) -> Answer {
     let body = stored(call.object().await?);
     let writer = Writer::of(&call);
@@ -138,7 +138,7 @@ async fn remove(call: Call) -> Answer {
     Ok(answer::empty(StatusCode::NO_CONTENT))
 }
 
-/// `{"action":"patronInfoAdded","actionComment"}`: a remark on a loan, kept in its history.
+/// Adds a remark to a loan, kept in its history: `{"action":"patronInfoAdded","actionComment"}`.
 async fn add_info(mut call: Call) -> Answer {
     let id = call.uuid_param("id")?;
     let body = call.object().await?;

@@ -27,7 +27,7 @@ use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
 use crate::platform::values::json_answer;
 
-/// The routes of renewals.
+/// Adds the routes of renewals.
 pub(crate) fn routes(routes: Routes) -> Routes {
     routes
         .post("/circulation/renew-by-barcode", Access::to("circulation.renew-by-barcode.post"), |call| {
@@ -38,7 +38,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         })
 }
 
-/// How a request names item and user.
+/// How a request identifies item and user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
     Barcodes,
@@ -70,7 +70,7 @@ async fn renew(mut call: Call, way: Way) -> Answer {
     Ok(json_answer(StatusCode::OK, &loan))
 }
 
-/// Renews by `itemId` and `userId`; gives the loan as the desk sees it.
+/// Renews by `itemId` and `userId`; returns the loan in the form shown at the desk.
 pub(crate) fn by_ids(
     txn: &mut Txn<'_>,
     writer: &Writer,
@@ -155,7 +155,7 @@ fn prolong(
     let stored = super::change(txn, writer, changed)?;
     notices::loan(txn, writer, &mut known, LoanEvent::Renewed, &stored)?;
     let mut shown = view::extended_all(txn, &mut known, vec![stored])?.pop().unwrap_or_default();
-    // The one answer that is not read back from the storage, and has the date in circulation's own form.
+    // This answer alone is not read back from the storage, so its date is in circulation's own format.
     shown["dueDate"] = moment::wire(due).into();
     Ok(shown)
 }
@@ -164,7 +164,7 @@ fn given<'a>(body: &'a Map<String, Value>, field: &str) -> &'a str {
     body.get(field).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// The item or user that a request names.
+/// Reads the item or user that a request names.
 fn found(
     txn: &mut Txn<'_>,
     way: Way,
@@ -223,7 +223,7 @@ fn refuse_blocked(
     if faults.is_empty() { Ok(()) } else { Err(FolioError::faults(StatusCode::UNPROCESSABLE_ENTITY, faults)) }
 }
 
-/// The due date of a renewal that the policy refuses, when the desk passes over it and says one.
+/// Returns the due date given by an override of a refused renewal.
 fn overridden_due(
     overrides: &Overrides,
     policy: &LoanPolicy,

@@ -1,4 +1,4 @@
-//! A loan as desks see it: with its item, its borrower, the names of its policies and what is owed.
+//! A loan as the desk shows it: with its item, its borrower, the names of its policies and the amount owed.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::circulation::policies::{LOAN_POLICIES, LOST_ITEM_POLICIES, OVERDUE_PO
 use crate::circulation::records::{Records, copy, object, text};
 use crate::platform::collection::Collection;
 
-/// Loans as desks see them, in their order.
+/// Returns loans as the desk shows them, in the same order.
 pub(crate) fn extended_all(
     view: &mut View<'_>,
     known: &mut Records,
@@ -39,7 +39,7 @@ pub(crate) fn extended_all(
     Ok(list)
 }
 
-/// A loan as desks see it; `owed` is what its fees come to.
+/// Returns a loan as the desk shows it; `owed` is the sum of its open fees.
 pub(crate) fn extended(
     view: &mut View<'_>,
     known: &mut Records,
@@ -88,7 +88,7 @@ pub(crate) fn extended(
     Ok(Value::Object(body))
 }
 
-/// What is open of the fees of loans.
+/// Sums the open fees of loans.
 fn owed(view: &mut View<'_>, loans: &[&str]) -> Result<HashMap<String, f64>, StoreError> {
     let mut owed = HashMap::new();
     if loans.is_empty() {
@@ -105,7 +105,7 @@ fn owed(view: &mut View<'_>, loans: &[&str]) -> Result<HashMap<String, f64>, Sto
     Ok(owed)
 }
 
-/// What a loan or request shows of a person.
+/// Returns the properties of a person that loans and requests show.
 pub(crate) fn person(user: &Arc<Value>) -> Map<String, Value> {
     let mut map = Map::new();
     copy(&user["personal"], &["firstName", "lastName", "middleName", "preferredFirstName"], &mut map);
@@ -113,7 +113,7 @@ pub(crate) fn person(user: &Arc<Value>) -> Map<String, Value> {
     map
 }
 
-/// What a loan or request shows of a service point.
+/// Returns the properties of a service point that loans and requests show.
 pub(crate) fn service_point(point: &Value) -> Value {
     let mut map = Map::new();
     copy(

@@ -1,4 +1,4 @@
-//! What templates of notices can print: the tokens of FOLIO's notices.
+//! What notice templates can print: the tokens of FOLIO's notices.
 
 use jiff::tz::TimeZone;
 use pinakes_store::{StoreError, View};
@@ -12,12 +12,12 @@ use crate::circulation::records::{Records, text};
 use crate::circulation::{moment, slips, terms};
 use crate::platform::error::FolioError;
 
-/// A person: `user` of a notice.
+/// Returns the tokens of a person: `user` of a notice.
 pub(super) fn person(view: &mut View<'_>, known: &mut Records, user: &Value) -> Result<Value, StoreError> {
     Ok(Value::Object(slips::person_shown(view, known, user)?))
 }
 
-/// A loan with its borrower and item.
+/// Returns the tokens of a loan with its borrower and item.
 pub(super) fn of_loan(
     view: &mut View<'_>,
     known: &mut Records,
@@ -54,7 +54,7 @@ pub(super) fn of_loan(
     Ok(json!({"user": person(view, known, &user)?, "item": item, "loan": shown}))
 }
 
-/// A request with its requester and, if it has one, its item.
+/// Returns the tokens of a request with its requester and, if it has one, its item.
 pub(super) fn of_request(
     view: &mut View<'_>,
     known: &mut Records,
@@ -82,7 +82,7 @@ pub(super) fn of_request(
     }))
 }
 
-/// Adds a fee and what was done about it.
+/// Adds the tokens of a fee and of an action on it.
 pub(super) fn add_fee(context: &mut Value, account: &Value, action: &Value) {
     let amount = |value: &Value| value.as_f64().map(|it| format!("{it:.2}"));
     context["feeCharge"] = json!({
@@ -104,13 +104,13 @@ pub(super) fn add_fee(context: &mut Value, account: &Value, action: &Value) {
     });
 }
 
-/// What of an action's comments is for the patron: behind `PATRON :`.
+/// Returns the part of an action's comments for the patron: after `PATRON :`.
 fn patron_comment(comments: &str) -> &str {
     comments.split_once("PATRON :").map_or("", |it| it.1).trim()
 }
 
-/// The same with dates as people read them, in the tenant's zone: tokens that end in `Date` as a day, in `DateTime` with
-/// the time.
+/// Formats the dates for people, in the tenant's time zone: tokens that end in `Date` as a day, in `DateTime` with the
+/// time.
 pub(super) fn localised(view: &mut View<'_>, context: Value) -> Result<Value, FolioError> {
     let zone = terms::zone(view)?;
     Ok(with_dates(context, &zone))

@@ -1,4 +1,4 @@
-//! Notices about what is done about fees and fines.
+//! Notices about staff actions on fees and fines.
 
 use pinakes_store::Txn;
 use serde_json::{Value, json};
@@ -11,7 +11,8 @@ use crate::platform::collection::Writer;
 use crate::platform::error::FolioError;
 use crate::users::user::USERS;
 
-/// Tells of what staff did about a fee, when they asked for it: by the template of the fee's type, or its owner's.
+/// Notifies the patron of a staff action on a fee, if staff asked for it, with the template of the fee's type or of its
+/// owner.
 pub(crate) fn fee_action(
     txn: &mut Txn<'_>,
     writer: &Writer,

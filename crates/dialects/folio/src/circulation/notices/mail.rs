@@ -1,7 +1,8 @@
-//! Messages, and the worker that hands them to the site's mail server (mod-email).
+//! Messages, and the worker that sends them through the site's mail server (mod-email).
 //!
-//! A message is a record: written with what it tells, sent afterwards, with the number of attempts and their outcome. A
-//! server that is killed between handing one over and noting it hands it over again, under the same `Message-ID`.
+//! A message is a record: it is written with the event it reports and sent afterwards; it keeps the number of attempts
+//! and their outcome. A server that is killed after sending a message and before recording that sends it again, with
+//! the same `Message-ID`.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
@@ -73,7 +74,7 @@ pub(super) fn routes(routes: Routes) -> Routes {
         .post("/email", Access::to("email.message.post"), take)
 }
 
-/// Takes a message of a client's own: `{"to","header","body",…}`.
+/// Queues a message sent by a client: `{"to","header","body",…}`.
 async fn take(mut call: Call) -> Answer {
     let body = Value::Object(call.object().await?);
     let to = text(&body, "to").to_owned();
@@ -89,7 +90,7 @@ async fn take(mut call: Call) -> Answer {
     Ok(answer::bytes(StatusCode::OK, http::HeaderValue::from_static("text/plain"), told))
 }
 
-/// Writes a message to be sent, and calls the worker.
+/// Stores a message to be sent, and wakes the worker.
 pub(super) fn queue(
     txn: &mut Txn<'_>,
     writer: &Writer,
@@ -105,10 +106,11 @@ pub(super) fn queue(
     timers::wake(txn, DELIVERY)
 }
 
-/// Who delivers for a tenant now: the timer and whoever asks for it take turns, or a message would go out twice.
+/// Locks per tenant for deliveries: the timer and clients who request one take turns, otherwise a message would be sent
+/// twice.
 static DELIVERING: LazyLock<Mutex<HashMap<String, Arc<Mutex<()>>>>> = LazyLock::new(Mutex::default);
 
-/// Sends what waits to be sent.
+/// Sends the waiting messages.
 pub(crate) fn deliver(parts: &Parts) -> Result<(), FolioError> {
     let turn = {
         let mut all = DELIVERING.lock().unwrap_or_else(PoisonError::into_inner);
@@ -124,7 +126,7 @@ pub(crate) fn deliver(parts: &Parts) -> Result<(), FolioError> {
     };
     loop {
         let (smtp, waiting) = parts.tenant.read_blocking(read)?;
-        // Without a mail server messages wait until there is one.
+        // Without a mail server, messages wait until one is configured.
         let Some(smtp) = smtp.filter(|_| !waiting.is_empty()) else { return Ok(()) };
         let n = waiting.len() as u64;
         let transport = transport(&smtp);
@@ -184,7 +186,7 @@ fn send(transport: &SmtpTransport, smtp: &Value, message: &Value) -> Result<(), 
     transport.send(&built).map(drop).map_err(|error| error.to_string())
 }
 
-/// Notes what came of an attempt.
+/// Records the outcome of an attempt.
 fn note(parts: &Parts, message: &Value, sent: Result<(), String>) -> Result<(), FolioError> {
     let attempts = message["attemptCount"].as_u64().unwrap_or(0) + 1;
     let (status, told, retries) = match sent {

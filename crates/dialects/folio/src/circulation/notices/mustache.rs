@@ -1,9 +1,10 @@
-//! Templates of notices and slips: mustache, as far as FOLIO's template engine takes it. `{{a.b}}` escapes HTML,
-//! `{{{a.b}}}` does not, `{{#list}}…{{/list}}` repeats or shows if there is something, `{{^it}}…{{/it}}` if there is not.
+//! Templates of notices and slips: mustache, to the extent that FOLIO's template engine supports it. `{{a.b}}` escapes
+//! HTML, `{{{a.b}}}` does not, `{{#list}}…{{/list}}` repeats its content or shows it if the value is present,
+//! `{{^it}}…{{/it}}` shows it if it is not.
 
 use serde_json::Value;
 
-/// Sections in sections at most.
+/// Maximum nesting depth of sections.
 const DEPTH_MAX: usize = 16;
 
 /// Why a template cannot be rendered.
@@ -28,7 +29,7 @@ enum Part<'a> {
     Section { name: &'a str, is_inverted: bool, parts: Vec<Part<'a>> },
 }
 
-/// The text that a template gives for a context, of at most `max_bytes`.
+/// Renders a template for a context, to at most `max_bytes`.
 pub(crate) fn render(template: &str, context: &Value, max_bytes: usize) -> Result<String, TemplateFault> {
     let mut reader = Reader { text: template, at: 0 };
     let parts = reader.parts(None, 0)?;
@@ -84,7 +85,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The value of a name in the innermost context that has it.
+/// Looks a name up in the innermost context that has it.
 fn find<'a>(contexts: &[&'a Value], name: &str) -> Option<&'a Value> {
     if name == "." {
         return contexts.last().copied();

@@ -1,4 +1,4 @@
-//! Notices that are planned: which, when, and for what.
+//! Planned notices: which, when, and about what.
 
 use jiff::Timestamp;
 use pinakes_store::{Column, Index, Kind, Txn, Type};
@@ -34,17 +34,17 @@ pub(crate) static SCHEDULED: Collection = Collection {
     )
 };
 
-/// Name of the event of notices about due dates.
+/// Event name of notices about due dates.
 pub(crate) const DUE_DATE: &str = "Due date";
 
-/// A notice to be made later.
+/// A notice to be created later.
 #[derive(Debug, Clone)]
 pub(super) struct Plan {
-    /// Who it is about: `loanId`, `requestId`, `feeFineActionId`, `recipientUserId`.
+    /// What it is about: `loanId`, `requestId`, `feeFineActionId`, `recipientUserId`.
     ids: Value,
     event: String,
     notice: Value,
-    /// What the policy's times are counted from; the moment of the event when there is none.
+    /// The time from which the policy's periods count; `None` stands for the time of the event.
     anchor: Option<Timestamp>,
 }
 
@@ -70,7 +70,7 @@ impl Plan {
         Self { anchor: Some(anchor), ..self }
     }
 
-    /// When the notice is made first; `None` for at once.
+    /// Returns when the notice is first due; `None` for at once.
     pub(super) fn first_run(&self, now_ms: i64) -> Option<Timestamp> {
         let options = &self.notice["sendOptions"];
         let anchor = self.anchor.unwrap_or(moment::from_ms(now_ms));
@@ -82,7 +82,7 @@ impl Plan {
         }
     }
 
-    /// Keeps the plan.
+    /// Stores the plan.
     pub(super) fn store(&self, txn: &mut Txn<'_>, writer: &Writer, at: Timestamp) -> Result<(), FolioError> {
         let options = &self.notice["sendOptions"];
         let mut body = object(&self.ids);
@@ -101,7 +101,7 @@ impl Plan {
     }
 }
 
-/// Plans the notices of a loan's due date; those of an earlier one go.
+/// Plans the notices for a loan's due date; those for an earlier due date are deleted.
 pub(super) fn plan_due_date(
     txn: &mut Txn<'_>,
     writer: &Writer,
@@ -119,7 +119,7 @@ pub(super) fn plan_due_date(
     let Some(due) = moment::parse(text(loan, "dueDate")) else { return Ok(()) };
     for notice in notices_of(policy, "loanNotices", DUE_DATE) {
         let plan = Plan::of_loan(DUE_DATE, &notice, loan).at(due);
-        // What should have been told before a loan that is shorter is not told.
+        // A notice to be sent before the due date is dropped if its time has already passed, as with a short loan.
         let is_past = |it: &Timestamp| it.as_millisecond() < writer.now_ms;
         let is_before = text(&notice, "sendOptions.sendHow") == "Before";
         match plan.first_run(writer.now_ms) {
@@ -131,7 +131,8 @@ pub(super) fn plan_due_date(
     Ok(())
 }
 
-/// Plans the notices of a request's end: of its wait when it is made, of the hold shelf when the item is there.
+/// Plans the notices for the end of a request: its expiration when it is created, the end of the hold shelf period when
+/// the item is available.
 pub(super) fn plan_request_ends(
     txn: &mut Txn<'_>,
     writer: &Writer,

@@ -4,7 +4,7 @@ use crate::circulation::notices::{mail, render_template, sessions};
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
 
-/// The routes of notices and mail.
+/// Adds the routes of notices and mail.
 pub(crate) fn routes(routes: Routes) -> Routes {
     routes
         .post("/template-request", Access::to("template-request.post"), render_template)

@@ -1,4 +1,4 @@
-//! Notices that are made later: before, at or after a due date, the end of a request, or what happened.
+//! Notices created later: before, at or after a due date, the end of a request, or an event.
 
 use jiff::Timestamp;
 use pinakes_store::{End, Expr, Query, Txn, Value as Wanted};
@@ -21,7 +21,7 @@ use crate::platform::collection::{self, Lock, Missing, Writer};
 use crate::platform::error::FolioError;
 use crate::platform::limits::CHORE_RECORDS;
 
-/// Makes the notices whose time has come.
+/// Creates the notices that are due.
 pub(crate) fn send_due(parts: &Parts) -> Result<(), FolioError> {
     let now_ms = parts.now_ms;
     loop {
@@ -32,7 +32,7 @@ pub(crate) fn send_due(parts: &Parts) -> Result<(), FolioError> {
             Ok(view.find(&SCHEDULED.kind, &due)?.into_iter().map(|it| it.id).collect())
         })?;
         let n = due.len() as u64;
-        // Each that was done is gone or lies in the future.
+        // Each processed notice is now deleted or lies in the future.
         parts.each("a scheduled notice is not made", due, make)?;
         if n < CHORE_RECORDS {
             return Ok(());
@@ -40,7 +40,7 @@ pub(crate) fn send_due(parts: &Parts) -> Result<(), FolioError> {
     }
 }
 
-/// Makes one notice, and plans the next one where it recurs.
+/// Creates one notice, and plans the next one if it recurs.
 fn make(txn: &mut Txn<'_>, writer: &Writer, id: &str) -> Result<(), FolioError> {
     let Some(record) = txn.get(&SCHEDULED.kind, id)? else { return Ok(()) };
     let planned = record.json()?;
@@ -56,11 +56,11 @@ fn make(txn: &mut Txn<'_>, writer: &Writer, id: &str) -> Result<(), FolioError> 
     collection::put(txn, writer, &SCHEDULED, id, body, Missing::Refuse, Lock::Ignored).map(drop)
 }
 
-/// When a notice that recurs is made next: behind `now`, however long nobody looked. One before a due date ends with it.
+/// Returns the next time of a recurring notice: after `now`, however many were missed.
 fn next_run(planned: &Value, now: Timestamp) -> Option<Timestamp> {
     let every = Period::of(&planned["noticeConfig"]["recurringPeriod"]).ok().flatten()?;
     let mut next = moment::parse(text(planned, "nextRunTime"))?;
-    // A loan that is a year behind with a notice each minute does not hold the writer.
+    // Bounded, so that a loan that is a year behind with a notice each minute does not hold the writer.
     for _ in 0..1_000 {
         next = every.after(next)?;
         if now < next {
@@ -70,7 +70,7 @@ fn next_run(planned: &Value, now: Timestamp) -> Option<Timestamp> {
     every.after(now)
 }
 
-/// Tells it, unless what it is about is over. Gives false when there is nothing more to tell.
+/// Sends the notice, unless its subject is over. Returns false if there is nothing more to send.
 fn tell(txn: &mut Txn<'_>, writer: &Writer, planned: &Value) -> Result<bool, FolioError> {
     let mut known = Records::default();
     let template = text(planned, "noticeConfig.templateId");

@@ -1,4 +1,4 @@
-//! A notice as it is sent: who is meant, by which policy, rendered.
+//! Sending a notice: its recipient, its policy, its text.
 
 use pinakes_store::{Expr, Query, StoreError, Txn, View};
 use serde_json::Value;
@@ -15,7 +15,7 @@ use crate::platform::collection::Writer;
 use crate::platform::error::FolioError;
 use crate::platform::limits::NOTICE_BYTES;
 
-/// What happened to a loan, in the words of notice policies.
+/// An event of a loan, in the terms of notice policies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LoanEvent {
     CheckOut,
@@ -38,13 +38,13 @@ impl LoanEvent {
         }
     }
 
-    /// Whether the loan is due at another time from now on.
+    /// Checks whether the event sets a new due date.
     pub(crate) fn moves_due_date(self) -> bool {
         matches!(self, Self::CheckOut | Self::Renewed | Self::Recalled | Self::DueDateChanged)
     }
 }
 
-/// What happened to a request.
+/// An event of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RequestEvent {
     Paged,
@@ -69,7 +69,7 @@ impl RequestEvent {
         }
     }
 
-    /// The template that the site's setting has for requests for a title without an item.
+    /// Returns the template that the site's setting has for title requests without an item.
     pub(crate) fn title_template(self) -> &'static str {
         match self {
             Self::Cancelled => "cancellationPatronNoticeTemplateId",
@@ -79,7 +79,7 @@ impl RequestEvent {
     }
 }
 
-/// What happened to a fee that circulation charged.
+/// An event of a fee that circulation charged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FeeEvent {
     OverdueFineReturned,
@@ -97,13 +97,13 @@ impl FeeEvent {
     }
 }
 
-/// The notices of a policy about an event: of its list `loanNotices`, `requestNotices` or `feeFineNotices`.
+/// Returns the notices of a policy for an event, from its list `loanNotices`, `requestNotices` or `feeFineNotices`.
 pub(crate) fn notices_of(policy: &Value, list: &str, event: &str) -> Vec<Value> {
     let all = policy[list].as_array().map(Vec::as_slice).unwrap_or_default();
     all.iter().filter(|it| text(it, "sendOptions.sendWhen") == event).cloned().collect()
 }
 
-/// The notice policy that the rules choose; `None` when it is not there, tells nothing, or is switched off.
+/// Returns the notice policy that the rules choose; `None` if it is missing, has no notices, or is switched off.
 pub(crate) fn policy(
     view: &mut View<'_>,
     known: &mut Records,
@@ -115,7 +115,7 @@ pub(crate) fn policy(
     Ok(policy.filter(|it| it["active"].as_bool() != Some(false)))
 }
 
-/// The item and the borrower of a loan, when both are there.
+/// Returns the item and the borrower of a loan, if both exist.
 pub(crate) fn parties(
     view: &mut View<'_>,
     known: &mut Records,
@@ -126,7 +126,7 @@ pub(crate) fn parties(
     Ok(Some((Book::of(view, known, item)?, user)))
 }
 
-/// Makes the message of a template for a person. Without an address or a template nothing is made.
+/// Creates the message of a template for a person. Without an address or a template nothing is created.
 pub(crate) fn send(
     txn: &mut Txn<'_>,
     writer: &Writer,
@@ -152,7 +152,7 @@ pub(crate) fn send(
     }
 }
 
-/// Subject and body of a template in a language, or the first that it has.
+/// Renders subject and body of a template in a language, or in the first one that it has.
 pub(crate) fn rendered(
     template: &Value,
     language: &str,
@@ -166,7 +166,7 @@ pub(crate) fn rendered(
     Ok((render("header")?, render("body")?))
 }
 
-/// The records of a kind with a value at a path.
+/// Returns the records of a kind with a value at a path.
 pub(crate) fn all_with(
     view: &mut View<'_>,
     kind: &'static pinakes_store::Kind,

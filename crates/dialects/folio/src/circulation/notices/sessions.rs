@@ -1,4 +1,4 @@
-//! What a patron borrows or brings back in one visit is told in one message: when the desk ends the visit, or some time
+//! What a patron borrows or returns in one visit is reported in one message: when the desk ends the visit, or some time
 //! after the last item.
 
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
 use crate::users::user::USERS;
 
-/// `/patron-action-session-storage/patron-action-sessions`: one record a loan, until it is told.
+/// `/patron-action-session-storage/patron-action-sessions`: one record per loan, until the message is created.
 pub(crate) static SESSIONS: Collection = Collection {
     table: "patron_action_session",
     permission: "patron-action-session-storage.patron-action-sessions",
@@ -64,7 +64,7 @@ fn event_of(action: &str) -> LoanEvent {
     if action == "Check-in" { LoanEvent::CheckIn } else { LoanEvent::CheckOut }
 }
 
-/// Notes a loan of the visit.
+/// Adds a loan to the visit.
 pub(super) fn note(
     txn: &mut Txn<'_>,
     writer: &Writer,
@@ -81,7 +81,7 @@ pub(super) fn note(
     collection::insert(txn, writer, &SESSIONS, object(&body)).map(drop)
 }
 
-/// `{"endSessions":[{"patronId","actionType"}]}`.
+/// Ends visits: `{"endSessions":[{"patronId","actionType"}]}`.
 async fn end(mut call: Call) -> Answer {
     let body = Value::Object(call.object().await?);
     let ended: Vec<(String, String)> = body["endSessions"]
@@ -100,7 +100,7 @@ async fn end(mut call: Call) -> Answer {
     Ok(answer::empty(StatusCode::NO_CONTENT))
 }
 
-/// Ends a patron's visit: one message for each template, with all its loans.
+/// Ends a patron's visit: creates one message per template, with all its loans.
 fn end_one(txn: &mut Txn<'_>, writer: &Writer, patron: &str, action: &str) -> Result<(), FolioError> {
     let mut known = Records::default();
     let sessions = all_with(txn, &SESSIONS.kind, "patronId", patron)?;
@@ -126,7 +126,7 @@ fn end_one(txn: &mut Txn<'_>, writer: &Writer, patron: &str, action: &str) -> Re
     Ok(())
 }
 
-/// Ends visits that nobody has ended.
+/// Ends visits that the desk did not end.
 pub(crate) fn end_old_sessions(parts: &Parts) -> Result<(), FolioError> {
     let until = parts.now_ms - SESSION_MINUTES * 60_000;
     let old = parts.tenant.read_blocking(move |view| -> Result<Vec<String>, FolioError> {

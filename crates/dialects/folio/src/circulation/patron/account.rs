@@ -1,4 +1,4 @@
-//! `GET /patron/account/{id}`: what a patron has, owes and waits for.
+//! `GET /patron/account/{id}`: a patron's loans, fees and requests.
 
 use http::StatusCode;
 use pinakes_store::{Expr, Order, Query, StoreError, View, Weight};
@@ -17,18 +17,18 @@ use crate::platform::cql;
 use crate::platform::error::{Answer, FolioError};
 use crate::platform::values::json_answer;
 
-/// What a request asks to see.
+/// Which lists a request asks for.
 struct Asked {
     loans: bool,
     charges: bool,
     holds: bool,
-    /// Of each list.
+    /// Applies to each list.
     skip: u64,
     limit: Option<u64>,
 }
 
-/// `?includeLoans&includeCharges&includeHolds&sortBy&offset&limit`: lists are empty unless they are asked for; the totals
-/// are always there. `sortBy` orders loans, as the end of a CQL query does.
+/// Returns the account: `?includeLoans&includeCharges&includeHolds&sortBy&offset&limit`. Lists are empty unless they
+/// are asked for; the totals are always present. `sortBy` orders loans in the syntax of a CQL query's sort clause.
 pub(super) async fn show(call: Call) -> Answer {
     let (id, now_ms) = (call.uuid_param("id")?, call.app.now_ms());
     let limit = match call.query.get("limit").unwrap_or_default() {
@@ -82,7 +82,7 @@ pub(super) async fn show(call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
 }
 
-/// The records of a list that a request asks to see.
+/// Returns one page of a list.
 fn page(
     view: &mut View<'_>,
     kind: &'static pinakes_store::Kind,
@@ -94,7 +94,7 @@ fn page(
     view.find(kind, &query)?.iter().map(pinakes_store::Record::json).collect()
 }
 
-/// What is owed, in all and one by one.
+/// Adds the fees owed: the total and, if asked for, each one.
 fn charges(
     view: &mut View<'_>,
     known: &mut Records,
@@ -112,7 +112,7 @@ fn charges(
         }
     }
     let hundredths = |fee: &Value| (100.0 * fee["remaining"].as_f64().unwrap_or(0.0)).round();
-    // A sum of nothing is -0.0.
+    // The sum of an empty list is -0.0.
     let total = owed.iter().map(hundredths).fold(0.0, |sum, it| sum + it) / 100.0;
     account.insert("totalCharges".into(), money(total, currency));
     account.insert("totalChargesCount".into(), owed.len().into());
@@ -144,7 +144,7 @@ fn money(amount: f64, currency: &str) -> Value {
     json!({"amount": amount, "isoCurrencyCode": currency})
 }
 
-/// The item that a fee is for; what the fee says of it where the item is gone.
+/// Returns the item of a fee; the data in the fee itself if the item no longer exists.
 fn item_of_fee(view: &mut View<'_>, known: &mut Records, fee: &Value) -> Result<Value, StoreError> {
     let mut item = Map::new();
     copy(fee, &["itemId", "instanceId", "title"], &mut item);
@@ -157,7 +157,7 @@ fn item_of_fee(view: &mut View<'_>, known: &mut Records, fee: &Value) -> Result<
     Ok(Value::Object(item))
 }
 
-/// `{instanceId, itemId, title, author}` of what loans and requests show of an item.
+/// Returns `{instanceId, itemId, title, author}` from the item summary of loans and requests.
 fn described(shown: &Value) -> Map<String, Value> {
     let mut item = Map::new();
     copy(shown, &["instanceId"], &mut item);
@@ -173,7 +173,7 @@ fn described(shown: &Value) -> Map<String, Value> {
     item
 }
 
-/// A loan as the desk sees it, for its borrower.
+/// Converts a loan from the desk's form to the borrower's.
 pub(super) fn loan(loan: &Value, now_ms: i64) -> Value {
     let mut shown = Map::new();
     copy(loan, &["id"], &mut shown);
@@ -184,7 +184,7 @@ pub(super) fn loan(loan: &Value, now_ms: i64) -> Value {
     Value::Object(shown)
 }
 
-/// A request as the desk sees it, for who asked.
+/// Converts a request from the desk's form to the requester's.
 pub(super) fn hold(request: &Value) -> Value {
     let mut shown = Map::new();
     let mut put = |name: &str, value: &Value| {

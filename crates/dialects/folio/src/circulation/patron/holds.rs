@@ -1,4 +1,4 @@
-//! Requests of patrons: for an item, for any item of a title, and taking one back.
+//! Requests of patrons: for an item, for any item of a title, and cancelling a request.
 
 use http::StatusCode;
 use pinakes_store::{Txn, View, Weight};
@@ -15,7 +15,7 @@ use crate::platform::dates;
 use crate::platform::error::{Answer, FolioError};
 use crate::platform::values::json_answer;
 
-/// What circulation is asked for: the words of mod-patron in its own.
+/// Translates a request of mod-patron into the terms of circulation.
 fn wish(user: &str, given: &Map<String, Value>) -> Map<String, Value> {
     let mut wish = Map::new();
     wish.insert("requesterId".into(), user.into());
@@ -35,10 +35,10 @@ fn wish(user: &str, given: &Map<String, Value>) -> Map<String, Value> {
     wish
 }
 
-/// `{"pickupLocationId","requestDate","expirationDate","patronComments"}`: a request for an item, of the first type of page,
-/// hold and recall that the item's status and the rules allow.
+/// Requests an item: `{"pickupLocationId","requestDate","expirationDate","patronComments"}`. The request type is the
+/// first of page, hold and recall that the item's status and the rules allow.
 ///
-/// Errors: 404 for the patron; 422 as the desk gets them.
+/// Errors: 404 for the patron; 422 with the errors that the desk gets.
 pub(super) async fn of_item(mut call: Call) -> Answer {
     let (id, item, now_ms) = (call.uuid_param("id")?, call.uuid_param("itemId")?, call.app.now_ms());
     let body = call.object().await?;
@@ -53,8 +53,8 @@ pub(super) async fn of_item(mut call: Call) -> Answer {
     made(&call, write).await
 }
 
-/// The same for a title: for the title itself where the site takes such requests, else for the first of its items that can
-/// be had.
+/// Requests a title: the title itself if the site accepts such requests, otherwise the first of its items that can be
+/// requested.
 pub(super) async fn of_instance(mut call: Call) -> Answer {
     let (id, instance) = (call.uuid_param("id")?, call.uuid_param("instanceId")?);
     let now_ms = call.app.now_ms();
@@ -78,10 +78,10 @@ where
     Ok(json_answer(StatusCode::CREATED, &account::hold(&request)))
 }
 
-/// `{"cancellationReasonId","canceledByUserId","cancellationAdditionalInformation","canceledDate"}`: lets a request of the
-/// patron go; gives it as it was closed.
+/// Cancels a request of the patron and returns the closed request:
+/// `{"cancellationReasonId","canceledByUserId","cancellationAdditionalInformation","canceledDate"}`.
 ///
-/// Errors: 404 for the patron, and for a request of somebody else; 422 for one that is closed.
+/// Errors: 404 for the patron, and for another patron's request; 422 for one that is closed.
 pub(super) async fn cancel(mut call: Call) -> Answer {
     let (id, hold, now_ms) = (call.uuid_param("id")?, call.uuid_param("holdId")?, call.app.now_ms());
     let given = call.object().await?;
@@ -112,7 +112,7 @@ pub(super) async fn cancel(mut call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &account::hold(&request)))
 }
 
-/// The service points where the patron may fetch what is asked for, of an item or of a title.
+/// Lists the service points where the patron may pick up an item or a title.
 pub(super) async fn allowed_points(call: Call) -> Answer {
     let (id, now_ms) = (call.uuid_param("id")?, call.app.now_ms());
     let (item, instance) = match call.param("itemId") {

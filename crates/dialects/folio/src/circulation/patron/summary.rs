@@ -1,4 +1,4 @@
-//! A patron as the patron's own interface is told of.
+//! A patron as the patron interface shows them.
 
 use pinakes_store::View;
 use serde_json::Value;
@@ -6,9 +6,9 @@ use serde_json::Value;
 use crate::circulation::neighbours::USERS;
 use crate::platform::error::FolioError;
 
-/// The patron whose account a path names.
+/// Reads the patron whose account a path names.
 ///
-/// Errors: 404 for a user who is not there, or is not active.
+/// Errors: 404 for a user who does not exist or is not active.
 pub(crate) fn patron(view: &mut View<'_>, id: &str, now_ms: i64) -> Result<Value, FolioError> {
     let Some(user) = view.get(&USERS.kind, id)? else {
         return Err(FolioError::not_found(format!("User {id} does not exist")));

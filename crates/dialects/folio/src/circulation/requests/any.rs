@@ -1,4 +1,4 @@
-//! Requests that leave open what circulation decides: of which type, for which item of a title.
+//! Requests for which circulation chooses the type, or the item of a title.
 
 use http::StatusCode;
 use pinakes_store::Txn;
@@ -15,9 +15,9 @@ fn given<'a>(wish: &'a Map<String, Value>, name: &str) -> &'a str {
     wish.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// The first request of some drafts that is not refused.
+/// Creates the first of several drafts that is not refused.
 ///
-/// Errors: what stood against the last; `otherwise` when there are none.
+/// Errors: those of the last draft; `otherwise` if there are no drafts.
 fn first_allowed(
     txn: &mut Txn<'_>,
     writer: &Writer,
@@ -42,10 +42,10 @@ fn with(wish: &Map<String, Value>, more: &[(&str, &str)]) -> Map<String, Value> 
     draft
 }
 
-/// A request for any item of an instance (`instanceId`): the first that can be paged, else recalled, else held; those near
-/// `pickupServicePointId` first.
+/// Requests any item of an instance (`instanceId`): the first that can be paged, else recalled, else held; items near
+/// `pickupServicePointId` come first.
 ///
-/// Errors: 422 with what stood against the last item that was tried.
+/// Errors: 422 with the reasons against the last item that was tried.
 pub(crate) fn create_for_any(
     txn: &mut Txn<'_>,
     writer: &Writer,
@@ -73,7 +73,7 @@ pub(crate) fn create_for_any(
     first_allowed(txn, writer, overrides, drafts, fault)
 }
 
-/// A request for an item (`itemId`): of the first type of page, hold and recall that its status and the rules allow.
+/// Requests an item (`itemId`), with the first type of page, hold and recall that its status and the rules allow.
 ///
 /// Errors: 422 as for any request.
 pub(crate) fn create_for_item(
@@ -97,7 +97,7 @@ pub(crate) fn create_for_item(
     first_allowed(txn, writer, overrides, drafts, fault)
 }
 
-/// A request for a title (`instanceId`): for the title itself where the site takes such requests, else for any of its items.
+/// Requests a title (`instanceId`): the title itself if the site accepts such requests, otherwise any of its items.
 ///
 /// Errors: 422 as for any request.
 pub(crate) fn create_for_title(

@@ -1,4 +1,4 @@
-//! Changing requests: another pickup place, cancelling, another order, moving to another item, running out.
+//! Changes to requests: pickup location, cancelling, reordering, moving to another item, expiration.
 
 use pinakes_store::{Expr, Query, StoreError, Txn};
 use serde_json::{Map, Value};
@@ -18,7 +18,7 @@ fn refused(fault: Fault) -> FolioError {
     FolioError::unprocessable(fault)
 }
 
-/// The book that a request is about, if it is about one.
+/// Returns the book of a request, if it has an item.
 fn book_of(txn: &mut Txn<'_>, known: &mut Records, request: &Value) -> Result<Option<Book>, StoreError> {
     match known.at(txn, &ITEMS, request, "itemId")? {
         Some(item) => Book::of(txn, known, item).map(Some),
@@ -38,7 +38,7 @@ fn queue_of(
     }
 }
 
-/// `PUT /circulation/requests/{id}`: makes it, replaces what may change, or closes it.
+/// `PUT /circulation/requests/{id}`: creates the request, replaces what may change, or closes it.
 pub(crate) fn replace(
     txn: &mut Txn<'_>,
     writer: &Writer,
@@ -80,7 +80,7 @@ pub(crate) fn replace(
     close(txn, writer, &old, body, &status)
 }
 
-/// Ends a request; an item that was fetched for it alone is free again.
+/// Closes a request; an item that was fetched only for this request becomes available again.
 fn close(
     txn: &mut Txn<'_>,
     writer: &Writer,
@@ -131,9 +131,9 @@ pub(crate) fn remove(txn: &mut Txn<'_>, writer: &Writer, id: &str) -> Result<(),
     }
 }
 
-/// Gives the requests of a queue other places: `order` names each open one with its new position.
+/// Reorders a queue: `order` gives each open request its new position.
 ///
-/// Errors: 422 unless it names every open request once, with positions from 1 without gaps.
+/// Errors: 422 unless it contains every open request once, with positions from 1 without gaps.
 pub(crate) fn reorder(
     txn: &mut Txn<'_>,
     writer: &Writer,
@@ -168,7 +168,7 @@ pub(crate) fn reorder(
     queue.settle(txn, writer).map(drop)
 }
 
-/// `POST /circulation/requests/{id}/move`: the request goes to the end of another item's queue.
+/// `POST /circulation/requests/{id}/move`: moves the request to the end of another item's queue.
 pub(crate) fn move_to(
     txn: &mut Txn<'_>,
     writer: &Writer,
@@ -220,7 +220,7 @@ pub(crate) fn move_to(
     Ok(view::extended_all(txn, &mut known, &[moved])?.pop().unwrap_or_default())
 }
 
-/// Closes every request whose time is over.
+/// Closes all expired requests.
 pub(crate) fn expire(txn: &mut Txn<'_>, writer: &Writer) -> Result<(), FolioError> {
     let open =
         [super::NOT_FILLED, super::AWAITING_PICKUP].map(|it| pinakes_store::Value::Folded(it.to_owned()));

@@ -23,7 +23,7 @@ use crate::platform::collection::{self, Writer};
 use crate::platform::error::{Fault, FolioError};
 use crate::platform::values::parse_uuid;
 
-/// Item statuses with the types of requests that they allow.
+/// Item statuses and the request types that they allow.
 const ALLOWED: [(&str, &[&str]); 9] = [
     ("Available", &["Page"]),
     ("Restricted", &["Hold", "Page", "Recall"]),
@@ -36,7 +36,7 @@ const ALLOWED: [(&str, &[&str]); 9] = [
     ("In process", &["Hold", "Recall"]),
 ];
 
-/// The types of requests that an item's status allows.
+/// Returns the request types that an item's status allows.
 pub(crate) fn allowed_types(status: &str) -> &'static [&'static str] {
     match status {
         "Missing" => &["Hold"],
@@ -44,7 +44,7 @@ pub(crate) fn allowed_types(status: &str) -> &'static [&'static str] {
     }
 }
 
-/// A request that is asked for.
+/// The content of a request to be created.
 pub(crate) struct RequestDraft<'a> {
     pub(crate) body: &'a Map<String, Value>,
     pub(crate) overrides: &'a Overrides,
@@ -60,7 +60,7 @@ fn refused(fault: Fault) -> FolioError {
     FolioError::unprocessable(fault)
 }
 
-/// Makes a request and does what it brings about: a page reserves the item, a recall makes a loan due earlier.
+/// Creates a request and applies its effects: a page reserves the item, a recall makes a loan due earlier.
 pub(crate) fn create(
     txn: &mut Txn<'_>,
     writer: &Writer,
@@ -109,7 +109,7 @@ pub(crate) fn create(
     body.insert("requestDate".into(), moment::wire(date).into());
     body.insert("status".into(), super::NOT_FILLED.into());
     body.insert("position".into(), (queue.requests().len() as u64 + 1).into());
-    // A hold for a title gets its item when one comes back.
+    // A title-level hold is assigned an item when one is returned.
     if let Some(book) = book.as_ref().filter(|_| !is_for_title || kind != "Hold") {
         body.insert("itemId".into(), book.id().into());
         if let Some(holdings) = book.item.get("holdingsRecordId") {
@@ -129,7 +129,7 @@ pub(crate) fn create(
     Ok(view::extended_all(txn, &mut known, &[stored])?.pop().unwrap_or_default())
 }
 
-/// Who asks, if they may.
+/// Returns the requester, if they may request.
 fn requester(txn: &mut Txn<'_>, writer: &Writer, wish: &RequestDraft<'_>) -> Result<Value, FolioError> {
     let id = wish.text("requesterId");
     let Some(user) = txn.get(&USERS.kind, id)? else {
@@ -189,8 +189,8 @@ fn instance(view: &mut View<'_>, wish: &RequestDraft<'_>) -> Result<String, Foli
     Err(refused(Fault::new("Instance does not exist").code("INSTANCE_DOES_NOT_EXIST").with("instanceId", id)))
 }
 
-/// The item that a request for a title is about: one that its status and the rules allow the type for; for a hold there
-/// may be none, where the site does not make holds follow the rules.
+/// Chooses the item of a title-level request: one whose status and rules allow the type. A hold may have no item,
+/// unless the site makes holds follow the rules.
 fn item_of_title(
     txn: &mut Txn<'_>,
     known: &mut Records,
@@ -219,7 +219,7 @@ fn item_of_title(
     Err(refused(fault.with("requesterId", wish.text("requesterId")).with("instanceId", instance)))
 }
 
-/// The items of a title, those on loan in the order in which they are due.
+/// Returns the items of a title; those on loan are ordered by due date.
 pub(super) fn books_of(
     view: &mut View<'_>,
     known: &mut Records,
@@ -242,7 +242,7 @@ pub(super) fn books_of(
     Ok(books.into_iter().map(|it| it.1).collect())
 }
 
-/// Refuses a hold shelf that is nowhere.
+/// Refuses a pickup service point that is missing, does not exist, or is not a pickup location.
 fn refuse_pickup(
     view: &mut View<'_>,
     known: &mut Records,
@@ -266,7 +266,8 @@ fn refuse_pickup(
     Err(refused(Fault::new(message).with("pickupServicePointId", id)))
 }
 
-/// Refuses what the item's status, the rules, or the requester's own loan do not allow; gives the request policy.
+/// Refuses a request that the item's status, the rules, or the requester's own loan do not allow; returns the request
+/// policy.
 fn refuse_item(
     view: &mut View<'_>,
     known: &mut Records,
@@ -291,12 +292,12 @@ fn refuse_item(
     Err(refused(Fault::new(message).with("requestType", kind)))
 }
 
-/// The loan of the item, if it is the user's.
+/// Returns the loan of the item if it is the user's.
 fn is_on_loan_to(view: &mut View<'_>, book: &Book, user: &Value) -> Result<Option<Value>, StoreError> {
     Ok(open_loan(view, book)?.filter(|it| text(it, "userId") == text(user, "id")))
 }
 
-/// The request policy of an item for a user. Errors: 422 when the rules name one that is not there.
+/// Returns the request policy of an item for a user. Errors: 422 if the rules name a policy that does not exist.
 pub(super) fn policy_of(
     view: &mut View<'_>,
     known: &mut Records,
@@ -311,18 +312,18 @@ pub(super) fn policy_of(
     })
 }
 
-/// Whether a policy allows a type of requests.
+/// Checks whether a policy allows a request type.
 pub(super) fn allows(policy: &Value, kind: &str) -> bool {
     policy["requestTypes"].as_array().is_some_and(|it| it.iter().any(|it| it == kind))
 }
 
-/// The service points that a policy allows for a type; `None` for all.
+/// Returns the service points that a policy allows for a type; `None` for all.
 pub(super) fn allowed_points<'a>(policy: &'a Value, kind: &str) -> Option<Vec<&'a str>> {
     let list = policy["allowedServicePoints"].get(kind)?.as_array()?;
     (!list.is_empty()).then(|| list.iter().filter_map(Value::as_str).collect())
 }
 
-/// Refuses a pickup place that the policy does not allow.
+/// Refuses a pickup location that the policy does not allow.
 fn refuse_other_point(policy: &Value, wish: &RequestDraft<'_>, kind: &str) -> Result<(), FolioError> {
     let point = wish.text("pickupServicePointId");
     if point.is_empty() || allowed_points(policy, kind).is_none_or(|it| it.contains(&point)) {
@@ -348,7 +349,7 @@ fn refuse_double(queue: &Queue, user: &Value, book: &Book) -> Result<(), FolioEr
     Err(refused(fault.with("requesterId", user).with("itemId", book.id()).with("requestId", own.id())))
 }
 
-/// What a request changes at once.
+/// Applies the immediate effects of a request.
 fn take_effect(
     txn: &mut Txn<'_>,
     writer: &Writer,

@@ -1,4 +1,4 @@
-//! `/circulation/requests` and what is below it.
+//! `/circulation/requests` and the paths below it.
 
 use http::StatusCode;
 use http::header::LOCATION;
@@ -19,7 +19,7 @@ use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
 use crate::platform::values::{json_answer, required_text};
 
-/// The routes of requests.
+/// Adds the routes of requests.
 pub(crate) fn routes(routes: Routes) -> Routes {
     let queue = "/circulation/requests/queue";
     let of_item = format!("{queue}/item/{{id}}");
@@ -85,7 +85,7 @@ async fn by_id(call: Call) -> Answer {
 
 async fn make(mut call: Call) -> Answer {
     let body = call.object().await?;
-    // Blocks are passed over in `requestProcessingParameters.overrideBlocks`.
+    // Overrides of blocks are in `requestProcessingParameters.overrideBlocks`.
     let parameters =
         body.get("requestProcessingParameters").and_then(Value::as_object).cloned().unwrap_or_default();
     let overrides = Overrides::of(&call, &parameters)?;
@@ -100,10 +100,10 @@ async fn make(mut call: Call) -> Answer {
     Ok(answer::with_header(json_answer(StatusCode::CREATED, &request), LOCATION, &location))
 }
 
-/// A request for any item of an instance: the first that can be paged, else recalled, else held; those near the service
-/// point where it is to be fetched first.
+/// Requests any item of an instance: the first that can be paged, else recalled, else held; items near the pickup
+/// service point come first.
 ///
-/// Errors: 422 with what stood against the last item that was tried.
+/// Errors: 422 with the reasons against the last item that was tried.
 async fn make_for_instance(mut call: Call) -> Answer {
     let body = call.object().await?;
     required_text(&body, "instanceId")?;
@@ -131,7 +131,7 @@ async fn remove(call: Call) -> Answer {
     Ok(answer::empty(StatusCode::NO_CONTENT))
 }
 
-/// `{"destinationItemId","requestType"?}`.
+/// Moves a request: `{"destinationItemId","requestType"?}`.
 async fn move_to(mut call: Call) -> Answer {
     let id = call.uuid_param("id")?;
     let body = Value::Object(call.object().await?);
@@ -144,7 +144,7 @@ async fn move_to(mut call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &request))
 }
 
-/// The queue of an item or of an instance.
+/// Returns the queue of an item or of an instance.
 fn queue_of(view: &mut View<'_>, field: &str, id: &str, now_ms: i64) -> Result<Queue, FolioError> {
     let item = if field == "itemId" { id } else { "" };
     Ok(Queue::by(view, field, id, item, now_ms)?)
@@ -162,7 +162,7 @@ async fn show_queue(call: Call, field: &'static str) -> Answer {
     Ok(json_answer(StatusCode::OK, &json!({"requests": requests, "totalRecords": total})))
 }
 
-/// `{"reorderedQueue":[{"id","newPosition"}]}`.
+/// Reorders a queue: `{"reorderedQueue":[{"id","newPosition"}]}`.
 async fn reorder(mut call: Call, field: &'static str) -> Answer {
     let id = call.uuid_param("id")?;
     let body = Value::Object(call.object().await?);
@@ -184,8 +184,9 @@ async fn reorder(mut call: Call, field: &'static str) -> Answer {
     Ok(json_answer(StatusCode::OK, &json!({"requests": requests, "totalRecords": total})))
 }
 
-/// Which service points a requester may choose, by type of request: `?operation=create&requesterId=` with `itemId=` or
-/// `instanceId=`; `?operation=replace&requestId=` and `?operation=move&requestId=&itemId=` for a request that is there.
+/// Lists the service points that a requester may choose, by request type: `?operation=create&requesterId=` with
+/// `itemId=` or `instanceId=`; `?operation=replace&requestId=` and `?operation=move&requestId=&itemId=` for an existing
+/// request.
 async fn allowed_service_points(call: Call) -> Answer {
     let given = |name: &str| call.query.get(name).unwrap_or_default().to_owned();
     let (mut requester, mut item, mut instance) =
@@ -219,10 +220,10 @@ async fn allowed_service_points(call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &body))
 }
 
-/// The service points that a requester may choose for an item, or for the items of an instance, by type of request; of one
-/// type alone where it is given.
+/// Returns the service points that a requester may choose for an item, or for the items of an instance, by request
+/// type; only for the given type if there is one.
 ///
-/// Errors: 422 for a user or an item that is not there.
+/// Errors: 422 for an unknown user or item.
 pub(crate) fn allowed_points(
     view: &mut View<'_>,
     requester: &str,
@@ -264,7 +265,7 @@ pub(crate) fn allowed_points(
     Ok(allowed)
 }
 
-/// The service points for pickup, or those among them.
+/// Returns the pickup service points, limited to `among` if given.
 fn points(view: &mut View<'_>, among: Option<Vec<&str>>) -> Result<Vec<Value>, StoreError> {
     let pickup = Query::filter(Expr::Is("pickupLocation".into(), true.into()));
     let mut points = Vec::new();

@@ -1,4 +1,5 @@
-//! Queries on requests by what is asked for and by whom: `item.barcode`, `requester.barcode`, `instance.title`.
+//! Queries on requests by properties of item, title and requester: `item.barcode`, `requester.barcode`,
+//! `instance.title`.
 
 use pinakes_store::{Expr, View};
 
@@ -8,7 +9,7 @@ use crate::platform::collection::Collections;
 use crate::platform::cql::Clause;
 use crate::platform::error::FolioError;
 
-/// Names of a person's fields that are shown beside a request, and where users have them.
+/// Person fields shown with a request, and their paths in user records.
 const OF_PERSONS: [(&str, &str); 4] = [
     ("lastName", "personal.lastName"),
     ("firstName", "personal.firstName"),
@@ -16,7 +17,7 @@ const OF_PERSONS: [(&str, &str); 4] = [
     ("preferredFirstName", "personal.preferredFirstName"),
 ];
 
-/// A clause about a neighbour of requests.
+/// Translates a clause about a record related to requests.
 pub(super) fn of_requests(
     view: &mut View<'_>,
     collections: Collections,

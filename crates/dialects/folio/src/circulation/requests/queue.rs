@@ -19,7 +19,7 @@ impl Request {
         text(&self.0, "id")
     }
 
-    /// Who wants the item.
+    /// Returns the id of the requester.
     pub(crate) fn requester(&self) -> &str {
         text(&self.0, "requesterId")
     }
@@ -44,12 +44,12 @@ impl Request {
         text(&self.0, "requestType") == "Page"
     }
 
-    /// Its place in the queue; requests without one come last.
+    /// Returns its position in the queue; requests without one come last.
     fn position(&self) -> u64 {
         self.0["position"].as_u64().unwrap_or(u64::MAX)
     }
 
-    /// Whether its time was over before `now_ms`: that to wait, or that on the hold shelf.
+    /// Returns the closing status of a request that expired before `now_ms`, while waiting or on the hold shelf.
     fn outlived(&self, now_ms: i64) -> Option<&'static str> {
         let is_past =
             |name: &str| moment::parse(text(&self.0, name)).is_some_and(|it| it.as_millisecond() < now_ms);
@@ -61,24 +61,24 @@ impl Request {
     }
 }
 
-/// Open requests in their order. Those for other items of the same title are in it, but are not this item's.
+/// Open requests in order. Requests for other items of the same title are included, but are not this item's.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
     requests: Vec<Request>,
     item: String,
-    /// Requests whose time is over, with the status they get.
+    /// Expired requests, with the status that they get.
     over: Vec<(Request, &'static str)>,
 }
 
 impl Queue {
-    /// The queue that an item is in.
+    /// Reads the queue of an item.
     pub(crate) fn of_item(view: &mut View<'_>, book: &Book, now_ms: i64) -> Result<Self, StoreError> {
         let by_title = are_titles_requested(view)?;
         let (field, id) = if by_title { ("instanceId", book.instance_id()) } else { ("itemId", book.id()) };
         Self::by(view, field, id, book.id(), now_ms)
     }
 
-    /// The requests with that item or instance.
+    /// Reads the requests for an item or instance.
     pub(crate) fn by(
         view: &mut View<'_>,
         field: &str,
@@ -99,7 +99,7 @@ impl Queue {
         Ok(queue)
     }
 
-    /// All open requests.
+    /// Returns all open requests.
     pub(crate) fn requests(&self) -> &[Request] {
         &self.requests
     }
@@ -108,34 +108,34 @@ impl Queue {
         self.requests.iter().filter(|it| it.item().is_empty() || it.item() == self.item)
     }
 
-    /// The request that the item is for next.
+    /// Returns the next request for the item.
     pub(crate) fn first(&self) -> Option<&Request> {
         self.of_this_item().next()
     }
 
-    /// Whether a request like that waits for the item.
+    /// Checks whether a matching request waits for the item.
     pub(crate) fn has(&self, is_it: impl Fn(&Request) -> bool) -> bool {
         self.of_this_item().any(is_it)
     }
 
-    /// Takes the next request out if it is this user's.
+    /// Removes the next request from the queue if it is this user's.
     pub(crate) fn take_first_of(&mut self, user: &str) -> Option<Request> {
         let id = self.first().filter(|it| it.requester() == user)?.id().to_owned();
         self.take(&id)
     }
 
-    /// Takes a request out.
+    /// Removes a request from the queue.
     pub(crate) fn take(&mut self, id: &str) -> Option<Request> {
         let place = self.requests.iter().position(|it| it.id() == id)?;
         Some(self.requests.remove(place))
     }
 
-    /// Puts a request at a place, counted from 0.
+    /// Inserts a request at a position, counted from 0.
     pub(crate) fn insert(&mut self, place: usize, request: Request) {
         self.requests.insert(place.min(self.requests.len()), request);
     }
 
-    /// Closes a request that was taken out; those behind it move up.
+    /// Closes a request that was removed from the queue; the following ones move up.
     pub(crate) fn close(
         &mut self,
         txn: &mut Txn<'_>,
@@ -151,7 +151,7 @@ impl Queue {
         Ok(closed)
     }
 
-    /// Changes a request that stays where it is.
+    /// Changes a request without moving it.
     pub(crate) fn change(
         &mut self,
         txn: &mut Txn<'_>,
@@ -166,7 +166,7 @@ impl Queue {
         Ok(Some(request.clone()))
     }
 
-    /// Closes what is over and numbers the rest from 1; gives what was closed.
+    /// Closes expired requests and numbers the others from 1; returns the closed ones.
     pub(crate) fn settle(&mut self, txn: &mut Txn<'_>, writer: &Writer) -> Result<Vec<Value>, FolioError> {
         let mut closed = Vec::new();
         for (request, status) in std::mem::take(&mut self.over) {

@@ -1,4 +1,4 @@
-//! A request as desks see it: with item, title, requester and pickup service point as they are now.
+//! A request as the desk shows it: with the current data of item, title, requester and pickup service point.
 
 use pinakes_store::{StoreError, View};
 use serde_json::{Map, Value, json};
@@ -10,7 +10,7 @@ use crate::circulation::policies::CANCELLATION_REASONS;
 use crate::circulation::records::{Records, copy, object, text};
 use crate::circulation::{loans, print_events};
 
-/// Requests as desks see them, in their order.
+/// Returns requests as the desk shows them, in the same order.
 pub(crate) fn extended_all(
     view: &mut View<'_>,
     known: &mut Records,
@@ -98,7 +98,7 @@ fn extended_one(view: &mut View<'_>, known: &mut Records, request: &Value) -> Re
     Ok(Value::Object(body))
 }
 
-/// What a client sends of a request without what was added to it for reading.
+/// Removes from a client's request the properties that were added for reading.
 pub(crate) fn stored(mut body: Map<String, Value>) -> Map<String, Value> {
     const ADDED: [&str; 9] = [
         "printDetails",
@@ -115,7 +115,7 @@ pub(crate) fn stored(mut body: Map<String, Value>) -> Map<String, Value> {
     body
 }
 
-/// Requests as desks see them.
+/// Returns requests as the desk shows them.
 pub(crate) fn extended(view: &mut View<'_>, requests: &[Value]) -> Result<Vec<Value>, StoreError> {
     extended_all(view, &mut Records::default(), requests)
 }

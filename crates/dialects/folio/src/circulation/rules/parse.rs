@@ -1,18 +1,18 @@
-//! From text to rules.
+//! Parser of the rules.
 
 use super::tokens::{Line, Token, lines};
 use super::{Condition, Criterion, N_CRITERIA, Policies, PolicyKind, Priority, Rule, Rules, RulesFault};
 
 impl Rules {
-    /// Reads the rules.
+    /// Parses the rules.
     ///
-    /// Errors: the first thing that is not in the language, with its place.
+    /// Errors: the first syntax error, with its position.
     pub(crate) fn parse(text: &str) -> Result<Self, RulesFault> {
         let lines = lines(text)?;
         let [first, rest @ ..] = lines.as_slice() else {
             return Err(no_priority(1, 1, "nothing"));
         };
-        // The fallback may follow the priorities on their line.
+        // The fallback may follow the priorities on the same line.
         let (first, fallback) = first.split_before("fallback-policy");
         let first = &first;
         let priorities = priorities(first)?;
@@ -42,7 +42,7 @@ fn no_priority(line: usize, column: usize, found: &str) -> RulesFault {
     RulesFault { line, column, message }
 }
 
-/// Tokens of a line, taken one by one.
+/// The tokens of a line, consumed one by one.
 struct Cursor<'a> {
     line: &'a Line<'a>,
     next: usize,
@@ -87,8 +87,8 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// `priority: t, s, c, b, a, m, g`, `priority: first-line`, or a list of
-/// `criterium(…)`, `number-of-criteria` and one of `first-line` and `last-line`, which comes last.
+/// Parses `priority: t, s, c, b, a, m, g`, `priority: first-line`, or a list of `criterium(…)`, `number-of-criteria`
+/// and one of `first-line` and `last-line`, which comes last.
 fn priorities(line: &Line<'_>) -> Result<Vec<Priority>, RulesFault> {
     let mut cursor = Cursor::of(line);
     if !cursor.take_if("priority") {
@@ -135,7 +135,7 @@ fn priorities(line: &Line<'_>) -> Result<Vec<Priority>, RulesFault> {
     }
 }
 
-/// All seven letters, each once, with commas between them.
+/// Parses all seven letters, each once, separated by commas.
 fn letters(cursor: &mut Cursor<'_>) -> Result<Vec<Criterion>, RulesFault> {
     let mut list = Vec::new();
     while list.len() < N_CRITERIA {
@@ -166,12 +166,12 @@ fn end_of_line(cursor: &Cursor<'_>) -> Result<(), RulesFault> {
     if cursor.peek().is_none() { Ok(()) } else { Err(cursor.unexpected("the end of the line")) }
 }
 
-/// What was read so far.
+/// The parser's state.
 struct Reader {
     rules: Vec<Rule>,
-    /// The fallback line and how many rules stood before it.
+    /// The fallback line and the number of rules before it.
     fallback: Option<(Rule, usize)>,
-    /// Lines that the next may stand below: (indent, conditions that hold there).
+    /// Lines under which the next may be indented: (indent, conditions in effect there).
     above: Vec<(usize, Vec<Condition>)>,
 }
 
@@ -209,8 +209,8 @@ impl Reader {
         Ok(())
     }
 
-    /// The conditions of the line above that this one stands below. A line less indented than the one before it must
-    /// be as indented as an earlier one.
+    /// Returns the conditions of the line under which this one is indented. A line with a smaller indent than the
+    /// previous one must have the indent of an earlier line.
     fn inherited(&mut self, line: &Line<'_>) -> Result<Vec<Condition>, RulesFault> {
         let mut closed = None;
         while self.above.last().is_some_and(|(indent, _)| line.indent <= *indent) {
@@ -226,7 +226,7 @@ impl Reader {
     }
 }
 
-/// A letter and its values: `g staff faculty`, `m !dvd`, `s all`.
+/// Parses a letter and its values: `g staff faculty`, `m !dvd`, `s all`.
 fn condition(cursor: &mut Cursor<'_>) -> Result<Condition, RulesFault> {
     const EXPECTED: &str = "a criterium: one of the letters g, m, t, a, b, c, s";
     let Some(criterium) = cursor.peek().and_then(|it| Criterion::of_letter(it.text)) else {
@@ -251,7 +251,7 @@ fn condition(cursor: &mut Cursor<'_>) -> Result<Condition, RulesFault> {
     }
 }
 
-/// `: l … r … n … o … i …`, each once, in any order.
+/// Parses `: l … r … n … o … i …`, each once, in any order.
 fn policies(cursor: &mut Cursor<'_>) -> Result<(Policies, [usize; 5]), RulesFault> {
     cursor.expect(":")?;
     let mut ids: [Option<String>; 5] = Default::default();

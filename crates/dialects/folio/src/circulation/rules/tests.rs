@@ -1,5 +1,5 @@
-//! A case is the rules, a line `====`, and loans (`g=staff m=book`), one a line. The answer has for each loan the lines
-//! that fit, best first, and the policies of the best; or the fault of the rules.
+//! A case consists of the rules, a line `====`, and loans (`g=staff m=book`), one per line. The answer lists for each
+//! loan the matching lines, best first, and the policies of the best one; or the fault in the rules.
 
 use super::{Facts, PolicyKind, Rules};
 use crate::circulation::golden;
@@ -36,7 +36,7 @@ fn answer(rules: &Rules, loan: &str) -> String {
 }
 
 proptest::proptest! {
-    /// Whatever is written is read or refused at a place that is in the text.
+    /// Any text is either parsed or refused at a position within it.
     #[test]
     fn any_text_is_read_or_refused(lines in "([gmtabcs!+:, \n#()a-z0-9\u{e9}-]{0,40}\n){0,6}") {
         let text = format!("priority: t, s, c, b, a, m, g\n{lines}");

@@ -1,4 +1,4 @@
-//! Lines and words of the rules' language, each with its place.
+//! Lines and words of the rules' language, each with its position.
 
 use super::RulesFault;
 
@@ -10,33 +10,34 @@ pub(super) struct Token<'a> {
 }
 
 impl Token<'_> {
-    /// Whether it is a word rather than a sign.
+    /// Checks whether the token is a word rather than a sign.
     pub(super) fn is_word(&self) -> bool {
         self.text.starts_with(is_word_char)
     }
 }
 
-/// A line that says something.
+/// A line that is neither empty nor a comment.
 #[derive(Debug)]
 pub(super) struct Line<'a> {
     /// Counted from 1.
     pub(super) number: usize,
-    /// Spaces before the first token.
+    /// Number of spaces before the first token.
     pub(super) indent: usize,
     pub(super) tokens: Vec<Token<'a>>,
-    /// Column behind the last token.
+    /// Column after the last token.
     pub(super) end: usize,
 }
 
 impl Line<'_> {
-    /// A fault at a column of the line.
+    /// Builds a fault at a column of the line.
     pub(super) fn fault(&self, column: usize, message: impl Into<String>) -> RulesFault {
         RulesFault { line: self.number, column, message: message.into() }
     }
 }
 
 impl<'a> Line<'a> {
-    /// The line up to a word, and what begins with that word as a line of its own, if it is not the first.
+    /// Splits the line before a word; the second part becomes a line of its own. Nothing is split off if the word comes
+    /// first.
     pub(super) fn split_before(&self, word: &str) -> (Line<'a>, Option<Line<'a>>) {
         let (tokens, number) = (&self.tokens, self.number);
         let at = tokens.iter().skip(1).position(|it| it.text == word).map_or(tokens.len(), |it| it + 1);
@@ -48,7 +49,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// The lines of a text without comments and empty lines.
+/// Returns the lines of a text, without comments and empty lines.
 pub(super) fn lines(text: &str) -> Result<Vec<Line<'_>>, RulesFault> {
     let mut list = Vec::new();
     for (index, line) in text.lines().enumerate() {

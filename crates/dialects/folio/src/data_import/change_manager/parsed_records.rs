@@ -1,4 +1,5 @@
-//! `/change-manager/parsedRecords`: reading and changing one record by what it describes.
+//! `/change-manager/parsedRecords`: reading and changing one record by the id of the instance, holdings record or
+//! authority it describes.
 
 use http::StatusCode;
 use pinakes_http::answer;
@@ -46,7 +47,7 @@ async fn by_external_id(call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Point, read).await?))
 }
 
-/// A new generation of the record with the content that is sent; what it describes follows.
+/// Stores the content sent as a new generation of the record, and updates the record that it describes.
 async fn replace(mut call: Call) -> Answer {
     let id = call.uuid_param("id")?;
     let body = call.object().await?;
@@ -63,9 +64,9 @@ async fn replace(mut call: Call) -> Answer {
     Ok(answer::empty(StatusCode::ACCEPTED))
 }
 
-/// Makes a record the new generation of the one with a matched id; what it describes follows.
+/// Stores a record as the new generation of the one with a matched id, and updates the record that it describes.
 ///
-/// Errors: 404; as for what is described.
+/// Errors: 404; those of the record that it describes.
 pub(crate) fn save(
     txn: &mut Txn<'_>,
     writer: &Writer,

@@ -6,7 +6,7 @@ use crate::data_import::change_manager::{
 };
 use crate::platform::routes::Routes;
 
-/// The routes under `/change-manager`.
+/// Adds the routes under `/change-manager`.
 pub(crate) fn routes(routes: Routes) -> Routes {
     let base = "/change-manager/jobExecutions";
     let item = "/change-manager/jobExecutions/{id}";

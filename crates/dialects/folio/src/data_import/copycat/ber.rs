@@ -1,13 +1,13 @@
-//! The part of ASN.1's basic encoding rules (ITU-T X.690) that Z39.50 needs: elements with context tags, whole numbers,
-//! texts, object identifiers; definite and indefinite lengths.
+//! The part of ASN.1's basic encoding rules (ITU-T X.690) that Z39.50 needs: elements with context tags, integers,
+//! strings, object identifiers; definite and indefinite lengths.
 
-/// Deepest nesting that is read.
+/// Maximum nesting depth.
 const DEPTH_MAX: usize = 40;
-/// Marks an element that others stand in.
+/// Flag of an element that contains other elements.
 const CONSTRUCTED: u8 = 0x20;
 const CONTEXT: u8 = 0x80;
 
-/// An element as it was read.
+/// A decoded element.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Element {
     /// Class and number: universal tags below 1000, context tags from 1000 on.
@@ -15,20 +15,20 @@ pub(super) struct Element {
     pub(super) content: Content,
 }
 
-/// What an element holds.
+/// The content of an element.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Content {
     Bytes(Vec<u8>),
     Elements(Vec<Element>),
 }
 
-/// The number that context tags are told by.
+/// Returns the number that stands for a context tag.
 pub(super) const fn context(number: u32) -> u32 {
     1_000 + number
 }
 
 impl Element {
-    /// The elements in it; none in one that holds bytes.
+    /// Returns the elements inside it; none for one that holds bytes.
     pub(super) fn elements(&self) -> &[Element] {
         match &self.content {
             Content::Elements(list) => list,
@@ -36,12 +36,12 @@ impl Element {
         }
     }
 
-    /// The first element in it with a context tag.
+    /// Returns the first inner element with a context tag.
     pub(super) fn at(&self, number: u32) -> Option<&Element> {
         self.elements().iter().find(|it| it.tag == context(number))
     }
 
-    /// Its bytes; those of its parts one after the other, where a string was sent in parts.
+    /// Returns its bytes; a string sent in parts is joined.
     pub(super) fn bytes(&self) -> Vec<u8> {
         match &self.content {
             Content::Bytes(bytes) => bytes.clone(),
@@ -49,7 +49,7 @@ impl Element {
         }
     }
 
-    /// Its bytes as a whole number; 0 when there are none or too many.
+    /// Returns its bytes as an integer; 0 if there are none or too many.
     pub(super) fn number(&self) -> i64 {
         let bytes = self.bytes();
         if bytes.is_empty() || 8 < bytes.len() {
@@ -59,27 +59,27 @@ impl Element {
         bytes.iter().fold(first, |number, byte| number << 8 | i64::from(*byte))
     }
 
-    /// Its bytes as text.
+    /// Returns its bytes as text.
     pub(super) fn text(&self) -> String {
         String::from_utf8_lossy(&self.bytes()).into_owned()
     }
 }
 
-/// Why bytes are no element.
+/// Why bytes could not be decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// More bytes are needed.
+    /// The input ends too early.
     Short,
-    /// They are no BER.
+    /// The input is not valid BER.
     Bad,
 }
 
 struct Head {
     tag: u32,
     is_constructed: bool,
-    /// Where the content begins, in bytes.
+    /// Start of the content, in bytes.
     at: usize,
-    /// Its length in bytes; `None` until two zero bytes.
+    /// Length of the content in bytes; `None` for an indefinite length, ended by two zero bytes.
     length: Option<usize>,
 }
 
@@ -120,7 +120,7 @@ fn head(bytes: &[u8]) -> Result<Head, Fault> {
     Ok(Head { tag, is_constructed: first & CONSTRUCTED != 0, at, length })
 }
 
-/// The element at the beginning of bytes, and its length in bytes.
+/// Decodes the element at the start of the input; returns it and its length in bytes.
 pub(super) fn read(bytes: &[u8]) -> Result<(Element, usize), Fault> {
     read_at(bytes, 0)
 }
@@ -157,7 +157,7 @@ fn read_at(bytes: &[u8], depth: usize) -> Result<(Element, usize), Fault> {
             _ => {}
         }
         let within = &bytes[at..end.unwrap_or(bytes.len())];
-        // What lies within a whole element is no better for waiting.
+        // Inside a complete element, more input would not help.
         let inner = read_at(within, depth + 1);
         let (element, length) = if end.is_some() { inner.map_err(|_| Fault::Bad)? } else { inner? };
         elements.push(element);
@@ -194,7 +194,7 @@ fn put_head(out: &mut Vec<u8>, class: u8, number: u32, length: usize) {
     }
 }
 
-/// An element of bytes with a context tag.
+/// Encodes bytes as an element with a context tag.
 pub(super) fn plain(number: u32, bytes: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(bytes.len() + 6);
     put_head(&mut out, CONTEXT, number, bytes.len());
@@ -202,12 +202,12 @@ pub(super) fn plain(number: u32, bytes: &[u8]) -> Vec<u8> {
     out
 }
 
-/// An element of others with a context tag.
+/// Encodes elements as an element with a context tag.
 pub(super) fn around(number: u32, parts: &[Vec<u8>]) -> Vec<u8> {
     joined(CONTEXT | CONSTRUCTED, number, parts)
 }
 
-/// A sequence.
+/// Encodes a sequence.
 pub(super) fn sequence(parts: &[Vec<u8>]) -> Vec<u8> {
     joined(CONSTRUCTED, 0x10, parts)
 }
@@ -220,7 +220,7 @@ fn joined(class: u8, number: u32, parts: &[Vec<u8>]) -> Vec<u8> {
     out
 }
 
-/// The bytes of a whole number that is not negative.
+/// Encodes a non-negative integer as bytes.
 pub(super) fn number(value: u32) -> Vec<u8> {
     let bytes = value.to_be_bytes();
     let first = bytes.iter().position(|it| *it != 0).unwrap_or(bytes.len() - 1);
@@ -231,7 +231,7 @@ pub(super) fn number(value: u32) -> Vec<u8> {
     out
 }
 
-/// The bytes of an object identifier: `1.2.840.10003.5.10`.
+/// Encodes an object identifier as bytes: `1.2.840.10003.5.10`.
 pub(super) fn object_id(arcs: &[u32]) -> Vec<u8> {
     let mut out = Vec::new();
     let joined = arcs.first().zip(arcs.get(1)).map(|(first, second)| 40 * first + second);
@@ -247,7 +247,7 @@ pub(super) fn object_id(arcs: &[u32]) -> Vec<u8> {
     out
 }
 
-/// The same as an element of its universal tag.
+/// Encodes an object identifier as an element with its universal tag.
 pub(super) fn universal_object_id(arcs: &[u32]) -> Vec<u8> {
     let bytes = object_id(arcs);
     let mut out = Vec::with_capacity(bytes.len() + 2);

@@ -1,22 +1,22 @@
-//! Queries in prefix notation, as profiles hold them: `@and @attr 1=7 "0140449132" @attr 1=1016 odyssey`.
+//! Queries in prefix notation, as profiles contain them: `@and @attr 1=7 "0140449132" @attr 1=1016 odyssey`.
 
 use super::ber;
 
-/// Attributes of the set Bib-1.
+/// Object identifier of the attribute set Bib-1.
 const BIB_1: [u32; 6] = [1, 2, 840, 10003, 3, 1];
-/// Operators and words of a query.
+/// Maximum number of operators and words in a query.
 const WORDS_MAX: usize = 100;
 
 /// A query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Query {
-    /// A term with its attributes: type and value.
+    /// A term with its attributes (type and value).
     Term(Vec<(u32, u32)>, String),
-    /// Two queries joined by `and` (0), `or` (1) or `not` (2).
+    /// Two queries combined by `and` (0), `or` (1) or `not` (2).
     Joined(u32, Box<Query>, Box<Query>),
 }
 
-/// Words; what stands in quotes is one, marked as no operator.
+/// Splits a query into words; a quoted string is one word and marked as not being an operator.
 fn words(text: &str) -> Vec<(String, bool)> {
     let mut words = Vec::new();
     let mut characters = text.chars().peekable();
@@ -42,7 +42,7 @@ fn words(text: &str) -> Vec<(String, bool)> {
     words
 }
 
-/// Reads a query.
+/// Parses a query.
 ///
 /// Errors: what was expected and what was found.
 pub(super) fn read(text: &str) -> Result<Query, String> {
@@ -94,7 +94,7 @@ fn part(words: &[(String, bool)], at: &mut usize) -> Result<Query, String> {
 }
 
 impl Query {
-    /// As a query of type 1.
+    /// Encodes it as a query of type 1.
     pub(super) fn encoded(&self) -> Vec<u8> {
         let set = ber::universal_object_id(&BIB_1);
         ber::around(21, &[ber::around(1, &[set, self.structure()])])

@@ -1,4 +1,4 @@
-//! A Z39.50 server as a source of single records (ISO 23950, version 3): initialise, search, present the first record.
+//! A client for a Z39.50 server (ISO 23950, version 3): initialise, search, present the first record.
 
 use std::io::{Read, Write};
 use std::net::{TcpStream, ToSocketAddrs as _};
@@ -8,11 +8,11 @@ use super::ber::{self, Content, Element};
 use super::pqf::Query;
 use crate::platform::limits::{COPYCAT_ANSWER_BYTES, COPYCAT_TIMEOUT_S};
 
-/// MARC 21.
+/// Object identifier of MARC 21.
 const MARC_21: [u32; 6] = [1, 2, 840, 10003, 5, 10];
-/// Port of a server that names none.
+/// Default port.
 const PORT: u16 = 210;
-/// The result set of a search.
+/// Name of the result set.
 const RESULT_SET: &[u8] = b"default";
 
 /// Tags of requests and answers.
@@ -21,7 +21,7 @@ const SEARCH: (u32, u32) = (22, 23);
 const PRESENT: (u32, u32) = (24, 25);
 const CLOSE: u32 = 48;
 
-/// Why no record came.
+/// Why no record was returned.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum TargetError {
     #[error("{0:?} is no address of a Z39.50 server: host:port/database is expected")]
@@ -44,12 +44,12 @@ pub(super) struct Target {
     host: String,
     port: u16,
     database: String,
-    /// Name and password, in that order, parted by a blank.
+    /// Name and password, in that order, separated by a blank.
     pub(super) login: Option<String>,
 }
 
 impl Target {
-    /// From `host:port/database`, `host/database` or `z3950://…`.
+    /// Parses `host:port/database`, `host/database` or `z3950://…`.
     pub(super) fn read(url: &str) -> Result<Self, TargetError> {
         let bad = || TargetError::Address(url.to_owned());
         let rest = url.split_once("://").map_or(url, |it| it.1);
@@ -64,11 +64,11 @@ impl Target {
         Ok(Self { host: host.to_owned(), port, database: database.to_owned(), login: None })
     }
 
-    /// The first record that a query finds, as the server sends it, in the record syntax MARC 21.
+    /// Fetches the first record that a query finds, as sent by the server, in the record syntax MARC 21.
     pub(super) fn first(&self, query: &Query) -> Result<Vec<u8>, TargetError> {
         let mut session = Session { stream: self.connect()?, host: &self.host, kept: Vec::new() };
         let version = ber::plain(3, &[0x05, 0xe0]);
-        // Searching and presenting.
+        // Search and present.
         let options = ber::plain(4, &[0x06, 0xc0]);
         let sizes = [5, 6].map(|it| ber::plain(it, &ber::number(1 << 20)));
         let mut parts = vec![version, options];
@@ -137,7 +137,7 @@ impl Target {
 struct Session<'a> {
     stream: TcpStream,
     host: &'a str,
-    /// Bytes that came behind an answer.
+    /// Bytes that arrived after the last answer.
     kept: Vec<u8>,
 }
 
@@ -146,7 +146,7 @@ impl Session<'_> {
         TargetError::Broken { host: self.host.to_owned(), reason: reason.into() }
     }
 
-    /// Sends a request and gives the answer to it.
+    /// Sends a request and returns the answer.
     fn ask(&mut self, (request, answer): (u32, u32), parts: &[Vec<u8>]) -> Result<Element, TargetError> {
         let bytes = ber::around(request, parts);
         self.stream.write_all(&bytes).map_err(|error| self.broken(error.to_string()))?;
@@ -176,14 +176,14 @@ impl Session<'_> {
         }
     }
 
-    /// Says farewell; the server may have gone already.
+    /// Closes the session; the server may already have disconnected.
     fn close(&mut self) {
         let _ = self.stream.write_all(&ber::around(CLOSE, &[ber::plain(211, &ber::number(0))]));
     }
 
-    /// Refuses an answer that says what is wrong.
+    /// Turns a diagnostic in an answer into an error.
     fn refuse_diagnostic(&self, answer: &Element) -> Result<(), TargetError> {
-        // One that is about the search, or about the first record.
+        // A diagnostic about the search, or about the first record.
         let shown = answer.at(28).filter(|it| find(it, 8).is_none());
         let about_record = shown.and_then(|it| find(it, ber::context(2)));
         let Some(diagnostic) = answer.at(130).or(about_record) else { return Ok(()) };
@@ -197,12 +197,12 @@ impl Session<'_> {
     }
 }
 
-/// The first element of a tag, however deep.
+/// Returns the first element with a tag, at any depth.
 fn find(element: &Element, tag: u32) -> Option<&Element> {
     element.elements().iter().find_map(|it| if it.tag == tag { Some(it) } else { find(it, tag) })
 }
 
-/// The octets of the first record of an answer: `EXTERNAL` with its octets by themselves or as an element.
+/// Returns the first record of an answer: `EXTERNAL` with its octets either directly or inside an element.
 fn record_of(answer: &Element) -> Option<Vec<u8>> {
     let external = find(answer.at(28)?, 8)?;
     let bytes = match (external.at(1), external.at(0)) {
@@ -220,7 +220,7 @@ fn record_of(answer: &Element) -> Option<Vec<u8>> {
 mod tests {
     use super::*;
 
-    /// A server that gives the answers of yaz-ztest, whatever is asked.
+    /// Runs a server that sends the recorded answers of yaz-ztest, whatever the request.
     fn server(answers: Vec<&'static [u8]>) -> std::io::Result<u16> {
         let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
         let port = listener.local_addr()?.port();
@@ -233,7 +233,7 @@ mod tests {
                     let n = stream.read(&mut piece)?;
                     asked.extend_from_slice(&piece[..n]);
                 }
-                // In two pieces, as a slow line brings them.
+                // In two pieces, as over a slow connection.
                 let (first, second) = answer.split_at(answer.len() / 2);
                 stream.write_all(first)?;
                 stream.flush()?;
@@ -260,7 +260,7 @@ mod tests {
         let port = server(vec![INIT_ANSWER, b"hello"])?;
         let target = Target::read(&format!("127.0.0.1:{port}/Default")).unwrap_or_else(|it| panic!("{it}"));
         assert!(target.first(&query).is_err());
-        // Nobody listens on the port of a server that has gone.
+        // No server listens on the port of a listener that was closed.
         let port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
         let target = Target::read(&format!("127.0.0.1:{port}/Default")).unwrap_or_else(|it| panic!("{it}"));
         assert!(matches!(target.first(&query), Err(TargetError::Unreachable { .. })));

@@ -1,4 +1,5 @@
-//! Authorities (section 7.2 of the contract): the rules, and what they cannot say: source file and natural id.
+//! Authorities (section 7.2 of the contract): applies the rules, and sets what they cannot express: source file and
+//! natural id.
 
 use pinakes_marc::Record;
 use serde_json::{Map, Value, json};
@@ -7,9 +8,9 @@ use super::fields::AUTHORITY;
 use super::reference::Reference;
 use super::rules::Rules;
 
-/// The properties of an authority, without its id.
+/// Maps a record to the properties of an authority, without its id.
 ///
-/// `source_files` are (id, codes). Without a 001 and a fitting 010 there is no `naturalId`.
+/// `source_files` are (id, codes). Without a 001 and a suitable 010 there is no `naturalId`.
 pub(crate) fn authority(
     rules: &Rules,
     record: &Record,
@@ -36,7 +37,7 @@ pub(crate) fn authority(
     authority
 }
 
-/// What `$w` of a 5xx field says of its heading, and where such headings are kept in the extended mode.
+/// Codes in `$w` of a 5xx field, and the property for such headings in the extended mode.
 const RELATIONS: [(char, &str); 4] = [
     ('g', "saftBroaderTerm"),
     ('h', "saftNarrowerTerm"),
@@ -44,7 +45,7 @@ const RELATIONS: [(char, &str); 4] = [
     ('b', "saftLaterHeading"),
 ];
 
-/// Adds broader and narrower terms, earlier and later headings: the extended mode.
+/// Adds broader and narrower terms, earlier and later headings (the extended mode).
 pub(crate) fn add_related(
     rules: &Rules,
     record: &Record,
@@ -78,7 +79,7 @@ pub(crate) fn add_related(
     }
 }
 
-/// The file whose code the letters at the front are, and the natural id.
+/// Returns the source file whose code is the leading letters, and the natural id.
 fn source_file(text: &str, files: &[(String, Vec<String>)]) -> Option<(String, String)> {
     let natural = sanitised(text);
     let n_letters = natural.chars().take_while(char::is_ascii_alphabetic).count();
@@ -88,7 +89,7 @@ fn source_file(text: &str, files: &[(String, Vec<String>)]) -> Option<(String, S
     Some((id.clone(), natural))
 }
 
-/// Letters and digits only.
+/// Keeps only ASCII letters and digits.
 fn sanitised(text: &str) -> String {
     text.chars().filter(char::is_ascii_alphanumeric).collect()
 }

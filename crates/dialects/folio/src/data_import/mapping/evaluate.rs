@@ -1,4 +1,4 @@
-//! Running rules over a record (section 7.1 of the contract).
+//! Applying mapping rules to a record (section 7.1 of the contract).
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -11,7 +11,7 @@ use super::functions::{Function, Surroundings};
 use super::reference::Reference;
 use super::rules::{Group, Rules, Target};
 
-/// What the rules make of a record: control fields in order, then data fields in order.
+/// Applies the rules to a record: control fields in order, then data fields in order.
 pub(crate) fn map(
     rules: &Rules,
     record: &Record,
@@ -39,7 +39,7 @@ struct Run<'a> {
     reference: &'a Reference,
     shape: &'static Shape,
     made: Map<String, Value>,
-    /// Groups and targets whose first field has been seen.
+    /// Groups and targets for which a field has already been seen.
     seen: HashSet<(usize, usize)>,
 }
 
@@ -47,7 +47,7 @@ struct Run<'a> {
 #[derive(Clone, Copy)]
 struct Part<'a> {
     field: &'a DataField,
-    /// The only subfield that counts.
+    /// Position of the only subfield to use, if limited to one.
     only: Option<usize>,
 }
 
@@ -89,7 +89,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// A field that says in `$6` of which other it is the original script.
+    /// Maps a field under the tag that its `$6` names, of which it is the original script.
     fn replaced(&mut self, replacement: &[(String, Tag)], field: &'a DataField) {
         let Some(digits) = field.value('6').and_then(|it| it.get(..3)) else { return };
         let renamed = replacement.iter().find(|(source, _)| source == digits).map(|(_, tag)| *tag);
@@ -123,7 +123,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Whether an earlier field has given this property; a field without the subfields does not count.
+    /// Checks whether an earlier field has already set this property; a field without the target's subfields does not
+    /// count.
     fn is_later(&mut self, target: &Target, place: (usize, usize), field: &DataField) -> bool {
         let has_any = target.subfields.is_empty()
             || field.subfields.iter().any(|it| target.subfields.contains(&it.code));
@@ -136,7 +137,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// One object of all targets; one of look-ups alone says nothing about the field and is dropped.
+    /// Builds one object from all targets. An object built from look-ups alone says nothing about the field and is
+    /// dropped.
     fn entity(&mut self, group: &'a Group, part: Part<'a>) {
         let (mut object, mut has_text) = (Map::new(), false);
         let Some(name) = group.targets.first().and_then(|it| it.path.first()) else { return };
@@ -144,7 +146,7 @@ impl<'a> Run<'a> {
             let is_lookup = target.rules.iter().any(|rule| {
                 rule.value.is_some() || rule.functions.iter().any(|(it, _)| Function::is_lookup(*it))
             });
-            // A property of the record itself is no part of an object, whatever the rules call it.
+            // A property of the record itself is not part of the object, whatever the rules say.
             if target.path.len() == 1 {
                 self.property(target, part);
                 continue;
@@ -171,7 +173,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The values of a target in a field, mostly one.
+    /// Returns the values of a target in a field, usually one.
     fn values(&self, target: &Target, part: Part<'_>) -> Vec<String> {
         let value = self.value(target, part);
         if value.is_empty() {
@@ -198,7 +200,7 @@ impl<'a> Run<'a> {
             .filter(|(at, it)| part.only.is_none_or(|only| only == *at) && wanted(it.code))
             .map(|(_, it)| it)
             .take(if target.ignores_later_subfields { 1 } else { usize::MAX });
-        // What does not depend on the text is not asked for each subfield.
+        // A look-up does not depend on the text, so it is done once rather than for each subfield.
         let is_lookup = target
             .rules
             .iter()
@@ -228,7 +230,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Runs the target's rules; the first that has a constant, or leaves text, gives the value.
+/// Applies the target's rules to a text in order; a rule with a constant ends this and gives its value.
 fn apply<'t>(target: &Target, text: Cow<'t, str>, around: &Surroundings<'_>) -> Cow<'t, str> {
     let mut text = text;
     for rule in &target.rules {
@@ -242,7 +244,7 @@ fn apply<'t>(target: &Target, text: Cow<'t, str>, around: &Surroundings<'_>) -> 
     text
 }
 
-/// What every value goes through in the end.
+/// Applies the final clean-up of every value.
 fn finished(text: Cow<'_, str>, is_concatenated: bool) -> String {
     let text = match text.strip_suffix('\\') {
         Some(rest) if is_concatenated => rest.to_owned(),
@@ -261,7 +263,7 @@ fn has_subfields(field: &DataField, required: &[char], exclusive: &[char]) -> bo
         && !exclusive.iter().any(|code| field.value(*code).is_some())
 }
 
-/// Puts a value at the path behind its first `depth` steps. Lists get one more value; elsewhere the first stays.
+/// Sets a value at the path after its first `depth` steps. Lists are extended; elsewhere the first value is kept.
 fn set(
     object: &mut Map<String, Value>,
     shape: &Shape,

@@ -1,20 +1,20 @@
-//! Which properties of the mapped records are lists, and which are not text.
+//! Which properties of the mapped records are lists, and which are not texts.
 
-/// The shape of a kind of record, as far as mapping must know it.
+/// The structure of a kind of record, as far as mapping needs it.
 #[derive(Debug)]
 pub(crate) struct Shape {
-    /// Dotted paths that hold lists.
+    /// Dotted paths of lists.
     pub(crate) lists: &'static [&'static str],
-    /// Dotted paths that hold true or false.
+    /// Dotted paths of booleans.
     pub(crate) booleans: &'static [&'static str],
-    /// Lists without doubles.
+    /// Lists without duplicates.
     pub(crate) sets: &'static [&'static str],
-    /// Prefixes of top-level names that hold lists.
+    /// Prefixes of the names of top-level lists.
     pub(crate) list_prefixes: &'static [&'static str],
 }
 
 impl Shape {
-    /// Whether a list stands at the path of the first `n` steps.
+    /// Checks whether the path given by the steps is a list.
     pub(crate) fn is_list(&self, steps: &[String]) -> bool {
         let is_at = |path: &&str| path.split('.').eq(steps.iter().map(String::as_str));
         self.lists.iter().any(is_at)

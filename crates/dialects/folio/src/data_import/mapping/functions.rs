@@ -1,4 +1,4 @@
-//! The functions that rules name: text in, text out.
+//! The functions that rules can name; each converts a text to a text.
 
 use std::borrow::Cow;
 
@@ -15,7 +15,7 @@ macro_rules! functions {
         pub(crate) enum Function { $($(#[$doc])* $name,)* }
 
         impl Function {
-            /// The function of that name.
+            /// Returns the function with a name.
             pub(crate) fn named(name: &str) -> Option<Self> {
                 match name { $($text => Some(Self::$name),)* _ => None }
             }
@@ -63,7 +63,7 @@ functions! {
     SetSubjectSourceIdByCode = "set_subject_source_id_by_code",
 }
 
-/// What a function sees beside the text.
+/// The context of a function besides the text.
 pub(crate) struct Surroundings<'a> {
     pub(crate) leader: &'a Leader,
     /// The whole field, for data fields.
@@ -72,7 +72,7 @@ pub(crate) struct Surroundings<'a> {
 }
 
 impl Function {
-    /// Whether the answer is an id, a flag or a constant rather than a form of the text.
+    /// Checks whether the result is an id, a flag or a constant rather than a transformed text.
     pub(crate) const fn is_lookup(self) -> bool {
         !matches!(
             self,
@@ -88,7 +88,7 @@ impl Function {
         )
     }
 
-    /// Runs it. Empty text means: not set.
+    /// Runs the function. An empty result means that the property is not set.
     pub(crate) fn apply<'t>(
         self,
         text: Cow<'t, str>,
@@ -151,14 +151,14 @@ impl Function {
         }
     }
 
-    /// The id of what the parameter's `name` names.
+    /// Looks up the id for the `name` in the parameter.
     fn by_parameter<'t>(self, table: &str, parameter: &Value, reference: &Reference) -> Cow<'t, str> {
         let name = parameter.get("name").and_then(Value::as_str).unwrap_or_default();
         reference.by_name(table, name).unwrap_or(UNKNOWN_ID).to_owned().into()
     }
 }
 
-/// A part of the text, without a copy where the text is borrowed.
+/// Returns a part of the text, without copying borrowed text.
 fn sliced<'t>(text: Cow<'t, str>, part: impl Fn(&str) -> &str) -> Cow<'t, str> {
     match text {
         Cow::Borrowed(it) => {
@@ -173,7 +173,7 @@ fn sliced<'t>(text: Cow<'t, str>, part: impl Fn(&str) -> &str) -> Cow<'t, str> {
     }
 }
 
-/// Drops a final full stop or comma that belongs to the record's punctuation and not to an initial.
+/// Removes a final full stop or comma that is punctuation of the record and not part of an initial.
 fn trim_punctuation(text: Cow<'_, str>) -> Cow<'_, str> {
     let trimmed = text.trim();
     let is_single = |before: &str| {
@@ -191,7 +191,7 @@ fn trim_punctuation(text: Cow<'_, str>) -> Cow<'_, str> {
     })
 }
 
-/// Cuts the number of characters that the second indicator states.
+/// Removes as many leading characters as the second indicator says.
 fn remove_prefix<'t>(text: Cow<'t, str>, around: &Surroundings<'_>) -> Cow<'t, str> {
     let n = around.field.and_then(|it| it.indicators[1].to_digit(10)).unwrap_or(0) as usize;
     match text.char_indices().nth(n).map(|(at, _)| at) {
@@ -210,7 +210,8 @@ fn capitalize(text: Cow<'_, str>) -> Cow<'_, str> {
     }
 }
 
-/// The characters `from` (counted from 0) up to and without `to`; nothing when the text is no longer than `to`.
+/// Returns the characters from `from` (counted from 0) up to but excluding `to`; nothing if the text is not longer than
+/// `to`.
 fn char_select(text: &str, parameter: &Value) -> String {
     let at = |name: &str| {
         let value = parameter.get(name)?;
@@ -223,7 +224,7 @@ fn char_select(text: &str, parameter: &Value) -> String {
     text.chars().skip(from).take(to - from).collect()
 }
 
-/// Appends the texts of the subfields that the parameter names.
+/// Appends the subfields that the parameter names.
 fn concat<'t>(text: Cow<'t, str>, parameter: &Value, around: &Surroundings<'_>) -> Cow<'t, str> {
     let codes = |name: &str| -> Vec<char> {
         let list = parameter.get(name).and_then(Value::as_array).into_iter().flatten();
@@ -231,7 +232,7 @@ fn concat<'t>(text: Cow<'t, str>, parameter: &Value, around: &Surroundings<'_>) 
     };
     let (wanted, stops) = (codes("subfieldsToConcat"), codes("subfieldsToStopConcat"));
     let subfields = around.field.map_or(&[][..], |it| it.subfields.as_slice());
-    // The text is that of one subfield: what is appended stands behind it, before its next like.
+    // The text is that of one subfield: append those that follow it, up to the next subfield with the same code.
     let own = subfields.iter().position(|it| it.value == *text);
     let mut whole = String::new();
     for subfield in &subfields[own.map_or(0, |it| it + 1)..] {
@@ -257,7 +258,7 @@ fn publisher_role(around: &Surroundings<'_>) -> &'static str {
     }
 }
 
-/// One of two types of identifier: by the forms that OCLC's numbers have.
+/// Returns one of two identifier types, depending on whether the text looks like an OCLC number.
 fn identifier_type<'t>(text: &str, parameter: &Value, around: &Surroundings<'_>) -> Cow<'t, str> {
     let at = |name: &str| parameter.get(name).and_then(Value::as_str).unwrap_or_default();
     let prefixes = ["(OCoLC)", "ocm", "ocn", "on"];
@@ -271,7 +272,8 @@ fn identifier_type<'t>(text: &str, parameter: &Value, around: &Surroundings<'_>)
     around.reference.by_name("identifierTypes", name).unwrap_or(UNKNOWN_ID).to_owned().into()
 }
 
-/// By the code in `$4`, else by the name in `$e` (or the subfield that the parameter names).
+/// Looks up the contributor type by the code in `$4`, else by the name in `$e` (or in the subfield that the parameter
+/// names).
 fn contributor_type(parameter: &Value, around: &Surroundings<'_>) -> Option<String> {
     let field = around.field?;
     let by_code = field
@@ -286,7 +288,7 @@ fn contributor_type(parameter: &Value, around: &Surroundings<'_>) -> Option<Stri
     by_code.or_else(by_name).map(str::to_owned)
 }
 
-/// The first `$e` as it stands, when its type is not known.
+/// Returns the first `$e` unchanged if its type is not known.
 fn contributor_text(parameter: &Value, around: &Surroundings<'_>) -> String {
     if contributor_type(parameter, around).is_some() {
         return String::new();
@@ -299,7 +301,7 @@ fn name_code(parameter: &Value) -> char {
     code.and_then(|it| it.chars().next()).unwrap_or('e')
 }
 
-/// By the code in `$b`, else by the name in `$a`.
+/// Looks up an id by the code in `$b`, else by the name in `$a`.
 fn code_then_name(table: &str, text: &str, around: &Surroundings<'_>) -> String {
     let reference = around.reference;
     let values = |code| around.field.into_iter().flat_map(move |it| it.values(code));
@@ -310,7 +312,7 @@ fn code_then_name(table: &str, text: &str, around: &Surroundings<'_>) -> String 
     found.unwrap_or_default().to_owned()
 }
 
-/// Formats are named `category -- term`; records give the term alone.
+/// Looks up a format by its term: formats are named `category -- term`, records contain only the term.
 fn by_term<'r>(reference: &'r Reference, table: &str, term: &str) -> Option<&'r str> {
     let term = term.trim();
     reference.by_name(table, term).or_else(|| {
@@ -343,7 +345,7 @@ fn issuance_mode(around: &Surroundings<'_>) -> String {
     around.reference.by_name("issuanceModes", name).unwrap_or_default().to_owned()
 }
 
-/// Of the code, or of the whole 008, which has it at its seventh place.
+/// Looks up the date type by its code, or by the seventh character of a whole 008.
 fn date_type(text: &str, around: &Surroundings<'_>) -> String {
     let code = if text.len() == 1 { text } else { text.get(6..7).unwrap_or_default() };
     let table = "instanceDateTypes";

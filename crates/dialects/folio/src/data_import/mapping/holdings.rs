@@ -1,4 +1,4 @@
-//! Holdings records from MARC holdings (section 7.4 of the contract).
+//! Mapping MARC holdings to holdings records (section 7.4 of the contract).
 
 use pinakes_marc::Record;
 use serde_json::{Map, Value};
@@ -7,21 +7,21 @@ use super::fields::HOLDINGS;
 use super::reference::{Reference, UNKNOWN_ID};
 use super::rules::Rules;
 
-/// The source of holdings that have a MARC record.
+/// Id of the source of holdings that have a MARC record.
 const SOURCE_MARC: &str = "036ee84a-6afd-4c3c-9ad3-4a12ab875f59";
 
-/// Why no holdings record can be made.
+/// Why no holdings record can be created.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum HoldingsError {
-    /// 852 names a location that is not there, or none.
+    /// 852 names an unknown location, or none.
     #[error("852 $b {code:?} is no code of a location")]
     Location {
-        /// What stands there.
+        /// The code in 852.
         code: String,
     },
 }
 
-/// The properties of a holdings record, without its id and its instance.
+/// Maps a record to the properties of a holdings record, without its id and its instance.
 pub(crate) fn holdings(
     rules: &Rules,
     record: &Record,
@@ -31,7 +31,7 @@ pub(crate) fn holdings(
     let source = reference.by_name("holdingsRecordsSources", "MARC").unwrap_or(SOURCE_MARC);
     holdings.insert("sourceId".to_owned(), source.into());
     holdings.extend(super::map(rules, record, reference, &HOLDINGS));
-    // FOLIO gives an unknown location one fixed id; a site that has a location of that id takes such records.
+    // FOLIO assigns unknown locations a fixed id; a site that has a location with that id accepts such records.
     if holdings.get("permanentLocationId").is_none()
         && let Some(unknown) = reference.find("locations", UNKNOWN_ID)
     {

@@ -1,4 +1,4 @@
-//! Instances (section 7.3 of the contract).
+//! Mapping bibliographic records to instances (section 7.3 of the contract).
 
 use pinakes_marc::Record;
 use serde_json::{Map, Value};
@@ -7,16 +7,16 @@ use super::fields::INSTANCE;
 use super::reference::Reference;
 use super::rules::Rules;
 
-/// The type of instances whose content type is not said.
+/// Id of the instance type for an unspecified content type.
 const UNSPECIFIED_TYPE: &str = "30fffe0e-e985-4144-b2e2-1e8179bdb41f";
 
-/// The properties of an instance, without its id. The hrid is that of the record's 001.
+/// Maps a record to the properties of an instance, without its id. The hrid is taken from the record's 001.
 pub(crate) fn instance(rules: &Rules, record: &Record, reference: &Reference) -> Map<String, Value> {
     let mapped = super::map(rules, record, reference, &INSTANCE);
     let mut instance = Map::new();
     instance.insert("source".to_owned(), "MARC".into());
     instance.extend(mapped);
-    // The rules say `MARC21`, FOLIO stores this.
+    // The rules set `MARC21`, but FOLIO stores this.
     instance.insert("source".to_owned(), "MARC".into());
     if instance.get("title").is_none() {
         instance.insert("title".to_owned(), "No title".into());

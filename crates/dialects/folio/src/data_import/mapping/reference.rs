@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value, json};
 
-/// What is given for a name that is not there.
+/// The id used for a name that does not exist.
 pub(crate) const UNKNOWN_ID: &str = "fe19bae4-da28-472b-be90-d442e2428ead";
 
-/// The tables that rules look into: FOLIO's key in `mappingParams`, which is also the key of the list that the
-/// reference path answers with.
+/// The tables used by rules: FOLIO's key in `mappingParams`, which is also the key of the list in answers of the
+/// reference path.
 pub(crate) const TABLES: [&str; 24] = [
     "identifierTypes",
     "contributorTypes",
@@ -50,7 +50,7 @@ struct Table {
 }
 
 impl Reference {
-    /// Adds an entry: `{"id", "name", "code"?}`. The first of a name counts.
+    /// Adds an entry: `{"id", "name", "code"?}`. The first entry with a name is used.
     pub(crate) fn add(&mut self, table: &str, entry: Value) {
         let table = self.tables.entry(table.to_owned()).or_default();
         let text = |name: &str| entry.get(name).and_then(Value::as_str);
@@ -65,20 +65,20 @@ impl Reference {
         table.entries.push(entry);
     }
 
-    /// The id of a name, whatever its case.
+    /// Returns the id for a name, ignoring case.
     pub(crate) fn by_name(&self, table: &str, name: &str) -> Option<&str> {
         self.tables.get(table)?.by_name.get(&fold(name)).map(String::as_str)
     }
 
-    /// The id of a code, whatever its case; blanks at the ends do not count.
+    /// Returns the id for a code, ignoring case and surrounding blanks.
     pub(crate) fn by_code(&self, table: &str, code: &str) -> Option<&str> {
         self.tables.get(table)?.by_code.get(&fold(code)).map(String::as_str)
     }
 
-    /// The id of a name or code, or of something whose id it is.
+    /// Returns the id for a name, a code, or the id itself.
     pub(crate) fn find(&self, table: &str, text: &str) -> Option<String> {
         let text = text.trim();
-        // `Main Library (KU/CC/DI/M)`: the code stands in brackets.
+        // `Main Library (KU/CC/DI/M)`: the code is in parentheses.
         let in_brackets = text.rsplit_once('(').and_then(|(_, rest)| rest.strip_suffix(')'));
         let found = self.by_name(table, text).or_else(|| self.by_code(table, text));
         let found = found.or_else(|| in_brackets.and_then(|code| self.by_code(table, code)));
@@ -87,12 +87,12 @@ impl Reference {
         found.map(str::to_owned).or_else(|| is_id().then(|| text.to_owned()))
     }
 
-    /// All entries of a table.
+    /// Returns all entries of a table.
     pub(crate) fn entries(&self, table: &str) -> &[Value] {
         self.tables.get(table).map_or(&[], |it| it.entries.as_slice())
     }
 
-    /// `mappingParams` of `/mapping-metadata`.
+    /// Returns `mappingParams` of `/mapping-metadata`.
     pub(crate) fn parameters(&self) -> Value {
         let mut map = Map::new();
         map.insert("initialized".to_owned(), json!(true));

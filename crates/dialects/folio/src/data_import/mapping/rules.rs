@@ -1,4 +1,4 @@
-//! Mapping rules as documents: reading and checking them.
+//! Mapping rules as documents: parsing and validation.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::functions::Function;
 
-/// The three sets of rules, by what they map.
+/// The three rule sets, by what they map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum RuleSet {
     /// Bibliographic records to instances.
@@ -19,10 +19,10 @@ pub(crate) enum RuleSet {
 }
 
 impl RuleSet {
-    /// All of them.
+    /// All rule sets.
     pub(crate) const ALL: [Self; 3] = [Self::Bib, Self::Holdings, Self::Authority];
 
-    /// As paths name it.
+    /// Returns its name in paths.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Bib => "marc-bib",
@@ -31,12 +31,12 @@ impl RuleSet {
         }
     }
 
-    /// The set of that name.
+    /// Returns the rule set with a name.
     pub(crate) fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.name() == name)
     }
 
-    /// FOLIO's rules, as text.
+    /// Returns FOLIO's default rules as text.
     pub(crate) const fn default_text(self) -> &'static str {
         match self {
             Self::Bib => include_str!("../../../data/mapping/marc-bib.json"),
@@ -46,59 +46,60 @@ impl RuleSet {
     }
 }
 
-/// A document of rules, ready to be run.
+/// A parsed document of rules.
 #[derive(Debug, Default)]
 pub(crate) struct Rules {
     by_tag: HashMap<Tag, Vec<Group>>,
 }
 
-/// What is made of a field at once: one object, or one property.
+/// The targets that a field is mapped to together: one object, or one property.
 #[derive(Debug)]
 pub(crate) struct Group {
-    /// Whether the targets together make one object per field.
+    /// Whether the targets form one object per field.
     pub(crate) is_entity: bool,
-    /// One object per occurrence of a subfield instead.
+    /// Whether there is one object per occurrence of a subfield instead.
     pub(crate) per_repeated_subfield: bool,
-    /// The indicators that the field must have; `*` stands for any.
+    /// Indicators that the field must have; `*` stands for any.
     pub(crate) indicators: Option<[char; 2]>,
-    /// Subfields that must all be there.
+    /// Subfields that must all be present.
     pub(crate) required: Vec<char>,
-    /// Subfields of which none may be there.
+    /// Subfields that must all be absent.
     pub(crate) exclusive: Vec<char>,
-    /// What is set.
+    /// The properties to set.
     pub(crate) targets: Vec<Target>,
-    /// The field is treated as the tag that the first three characters of its `$6` name, or another for some.
+    /// The field is treated as the tag named by the first three characters of its `$6`, or as another tag assigned to
+    /// that one.
     pub(crate) replacement: Option<Vec<(String, Tag)>>,
-    /// Position among all groups: what `ignoreSubsequentFields` is remembered by.
+    /// Position among all groups; identifies the group for `ignoreSubsequentFields`.
     pub(crate) number: usize,
 }
 
-/// One property and where its value comes from.
+/// One property and the source of its value.
 #[derive(Debug)]
 pub(crate) struct Target {
     /// Steps to the property.
     pub(crate) path: Vec<String>,
     /// Codes of the subfields; empty for all.
     pub(crate) subfields: Vec<char>,
-    /// What is done to the text.
+    /// The rules applied to the text.
     pub(crate) rules: Vec<Rule>,
     pub(crate) required: Vec<char>,
     pub(crate) exclusive: Vec<char>,
-    /// Functions run on the joined text rather than on each subfield.
+    /// Whether functions run on the joined text rather than on each subfield.
     pub(crate) is_concatenated: bool,
-    /// Only the first field counts.
+    /// Whether only the first field is used.
     pub(crate) ignores_later_fields: bool,
-    /// Only the first subfield counts.
+    /// Whether only the first subfield is used.
     pub(crate) ignores_later_subfields: bool,
-    /// What goes before a value, by its code.
+    /// Separators before a subfield, with the codes that they apply to.
     pub(crate) delimiters: Vec<(String, Vec<char>)>,
-    /// The text is cut into values of this many characters.
+    /// Number of characters per value, if the text is split.
     pub(crate) split_chars: Option<usize>,
-    /// Used when this gives nothing.
+    /// Used if this target gives nothing.
     pub(crate) alternative: Option<Box<Target>>,
 }
 
-/// Conditions, and the value that holds when they do.
+/// Functions, and a constant that replaces their result.
 #[derive(Debug)]
 pub(crate) struct Rule {
     pub(crate) functions: Vec<(Function, Value)>,
@@ -106,7 +107,7 @@ pub(crate) struct Rule {
 }
 
 impl Rules {
-    /// Reads a document. Errors: what is wrong, and under which tag.
+    /// Parses a document. Errors: what is wrong, and under which tag.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let document: Value = serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?;
         let Value::Object(tags) = document else {
@@ -130,7 +131,7 @@ impl Rules {
         Ok(rules)
     }
 
-    /// The same for the extended mode of authorities: subdivisions in headings are joined by `--`.
+    /// Adapts the rules to the extended mode of authorities: subdivisions in headings are joined by `--`.
     pub(crate) fn with_subdivisions(mut self) -> Self {
         let is_heading = |tag: &Tag| tag.as_str().starts_with(['1', '4', '5']);
         let groups = self.by_tag.iter_mut().filter(|(tag, _)| is_heading(tag)).flat_map(|(_, groups)| groups);
@@ -140,7 +141,7 @@ impl Rules {
         self
     }
 
-    /// The groups of a tag.
+    /// Returns the groups of a tag.
     pub(crate) fn groups(&self, tag: Tag) -> &[Group] {
         self.by_tag.get(&tag).map_or(&[], Vec::as_slice)
     }
@@ -229,7 +230,7 @@ fn indicators(value: &Value) -> [char; 2] {
     [at("ind1"), at("ind2")]
 }
 
-/// `[{"sourceDigits": "100", "targetField": "700"}]`.
+/// Parses `[{"sourceDigits": "100", "targetField": "700"}]`.
 fn replacements(map: &Map<String, Value>) -> Result<Vec<(String, Tag)>, String> {
     let mut pairs = Vec::new();
     for it in list(map, "fieldReplacementRule") {

@@ -1,5 +1,5 @@
-//! The default rules on records as they come: `tests/data/mapping/<case>.mrk` holds records in mnemonic text,
-//! `<case>.out` what they become. `BLESS=1` rewrites the answers: read the diff before the commit.
+//! The default rules applied to real records: `tests/data/mapping/<case>.mrk` holds records in mnemonic text,
+//! `<case>.out` the results. `BLESS=1` rewrites the answers: read the diff before the commit.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{Reference, RuleSet, Rules, TABLES, authority, holdings, instance};
 
-/// Every name that is asked for is there: its id says the table and the name.
+/// Builds a reference in which every name exists; the id contains the table and the name.
 fn reference() -> Reference {
     let mut reference = Reference::default();
     let entries: [(&str, &[(&str, &str)]); 14] = [

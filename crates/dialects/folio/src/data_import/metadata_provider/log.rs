@@ -1,4 +1,4 @@
-//! Summaries, log entries and journal records: made of the entries that batches have stored.
+//! Summaries, log entries and journal records, derived from the entries stored by batches.
 
 use http::StatusCode;
 use pinakes_store::{Direction, End, Expr, Query, Record, Value as Condition, View, Weight};
@@ -31,7 +31,7 @@ pub(super) fn routes(routes: Routes) -> Routes {
         )
 }
 
-/// One entry as it is stored, with its job and date.
+/// One stored entry, with its job and date.
 struct Stored {
     job: String,
     date_ms: i64,
@@ -47,7 +47,7 @@ impl Stored {
         self.body.get("o").and_then(Value::as_u64).unwrap_or(0)
     }
 
-    /// (entity, id, hrid, action, error) of each row.
+    /// Returns (entity, id, hrid, action, error) of each row.
     fn rows(&self) -> impl Iterator<Item = [&str; 5]> {
         let list = self.body.get("j").and_then(Value::as_array).into_iter().flatten();
         list.map(|row| {
@@ -60,7 +60,7 @@ impl Stored {
     }
 }
 
-/// The entries of a job, and of its children.
+/// Reads the entries of a job and of its children.
 fn stored(view: &mut View<'_>, job: &str, errors_only: bool) -> Result<Vec<Stored>, FolioError> {
     let mut jobs: Vec<Job> = Job::get(view, job)?.into_iter().collect();
     jobs.extend(children(view, job)?);
@@ -84,12 +84,13 @@ fn stored(view: &mut View<'_>, job: &str, errors_only: bool) -> Result<Vec<Store
     Ok(list)
 }
 
-/// Whether the entries of a job are those of its file's records, one for each, and nothing else.
+/// Checks whether the job's entries are exactly those of its file's records, one for each.
 fn is_of_file_alone(job: &Job) -> bool {
     job.work("source").as_str() == Some("file") && job.work("error").is_null()
 }
 
-/// The entries of the records `from` to before `to` of such a job: of the log only what holds them is read.
+/// Reads the entries of the records `from` up to but excluding `to` of such a job; only the journal records that
+/// contain them are read.
 fn some_of_file(view: &mut View<'_>, job: &Job, from: u64, to: u64) -> Result<Vec<Stored>, FolioError> {
     let position = |order: u64| Condition::Integer(i64::try_from(order).unwrap_or(i64::MAX));
     let own = |begin: End, end: End| {
@@ -110,7 +111,7 @@ fn some_of_file(view: &mut View<'_>, job: &Job, from: u64, to: u64) -> Result<Ve
     Ok(list)
 }
 
-/// The entries of a batch.
+/// Adds the entries of a batch.
 fn add_entries(list: &mut Vec<Stored>, job: &str, batch: &Value) {
     let date_ms = batch.get("date").and_then(Value::as_i64).unwrap_or(0);
     for body in batch.get("entries").and_then(Value::as_array).into_iter().flatten() {
@@ -118,7 +119,7 @@ fn add_entries(list: &mut Vec<Stored>, job: &str, batch: &Value) {
     }
 }
 
-/// Why a job ended as a whole, as an entry before those of its records.
+/// Returns the reason why a job failed as a whole, as an entry that precedes those of its records.
 fn whole(job: &Job) -> Option<Stored> {
     let reason = job.work("error").as_str()?;
     let date_ms = dates::parse_ms(job.text("completedDate")).unwrap_or(0);
@@ -159,7 +160,7 @@ async fn summary(call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
 }
 
-/// Adds numbers to numbers, through objects.
+/// Adds the numbers of one object to those of another, recursively.
 fn add(sum: &mut Map<String, Value>, more: &Map<String, Value>) {
     for (name, value) in more {
         match (sum.get_mut(name), value) {
@@ -176,7 +177,7 @@ fn add(sum: &mut Map<String, Value>, more: &Map<String, Value>) {
     }
 }
 
-/// The word for what happened to records of some sorts.
+/// Returns the status of an entry with regard to some entities.
 fn status_of(entry: &Stored, entities: &[&str]) -> Option<&'static str> {
     let rows: Vec<[&str; 5]> = entry.rows().filter(|row| entities.contains(&row[0])).collect();
     let done: Vec<&str> = rows
@@ -214,7 +215,7 @@ fn related(entry: &Stored, entity: &str) -> Value {
     Value::Object(map)
 }
 
-/// Each holdings record or item by itself.
+/// Lists each holdings record or item separately.
 fn related_each(entry: &Stored, entity: &str) -> Vec<Value> {
     entry
         .rows()
@@ -233,7 +234,7 @@ fn related_each(entry: &Stored, entity: &str) -> Vec<Value> {
 
 const MARC: [&str; 3] = ["MARC_BIBLIOGRAPHIC", "MARC_HOLDINGS", "MARC_AUTHORITY"];
 
-/// An entry as `/jobLogEntries` shows it.
+/// Returns an entry in the form of `/jobLogEntries`.
 fn shown(entry: &Stored) -> Value {
     let mut map = Map::new();
     map.insert("jobExecutionId".into(), entry.job.as_str().into());
@@ -386,7 +387,7 @@ async fn journal(call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
 }
 
-/// An id for a row: that of its record with the row's number at its end, the same every time.
+/// Returns a stable id for a row: that of its record, with the row's number at the end.
 fn row_id(record: &str, at: usize) -> String {
     let Ok(id) = uuid::Uuid::parse_str(record) else { return record.to_owned() };
     uuid::Uuid::from_u128(id.as_u128() ^ (at as u128 + 1)).to_string()

@@ -1,4 +1,4 @@
-//! Associations: a child below a parent.
+//! Associations of child profiles with parent profiles.
 
 use pinakes_store::{Expr, Query, StoreError, Txn, View};
 use serde_json::{Map, Value, json};
@@ -9,7 +9,7 @@ fn text<'v>(value: &'v Value, name: &str) -> &'v str {
     value.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// The associations whose `name` is `id`, FOLIO's own first.
+/// Returns the associations whose `name` is `id`, FOLIO's defaults first.
 fn by(view: &mut View<'_>, name: &str, id: &str) -> Result<Vec<Value>, StoreError> {
     let own = defaults("associations").iter().filter(|it| text(it, name) == id);
     let mut list: Vec<Value> = own.cloned().collect();
@@ -19,7 +19,7 @@ fn by(view: &mut View<'_>, name: &str, id: &str) -> Result<Vec<Value>, StoreErro
     Ok(list)
 }
 
-/// The association of an id.
+/// Returns the association with an id.
 pub(super) fn by_id(view: &mut View<'_>, id: &str) -> Result<Option<Value>, StoreError> {
     if let Some(own) = defaults("associations").iter().find(|it| text(it, "id") == id) {
         return Ok(Some(own.clone()));
@@ -27,7 +27,8 @@ pub(super) fn by_id(view: &mut View<'_>, id: &str) -> Result<Option<Value>, Stor
     view.get(&ASSOCIATION, id)?.map(|it| it.json()).transpose()
 }
 
-/// What hangs below a profile, in order: within `job` where that says so, else wherever the profile is used.
+/// Returns the associations with the children of a profile, in order: those within `job` if it has any, else those that
+/// apply wherever the profile is used.
 pub(super) fn below(view: &mut View<'_>, master: &str, job: Option<&str>) -> Result<Vec<Value>, StoreError> {
     let all = by(view, "masterProfileId", master)?;
     let is_of = |it: &&Value| job.is_some_and(|job| text(it, "jobProfileId") == job);
@@ -43,12 +44,12 @@ pub(super) fn below(view: &mut View<'_>, master: &str, job: Option<&str>) -> Res
     Ok(list)
 }
 
-/// What a profile hangs below.
+/// Returns the associations with the parents of a profile.
 pub(super) fn above(view: &mut View<'_>, detail: &str) -> Result<Vec<Value>, StoreError> {
     by(view, "detailProfileId", detail)
 }
 
-/// All associations between two sorts of profiles.
+/// Returns all associations between two types of profiles.
 pub(super) fn between(
     view: &mut View<'_>,
     master: Option<ProfileType>,
@@ -65,7 +66,7 @@ pub(super) fn between(
     Ok(list)
 }
 
-/// Adds the relations that a profile brings; a null master is the profile itself. Gives them as they are stored.
+/// Adds the relations of a profile; a null master stands for the profile itself. Returns them as they are stored.
 pub(super) fn add(
     txn: &mut Txn<'_>,
     sort: ProfileType,
@@ -102,7 +103,7 @@ pub(super) fn add(
     Ok(added)
 }
 
-/// Removes the relations that a profile gives up.
+/// Removes the relations listed for deletion.
 pub(super) fn remove(txn: &mut Txn<'_>, id: &str, relations: &[Value]) -> Result<(), StoreError> {
     for relation in relations {
         let master = Some(text(relation, "masterProfileId")).filter(|it| !it.is_empty()).unwrap_or(id);
@@ -118,7 +119,7 @@ pub(super) fn remove(txn: &mut Txn<'_>, id: &str, relations: &[Value]) -> Result
     Ok(())
 }
 
-/// Removes all that hangs below a profile, and for a job all that is its own.
+/// Removes the associations with all children of a profile, and those that belong to it if it is a job profile.
 pub(super) fn remove_all(txn: &mut Txn<'_>, id: &str) -> Result<(), StoreError> {
     for name in ["masterProfileId", "jobProfileId"] {
         for record in txn.find(&ASSOCIATION, &Query::filter(Expr::Is(name.into(), id.into())))? {

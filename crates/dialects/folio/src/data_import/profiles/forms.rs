@@ -1,4 +1,4 @@
-//! `/converter-storage/forms/configs`: how the forms of a client are laid out, one record for each form.
+//! `/converter-storage/forms/configs`: the layout of a client's forms, one record per form.
 
 use http::StatusCode;
 use pinakes_http::answer;
@@ -11,7 +11,7 @@ use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
 use crate::platform::values::json_answer;
 
-/// Where they are.
+/// Path of the configurations.
 const PATH: &str = "/converter-storage/forms/configs";
 
 /// `/converter-storage/forms/configs`.
@@ -44,7 +44,7 @@ pub(super) fn routes(routes: Routes) -> Routes {
         .delete(&form, to("converter-storage.forms-configs.delete"), remove)
 }
 
-/// The id of the record of a form. Errors: 404.
+/// Returns the id of the record of a form. Errors: 404.
 fn id_of(view: &mut View<'_>, name: &str) -> Result<String, FolioError> {
     let found = view.first(&FORMS.kind, Expr::Is("formName".into(), name.into()))?;
     let missing = || FolioError::not_found(format!("Form config with formName '{name}' was not found"));

@@ -1,4 +1,4 @@
-//! `/field-protection-settings/marc`: MARC fields that updates leave alone.
+//! `/field-protection-settings/marc`: MARC fields that updates do not change.
 
 use http::StatusCode;
 use http::header::LOCATION;
@@ -13,7 +13,7 @@ use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
 use crate::platform::values::json_answer;
 
-/// Settings that a site made, by their id.
+/// Settings that a site created, by id.
 pub(super) static SETTING: Kind = Kind { id_path: Some("id"), ..Kind::named("folio_marc_field_protection") };
 
 const PATH: &str = "/field-protection-settings/marc";
@@ -59,7 +59,7 @@ fn all(view: &mut View<'_>) -> Result<Vec<Value>, StoreError> {
     Ok(list)
 }
 
-/// The fields that updates leave alone.
+/// Returns the fields that updates do not change.
 pub(crate) fn protections(view: &mut View<'_>) -> Result<Vec<Protection>, StoreError> {
     let text =
         |value: &Value, name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();

@@ -16,7 +16,7 @@ use crate::platform::routes::Routes;
 use crate::platform::values::{json_answer, parse_uuid, required_text};
 use crate::platform::{cql, dates};
 
-/// `/data-import-profiles/` and the rest.
+/// Prefixes a path with `/data-import-profiles/`.
 macro_rules! path {
     ($rest:literal) => {
         concat!("/data-import-profiles/", $rest)
@@ -27,7 +27,7 @@ fn to(name: &str) -> Access {
     Access::Permission(format!("converter-storage.{name}").into())
 }
 
-/// The routes of profiles and of field protection.
+/// Adds the routes of profiles and of field protection.
 pub(crate) fn routes(routes: Routes) -> Routes {
     let routes = ProfileType::ALL.into_iter().fold(routes, |routes, sort| {
         let base = format!("/data-import-profiles/{}", sort.list());
@@ -104,7 +104,7 @@ async fn list(call: Call, sort: ProfileType) -> Answer {
     Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
 }
 
-/// Conditions on ids are decided here: profiles of the program are in no table.
+/// Evaluates a filter on a profile, including conditions on ids: default profiles are not in the store.
 fn fits(filter: &Expr, profile: &Value) -> bool {
     match filter {
         Expr::And(list) => list.iter().all(|it| fits(it, profile)),
@@ -169,7 +169,7 @@ async fn by_id(call: Call, sort: ProfileType) -> Answer {
     Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
 }
 
-/// What a request to write a profile holds.
+/// The content of a request to write a profile.
 #[derive(Clone)]
 struct Update {
     profile: Map<String, Value>,
@@ -191,7 +191,7 @@ impl Update {
     }
 }
 
-/// Refuses what cannot be a profile, and a name that is taken.
+/// Refuses an invalid profile, and a name that is in use.
 fn check(txn: &mut Txn<'_>, sort: ProfileType, id: &str, update: &Update) -> Result<(), FolioError> {
     let text = |name: &str| update.profile.get(name).and_then(Value::as_str).unwrap_or_default();
     let name = text("name");
@@ -235,7 +235,7 @@ fn check(txn: &mut Txn<'_>, sort: ProfileType, id: &str, update: &Update) -> Res
     Ok(())
 }
 
-/// An action needs one mapping, for records of its own sort.
+/// Checks that an action has one mapping, for records of its own type.
 fn check_mapping(
     txn: &mut Txn<'_>,
     id: &str,
@@ -256,7 +256,7 @@ fn check_mapping(
             "Action profile can be linked to one mapping profile only",
         )));
     }
-    // What is deleted need not be mapped.
+    // A delete action needs no mapping.
     if mappings.is_empty() && action != "DELETE" {
         return Err(FolioError::unprocessable(Fault::new(
             "Action profile must be linked to a mapping profile",
@@ -334,14 +334,14 @@ fn refuse_default(sort: ProfileType, id: &str) -> Result<(), FolioError> {
     Ok(())
 }
 
-/// When the profile was changed last as the caller saw it: `If-Match` names its `updatedDate` between quotes. FOLIO's own
-/// clients send none, and are let through.
+/// Returns when the profile was last changed, as the caller saw it: `If-Match` contains its `updatedDate` in quotes.
+/// FOLIO's own clients do not send this header and are not checked.
 fn seen(headers: &HeaderMap) -> Option<String> {
     let text = headers.get(IF_MATCH)?.to_str().ok()?;
     Some(text.trim().trim_matches('"').to_owned())
 }
 
-/// Errors: 409, the profile was changed since it was seen.
+/// Checks that the profile has not changed. Errors: 409.
 fn expect_unchanged(old: &Value, seen: Option<&str>) -> Result<(), FolioError> {
     let changed = old.pointer("/metadata/updatedDate").and_then(Value::as_str).unwrap_or_default();
     match seen {
@@ -425,7 +425,7 @@ async fn stored_snapshot(call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &found.ok_or_else(missing)?.json()?))
 }
 
-/// A snapshot that a client has made: kept as it is.
+/// Stores a snapshot created by a client, unchanged.
 async fn keep_snapshot(mut call: Call) -> Answer {
     let mut body = call.object().await?;
     required_text(&body, "profileId")?;
@@ -469,7 +469,7 @@ async fn list_associations(call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &json!({"profileAssociations": list, "totalRecords": total})))
 }
 
-/// The association that a body says, with the types of `?master=&detail=`; both profiles must be there.
+/// Builds the association described by a body, with the types of `?master=&detail=`; both profiles must exist.
 fn association_of(
     view: &mut View<'_>,
     mut body: Map<String, Value>,

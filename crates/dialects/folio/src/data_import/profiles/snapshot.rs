@@ -1,20 +1,20 @@
-//! Snapshots: a profile's tree as it was when a job began.
+//! Snapshots: the tree of a profile at the time when a job started.
 
 use pinakes_store::{Kind, StoreError, Txn, View};
 use serde_json::{Value, json};
 
 use super::{ProfileType, associations, get};
 
-/// Snapshots by their id.
+/// Snapshots, by id.
 pub(crate) static PROFILE_SNAPSHOT: Kind =
     Kind { id_path: Some("id"), ..Kind::named("folio_profile_snapshot") };
 
-/// Deepest tree that is followed: deeper ones are circles.
+/// Maximum depth of a tree; deeper ones are cycles.
 const DEPTH_MAX: usize = 30;
 
-/// The tree of a profile; `None` when there is no such profile.
+/// Builds the tree of a profile; `None` if there is no such profile.
 ///
-/// Errors: a profile that names one that is not there, or hangs below itself.
+/// Errors: a reference to a profile that does not exist, or a cycle.
 pub(crate) fn snapshot_of(
     view: &mut View<'_>,
     sort: ProfileType,
@@ -27,16 +27,16 @@ pub(crate) fn snapshot_of(
     node(view, sort, content, id, job, new_id, 0).map(Some)
 }
 
-/// Why a tree could not be made.
+/// Why a tree could not be built.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SnapshotError {
-    /// A child is not there.
+    /// A child does not exist.
     #[error("the {} profile {id} is part of this profile and does not exist", sort.word().to_lowercase())]
     Missing { sort: ProfileType, id: String },
-    /// A circle.
+    /// A cycle.
     #[error("the profile {0} hangs below itself")]
     Circle(String),
-    /// The store.
+    /// An error of the store.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -80,7 +80,7 @@ fn node(
     }))
 }
 
-/// Keeps a snapshot and gives its id.
+/// Stores a snapshot and returns its id.
 pub(crate) fn store_snapshot(txn: &mut Txn<'_>, snapshot: &Value) -> Result<String, StoreError> {
     let id = snapshot.get("id").and_then(Value::as_str).unwrap_or_default().to_owned();
     txn.put(&PROFILE_SNAPSHOT, &id, snapshot)?;

@@ -1,4 +1,4 @@
-//! `/data-import/fileExtensions` and `/data-import/dataTypes`: which files are taken.
+//! `/data-import/fileExtensions` and `/data-import/dataTypes`: which files are accepted.
 
 use http::StatusCode;
 use http::header::LOCATION;
@@ -14,14 +14,14 @@ use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
 use crate::platform::values::{json_answer, parse_uuid};
 
-/// Extensions by their id.
+/// Extensions, by id.
 pub(super) static FILE_EXTENSION: Kind = Kind {
     id_path: Some("id"),
     columns: &[Column::one("extension", Type::Text)],
     ..Kind::named("folio_file_extension")
 };
 
-/// Extension, whether files with it are refused, and what they hold.
+/// Extension, whether it is blocked, and its data types.
 const DEFAULTS: [(&str, bool, &[&str]); 23] = [
     (".csv", false, &["Delimited"]),
     (".dat", false, &["MARC"]),
@@ -64,7 +64,7 @@ pub(super) fn routes(routes: Routes) -> Routes {
         .get("/data-import/dataTypes", to("data-import.datatypes.get"), data_types)
 }
 
-/// FOLIO's own. Their ids are the same in every tenant, and made of their position.
+/// Returns FOLIO's default extensions. Their ids are derived from their position and equal in every tenant.
 fn defaults() -> Vec<Value> {
     let one = |(at, (extension, blocked, types)): (usize, &(&str, bool, &[&str]))| {
         json!({"id": format!("9c3b0f6a-5c1e-4f5a-8b1d-0000000000{at:02x}"), "description": "", "extension": extension,
@@ -82,7 +82,7 @@ fn all(view: &mut View<'_>) -> Result<Vec<Value>, StoreError> {
     stored.iter().map(|it| it.json()).collect()
 }
 
-/// The first change of a site makes the defaults its own.
+/// Stores the defaults in the tenant at the first change.
 fn materialise(txn: &mut Txn<'_>) -> Result<(), StoreError> {
     if txn.count(&FILE_EXTENSION, &Expr::All)? == 0 {
         for extension in defaults() {
@@ -136,7 +136,7 @@ async fn by_id(call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &found.ok_or_else(|| not_found(&id))?))
 }
 
-/// The extension as it is stored: with a dot, in lower case, of no other.
+/// Returns the extension in its stored form: with a dot, in lower case, and unique.
 fn checked(txn: &mut Txn<'_>, id: &str, body: &Map<String, Value>) -> Result<Value, FolioError> {
     let refuse = |code: &str, value: &str| {
         Err(FolioError::unprocessable(Fault::new(code).code(code).with("fileExtension.extension", value)))

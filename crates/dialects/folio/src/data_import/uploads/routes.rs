@@ -6,7 +6,7 @@ use crate::data_import::uploads::{
 };
 use crate::platform::routes::Routes;
 
-/// The routes under `/data-import`.
+/// Adds the routes under `/data-import`.
 pub(crate) fn routes(routes: Routes) -> Routes {
     let base = "/data-import/uploadDefinitions";
     let item = "/data-import/uploadDefinitions/{id}";

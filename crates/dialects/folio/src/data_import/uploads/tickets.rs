@@ -1,4 +1,4 @@
-//! Parts that are sent one by one, until they are assembled.
+//! Uploads in parts that have not been assembled yet.
 
 use std::ops::ControlFlow;
 
@@ -8,14 +8,14 @@ use crate::data_import::FILE_PART;
 use crate::platform::error::FolioError;
 use crate::platform::limits::EXPIRED_UPLOADS;
 
-/// Uploads that were begun, by the id that was given out.
+/// Uploads in progress, by the id in their URLs.
 pub(crate) static UPLOAD_TICKET: Kind = Kind {
     columns: &[Column::one("begunMs", Type::Integer), Column::at("fileKey", "key", Type::Text)],
     indexes: &[Index::on(&["begunMs"]), Index::on(&["fileKey"])],
     ..Kind::named("folio_upload_ticket")
 };
 
-/// Clears away uploads whose parts nobody has put together, see [`super::expire`].
+/// Deletes uploads whose parts were never assembled, see [`super::expire`].
 pub(crate) fn expire(txn: &mut Txn<'_>, until_ms: i64) -> Result<(), FolioError> {
     let old = Expr::Range("begunMs".into(), End::Open, End::Included(Condition::Integer(until_ms)));
     let tickets = txn.find(&UPLOAD_TICKET, &Query::filter(old).window(0, EXPIRED_UPLOADS))?;

@@ -17,7 +17,7 @@ use crate::platform::error::{Answer, Fault, FolioError, Shape};
 use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
 
-/// The batch endpoints of a collection below `base`, e.g. `/item-storage`.
+/// Adds the batch endpoints of a collection below `base`, e.g. `/item-storage`.
 pub fn batch_routes(routes: Routes, collection: &'static Collection, base: &str) -> Routes {
     let batch = |end: &str| format!("{base}/batch/{end}");
     let to = |end: &str| Access::Permission(Cow::Owned(format!("{}.{end}", collection.permission)));
@@ -33,9 +33,9 @@ pub fn batch_routes(routes: Routes, collection: &'static Collection, base: &str)
         })
 }
 
-/// `{"items":[…]}` with `?upsert=true`: 201 without a body.
+/// Writes `{"items":[…]}` with `?upsert=true`; answers 201 without a body.
 ///
-/// Errors: 413 for more records than the bound; what is wrong with the first bad record, as 422.
+/// Errors: 413 for more records than the limit; 422 with the faults of the first bad record.
 pub(crate) async fn write_batch(mut call: Call, collection: &'static Collection, lock: Lock) -> Answer {
     let records = records(&mut call, collection).await?;
     let is_upsert = call.query.is_true("upsert") || lock == Lock::Ignored;
@@ -82,7 +82,7 @@ async fn records(
     list.into_iter().map(object).collect()
 }
 
-/// Writes records in their order.
+/// Writes records in order.
 pub(crate) fn write_all(
     txn: &mut Txn<'_>,
     writer: &Writer,
@@ -112,7 +112,7 @@ pub(crate) fn write_all(
     Ok(())
 }
 
-/// What a single request is told in plain text with 400 is an entry with 422 in a batch.
+/// Converts an error that a single request gets as plain text with 400 to an entry with 422 in a batch.
 fn in_batch(error: FolioError) -> FolioError {
     match (error.status, error.shape) {
         (StatusCode::BAD_REQUEST, Shape::Text(text)) => {
@@ -122,7 +122,7 @@ fn in_batch(error: FolioError) -> FolioError {
     }
 }
 
-/// `{query, limit, offset}`: a list whose query is too long for a URL.
+/// Lists records for a query that is too long for a URL: `{query, limit, offset}`.
 async fn retrieve(mut call: Call, collection: &'static Collection) -> Answer {
     let body = call.object().await?;
     let number = |name: &str, default| body.get(name).and_then(Value::as_u64).unwrap_or(default);

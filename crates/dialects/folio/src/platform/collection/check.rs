@@ -1,4 +1,4 @@
-//! What a record of a collection must look like, what it may refer to, and that nothing refers to one that goes.
+//! Checks of a collection's records: their schema, their references, and that no record refers to one being deleted.
 
 use http::StatusCode;
 use pinakes_store::{Expr, StoreError, Txn};
@@ -9,7 +9,7 @@ use crate::platform::collection::declared::{Collection, Kinds};
 use crate::platform::error::{Fault, FolioError};
 use crate::platform::values::parse_uuid;
 
-/// A text that is no UUID, as FOLIO's validators say it.
+/// Builds the error for a text that is not a UUID, as FOLIO's validators word it.
 pub(crate) fn not_a_uuid(property: &str, found: &str) -> FolioError {
     let pattern =
         "^[a-fA-F0-9]{8}-[a-fA-F0-9]{4}-[1-5][a-fA-F0-9]{3}-[89abAB][a-fA-F0-9]{3}-[a-fA-F0-9]{12}$";
@@ -21,7 +21,7 @@ pub(crate) fn not_a_uuid(property: &str, found: &str) -> FolioError {
     )
 }
 
-/// Fills in what stands for properties that are not given.
+/// Fills in the defaults of properties that are not given.
 pub(super) fn complete(collection: &Collection, body: &mut Map<String, Value>) -> Result<(), FolioError> {
     let is_absent = |body: &Map<String, Value>, name: &str| body.get(name).is_none_or(Value::is_null);
     for name in collection.schema.lists {
@@ -86,7 +86,7 @@ fn shortened(value: &Value) -> String {
     value.to_string().chars().take(80).collect()
 }
 
-/// Whether a required property is not there. Of `a.b`, only where there is an `a`.
+/// Checks whether a required property is missing. `a.b` is required only if `a` is present.
 fn is_missing(body: &Map<String, Value>, path: &str) -> bool {
     match path.split_once('.') {
         None => body.get(path).is_none_or(Value::is_null),
@@ -100,7 +100,7 @@ fn is_missing(body: &Map<String, Value>, path: &str) -> bool {
     }
 }
 
-/// Calls `visit` with each value at a path that is there and not null; lists are entered on the way.
+/// Calls `visit` with each value at a path that is present and not null, including those inside lists.
 fn each_at(
     body: &Map<String, Value>,
     path: &str,
@@ -180,7 +180,7 @@ pub(super) fn check_references(
     Ok(())
 }
 
-/// Refuses that a record goes while others refer to it.
+/// Refuses the deletion of a record that others refer to.
 pub(super) fn refuse_used(
     txn: &mut Txn<'_>,
     writer: &Writer,
@@ -201,7 +201,7 @@ pub(super) fn refuse_used(
     Ok(())
 }
 
-/// Whether a record refers to `id`: by a column's index, by the counts of a facet, or by looking at each.
+/// Checks whether a record refers to `id`: by the counts of a facet, by a column's index, or by a scan.
 fn is_used(
     txn: &mut Txn<'_>,
     collection: &'static Collection,

@@ -1,4 +1,4 @@
-//! A collection as it is declared, and who writes its records.
+//! The declaration of a collection, and the writer of its records.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -13,17 +13,17 @@ use crate::platform::dates;
 use crate::platform::error::{Fault, FolioError};
 use crate::platform::hrids::{Numbered, Reserved};
 
-/// Every collection of the dialect, handed down from where they are listed.
+/// All collections of the dialect, passed down from the place where they are listed.
 pub type Collections = &'static [&'static Collection];
 
-/// The collection whose lists have that name.
+/// Returns the collection whose list has that name.
 pub(crate) fn by_list(collections: Collections, list: &str) -> Option<&'static Collection> {
     collections.iter().copied().find(|it| it.list == list)
 }
 
-/// The collection of a kind that lies higher than who needs it, and so cannot be named there.
+/// Returns the collection of a kind; for code below that collection, which cannot import it.
 ///
-/// Errors: 500 when none of the collections keeps such records.
+/// Errors: 500 if no collection has that kind.
 pub(crate) fn by_kind(collections: Collections, kind: &str) -> Result<&'static Collection, FolioError> {
     collections.iter().copied().find(|it| it.kind.name == kind).ok_or_else(|| {
         let message =
@@ -35,7 +35,7 @@ pub(crate) fn by_kind(collections: Collections, kind: &str) -> Result<&'static C
 /// A collection.
 #[derive(Debug)]
 pub struct Collection {
-    /// Where it lives: `/material-types`.
+    /// Base path: `/material-types`.
     pub path: &'static str,
     /// Name of the list in answers: `mtypes`.
     pub list: &'static str,
@@ -43,68 +43,69 @@ pub struct Collection {
     pub kind: Kind,
     /// Name of the table in FOLIO's messages: `material_type`.
     pub table: &'static str,
-    /// What permissions begin with: `inventory-storage.material-types`.
+    /// Prefix of its permissions: `inventory-storage.material-types`.
     pub permission: &'static str,
-    /// What a record looks like.
+    /// Requirements on its records.
     pub schema: Schema,
     /// Values that must be unique.
     pub unique: &'static [Unique],
     /// References to other collections.
     pub references: &'static [Reference],
-    /// What the names in queries stand for.
+    /// The meaning of names in queries.
     pub names: Names,
     /// Optimistic locking.
     pub locking: Locking,
-    /// `metadata` and the form of its dates.
+    /// Whether records have `metadata`, and the format of its dates.
     pub metadata: Metadata,
-    /// Records that lists leave out unless a parameter asks for them.
+    /// Records that lists omit unless a parameter asks for them.
     pub unless_asked: Option<UnlessAsked>,
-    /// What its human-readable ids are numbered as.
+    /// The sequence of its human-readable ids, if it has them.
     pub numbered: Option<Numbered>,
-    /// How the module says that a record is not there: what it calls a record, and the exception. Most say nothing.
+    /// How the module reports that a record does not exist: its name for a record, and the exception. Most have
+    /// neither.
     pub missing: Option<(&'static str, &'static str)>,
-    /// How the module that FOLIO has for it refuses.
+    /// The error style of the corresponding FOLIO module.
     pub manner: Manner,
-    /// The text of a 404, where the module has one of its own.
+    /// The text of a 404, if the module has one of its own.
     pub gone: Option<&'static str>,
-    /// The text of a 400 for an id or a value that is taken, where the module has one of its own.
+    /// The text of a 400 for an id or a value that is taken, if the module has one of its own.
     pub taken: Option<&'static str>,
-    /// Whether its lists say `resultInfo`, as those of most modules do.
+    /// Whether its lists contain `resultInfo`, as those of most modules do.
     pub has_result_info: bool,
     /// Rules of its own.
     pub hooks: Hooks,
-    /// Records of a new tenant: a JSON array, or empty.
+    /// Initial records of a new tenant: a JSON array, or empty.
     pub reference_data: &'static str,
-    /// Whether the handlers of this module serve it; otherwise a module of its own does.
+    /// Whether the handlers of this module serve it; otherwise another module does.
     pub is_served: bool,
 }
 
-/// Records that lists leave out unless they are asked for.
+/// Records that lists omit unless asked for.
 #[derive(Debug, Clone, Copy)]
 pub struct UnlessAsked {
-    /// Parameters any of which asks for them.
+    /// Parameters, any of which includes them.
     pub parameters: &'static [&'static str],
-    /// The boolean property that they have.
+    /// The boolean property that marks them.
     pub hidden: &'static str,
 }
 
-/// What a record must look like.
+/// The requirements on a record.
 #[derive(Debug)]
 pub struct Schema {
-    /// Dotted paths that must be there and not null.
+    /// Dotted paths that must be present and not null.
     pub required: &'static [&'static str],
-    /// Types of properties, by dotted path; others may be anything.
+    /// Types of properties, by dotted path; other properties may have any type.
     pub types: &'static [(&'static str, Kinds)],
-    /// Names of the properties that there are, apart from `id`, `metadata` and `_version`; empty for any.
+    /// Names of all allowed properties, apart from `id`, `metadata` and `_version`; empty if any are allowed.
     pub known: &'static [&'static str],
-    /// Names of list properties that are `[]` when not given.
+    /// Names of list properties that default to `[]`.
     pub lists: &'static [&'static str],
-    /// Properties with the JSON that stands for them when not given.
+    /// Properties with their default values, as JSON.
     pub defaults: &'static [(&'static str, &'static str)],
 }
 
 impl Schema {
-    /// Anything goes.
+    /// A schema without requirements.
     pub const OPEN: Self = Self { required: &[], types: &[], known: &[], lists: &[], defaults: &[] };
 }
 
@@ -127,61 +128,61 @@ pub enum Kinds {
     Object,
 }
 
-/// A value that two records must not share.
+/// A value that must be unique among the records.
 #[derive(Debug)]
 pub struct Unique {
     /// Name of the column of the unique index.
     pub column: &'static str,
-    /// What a client is told; `{value}` stands for the value. Empty: FOLIO's text of a database rule.
+    /// The error message; `{value}` stands for the value. Empty: FOLIO's text for a database constraint.
     pub message: &'static str,
 }
 
 /// A reference to a record of another collection.
 #[derive(Debug)]
 pub struct Reference {
-    /// Dotted path of the id; lists are entered.
+    /// Dotted path of the id, including inside lists.
     pub path: &'static str,
-    /// Where it points.
+    /// The collection that it refers to.
     pub to: fn() -> &'static Collection,
 }
 
-/// Whether `_version` guards against lost updates.
+/// Whether `_version` protects against lost updates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Locking {
-    /// It does not.
+    /// No.
     Off,
-    /// It does; the first version is this.
+    /// Yes; the first version is this number.
     From(u64),
 }
 
-/// Whether records say who made and changed them.
+/// Whether records contain who created and changed them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Metadata {
-    /// They do not.
+    /// No.
     Off,
-    /// With dates as most modules write them.
+    /// Yes, with dates in the format of most modules.
     Rmb,
-    /// With dates as mod-entities-links writes them.
+    /// Yes, with dates in the format of mod-entities-links.
     Micros,
 }
 
-/// Completes or refuses a record; the last argument is what it replaces.
+/// Completes or refuses a record; the last argument is the record it replaces.
 pub type Prepare =
     fn(&mut Txn<'_>, &Writer, &mut Map<String, Value>, Option<&Value>) -> Result<(), FolioError>;
 
 /// Rules of a collection beyond its declaration.
 #[derive(Debug, Clone, Copy)]
 pub struct Hooks {
-    /// Completes or refuses a record before it is checked and stored; `old` is what it replaces.
+    /// Completes or refuses a record before it is checked and stored; `old` is the record it replaces.
     pub prepare: Prepare,
-    /// Answers a clause of a query about records of other kinds, which the collections keep; `None` when it is about this
-    /// one.
+    /// Evaluates a clause about records of other kinds, which are found in the collections; `None` if the clause is
+    /// about this kind.
     pub foreign: fn(&mut View<'_>, Collections, &Clause) -> Result<Option<Expr>, FolioError>,
-    /// Does what else a stored record brings about; `old` is what it replaced.
+    /// Applies the consequences of storing a record; `old` is the record it replaced.
     pub stored: fn(&mut Txn<'_>, &Writer, &Value, Option<&Value>) -> Result<(), FolioError>,
-    /// Refuses that a record goes, or does what else that brings about.
+    /// Refuses the deletion of a record, or applies its consequences.
     pub deleting: fn(&mut Txn<'_>, &Writer, &Value) -> Result<(), FolioError>,
-    /// Completes records for those who read them; without it the stored bytes are sent.
+    /// Completes records for reading; if there is none, the stored bytes are sent.
     pub shown: Option<Shown>,
 }
 
@@ -189,7 +190,7 @@ pub struct Hooks {
 pub type Shown = fn(&mut View<'_>, &mut [Value]) -> Result<(), FolioError>;
 
 impl Hooks {
-    /// None.
+    /// No hooks.
     pub const NONE: Self = Self {
         prepare: |_, _, _, _| Ok(()),
         foreign: |_, _, _| Ok(None),
@@ -208,7 +209,7 @@ pub(crate) const NAME_AND_CODE: &[Column] = &[
 pub(crate) const BY_NAME_AND_CODE: &[Index] = &[Index::on(&["name"]), Index::on(&["code"])];
 
 impl Collection {
-    /// The answer when there is no record of that id.
+    /// Builds the answer for an id that does not exist.
     pub fn not_found(&self, id: &str) -> FolioError {
         let Some((name, exception)) = self.missing else {
             return FolioError::not_found(self.gone.unwrap_or_default());
@@ -218,8 +219,8 @@ impl Collection {
         FolioError::faults(StatusCode::NOT_FOUND, vec![fault])
     }
 
-    /// Whether a query may name a field: it is one of those declared, by its whole path or, for a property of the record
-    /// itself, by its name.
+    /// Checks whether a query may name a field: it is declared, by its whole path or, for a top-level property, by its
+    /// name.
     pub fn declares(&self, names: &Names, index: &str) -> bool {
         const ALWAYS: [&str; 6] = ["id", "metadata", "_version", "tags", "tags.tagList", "customFields"];
         const DATES: [&str; 4] = [
@@ -247,8 +248,8 @@ impl Collection {
             || self.references.iter().map(|it| it.path).any(fits)
     }
 
-    /// A collection with a name and a code, both indexed, as most reference data is; to be completed by struct update
-    /// syntax.
+    /// Declares a collection with a name and a code, both indexed, like most reference data; to be completed with
+    /// struct update syntax.
     pub const fn named(path: &'static str, list: &'static str, kind: &'static str) -> Self {
         Self {
             path,
@@ -281,40 +282,40 @@ impl Collection {
     }
 }
 
-/// Who writes, and when. Made anew for each run of a transaction.
+/// Who writes, and when. Created anew for each run of a transaction.
 #[derive(Debug)]
 pub struct Writer {
     /// Milliseconds since 1970.
     pub now_ms: i64,
-    /// UUID of the user; none for the server itself.
+    /// UUID of the user; `None` for the server itself.
     pub user: Option<String>,
-    /// Makes ids.
+    /// Source of ids.
     pub entropy: Entropy,
-    /// Every collection: a record that another refers to stays.
+    /// All collections, needed to check whether other records refer to one that is deleted.
     pub collections: Collections,
-    /// Records of other collections that this transaction has found to be there.
+    /// Records of other collections that are known in this transaction to exist.
     pub(super) known: RefCell<HashSet<(&'static str, String)>>,
-    /// Human-readable ids that this transaction has set aside.
+    /// Human-readable ids that this transaction has reserved.
     reserved: RefCell<HashMap<Numbered, Reserved>>,
 }
 
 impl Writer {
-    /// Of its parts.
+    /// Creates a writer from its parts.
     pub fn new(now_ms: i64, user: Option<String>, entropy: Entropy, collections: Collections) -> Self {
         Self { now_ms, user, entropy, collections, known: RefCell::default(), reserved: RefCell::default() }
     }
 
-    /// A new UUID, greater than those made before.
+    /// Returns a new UUID, greater than those created before.
     pub fn new_uuid(&self) -> String {
         self.entropy.uuid_at(self.now_ms).to_string()
     }
 
-    /// Sets human-readable ids aside; see [`super::numbers::reserve`].
+    /// Reserves human-readable ids; see [`super::numbers::reserve`].
     pub(crate) fn reserve(&self, numbered: Numbered, reserved: Reserved) {
         self.reserved.borrow_mut().insert(numbered, reserved);
     }
 
-    /// The next of those that were set aside.
+    /// Returns the next reserved id.
     pub(crate) fn next_reserved(&self, numbered: Numbered) -> Option<String> {
         self.reserved.borrow_mut().get_mut(&numbered)?.take()
     }
@@ -338,13 +339,13 @@ impl Writer {
     }
 }
 
-/// What a module of FOLIO is built on, as far as clients can see it.
+/// The framework of a FOLIO module, as far as clients notice it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Manner {
-    /// Raml-module-builder: 400 in plain text for what cannot be read.
+    /// Raml-module-builder: 400 in plain text for unreadable input.
     Rmb,
-    /// Spring: 422 `VALIDATION_ERROR` for it, 415 for a body that is not JSON, bounds on `limit` and `offset`.
+    /// Spring: 422 `VALIDATION_ERROR` for it, 415 for a body that is not JSON, limits on `limit` and `offset`.
     Spring,
-    /// Spring as mod-entities-links has it: faults of a body are told by the exception and by `validation-error`.
+    /// Spring as in mod-entities-links: faults of a body are reported with the exception and `validation-error`.
     Links,
 }

@@ -24,19 +24,20 @@ use crate::platform::{collection, json};
 
 /// `application/json` as FOLIO sends it.
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
-/// Records of a list that are collected before they are sent; longer lists are streamed.
+/// Maximum number of records of a list that are collected before sending; longer lists are streamed.
 const INLINE_RECORDS: u64 = 1_000;
-/// Records that are looked at again at once before they are removed.
+/// Number of records that are checked again together before they are deleted.
 const REMOVED_RECORDS: usize = 500;
-/// Records of a list when no limit is given.
+/// Default number of records in a list.
 const DEFAULT_LIMIT: u64 = 10;
 
-/// The routes of a collection.
+/// Adds the routes of a collection.
 pub fn routes(routes: Routes, collection: &'static Collection) -> Routes {
     routes_at(routes, collection, collection.path, collection.permission)
 }
 
-/// The same at another path, for a module that serves another one's records; `permission` begins its permissions.
+/// Adds the same routes at another path, for a module that serves another one's records; `permission` is the prefix of
+/// its permissions.
 pub fn routes_at(
     routes: Routes,
     collection: &'static Collection,
@@ -76,23 +77,23 @@ async fn list(call: Call, collection: &'static Collection) -> Answer {
     answer_list(&call, collection, page).await
 }
 
-/// What a list request asks for.
+/// The parameters of a list request.
 #[derive(Debug, Clone)]
 pub struct Page {
     /// The query.
     pub cql: Cql,
-    /// Records to pass over.
+    /// Number of records to skip.
     pub offset: u64,
-    /// Records to give at most; 0 for the count alone.
+    /// Maximum number of records; 0 for the count alone.
     pub limit: u64,
-    /// Every collection: a condition may be about records of others.
+    /// All collections: a condition may be about records of other collections.
     pub collections: Collections,
 }
 
 impl Page {
-    /// From `query`, `offset` and `limit`.
+    /// Parses `query`, `offset` and `limit`.
     ///
-    /// Errors: 400 for what is not CQL, or no number.
+    /// Errors: 400 for invalid CQL or an invalid number.
     pub fn of(call: &Call) -> Result<Self, FolioError> {
         let cql = parsed(&call.app.settings, call.query.get("query").unwrap_or_default())?;
         let (offset, limit) = (call.query.number("offset", 0)?, call.query.number("limit", DEFAULT_LIMIT)?);
@@ -100,7 +101,7 @@ impl Page {
     }
 }
 
-/// A query read within the site's bounds. Errors: 400 in plain text.
+/// Parses a query within the site's limits. Errors: 400 in plain text.
 pub fn parsed(settings: &Settings, text: &str) -> Result<Cql, FolioError> {
     let Settings {
         cql_bytes: length_bytes, cql_depth: depth, cql_clauses: clauses, cql_words: words, ..
@@ -114,7 +115,7 @@ impl From<crate::platform::cql::CqlError> for FolioError {
     }
 }
 
-/// The condition and the order of a query on a collection.
+/// Returns the condition and the order of a query on a collection.
 pub fn expr_of(
     view: &mut View<'_>,
     collections: Collections,
@@ -125,9 +126,9 @@ pub fn expr_of(
     Ok((expr, cql::order(cql, &collection.names)))
 }
 
-/// What a condition on a collection means, with names of the caller's own.
+/// Translates a condition on a collection, with names given by the caller.
 ///
-/// Errors: 400 for a field that the records do not have; what else cannot be understood.
+/// Errors: 400 for a field that the records do not have, and for whatever else is not supported.
 pub fn condition_of(
     view: &mut View<'_>,
     collections: Collections,
@@ -147,10 +148,11 @@ pub fn condition_of(
     )
 }
 
-/// Refuses the name of a field that the records of a collection do not have: a list that is empty because of a slip of
-/// the pen would be taken for an answer.
+/// Refuses the name of a field that the records of a collection do not have: an empty list caused by a typing error
+/// would be taken for a result.
 ///
-/// Known is what the collection declares; where that is not all, what a record has.
+/// Valid names are those that the collection declares and, if the declaration is not complete, those of properties that
+/// a record has.
 fn check_index(
     view: &mut View<'_>,
     collection: &'static Collection,
@@ -171,12 +173,12 @@ fn check_index(
     if view.first(&collection.kind, Expr::Exists(path))?.is_some() {
         return Ok(());
     }
-    // Of no records at all nothing can be said, but where every property is declared.
+    // Without any records nothing can be said, unless every property is declared.
     let is_whole = !collection.schema.known.is_empty() || !names.fields.is_empty();
     if is_whole || view.first(&collection.kind, Expr::All)?.is_some() { Err(unknown()) } else { Ok(()) }
 }
 
-/// The records of a page and how many there are in all.
+/// Returns the records of a page and the total count.
 pub fn page_of(
     view: &mut View<'_>,
     collection: &'static Collection,
@@ -189,7 +191,7 @@ pub fn page_of(
     Ok((records, total))
 }
 
-/// How many records satisfy the query; counted only when the page does not tell.
+/// Returns the number of records that satisfy the query; counts only if the page does not reveal it.
 fn total(
     view: &mut View<'_>,
     collection: &'static Collection,
@@ -203,7 +205,7 @@ fn total(
     view.count(&collection.kind, &query.filter)
 }
 
-/// The answer to a list request.
+/// Answers a list request.
 pub async fn answer_list(call: &Call, collection: &'static Collection, page: Page) -> Answer {
     let head = format!("{{\"{}\" : [", collection.list);
     if let Some(shown) = collection.hooks.shown {
@@ -229,7 +231,7 @@ pub async fn answer_list(call: &Call, collection: &'static Collection, page: Pag
     ))
 }
 
-/// Records as they are shown.
+/// Returns records in the form shown.
 fn completed(view: &mut View<'_>, shown: Shown, records: &[Record]) -> Result<Vec<Value>, FolioError> {
     let mut bodies = records.iter().map(Record::json).collect::<Result<Vec<_>, _>>()?;
     shown(view, &mut bodies)?;
@@ -262,7 +264,7 @@ async fn streamed(call: &Call, collection: &'static Collection, page: Page, head
             return Ok(());
         }
         let total = total(view, collection, &query, n_found)?;
-        // Who left needs no end.
+        // If the client has disconnected, the end of the list is not needed.
         let _ = sink.push(tail(collection, total).as_bytes());
         Ok(())
     };
@@ -306,7 +308,7 @@ pub async fn create(mut call: Call, collection: &'static Collection) -> Answer {
     Ok(created(collection, &stored.id, stored.bytes))
 }
 
-/// 201 with the body and where it is.
+/// Answers 201 with the body and its location.
 pub fn created(collection: &Collection, id: &str, body: bytes::Bytes) -> Response {
     let location = format!("{}/{id}", collection.path);
     answer::with_header(answer::bytes(StatusCode::CREATED, JSON, body), LOCATION, &location)
@@ -332,7 +334,7 @@ pub async fn remove(call: Call, collection: &'static Collection) -> Answer {
     Ok(answer::empty(StatusCode::NO_CONTENT))
 }
 
-/// `DELETE …?query=`: all that fit, or none if one of them must stay.
+/// `DELETE …?query=`: deletes all matching records, or none if one of them may not be deleted.
 pub async fn remove_by_query(call: Call, collection: &'static Collection) -> Answer {
     let text = call.query.get("query").unwrap_or_default();
     if text.trim().is_empty() {
@@ -340,7 +342,7 @@ pub async fn remove_by_query(call: Call, collection: &'static Collection) -> Ans
     }
     let cql = parsed(&call.app.settings, text)?;
     let (writer, collections) = (Writer::of(&call), call.app.collections);
-    // What the query finds is looked for outside the transaction, which holds everybody who writes: it may take long.
+    // The query is evaluated outside the transaction, because it may take long and would block all writers.
     let find = move |view: &mut View<'_>| -> Result<_, FolioError> {
         let (filter, _) = expr_of(view, collections, collection, &cql)?;
         let mut ids = Vec::new();
@@ -354,7 +356,7 @@ pub async fn remove_by_query(call: Call, collection: &'static Collection) -> Ans
     let write = move |txn: &mut pinakes_store::Txn<'_>| -> Result<(), FolioError> {
         let writer = writer();
         for some in ids.chunks(REMOVED_RECORDS) {
-            // Of what was found, what is there and fits still.
+            // Of the records found, keep those that still exist and match.
             let fitting = filter.clone().and(Expr::Ids(some.to_vec()));
             for record in txn.find(&collection.kind, &Query::filter(fitting))? {
                 delete(txn, &writer, collection, &record.id)?;
@@ -367,7 +369,7 @@ pub async fn remove_by_query(call: Call, collection: &'static Collection) -> Ans
 }
 
 impl Writer {
-    /// What a caller's transactions make their writer of.
+    /// Returns a factory of the writers for a caller's transactions.
     pub fn of(call: &Call) -> impl Fn() -> Self + Clone + Send + Sync + 'static {
         let (now_ms, user) = (call.app.now_ms(), call.asker.user_id());
         let (entropy, collections) = (call.app.context.entropy().clone(), call.app.collections);
@@ -376,7 +378,7 @@ impl Writer {
 }
 
 impl Routes {
-    /// With the routes of a collection.
+    /// Adds the routes of a collection.
     pub fn collection(self, collection: &'static crate::platform::collection::declared::Collection) -> Self {
         collection::routes(self, collection)
     }

@@ -1,4 +1,5 @@
-//! How a module refuses: those built on RMB with 400 and plain text, those built on Spring with 422 and a list of errors.
+//! Error styles of modules: those built on RMB answer 400 in plain text, those built on Spring 422 with a list of
+//! errors.
 
 use http::StatusCode;
 use http::header::CONTENT_TYPE;
@@ -8,10 +9,10 @@ use crate::platform::collection::declared::{Collection, Manner};
 use crate::platform::error::{Answer, Fault, FolioError, Shape};
 use crate::platform::values::parse_uuid;
 
-/// Largest number of an `Integer`.
+/// Largest value of a Java `Integer`.
 const INTEGER_MAX: i64 = 2_147_483_647;
 
-/// The faults of a schema as exceptions of Spring; what a rule of the module refused is worded by the rule.
+/// Reports schema faults as Spring exceptions; faults from the module's own rules are left unchanged.
 fn with_exceptions(error: FolioError) -> FolioError {
     match error {
         FolioError { status, shape: Shape::Errors(faults) } => {
@@ -31,7 +32,7 @@ fn invalid(fault: Fault) -> FolioError {
     FolioError::unprocessable(fault.code("VALIDATION_ERROR"))
 }
 
-/// Runs a handler between the module's door and its way of refusing.
+/// Runs a handler after the module's checks on the request, and words its errors in the module's style.
 pub(crate) async fn in_manner<F>(
     call: Call,
     collection: &'static Collection,
@@ -50,7 +51,7 @@ where
 }
 
 impl Manner {
-    /// Refuses what Spring refuses before a handler is reached.
+    /// Refuses requests that Spring refuses before a handler is reached.
     pub(crate) fn door(self, call: &Call, is_body_wanted: bool) -> Result<(), FolioError> {
         if self != Self::Spring {
             return Ok(());
@@ -88,7 +89,7 @@ impl Manner {
         Ok(())
     }
 
-    /// A refusal as the module words it.
+    /// Words an error in the module's style.
     pub(crate) fn refused(self, collection: &Collection, error: FolioError) -> FolioError {
         match self {
             Self::Rmb => return error,

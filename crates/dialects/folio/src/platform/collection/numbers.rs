@@ -1,4 +1,4 @@
-//! Human-readable ids, given out in order: the next numbers are one record.
+//! Human-readable ids, assigned in order: the next numbers are in one record.
 
 use pinakes_store::{Kind, Txn, View};
 use serde_json::{Map, Value, json};
@@ -10,10 +10,10 @@ use crate::platform::hrids::{Numbered, Reserved};
 /// Settings and next numbers of a tenant, one record.
 pub(crate) static HRID_SETTINGS: Kind = Kind { id_path: Some("id"), ..Kind::named("folio_hrid_settings") };
 
-/// The id of that record, FOLIO's.
+/// FOLIO's id of that record.
 pub(crate) const ID: &str = "a501f2a8-5b31-48b2-874d-2191e48db8cd";
 
-/// The greatest number of that many digits.
+/// The largest number with that many digits.
 pub(crate) const MAX_NUMBER: u64 = 99_999_999_999;
 
 pub(crate) fn defaults() -> Value {
@@ -33,7 +33,7 @@ pub(crate) fn settings(view: &mut View<'_>) -> Result<Value, FolioError> {
     }
 }
 
-/// Sets numbers aside for records that this transaction will make.
+/// Reserves numbers for the records that this transaction will create.
 pub(crate) fn reserve(
     txn: &mut Txn<'_>,
     writer: &Writer,
@@ -57,7 +57,7 @@ pub(crate) fn reserve(
     Ok(())
 }
 
-/// The next id.
+/// Returns the next id.
 pub(crate) fn next(txn: &mut Txn<'_>, writer: &Writer, numbered: Numbered) -> Result<String, FolioError> {
     if let Some(id) = writer.next_reserved(numbered) {
         return Ok(id);

@@ -11,7 +11,7 @@ use crate::platform::error::{Fault, FolioError};
 use crate::platform::values::parse_uuid;
 use crate::platform::{coerce, json};
 
-/// A record that was written.
+/// A stored record.
 #[derive(Debug, Clone)]
 pub struct Stored {
     /// Its id.
@@ -22,28 +22,28 @@ pub struct Stored {
     pub body: Value,
 }
 
-/// What to do when the record to be replaced is not there.
+/// What to do if the record to be replaced does not exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Missing {
-    /// 404.
+    /// Answer 404.
     Refuse,
-    /// Make it.
+    /// Create it.
     Insert,
 }
 
-/// Whether `_version` is looked at.
+/// Whether `_version` is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lock {
-    /// It must be the stored one.
+    /// It must equal the stored one.
     Checked,
-    /// It does not matter.
+    /// It is ignored.
     Ignored,
 }
 
-/// Makes a record. An id is made when none is given.
+/// Creates a record. An id is generated if none is given.
 ///
-/// Errors: 422 for what the schema does not allow or an id that is taken; 400 for a unique value that is taken or a
-/// reference to nothing; the collection's own rules.
+/// Errors: 422 for a violation of the schema or an id that is taken; 400 for a unique value that is taken or a
+/// reference to a record that does not exist; the collection's own rules.
 pub fn insert(
     txn: &mut Txn<'_>,
     writer: &Writer,
@@ -59,7 +59,7 @@ pub fn insert(
         Locking::From(first) => Some(first),
     };
     let document = document(txn, writer, collection, body, version, None)?;
-    // Where an id that is taken is told of in its own words, it is told of before other values.
+    // If the collection has its own message for an id that is taken, it is checked before other unique values.
     if collection.unique.iter().any(|it| it.column == "id") && txn.has(&collection.kind, &id)? {
         let (kind, column) = (collection.kind.name, "id");
         return Err(taken(collection, StoreError::Duplicate { kind, column, value: id }, &document.1));
@@ -72,7 +72,7 @@ pub fn insert(
 
 /// Replaces a record.
 ///
-/// Errors: as [`insert`]; 404 when it is not there; 409 when `_version` is not the stored one.
+/// Errors: those of [`insert`]; 404 if the record does not exist; 409 if `_version` is not the stored one.
 pub fn put(
     txn: &mut Txn<'_>,
     writer: &Writer,
@@ -108,13 +108,13 @@ pub fn put(
     Ok(stored)
 }
 
-/// When instances and items got their status: set by the server, and kept of a record that is moved.
+/// When instances and items got their status: set by the server, and kept for a moved record.
 const STATUS_DATES: [&str; 2] = ["/statusUpdatedDate", "/status/date"];
 
-/// Stores a record as it was elsewhere, with its dates: the collection's rules hold, but what else a record brings about when it
-/// is made (notices, histories, marks of change) has been brought about there. One that is there is replaced.
+/// Stores a record exported elsewhere, with its dates: the collection's rules apply, but not the consequences of
+/// creating a record (notices, histories, marks of change), which were applied there. An existing record is replaced.
 ///
-/// Errors: as [`insert`].
+/// Errors: those of [`insert`].
 pub(crate) fn moved_in(
     txn: &mut Txn<'_>,
     writer: &Writer,
@@ -154,9 +154,9 @@ pub(crate) fn moved_in(
     written.map(drop).map_err(|error| taken(collection, error, &whole))
 }
 
-/// Deletes a record and gives what it was.
+/// Deletes a record and returns it.
 ///
-/// Errors: 404 when it is not there; 400 when others refer to it; the collection's own rules.
+/// Errors: 404 if it does not exist; 400 if other records refer to it; the collection's own rules.
 pub fn delete(
     txn: &mut Txn<'_>,
     writer: &Writer,
@@ -176,7 +176,7 @@ fn absent(collection: &Collection, id: &str) -> FolioError {
     if collection.missing.is_some() { collection.not_found(id) } else { FolioError::not_found("Not found") }
 }
 
-/// The record as it will be stored, checked.
+/// Builds the stored form of a record and checks it.
 fn document(
     txn: &mut Txn<'_>,
     writer: &Writer,
@@ -190,12 +190,12 @@ fn document(
     Ok((document, whole))
 }
 
-/// A record as it will be stored, with all that needs no transaction: for bulk work, which makes many before it
-/// writes them. References are not looked at, the collection's own rules neither.
+/// Builds the stored form of a record without a transaction, for bulk work that prepares many records before writing
+/// them. References and the collection's own rules are not checked.
 ///
-/// `body` has an `id`; `version` goes into `_version`; `old` is what it replaces.
+/// `body` has an `id`; `version` goes into `_version`; `old` is the record it replaces.
 ///
-/// Errors: what the schema does not allow.
+/// Errors: violations of the schema.
 pub fn made(
     writer: &Writer,
     collection: &'static Collection,
@@ -214,7 +214,7 @@ pub fn made(
     if collection.metadata != Metadata::Off {
         body.shift_remove("metadata");
     }
-    // What is null is as good as not given.
+    // A null property counts as not given.
     whole.extend(body.into_iter().filter(|(_, value)| !value.is_null()));
     whole.extend(writer.metadata(collection.metadata, old).map(|it| ("metadata".to_owned(), it)));
     let whole = Value::Object(whole);
@@ -222,7 +222,7 @@ pub fn made(
     Ok((document, whole))
 }
 
-/// The id that a body brings, in lower case.
+/// Returns the id given in a body, in lower case.
 fn given_id(body: &Map<String, Value>) -> Result<Option<String>, FolioError> {
     match body.get("id") {
         None | Some(Value::Null) => Ok(None),
@@ -241,7 +241,7 @@ fn conflict(id: &str, stored: u64, found: &str) -> FolioError {
     )
 }
 
-/// A value that another record has, as FOLIO says it.
+/// Builds FOLIO's error for a value that another record has.
 fn taken(collection: &Collection, error: StoreError, body: &Value) -> FolioError {
     let StoreError::Duplicate { column, value, .. } = error else { return error.into() };
     if let Some(text) = collection.taken {

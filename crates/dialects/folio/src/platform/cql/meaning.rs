@@ -1,34 +1,34 @@
-//! What a CQL query means for a kind: the store's conditions.
+//! The meaning of a CQL query for a kind, as conditions of the store.
 //!
-//! How a field is compared follows from its column: points in time, numbers and booleans as such, `Type::Text`
-//! (ids, codes) exactly, everything else without case and accents. `=` looks for words; for ids, codes, numbers and
-//! dates it is the same as `==`, as it is for the fields that [`Names::whole`] lists.
+//! The comparison depends on the column of a field: points in time, numbers and booleans by value, `Type::Text` (ids,
+//! codes) exactly, everything else ignoring case and accents. `=` searches for words; for ids, codes, numbers and dates
+//! it is the same as `==`, and so it is for the fields listed in [`Names::whole`].
 
 use pinakes_store::{Direction, End, Expr, Kind, Order, Path, Pattern, TextQuery, Type, Value, Word, fold};
 
 use crate::platform::cql::tree::{ALL_RECORDS, Clause, Cql, CqlError, Node, Piece, Relation, Term};
 use crate::platform::dates;
 
-/// What the names in queries about a kind stand for.
+/// The meaning of names in queries about a kind.
 #[derive(Debug, Clone, Copy)]
 pub struct Names {
     /// Names that clients use for other paths.
     pub aliases: &'static [(&'static str, &'static str)],
-    /// Lists of objects: which field of the element is meant when only the list is named.
+    /// Lists of objects: the field of an element that is meant if only the list is named.
     pub elements: &'static [(&'static str, &'static str)],
-    /// Fields whose value is one word, so that `=` is `==`.
+    /// Fields whose value is a single word, so that `=` equals `==`.
     pub whole: &'static [&'static str],
-    /// Fields that a term without an index is looked for in: each of its words in one of them.
+    /// Fields searched by a term without an index: each of its words must be in one of them.
     pub anywhere: &'static [&'static str],
-    /// Paths of further fields, beyond those that the collection declares elsewhere.
+    /// Paths of further fields, in addition to those that the collection declares elsewhere.
     pub fields: &'static [&'static str],
 }
 
 impl Names {
-    /// Paths as they are.
+    /// Names without any translation.
     pub const PLAIN: Self = Self { aliases: &[], elements: &[], whole: &[], anywhere: &[], fields: &[] };
 
-    /// The path that an index stands for.
+    /// Returns the path that an index stands for.
     pub(crate) fn path<'a>(&self, index: &'a str) -> &'a str
     where
         'static: 'a,
@@ -40,9 +40,9 @@ impl Names {
     }
 }
 
-/// The condition of a query on `kind`. `foreign` may answer a clause about records of other kinds itself.
+/// Translates a query into a condition on `kind`. `foreign` may evaluate a clause about records of other kinds itself.
 ///
-/// Errors: a pattern that is too large; what `foreign` refuses.
+/// Errors: a pattern that is too large; errors of `foreign`.
 pub fn meaning<E: From<CqlError>>(
     node: &Node,
     kind: &'static Kind,
@@ -65,7 +65,7 @@ pub fn meaning<E: From<CqlError>>(
     })
 }
 
-/// The order of a query.
+/// Returns the order of a query.
 pub fn order(cql: &Cql, names: &Names) -> Vec<Order> {
     let direction = |is_descending| if is_descending { Direction::Descending } else { Direction::Ascending };
     cql.sort
@@ -74,7 +74,7 @@ pub fn order(cql: &Cql, names: &Names) -> Vec<Order> {
         .collect()
 }
 
-/// Stands in [`Names::aliases`] for all of [`Names::anywhere`].
+/// Name in [`Names::aliases`] that stands for all of [`Names::anywhere`].
 pub(crate) const ANYWHERE: &str = "cql.serverChoice";
 
 struct Reader<'a> {
@@ -96,7 +96,8 @@ impl Reader<'_> {
         if path == ANYWHERE { self.anywhere(clause) } else { self.at(path, clause) }
     }
 
-    /// The clause about any field: each word may be in another one, as a title's word and its author's name are.
+    /// Translates a clause about any field: each word may be in a different one, like a word of the title and the
+    /// author's name.
     fn anywhere(&self, clause: &Clause) -> Result<Expr, CqlError> {
         let fields = self.names.anywhere;
         let in_one = |clause: &Clause| -> Result<Expr, CqlError> {
@@ -110,7 +111,7 @@ impl Reader<'_> {
         Ok(Expr::And(words.into_iter().map(word).collect::<Result<_, _>>()?))
     }
 
-    /// The clause about the field at `path`.
+    /// Translates a clause about the field at `path`.
     fn at(&self, path: &str, clause: &Clause) -> Result<Expr, CqlError> {
         let element = self.names.elements.iter().find(|(list, _)| *list == path).map(|(_, field)| *field);
         if clause.modifiers.is_empty() {
@@ -164,7 +165,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A condition on words, led by the text index where the field is in it.
+    /// Adds the text index to a condition on words, if the field is in that index.
     fn narrowed(&self, path: &str, relation: Relation, term: &Term, found: Expr) -> Expr {
         let pinakes_store::Text::At(paths) = self.kind.text else { return found };
         if !paths.contains(&path) {
@@ -185,18 +186,18 @@ impl Reader<'_> {
     }
 }
 
-/// `=` as `==`.
+/// Replaces `=` with `==`.
 fn whole(relation: Relation) -> Relation {
     if relation == Relation::Words { Relation::Exact } else { relation }
 }
 
-/// A condition on a field of an element, about which no column says anything.
+/// Translates a condition on a field of a list element, whose type no column declares.
 fn within(field: &str, relation: Relation, term: &Term) -> Result<Expr, CqlError> {
     let is_id = field.ends_with("Id") || field == "id";
     anything(&Path::dotted(field), if is_id { whole(relation) } else { relation }, term)
 }
 
-/// Ids and codes.
+/// Compares ids and codes.
 fn exact_text(path: &Path, relation: Relation, term: &Term) -> Result<Expr, CqlError> {
     let text = |text: String| Value::Text(crate::platform::values::parse_uuid(&text).unwrap_or(text));
     if term.pieces().is_empty() {
@@ -217,7 +218,7 @@ fn exact_text(path: &Path, relation: Relation, term: &Term) -> Result<Expr, CqlE
     })
 }
 
-/// Strings, without case and accents.
+/// Compares strings, ignoring case and accents.
 fn folded(path: &Path, relation: Relation, term: &Term) -> Result<Expr, CqlError> {
     if term.pieces().is_empty() {
         return Ok(empty(path, relation, Value::Folded(String::new())));
@@ -237,7 +238,7 @@ fn folded(path: &Path, relation: Relation, term: &Term) -> Result<Expr, CqlError
     }
 }
 
-/// A field of any type: what the term looks like decides which types it may be.
+/// Compares a field of unknown type: the form of the term decides which types are possible.
 fn anything(path: &Path, relation: Relation, term: &Term) -> Result<Expr, CqlError> {
     let text = folded(path, relation, term)?;
     let Some(literal) = term.literal().filter(|it| !it.is_empty()) else { return Ok(text) };
@@ -250,7 +251,7 @@ fn anything(path: &Path, relation: Relation, term: &Term) -> Result<Expr, CqlErr
     } else if let (true, Some(ms)) =
         (literal.as_bytes().first().is_some_and(u8::is_ascii_digit), dates::parse_ms(&literal))
     {
-        // Times are compared as times, however they are written; nothing else about them is text.
+        // Times are compared by value, however they are written, and never as text.
         return Ok(ordered(path, relation, Value::Instant(ms)));
     }
     if let (true, Ok(truth)) = (is_equality, literal.parse::<bool>()) {
@@ -299,7 +300,7 @@ fn boolean(path: &Path, relation: Relation, term: &Term) -> Expr {
     }
 }
 
-/// A comparison with one value.
+/// Compares with one value.
 fn ordered(path: &Path, relation: Relation, value: Value) -> Expr {
     let range = |low, high| Expr::Range(path.clone(), low, high);
     match relation {
@@ -321,7 +322,7 @@ fn ordered(path: &Path, relation: Relation, value: Value) -> Expr {
     }
 }
 
-/// `field=""` is whether it is there, `field==""` whether it is empty.
+/// Tests with `field=""` whether the field is present, with `field==""` whether it is empty.
 fn empty(path: &Path, relation: Relation, nothing: Value) -> Expr {
     match relation {
         Relation::Exact => Expr::Is(path.clone(), nothing),
@@ -330,12 +331,12 @@ fn empty(path: &Path, relation: Relation, nothing: Value) -> Expr {
     }
 }
 
-/// There, and not null.
+/// Tests that the field is present and not null.
 fn present(path: &Path) -> Expr {
     Expr::Exists(path.clone()).and(Expr::Not(Box::new(Expr::Is(path.clone(), Value::Null))))
 }
 
-/// Any string.
+/// Matches any string.
 fn defined(path: &Path) -> Expr {
     Expr::Range(path.clone(), End::Included(Value::Folded(String::new())), End::Open)
 }
@@ -346,7 +347,7 @@ fn prefix(path: &Path, begin: &str) -> Expr {
     Expr::Range(path.clone(), End::Included(Value::Folded(low)), End::Included(Value::Folded(high)))
 }
 
-/// `<>` turns a condition round, for those who have a value.
+/// Negates a condition for `<>`, limited to records that have a value.
 fn negated(relation: Relation, path: &Path, equal: Expr) -> Expr {
     match relation {
         Relation::Different => present(path).and(Expr::Not(Box::new(equal))),
@@ -354,7 +355,7 @@ fn negated(relation: Relation, path: &Path, equal: Expr) -> Expr {
     }
 }
 
-/// The whole value, with wildcards.
+/// Matches the whole value, with wildcards.
 fn pattern(path: &Path, term: &Term, flags: &str) -> Result<Expr, CqlError> {
     let text = format!("^{}$", expression(term, ".", flags.contains('f')));
     compiled(path, &text, flags)
@@ -363,7 +364,7 @@ fn pattern(path: &Path, term: &Term, flags: &str) -> Result<Expr, CqlError> {
 fn words(path: &Path, relation: Relation, term: &Term) -> Result<Expr, CqlError> {
     let words = term.words();
     if words.is_empty() {
-        // Wildcards or punctuation alone.
+        // The term consists of wildcards or punctuation only.
         return Ok(defined(path));
     }
     let one = |word: &Term| match word_of(word) {
@@ -375,7 +376,7 @@ fn words(path: &Path, relation: Relation, term: &Term) -> Result<Expr, CqlError>
             let joined: Vec<String> = words.iter().map(|word| expression(word, IN_WORD, true)).collect();
             let joined = joined.join(&format!("{NOT_IN_WORD}+"));
             let together = compiled(path, &whole_word(&joined), "f")?;
-            // The words are looked up, and whether they stand together is asked of what is left.
+            // The words are looked up in the index; adjacency is tested on what remains.
             let each = words.iter().filter_map(word_of).map(|word| Expr::Word(path.clone(), word));
             Expr::And(each.chain([together]).collect())
         }
@@ -384,13 +385,13 @@ fn words(path: &Path, relation: Relation, term: &Term) -> Result<Expr, CqlError>
     })
 }
 
-/// A word, wildcards included; `None` for one that is not made of letters and digits.
+/// Returns a word with its wildcards; `None` if it does not consist of letters and digits.
 fn word_of(word: &Term) -> Option<Word> {
     let text: String = word
         .pieces()
         .into_iter()
         .map(|it| match it {
-            // An escaped wildcard stands for itself, and in no word.
+            // An escaped wildcard is a literal character, and no part of a word.
             Piece::Text(text) if text.contains(['*', '?']) => None,
             Piece::Text(text) => Some(text),
             Piece::Any => Some("*".to_owned()),
@@ -400,8 +401,8 @@ fn word_of(word: &Term) -> Option<Word> {
     Word::wild(&text)
 }
 
-/// An expression between the ends of words. Boundaries cost next to nothing; sets of all letters would be compiled into
-/// a third of a megabyte for each word.
+/// Puts an expression between word boundaries. Boundaries cost next to nothing; sets of all letters would be compiled
+/// into a third of a megabyte for each word.
 fn whole_word(expression: &str) -> String {
     match expression.strip_suffix(&format!("{IN_WORD}*")) {
         Some(begin) => format!("{WORD_BEGIN}{begin}"),
@@ -409,13 +410,13 @@ fn whole_word(expression: &str) -> String {
     }
 }
 
-/// Begin and end of a word; `_` is between words here.
+/// Start and end of a word; `_` separates words here.
 const WORD_BEGIN: &str = r"(?:\b{start-half}|_)";
 const WORD_END: &str = r"(?:\b{end-half}|_)";
 const IN_WORD: &str = r"[\p{Alphabetic}\p{N}]";
 const NOT_IN_WORD: &str = r"[^\p{Alphabetic}\p{N}]";
 
-/// A term as a regular expression; `any` stands for one character.
+/// Converts a term to a regular expression; `any` stands for one character.
 fn expression(term: &Term, any: &str, is_folded: bool) -> String {
     let mut text = String::new();
     for piece in term.pieces() {

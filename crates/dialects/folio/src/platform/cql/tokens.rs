@@ -1,4 +1,4 @@
-//! The words and signs of a query.
+//! The tokens of a query.
 
 use crate::platform::cql::tree::{CqlError, Relation};
 
@@ -18,7 +18,7 @@ pub(super) struct Token {
     pub(super) at: usize,
 }
 
-/// The tokens of a query. Errors: a quote that is not closed.
+/// Splits a query into tokens. Errors: a quote that is not closed.
 pub(super) fn tokens(text: &str) -> Result<Vec<Token>, CqlError> {
     let mut list = Vec::new();
     let mut characters = text.char_indices().peekable();
@@ -77,7 +77,7 @@ fn two(characters: &mut Characters<'_>, relation: Relation) -> TokenKind {
     TokenKind::Relation(relation)
 }
 
-/// Takes a character of a bare word; a backslash takes the next one with it.
+/// Appends a character to a bare word; a backslash includes the next character.
 fn push_bare(word: &mut String, character: char, characters: &mut Characters<'_>) {
     word.push(character);
     if character == '\\' {

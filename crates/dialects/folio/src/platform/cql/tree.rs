@@ -1,8 +1,8 @@
-//! What a query says, as a tree.
+//! A query as a tree.
 
 use std::fmt;
 
-/// Why a query cannot be read: where, what was found, what was expected.
+/// Why a query cannot be parsed: where, what was found, what was expected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("CQLParseException: {reason} at character {at}")]
 pub struct CqlError {
@@ -22,7 +22,7 @@ pub struct Cql {
 }
 
 impl Cql {
-    /// The same of the records alone whose property is `value`.
+    /// Limits the query to records whose property is `value`.
     pub fn among(&mut self, property: &str, value: &str) {
         let wanted = Node::Clause(Clause {
             index: property.to_owned(),
@@ -34,7 +34,7 @@ impl Cql {
         self.condition = Node::And(Box::new(asked), Box::new(wanted));
     }
 
-    /// The same without the records whose property is `true`.
+    /// Excludes records whose property is `true`.
     pub fn leave_out(&mut self, property: &str) {
         let hidden = Node::Clause(Clause {
             index: property.to_owned(),
@@ -52,7 +52,7 @@ impl Cql {
 pub struct SortKey {
     /// Name of the field.
     pub index: String,
-    /// Largest first.
+    /// Whether to sort in descending order.
     pub is_descending: bool,
 }
 
@@ -61,35 +61,35 @@ pub struct SortKey {
 pub enum Node {
     /// One comparison.
     Clause(Clause),
-    /// Both.
+    /// Both conditions.
     And(Box<Node>, Box<Node>),
-    /// One of them.
+    /// At least one of the conditions.
     Or(Box<Node>, Box<Node>),
     /// The first and not the second.
     Not(Box<Node>, Box<Node>),
-    /// Not it: a `NOT` without anything before it.
+    /// The negation of a condition: a `NOT` without anything before it.
     Negation(Box<Node>),
 }
 
 /// One comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Clause {
-    /// Name of the field; `cql.serverChoice` when none is given.
+    /// Name of the field; `cql.serverChoice` if none is given.
     pub index: String,
     /// How it is compared.
     pub relation: Relation,
     /// `/@name=value` or `/@name`, in order.
     pub modifiers: Vec<Modifier>,
-    /// What it is compared with.
+    /// The term to compare with.
     pub term: Term,
 }
 
-/// A modifier that speaks of an element of a list.
+/// A modifier that refers to an element of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Modifier {
     /// Name of the element's field, without `@`.
     pub name: String,
-    /// Its comparison and value; without one, the field that the term is compared with.
+    /// Its relation and value; without them, it names the field that the term is compared with.
     pub value: Option<(Relation, Term)>,
 }
 
@@ -110,11 +110,11 @@ pub enum Relation {
     Greater,
     /// `>=`.
     GreaterOrEqual,
-    /// `adj`: the words one behind the other.
+    /// `adj`: the words in sequence.
     Adjacent,
-    /// `all`: every word.
+    /// `all`: all words.
     All,
-    /// `any`: one of the words.
+    /// `any`: at least one of the words.
     Any,
 }
 
@@ -125,7 +125,7 @@ pub struct Term(String);
 /// A part of a term.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Piece {
-    /// Characters that stand for themselves.
+    /// Literal characters.
     Text(String),
     /// `*`.
     Any,
@@ -134,12 +134,12 @@ pub enum Piece {
 }
 
 impl Term {
-    /// From the text between the quotes, escapes and wildcards included.
+    /// Wraps the text between the quotes, including escapes and wildcards.
     pub fn new(raw: impl Into<String>) -> Self {
         Self(raw.into())
     }
 
-    /// Its parts.
+    /// Returns its parts.
     pub fn pieces(&self) -> Vec<Piece> {
         let mut pieces = Vec::new();
         let mut text = String::new();
@@ -152,7 +152,7 @@ impl Term {
                 }
                 '*' => Piece::Any,
                 '?' => Piece::One,
-                // `^` ties a term to the begin or end of the field, which `==` does anyway.
+                // `^` anchors a term at the start or end of the field, which `==` does anyway.
                 '^' => continue,
                 other => {
                     text.push(other);
@@ -170,7 +170,7 @@ impl Term {
         pieces
     }
 
-    /// The term when it has no wildcards.
+    /// Returns the literal text if the term has no wildcards.
     pub fn literal(&self) -> Option<String> {
         match self.pieces().as_slice() {
             [] => Some(String::new()),
@@ -179,7 +179,7 @@ impl Term {
         }
     }
 
-    /// Its words, each a term; wildcards stay with their word.
+    /// Splits it into words, each a term; wildcards stay with their word.
     pub fn words(&self) -> Vec<Self> {
         let mut words = Vec::new();
         let mut word = String::new();
@@ -217,5 +217,5 @@ pub(crate) fn everything() -> Node {
     })
 }
 
-/// The index that every record satisfies.
+/// The index that matches every record.
 pub(crate) const ALL_RECORDS: &str = "cql.allRecords";

@@ -1,4 +1,4 @@
-//! The lists that can be browsed: of what records their entries are made, how they are sorted and shown.
+//! The lists that can be browsed: the records of their entries, and how they are sorted and shown.
 
 use http::StatusCode;
 use pinakes_store::{Expr, ListPlace, View, Wanted, fold, matches};
@@ -19,23 +19,23 @@ use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
 use crate::platform::values::json_answer;
 
-/// A list.
+/// A browse list.
 pub(super) struct List {
-    /// Its name among those of the kind.
+    /// Its name among the lists of the kind.
     pub(super) name: &'static str,
     pub(super) path: &'static str,
     pub(super) permission: &'static str,
-    /// Names of the field that a query begins at; the first is shown.
+    /// Names of the field at which a query starts; the first is shown.
     pub(super) anchors: &'static [&'static str],
     /// Fields of entries that are compared as a whole.
     pub(super) whole: &'static [&'static str],
     pub(super) of: fn() -> &'static Collection,
-    /// What an entry is sorted by.
+    /// Computes the sort key of an entry.
     pub(super) key: fn(&str) -> String,
     pub(super) rows: fn(&Value) -> Vec<Row>,
-    /// The field of an entry that holds its type, where lists of one type alone can be asked for.
+    /// The field of an entry with its type, for lists that can be limited to types.
     pub(super) type_field: &'static str,
-    /// Adds to an entry what is read only for those that are shown.
+    /// Adds to an entry the data that is read only for entries that are shown.
     pub(super) complete: fn(&mut View<'_>, &mut Item) -> Result<(), FolioError>,
     /// Parts of the list by name, with the ids of their types.
     options: &'static [(&'static str, &'static [&'static str])],
@@ -58,7 +58,7 @@ const CLASSIFICATION_TYPES: &[(&str, &[&str])] = &[
 
 const PLAIN: fn(&mut View<'_>, &mut Item) -> Result<(), FolioError> = |_, _| Ok(());
 
-/// Every list.
+/// All lists.
 pub(super) static LISTS: [List; 6] = [
     List {
         name: "headings",
@@ -141,7 +141,7 @@ pub(super) static LISTS: [List; 6] = [
 ];
 
 impl List {
-    /// Ids of the types of a part of the list; none for all. Errors: 400 for a part that is not known.
+    /// Returns the ids of the types in a part of the list; none for all. Errors: 400 for an unknown part.
     pub(super) fn types(&self, option: &str) -> Result<&'static [&'static str], FolioError> {
         if self.options.is_empty() {
             return Ok(&[]);
@@ -156,7 +156,7 @@ fn unknown_option(options: &[(&str, &[&str])], found: &str) -> FolioError {
     FolioError::bad_request(format!("browse option {found:?} is none of {}", names.join(", ")))
 }
 
-/// The title of the one instance that has an entry.
+/// Adds the title of the instance, if only one has the entry.
 fn with_title(view: &mut View<'_>, item: &mut Item) -> Result<(), FolioError> {
     let Some(record) = item.record.clone().filter(|_| item.n_records == 1) else { return Ok(()) };
     let mut get = |collection: &'static Collection, id: &str| -> Result<Option<Value>, FolioError> {
@@ -175,12 +175,12 @@ fn with_title(view: &mut View<'_>, item: &mut Item) -> Result<(), FolioError> {
     Ok(())
 }
 
-/// Fields of a heading's row on which its entry in the list decides conditions.
+/// Fields of a heading's row that its entry in the list contains, so that conditions on them can be evaluated there.
 pub(crate) const HEADING_FIELDS: [&str; 6] =
     ["headingRef", "authRefType", "headingType", "sourceFileId", "authoritySourceFileId", "naturalId"];
 
-/// The rows of headings that satisfy a condition on [`HEADING_FIELDS`], in their order, with the authority of each: those in
-/// a window, and how many there are. `condition` says the same as `fits` in words.
+/// Returns the rows of headings that satisfy a condition on [`HEADING_FIELDS`], in order, with the authority of each:
+/// those in a window, and the total number. `condition` is the text form of `fits`.
 pub(crate) fn headings(
     view: &mut View<'_>,
     fits: &Expr,
@@ -213,7 +213,7 @@ pub(crate) fn headings(
     Ok((rows, found.n_entries))
 }
 
-/// Which types the parts of a list are made of.
+/// Adds the route for the types in the parts of a list.
 pub(super) fn routes(routes: Routes) -> Routes {
     routes.get("/browse/config/{option}", Access::to("browse.config.collection.get"), config)
 }
@@ -238,12 +238,12 @@ async fn config(call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &json!({"configs": shown, "totalRecords": shown.len()})))
 }
 
-/// An entry of the answer.
+/// An entry of an answer.
 #[derive(Debug, Clone)]
 pub(crate) struct Item {
     pub(crate) shown: Value,
-    /// A record that has it.
+    /// Id of a record that has it.
     pub(crate) record: Option<String>,
-    /// Records that have it.
+    /// Number of records that have it.
     pub(crate) n_records: u64,
 }

@@ -1,4 +1,4 @@
-//! The entries that are shown, of those around a place.
+//! The entries to show, selected from those around a position.
 
 use pinakes_store::{Browsed, Listed, View};
 use serde_json::json;
@@ -8,33 +8,33 @@ use crate::platform::error::FolioError;
 use crate::platform::listed::{apart_of, told};
 use crate::search::browse::lists::Item;
 
-/// A place, and how much of a list around it is shown.
+/// A position in a list, and how many entries around it are shown.
 pub(super) struct Window {
     pub(super) key: String,
     pub(super) n_before: usize,
     pub(super) n_after: usize,
 }
 
-/// A text that has an entry even when no record has it.
+/// A text that gets an entry even if no record has it.
 #[derive(Clone, Copy)]
 pub(super) struct Marked<'m> {
     pub(super) text: &'m str,
-    /// Under which an entry shows its text.
+    /// The field in which an entry shows its text.
     pub(super) name: &'static str,
 }
 
-/// What a window has come to.
+/// The content of a window.
 pub(super) struct Found {
     pub(super) items: Vec<Item>,
     pub(super) n_entries: u64,
-    /// The first entry, when others stand before it.
+    /// The first entry, if there are others before it.
     pub(super) previous: Option<String>,
-    /// The last one, when others stand behind it.
+    /// The last entry, if there are others after it.
     pub(super) next: Option<String>,
 }
 
 impl Window {
-    /// The entries in order, as they are shown.
+    /// Returns the entries in order, in the form shown.
     pub(super) fn of(
         self,
         view: &mut View<'_>,
@@ -76,7 +76,7 @@ impl Window {
     }
 }
 
-/// An entry as the record shows it that was found with it.
+/// Returns an entry in the form given by the record that was found with it.
 fn item(view: &mut View<'_>, list: &List, listed: Listed) -> Result<Item, FolioError> {
     let body = view.get(&(list.of)().kind, &listed.record)?.map(|it| it.json()).transpose()?;
     let rows = body.map(|it| (list.rows)(&it)).unwrap_or_default();

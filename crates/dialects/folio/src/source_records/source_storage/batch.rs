@@ -38,7 +38,7 @@ fn list_of(body: &mut Map<String, Value>, name: &str) -> Result<Vec<Value>, Foli
     }
 }
 
-/// One snapshot a batch; what cannot be stored is named, the rest is.
+/// Stores a batch, which may have only one snapshot; records that cannot be stored are reported, the others are stored.
 async fn create(mut call: Call) -> Answer {
     let list = list_of(&mut call.object().await?, "records")?;
     let mut snapshots: Vec<&str> =
@@ -107,7 +107,7 @@ async fn put_parsed(mut call: Call) -> Answer {
     Ok(json_answer(status, &json!({"parsedRecords": stored, "errorMessages": errors, "totalRecords": total})))
 }
 
-/// The fields asked for of the records asked for.
+/// Returns the requested fields of the requested records.
 async fn fetch_parsed(mut call: Call) -> Answer {
     let mut body = call.object().await?;
     let conditions = body.get("conditions").cloned().unwrap_or_default();
@@ -160,13 +160,13 @@ async fn fetch_parsed(mut call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
 }
 
-/// `245` or `100-199`.
+/// Parses `245` or `100-199`.
 fn range(text: &str) -> (String, String) {
     let (from, to) = text.split_once('-').unwrap_or((text, text));
     (from.trim().to_owned(), to.trim().to_owned())
 }
 
-/// Which of the ids are of no record.
+/// Returns those ids that no record has.
 async fn verify(mut call: Call) -> Answer {
     let Value::Array(ids) = call.json().await? else {
         return Err(FolioError::bad_request("expected a list of ids"));

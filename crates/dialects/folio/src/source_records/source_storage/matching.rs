@@ -1,4 +1,4 @@
-//! `POST /source-storage/records/matching`: ids of the records whose fields have given values.
+//! `POST /source-storage/records/matching`: returns the ids of the records whose fields have given values.
 
 use std::ops::ControlFlow;
 
@@ -14,7 +14,7 @@ use crate::platform::routes::Routes;
 use crate::platform::values::json_answer;
 use crate::source_records::marc::MarcPath;
 
-/// Identifiers that one answer holds when no limit is given.
+/// Default number of identifiers in an answer.
 const DEFAULT_LIMIT: u64 = 1_000;
 
 pub(super) fn routes(routes: Routes) -> Routes {
@@ -25,7 +25,7 @@ pub(super) fn routes(routes: Routes) -> Routes {
     )
 }
 
-/// A search by values of fields.
+/// A search by field values.
 #[derive(Debug)]
 pub(super) struct Search {
     record_type: String,
@@ -54,7 +54,8 @@ impl Search {
         Ok(Self { record_type: record_type.to_owned(), filters, is_any })
     }
 
-    /// A search by `leaderSearchExpression` and `fieldsSearchExpression`: `001.value = '393893'`, joined by `and`, `or`.
+    /// Builds a search from `leaderSearchExpression` and `fieldsSearchExpression`: `001.value = '393893'`, joined by
+    /// `and`, `or`.
     pub(super) fn of_expression(body: &Map<String, Value>) -> Result<Self, FolioError> {
         let text = body.get("fieldsSearchExpression").and_then(Value::as_str).unwrap_or_default();
         let mut filters = Vec::new();
@@ -89,7 +90,7 @@ impl Search {
         Ok(Self { record_type: "MARC_BIB".to_owned(), filters, is_any })
     }
 
-    /// What the store can decide by itself; the rest is compared record by record.
+    /// Returns the condition that the store can evaluate; the rest is compared record by record.
     fn expr(&self) -> Expr {
         let mut all = vec![
             Expr::Is("recordType".into(), self.record_type.as_str().into()),
@@ -104,7 +105,7 @@ impl Search {
         Expr::And(all)
     }
 
-    /// Hands each record that fits to `visit`.
+    /// Passes each matching record to `visit`.
     pub(super) fn for_each(
         &self,
         view: &mut View<'_>,
@@ -123,7 +124,7 @@ impl Search {
 }
 
 impl Filter {
-    /// The column or path that holds the values, where equality is asked.
+    /// Returns a condition on the column or path with the values, if the filter tests equality.
     fn expr(&self) -> Option<Expr> {
         if self.criterion != Criterion::Exact || self.qualifier.is_some() {
             return None;

@@ -1,8 +1,8 @@
-//! `/source-storage/migrations/jobs` and `/source-storage/populate-test-marc-records`: what mod-source-record-storage has for
-//! its keepers and its testers.
+//! `/source-storage/migrations/jobs` and `/source-storage/populate-test-marc-records`: mod-source-record-storage's
+//! routes for maintenance and for testing.
 //!
-//! Values that records are matched by are columns of the records themselves, written with them: there is no index of another
-//! version to fill, so that a job is over when it begins.
+//! Values that records are matched on are columns of the records themselves and written with them: there is no separate
+//! index to migrate, so a job is finished when it starts.
 
 use http::StatusCode;
 use pinakes_http::answer;
@@ -19,12 +19,12 @@ use crate::platform::routes::Routes;
 use crate::platform::values::{json_answer, parse_uuid};
 use crate::source_records::marc;
 
-/// Jobs.
+/// Migration jobs.
 pub(crate) static MIGRATION: Kind = Kind { id_path: Some("id"), ..Kind::named("folio_source_migration") };
 
-/// The migrations that FOLIO has.
+/// FOLIO's migrations.
 const MIGRATIONS: [&str; 1] = ["marcIndexersVersionMigration"];
-/// The snapshot of records that were put in to test with.
+/// The snapshot of test records.
 const TEST_SNAPSHOT: &str = "00000000-0000-0000-0000-000000000000";
 
 pub(super) fn routes(routes: Routes) -> Routes {
@@ -38,9 +38,9 @@ pub(super) fn routes(routes: Routes) -> Routes {
         )
 }
 
-/// `{"migrations":["marcIndexersVersionMigration"]}`: gives the job.
+/// Starts a migration and returns the job: `{"migrations":["marcIndexersVersionMigration"]}`.
 ///
-/// Errors: 400 for a migration that is not known; 422 for none.
+/// Errors: 400 for an unknown migration; 422 if none is given.
 async fn begin(mut call: Call) -> Answer {
     let body = call.object().await?;
     let names = body.get("migrations").and_then(Value::as_array).cloned().unwrap_or_default();
@@ -69,9 +69,9 @@ async fn show(call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &found.ok_or_else(missing)?.json()?))
 }
 
-/// `{"rawRecords":[{"id","content"}]}`: each becomes a source record, in ISO 2709, MARCXML or MARC-in-JSON.
+/// Stores `{"rawRecords":[{"id","content"}]}` as source records, from ISO 2709, MARCXML or MARC-in-JSON.
 ///
-/// Errors: 422 for one that cannot be read, and then none is stored.
+/// Errors: 422 if one cannot be read; then none is stored.
 async fn populate(mut call: Call) -> Answer {
     let body = call.object().await?;
     let Some(raw) = body.get("rawRecords").and_then(Value::as_array).cloned() else {

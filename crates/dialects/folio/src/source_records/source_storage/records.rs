@@ -42,7 +42,7 @@ pub(super) fn routes(routes: Routes) -> Routes {
         )
 }
 
-/// The condition that a list request states.
+/// Returns the condition of a list request.
 pub(super) fn filter(call: &Call) -> Result<Expr, FolioError> {
     let mut all = vec![Expr::Is("recordType".into(), super::record_type(&call.query)?.into())];
     for name in ["state", "snapshotId"] {
@@ -82,7 +82,7 @@ async fn formatted(call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &shown(found.await?)))
 }
 
-/// Checks and completes a record that a client sends.
+/// Checks and completes a record sent by a client.
 pub(super) fn complete(
     txn: &mut Txn<'_>,
     writer: &Writer,
@@ -164,7 +164,7 @@ pub(super) fn complete(
     Ok(Value::Object(body))
 }
 
-/// Content that came as JSON text becomes JSON; the text form is made when it is asked for.
+/// Parses content that was sent as JSON text, and drops the text form, which is generated on request.
 fn parse_content(body: &mut Map<String, Value>) -> Result<(), FolioError> {
     let Some(Value::Object(parsed)) = body.get_mut("parsedRecord") else { return Ok(()) };
     parsed.shift_remove("formattedContent");
@@ -199,7 +199,7 @@ async fn create(mut call: Call) -> Answer {
     Ok(answer::with_header(answer, LOCATION, &format!("/source-storage/records/{id}")))
 }
 
-/// An id that is taken.
+/// Translates the error for an id that is taken.
 pub(super) fn taken(error: StoreError) -> FolioError {
     match error {
         StoreError::Duplicate { value, .. } => FolioError::bad_request(format!(
@@ -236,7 +236,7 @@ async fn replace(mut call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &shown(stored)))
 }
 
-/// A new generation of a record: the body takes the place of the stored one.
+/// Stores a new generation of a record: the body replaces the stored one.
 async fn generation(mut call: Call) -> Answer {
     let matched = call.uuid_param("id")?;
     let mut body = call.object().await?;

@@ -5,7 +5,7 @@ use crate::source_records::source_storage::{
     batch, matching, migrations, records, snapshots, source_records, stream,
 };
 
-/// The routes under `/source-storage`.
+/// Adds the routes under `/source-storage`.
 pub(crate) fn routes(routes: Routes) -> Routes {
     routes
         .with(snapshots::routes)

@@ -1,4 +1,4 @@
-//! `/source-storage/snapshots`: jobs as source storage knows them.
+//! `/source-storage/snapshots`: the jobs as recorded in source storage.
 
 use http::StatusCode;
 use http::header::LOCATION;
@@ -13,7 +13,7 @@ use crate::platform::routes::Routes;
 use crate::platform::values::{json_answer, parse_uuid};
 use crate::source_records::source_storage::completed;
 
-/// What a snapshot may be.
+/// The statuses of a snapshot.
 const STATUSES: [&str; 12] = [
     "PARENT",
     "NEW",
@@ -120,7 +120,7 @@ async fn replace(mut call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &stored))
 }
 
-/// With its records, in steps, so that no transaction grows with the job.
+/// Deletes a snapshot with its records, in steps, so that the size of transactions does not depend on the job.
 async fn remove(call: Call) -> Answer {
     const STEP: u64 = 100;
     let id = call.uuid_param("id")?;

@@ -1,4 +1,4 @@
-//! `/source-storage/source-records`: what is current, by any of its ids.
+//! `/source-storage/source-records`: current records, by any of their ids.
 
 use http::StatusCode;
 use pinakes_store::{End, Expr, Query, Value as Condition, View, Weight};
@@ -19,7 +19,7 @@ pub(super) fn routes(routes: Routes) -> Routes {
         .get("/source-storage/source-records/{id}", access("source-storage.sourceRecords.item.get"), by_id)
 }
 
-/// The condition that the parameters state.
+/// Returns the condition of the request's parameters.
 pub(super) fn filter(call: &Call) -> Result<Expr, FolioError> {
     let query = &call.query;
     let is = |path: &str, value: &str| Expr::Is(path.into(), value.into());
@@ -87,7 +87,7 @@ async fn answer_list(call: &Call, filter: Expr, query: Query, limit: u64) -> Ans
     Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
 }
 
-/// `POST` with a list of ids, of the type that `idType` says.
+/// Lists records by ids, sent by `POST`, of the type `idType`.
 async fn list_of_ids(mut call: Call) -> Answer {
     let Value::Array(ids) = call.json().await? else {
         return Err(FolioError::bad_request("expected a list of ids"));

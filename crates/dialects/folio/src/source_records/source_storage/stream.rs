@@ -73,7 +73,7 @@ async fn stream(call: &Call, filter: Expr, shape: fn(Value) -> Value) -> Answer 
     Ok(answer::with_body(StatusCode::OK, STREAM, body))
 }
 
-/// Ids of what instances the search finds: `{"records":[ids],"totalCount"}` in one line.
+/// Lists the ids of the instances that the search finds: `{"records":[ids],"totalCount"}` in one line.
 async fn identifiers(mut call: Call) -> Answer {
     let body = call.object().await?;
     let (limits, now) = (call.app.context.limits(), matching::Search::of_expression(&body)?);
@@ -87,7 +87,7 @@ async fn identifiers(mut call: Call) -> Answer {
         })?;
         let total = ids.len();
         let line = text_form::bytes(&json!({"records": ids, "totalCount": total}));
-        // Who left needs no end.
+        // If the client has disconnected, the end of the list is not needed.
         let _ = sink.push(&line).and_then(|()| sink.push(b"\n"));
         Ok(())
     };

@@ -1,4 +1,4 @@
-//! Holding a record of the editor against a specification.
+//! Validating a record of the editor against a specification.
 
 use std::collections::HashMap;
 
@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use super::Tailored;
 use crate::platform::json::text_at;
 
-/// What a record with fields `{tag, indicators, content}` breaks: `{tag, severity, definitionType, message, helpUrl}` each.
-/// A rule that wants things defined warns; every other one is an error.
+/// Returns the faults of a record with fields `{tag, indicators, content}`, each as
+/// `{tag, severity, definitionType, message, helpUrl}`. Rules about undefined parts give warnings, all others errors.
 ///
-/// `subfields` cuts the content of a field. `is_new`: the record has no control number yet, which it is given.
+/// `subfields` splits the content of a field. `is_new`: the record has no control number yet and will get one.
 pub(crate) fn issues(
     specification: &Tailored,
     body: &Value,
@@ -49,7 +49,7 @@ pub(crate) fn issues(
     found.issues
 }
 
-/// Whether a record with these issues cannot be stored.
+/// Checks whether a record with these issues cannot be stored.
 pub(crate) fn are_errors(issues: &[Value]) -> bool {
     issues.iter().any(|it| it["severity"] == "error")
 }
@@ -128,7 +128,7 @@ impl Found<'_> {
         }
     }
 
-    /// The rules for all fields 1XX together.
+    /// Applies the rules for all 1XX fields together.
     fn headings(&mut self, seen: &HashMap<&str, usize>) {
         let mut headings: Vec<(&str, usize)> = seen
             .iter()

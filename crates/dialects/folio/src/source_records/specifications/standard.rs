@@ -1,4 +1,4 @@
-//! MARC 21 as it comes: the fields, indicators and subfields of `data/specifications/*.txt`, and the rules that there are.
+//! Standard MARC 21: the fields, indicators and subfields of `data/specifications/*.txt`, and the available rules.
 
 use std::sync::LazyLock;
 
@@ -6,15 +6,15 @@ use serde_json::{Value, json};
 
 use crate::platform::json::id_of_name;
 
-/// A rule that records are held against: it can be switched on and off.
+/// A validation rule, which can be switched on and off.
 pub(super) struct Rule {
-    /// What it is called by: `undefinedField`.
+    /// Its code: `undefinedField`.
     pub(super) code: &'static str,
     pub(super) name: &'static str,
     pub(super) description: &'static str,
-    /// Whether it applies before anybody has said so.
+    /// Whether it is enabled by default.
     pub(super) is_enabled: bool,
-    /// The profiles that have it; empty for all.
+    /// The profile to which it applies; empty for all.
     profile: &'static str,
 }
 
@@ -50,18 +50,18 @@ const RULES: &[Rule] = &[
     },
 ];
 
-/// A specification as it comes.
+/// A standard specification.
 pub(super) struct Standard {
     pub(super) id: &'static str,
     title: &'static str,
     /// `bibliographic` or `authority`.
     pub(super) profile: &'static str,
     url: &'static str,
-    /// Its fields in the order of their tags, with their indicators and subfields.
+    /// Its fields in tag order, with their indicators and subfields.
     pub(super) fields: Vec<Value>,
 }
 
-/// The specifications.
+/// All standard specifications.
 pub(super) static STANDARDS: LazyLock<[Standard; 2]> = LazyLock::new(|| {
     let bibliographic = Standard {
         id: "6eefa4c6-bbf7-4845-ad82-de7fc4abd0e3",
@@ -84,22 +84,22 @@ pub(super) static STANDARDS: LazyLock<[Standard; 2]> = LazyLock::new(|| {
 });
 
 impl Standard {
-    /// What it is called.
+    /// Returns its identification.
     pub(super) fn head(&self) -> Value {
         json!({
             "id": self.id, "title": self.title, "family": "MARC", "profile": self.profile, "url": self.url,
         })
     }
 
-    /// Its rules with their ids.
+    /// Returns its rules with their ids.
     pub(super) fn rules(&self) -> impl Iterator<Item = (String, &'static Rule)> {
         let mine = RULES.iter().filter(|it| it.profile.is_empty() || it.profile == self.profile);
         mine.map(|it| (id_of_name(&format!("{}/rule/{}", self.id, it.code)), it))
     }
 
-    /// With the fields of a text: a line for a field (`245 NR required Title statement`), below it an indented line for
-    /// an indicator (` ind1 01 Title added entry`) or a subfield (` a NR Title`). `pages` begins the names of the pages
-    /// that describe the fields.
+    /// Adds the fields of a text: one line per field (`245 NR required Title statement`), followed by an indented line
+    /// for each indicator (` ind1 01 Title added entry`) or subfield (` a NR Title`). `pages` is the prefix of the
+    /// pages that describe the fields.
     fn with_fields(mut self, pages: &str, text: &str) -> Self {
         for line in text.lines().filter(|it| !it.starts_with('#')) {
             match line.strip_prefix(' ') {

@@ -1,8 +1,8 @@
-//! A specification as a tenant has it: MARC 21 with what the tenant's cataloguers changed and added.
+//! A tenant's version of a specification: MARC 21 with the changes and additions of the tenant's cataloguers.
 //!
-//! What comes is in the program and is parsed once. The store holds the difference alone, one record for each
-//! specification: `{"id", "rules": {code: enabled}, "fields": {id: field or null}}`. A field that was changed in any of
-//! its parts is there whole; `null` is one that was deleted.
+//! The standard is part of the program and is parsed once. The store contains only the differences, one record per
+//! specification: `{"id", "rules": {code: enabled}, "fields": {id: field or null}}`. A field with any changed part is
+//! stored completely; `null` marks a deleted one.
 
 use std::collections::HashMap;
 
@@ -13,10 +13,10 @@ use super::standard::{STANDARDS, Standard};
 use crate::platform::error::FolioError;
 use crate::platform::json::text_at;
 
-/// What tenants changed.
+/// The changes of tenants.
 pub(crate) static CHANGES: Kind = Kind { id_path: Some("id"), ..Kind::named("folio_specification_changes") };
 
-/// A specification as a tenant has it.
+/// A tenant's version of a specification.
 pub(crate) struct Tailored {
     pub(super) standard: &'static Standard,
     changes: Value,
@@ -29,23 +29,23 @@ impl Tailored {
         Ok(Self { standard, changes })
     }
 
-    /// All of a tenant's.
+    /// Returns all specifications of a tenant.
     pub(super) fn all(view: &mut View<'_>) -> Result<Vec<Self>, FolioError> {
         STANDARDS.iter().map(|it| Self::of(view, it)).collect()
     }
 
-    /// The one of an id.
+    /// Returns the specification with an id.
     pub(super) fn by_id(view: &mut View<'_>, id: &str) -> Result<Option<Self>, FolioError> {
         STANDARDS.iter().find(|it| it.id == id).map(|it| Self::of(view, it)).transpose()
     }
 
-    /// The one for records of a format of the editor (`BIBLIOGRAPHIC`); there is none for holdings.
+    /// Returns the specification for a format of the editor (`BIBLIOGRAPHIC`); holdings have none.
     pub(crate) fn for_format(view: &mut View<'_>, format: &str) -> Result<Option<Self>, FolioError> {
         let found = STANDARDS.iter().find(|it| it.profile.eq_ignore_ascii_case(format));
         found.map(|it| Self::of(view, it)).transpose()
     }
 
-    /// Its fields in the order of their tags.
+    /// Returns its fields in tag order.
     pub(super) fn fields(&self) -> Vec<&Value> {
         let changed = self.changes["fields"].as_object();
         let as_is = |field: &&Value| {
@@ -57,12 +57,12 @@ impl Tailored {
         fields
     }
 
-    /// Its fields by their tags.
+    /// Returns its fields by tag.
     pub(super) fn by_tag(&self) -> HashMap<&str, &Value> {
         self.fields().into_iter().filter_map(|it| Some((text_at(it, "tag")?, it))).collect()
     }
 
-    /// Its rules.
+    /// Returns its rules.
     pub(super) fn rules(&self) -> Vec<Value> {
         let rules = self.standard.rules().map(|(id, rule)| {
             json!({
@@ -73,7 +73,7 @@ impl Tailored {
         rules.collect()
     }
 
-    /// Whether a rule applies.
+    /// Checks whether a rule is enabled.
     pub(super) fn has_rule(&self, code: &str) -> bool {
         let said = self.changes["rules"].get(code).and_then(Value::as_bool);
         said.unwrap_or_else(|| self.standard.rules().any(|(_, it)| it.code == code && it.is_enabled))
@@ -90,7 +90,7 @@ impl Tailored {
         self.keep(txn)
     }
 
-    /// Keeps a field that is new or changed; `None`: it is deleted.
+    /// Stores a new or changed field; `None` deletes it.
     pub(super) fn set_field(
         &mut self,
         txn: &mut Txn<'_>,
@@ -107,7 +107,7 @@ impl Tailored {
         self.keep(txn)
     }
 
-    /// Forgets what was changed of MARC 21's own fields; local ones stay.
+    /// Resets changes to MARC 21's own fields; local ones are kept.
     pub(super) fn reset(&mut self, txn: &mut Txn<'_>) -> Result<(), FolioError> {
         let own: Vec<&str> = self.standard.fields.iter().filter_map(|it| text_at(it, "id")).collect();
         if let Some(fields) = self.changes["fields"].as_object_mut() {

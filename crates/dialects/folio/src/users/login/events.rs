@@ -1,5 +1,5 @@
-//! What is kept of logins: `/authn/loginAttempts/{id}`, how often a user failed in a row, and `/authn/log/events`, what
-//! clients have noted about users.
+//! Records about logins: `/authn/loginAttempts/{id}`, the number of consecutive failures of a user, and
+//! `/authn/log/events`, events about users reported by clients.
 
 use http::StatusCode;
 use pinakes_http::answer;
@@ -13,10 +13,10 @@ use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
 use crate::platform::values::{json_answer, required_text};
 
-/// Failed logins in a row, by the id of the user: `{id, userId, attemptCount, lastAttempt}`.
+/// Consecutive failed logins, by the id of the user: `{id, userId, attemptCount, lastAttempt}`.
 pub(crate) static ATTEMPTS: Kind = Kind { id_path: Some("id"), ..Kind::named("folio_login_attempts") };
 
-/// Notes: `{id, tenant, userId, eventType, ip, browserInformation, timestamp}`.
+/// Reported events: `{id, tenant, userId, eventType, ip, browserInformation, timestamp}`.
 pub(crate) static EVENT: Kind = Kind {
     id_path: Some("id"),
     columns: &[Column::one("userId", Type::Text), Column::one("timestamp", Type::Instant)],
@@ -33,7 +33,7 @@ pub(super) fn routes(routes: Routes) -> Routes {
         .delete("/authn/log/events/{id}", to("login.event.delete"), forget)
 }
 
-/// Counts a login of a user that failed.
+/// Counts a failed login of a user.
 pub(super) fn failed(txn: &mut Txn<'_>, user: &str, now_ms: i64) -> Result<(), FolioError> {
     let before = txn.get(&ATTEMPTS, user)?.map(|it| it.json()).transpose()?;
     let n = before.and_then(|it| it["attemptCount"].as_u64()).unwrap_or(0) + 1;
@@ -42,7 +42,7 @@ pub(super) fn failed(txn: &mut Txn<'_>, user: &str, now_ms: i64) -> Result<(), F
     Ok(())
 }
 
-/// Forgets the failed logins of a user; nothing is written where there are none.
+/// Deletes the failed logins of a user; writes nothing if there are none.
 pub(super) async fn succeeded(call: &Call, user: &str) -> Result<(), FolioError> {
     let id = user.to_owned();
     if call.db().read(Weight::Point, move |view| view.has(&ATTEMPTS, &id)).await? {
@@ -52,7 +52,7 @@ pub(super) async fn succeeded(call: &Call, user: &str) -> Result<(), FolioError>
     Ok(())
 }
 
-/// By the id of a user. Errors: 404 where none failed since the last login.
+/// Returns the failed logins of a user by id. Errors: 404 if none failed since the last login.
 async fn attempts(call: Call) -> Answer {
     let id = call.uuid_param("id")?;
     let wanted = id.clone();
@@ -61,7 +61,7 @@ async fn attempts(call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &found.ok_or_else(missing)?.json()?))
 }
 
-/// `?start&length`: newest first.
+/// Lists events, newest first: `?start&length`.
 async fn events(call: Call) -> Answer {
     let (start, length) = (call.query.number("start", 0)?, call.query.number("length", 10)?);
     let read = move |view: &mut View<'_>| -> Result<Value, FolioError> {
@@ -74,7 +74,7 @@ async fn events(call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
 }
 
-/// `{"userId","eventType","tenant"?}`.
+/// Stores an event: `{"userId","eventType","tenant"?}`.
 async fn note(mut call: Call) -> Answer {
     let mut body = call.object().await?;
     required_text(&body, "userId")?;
@@ -88,7 +88,7 @@ async fn note(mut call: Call) -> Answer {
     Ok(answer::empty(StatusCode::CREATED))
 }
 
-/// Drops what was noted about a user. Errors: 404 where nothing was.
+/// Deletes the events of a user. Errors: 404 if there are none.
 async fn forget(call: Call) -> Answer {
     let id = call.uuid_param("id")?;
     let write = move |txn: &mut Txn<'_>| -> Result<(), FolioError> {

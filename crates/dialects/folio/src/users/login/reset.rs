@@ -1,5 +1,5 @@
-//! A password that was forgotten: `/authn/password-reset-action` notes that somebody may set a new one until an instant,
-//! `/authn/reset-password` uses the note up. Of a user the latest note alone counts.
+//! Forgotten passwords: `/authn/password-reset-action` records that a user may set a new password until an instant,
+//! `/authn/reset-password` uses this record up. Only the latest record of a user is valid.
 
 use http::StatusCode;
 use pinakes_accounts::{Password, user};
@@ -15,7 +15,7 @@ use crate::platform::permissions::Access;
 use crate::platform::routes::Routes;
 use crate::platform::values::{json_answer, parse_uuid, required_text};
 
-/// Notes: `{id, userId, expirationTime}`.
+/// Pending resets: `{id, userId, expirationTime}`.
 pub(crate) static RESET_ACTION: Kind = Kind {
     id_path: Some("id"),
     columns: &[Column::one("userId", Type::Text)],
@@ -73,7 +73,7 @@ async fn show(call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &action(&call, &id).await?))
 }
 
-/// `{passwordResetActionId, newPassword}`.
+/// Sets a new password: `{passwordResetActionId, newPassword}`.
 async fn reset(mut call: Call) -> Answer {
     let body = call.object().await?;
     let id = required_text(&body, "passwordResetActionId")?.to_owned();
@@ -88,7 +88,7 @@ async fn reset(mut call: Call) -> Answer {
         ));
     }
     let uuid = text_at(&action, "userId").and_then(|it| Uuid::parse_str(it).ok()).unwrap_or_default();
-    // Whoever takes the note away sets the password: it is good once.
+    // Deleting the record decides who may set the password, so that it works only once.
     let taken = id.clone();
     call.db()
         .write(move |txn: &mut Txn<'_>| txn.delete(&RESET_ACTION, &taken))

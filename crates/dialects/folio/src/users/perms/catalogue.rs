@@ -1,5 +1,4 @@
-//! `/perms/permissions`: every permission that a route asks for, the sets that stand for them, and those of the site's
-//! own.
+//! `/perms/permissions`: all permissions that routes ask for, the sets of them, and the site's own permissions.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -21,7 +20,7 @@ use crate::platform::routes::{Route, Routes};
 use crate::platform::values::{json_answer, parse_uuid, required_text};
 use crate::users::perms::sets::PERMISSION_USER;
 
-/// Stands for permissions that are no records.
+/// A kind for built-in permissions, which are not stored records.
 static BUILT_IN: Kind = Kind::named("folio_permission_built_in");
 const NAMES: Names =
     Names { whole: &["permissionName"], anywhere: &["permissionName", "displayName"], ..Names::PLAIN };
@@ -37,7 +36,7 @@ pub(super) fn routes(routes: Routes) -> Routes {
         .post("/perms/purge-deprecated", Access::to("perms.permissions.purge-deprecated.post"), purge)
 }
 
-/// Every permission that a route asks for, and a set `a.b.all` for each beginning of two or more of them.
+/// Returns all permissions that routes ask for, and a set `a.b.all` for each prefix of them.
 pub(crate) fn built_in(table: &[Route]) -> Arc<[Value]> {
     let mut names: BTreeMap<String, Vec<String>> = table
         .iter()
@@ -63,12 +62,13 @@ pub(crate) fn built_in(table: &[Route]) -> Arc<[Value]> {
     names.iter().map(shown).collect()
 }
 
-/// Takes away what no module declares any more. A permission is here as long as a route asks for it: none is deprecated.
+/// Deletes permissions that no module declares any more: there are none, because permissions exist as long as a route
+/// asks for them.
 async fn purge(_: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &json!({"permissionNames": []})))
 }
 
-/// To whom each of these permissions was given, by the ids of permission users.
+/// Adds the ids of the permission users to whom each of these permissions was granted.
 fn with_holders(view: &mut View<'_>, permissions: &mut [Value]) -> Result<(), FolioError> {
     let name = |it: &Value| text_at(it, "permissionName").unwrap_or_default().to_owned();
     let wanted = permissions.iter().map(|it| StoreValue::Text(name(it))).collect();
@@ -84,7 +84,7 @@ fn with_holders(view: &mut View<'_>, permissions: &mut [Value]) -> Result<(), Fo
     Ok(())
 }
 
-/// Permissions by name, in the order of the names; of one that is not known its name alone is told.
+/// Returns permissions by name, in the given order; an unknown one is returned with its name only.
 pub(super) fn by_names(
     view: &mut View<'_>,
     built_in: &[Value],
@@ -101,7 +101,7 @@ pub(super) fn by_names(
     Ok(names.iter().map(one).collect())
 }
 
-/// A page by `start` and `length`, as this module calls them, or `offset` and `limit`.
+/// Returns a page by `start` and `length`, this module's names, or `offset` and `limit`.
 async fn all(call: Call) -> Answer {
     let cql = parsed(&call.app.settings, call.query.get("query").unwrap_or_default())?;
     let start = call.query.number("start", call.query.number("offset", 0)?)?;
@@ -140,7 +140,7 @@ async fn by_id(call: Call) -> Answer {
     Ok(json_answer(StatusCode::OK, &call.db().read(Weight::Scan, read).await?))
 }
 
-/// A permission of a site's own as it is kept.
+/// Returns the stored form of a site's own permission.
 fn made(call: &Call, id: &str, mut body: Map<String, Value>, old: Option<&Value>) -> Value {
     let now = dates::rmb(call.app.now_ms());
     let by = call.asker.user_id();
@@ -175,7 +175,7 @@ async fn create(mut call: Call) -> Answer {
             .ok_or_else(|| FolioError::unprocessable(Fault::new("id is no UUID").with("id", id)))?,
         None => call.app.new_uuid(),
     };
-    // A set without a name gets one that nobody else has.
+    // A set without a name gets a unique one.
     let name = body.get("permissionName").and_then(Value::as_str).unwrap_or(&id).to_owned();
     body.insert("permissionName".into(), name.as_str().into());
     if call.app.permissions.iter().any(|it| text_at(it, "permissionName") == Some(name.as_str())) {

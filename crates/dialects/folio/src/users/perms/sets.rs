@@ -1,4 +1,4 @@
-//! Permissions and sets of them that a site has made: `POST /perms/permissions`.
+//! A site's own permissions and sets: `POST /perms/permissions`.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use uuid::Uuid;
 use crate::platform::error::FolioError;
 use crate::platform::json::text_at;
 
-/// Permissions of a site's own: `{id, permissionName, displayName, description, subPermissions, …}`.
+/// A site's own permissions: `{id, permissionName, displayName, description, subPermissions, …}`.
 pub(crate) static PERMISSION: Kind = Kind {
     id_path: Some("id"),
     columns: &[Column::one("permissionName", Type::Text), Column::many("subPermissions", Type::Text)],
@@ -18,10 +18,10 @@ pub(crate) static PERMISSION: Kind = Kind {
     ..Kind::named("folio_permission")
 };
 
-/// Names that one list may come to: what is beyond is not followed.
+/// Maximum number of names in an expanded list: what is beyond is not expanded.
 const NAMES: usize = 20_000;
 
-/// The names, and those in the sets that they stand for, however deep; each once.
+/// Returns the names, and those in the sets among them, at any depth; each once.
 pub(super) fn expanded(view: &mut View<'_>, names: &[String]) -> Result<Vec<String>, FolioError> {
     let mut seen: BTreeSet<String> = BTreeSet::new();
     let mut all: Vec<String> = names.iter().filter(|it| seen.insert((*it).clone())).cloned().collect();
@@ -41,7 +41,7 @@ pub(super) fn expanded(view: &mut View<'_>, names: &[String]) -> Result<Vec<Stri
     Ok(all)
 }
 
-/// A set has changed: what users were given comes to something else.
+/// Updates the effective permissions of users after the change of a set.
 pub(super) fn follow(txn: &mut Txn<'_>, now_ms: i64) -> Result<(), FolioError> {
     let given = Expr::Exists("permissions".into());
     for record in txn.find(&PERMISSION_USER, &Query::filter(given))? {

@@ -1,4 +1,4 @@
-//! An import beside requests that write all the time: batches end early for them, and nothing is lost or there twice.
+//! An import while requests keep writing: its batches end early, and no record is lost or duplicated.
 
 use serde_json::{Value, json};
 

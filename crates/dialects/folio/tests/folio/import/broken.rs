@@ -1,7 +1,7 @@
-//! Every broken file of the corpus as an upload: each record is imported or reported with its number, its place and
+//! Every broken file of the corpus as an upload: each record is imported or reported with its number, its position and
 //! the reason, and its bytes are kept.
 //!
-//! `tests/data/broken.out` says what comes of each file; `BLESS=1` rewrites it: read the diff before the commit.
+//! `tests/data/broken.out` contains the result of each file; `BLESS=1` rewrites it: read the diff before the commit.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -18,7 +18,7 @@ use pinakes_test_support::collection;
 
 const OUT: &str = "tests/data/broken.out";
 
-/// The profile that fits the first record of a file that can be read.
+/// Returns the profile that fits the first readable record of a file.
 fn profile(format: Format, data: &[u8]) -> &'static str {
     let kinds = records(format, data)
         .filter_map(|raw| Some(parse(format, Encoding::Leader, raw).record?.leader.kind()));
@@ -32,7 +32,7 @@ fn profile(format: Format, data: &[u8]) -> &'static str {
 }
 
 impl Server {
-    /// The bytes of a job's records, by their position.
+    /// Returns the bytes of a job's records, by position.
     async fn kept(&self, job: &str) -> Result<BTreeMap<u64, Vec<u8>>, Failure> {
         let mut kept = BTreeMap::new();
         for kind in ["MARC_BIB", "MARC_AUTHORITY", "MARC_HOLDING"] {
@@ -52,7 +52,7 @@ impl Server {
         Ok(kept)
     }
 
-    /// What comes of a file, and that nothing of it is lost.
+    /// Imports a file, checks that nothing of it is lost, and returns the result.
     async fn outcome(&self, name: &str, data: &[u8]) -> Result<String, Failure> {
         let format = sniff(data).unwrap_or(Format::Iso2709);
         let profile = profile(format, data);

@@ -1,4 +1,4 @@
-//! Files that are no files of records: of the wrong type, empty, cut off, packed, garbage without end.
+//! Files that do not contain valid records: of the wrong type, empty, truncated, compressed, endless garbage.
 
 use std::convert::Infallible;
 
@@ -12,10 +12,10 @@ use super::{AUTHORITIES, BIBS, authority};
 use crate::engine::Engine;
 use crate::server::{Failure, Server, site};
 
-/// Bytes of one piece of garbage.
+/// Size of one piece of garbage, in bytes.
 const PIECE_BYTES: usize = 256 << 10;
 
-/// Bytes that mean nothing, as a stream that is made as it is read: it never lies in memory as a whole.
+/// Streams meaningless bytes, generated while they are read, so that they are never in memory as a whole.
 fn garbage(n_pieces: usize) -> Body {
     let mut state = 0x9E37_79B9_7F4A_7C15_u64;
     let pieces = (0..n_pieces).map(move |_| {
@@ -81,7 +81,7 @@ async fn files_that_are_none_end_their_job() -> Result<(), Failure> {
         let path = format!("/source-storage/records?recordType=MARC_AUTHORITY&snapshotId={job}");
         let (_, list) = server.json(&format!("librarian GET {path}")).await?;
         assert_eq!(list["totalRecords"], 0);
-        // One that is cut off: the first is imported, the second kept with its reason.
+        // A truncated file: the first record is imported, the second kept with its reason.
         let whole = [authority(7), authority(8)].concat();
         let job = server.upload("cut.mrc", whole[..whole.len() - 60].to_owned(), AUTHORITIES).await?;
         let ended = server.ended(&job).await?;
@@ -100,8 +100,8 @@ async fn files_that_are_none_end_their_job() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Garbage is received as a stream and refused by its first bytes; 16 MiB stand for the gigabyte here, because debug
-/// builds are slow.
+/// Garbage is received as a stream and refused by its first bytes; 16 MiB stand in for a gigabyte, because debug builds
+/// are slow.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn garbage_is_refused() -> Result<(), Failure> {
     for engine in Engine::all() {
@@ -114,7 +114,7 @@ async fn garbage_is_refused() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Garbage behind good records: those are imported, and after so many pieces of garbage the file is given up.
+/// Garbage after good records: the records are imported, and after a number of pieces of garbage the file is abandoned.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn garbage_behind_records_ends_the_job() -> Result<(), Failure> {
     let settings = pinakes_folio::Settings { import_unreadable_records: 40, ..site() };
@@ -131,7 +131,7 @@ async fn garbage_behind_records_ends_the_job() -> Result<(), Failure> {
     Ok(())
 }
 
-/// An upload beyond the bound is refused while it comes, and nothing of it stays.
+/// An upload beyond the limit is refused while it is received, and nothing of it is kept.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_upload_beyond_the_bound_is_refused() -> Result<(), Failure> {
     let limits = Limits { stream_body_bytes: 1 << 20, ..Limits::default() };
@@ -152,7 +152,7 @@ async fn an_upload_beyond_the_bound_is_refused() -> Result<(), Failure> {
         assert!(told.contains("1048576"), "{told}");
         let (_, shown) = server.json(&format!("librarian GET {path}")).await?;
         assert_eq!(shown["fileDefinitions"][0]["status"], "ERROR", "{shown}");
-        // It can be sent again.
+        // The file can be uploaded again.
         let small = Body::from(authority(1));
         let (status, _, answer) = server
             .send("librarian", "POST", &format!("{path}/files/{file}"), HeaderMap::new(), small)
