@@ -145,7 +145,7 @@ impl Asker {
         Tracking::of(&self.settings.trackables, &self.settings.trackable_strategy, Subsystem::of(kind))
     }
 
-    /// The site's settings.
+    /// Returns the site's settings.
     pub(crate) fn settings(&self) -> &Settings {
         &self.settings
     }

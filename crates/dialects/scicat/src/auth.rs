@@ -186,7 +186,7 @@ fn keep(app: &Scicat, answer: &mut Response, cookie: &str, life_s: i64) -> Resul
     Ok(())
 }
 
-/// The user, or nothing at all.
+/// Returns the user, or an empty answer.
 async fn who_am_i(asker: Asker) -> Answer {
     Ok(match &asker.caller().user {
         Some(user) => {

@@ -35,7 +35,7 @@ pub struct Budget {
 }
 
 impl Default for Budget {
-    /// The full budget of a request.
+    /// Returns the full budget of a request.
     fn default() -> Self {
         Self { conditions_left: Cell::new(MAX_CONDITIONS), patterns_left: Cell::new(MAX_PATTERNS) }
     }

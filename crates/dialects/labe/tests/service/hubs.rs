@@ -9,7 +9,7 @@ const N_CITING: usize = 3_000;
 /// Size of a document: all moved ones together exceed what is kept in memory.
 const TITLE_BYTES: usize = 2_000;
 
-/// Every third citing work has no record; every second of the others is held by DE-14.
+/// Returns the content: every third citing work has no record; every second of the others is held by DE-14.
 fn hub() -> Content {
     let mut content = Content { graph_ids: "hub\t10.1/hub\n".to_owned(), ..Content::default() };
     let title = "x".repeat(TITLE_BYTES);

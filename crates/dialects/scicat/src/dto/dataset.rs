@@ -212,7 +212,7 @@ pub static OTHER: Dto = Dto {
     ],
 };
 
-/// The table for a v3 dataset of type `kind`.
+/// Returns the table for a v3 dataset of type `kind`.
 pub fn v3(kind: &str) -> &'static Dto {
     match kind {
         "raw" => &RAW,
@@ -221,7 +221,7 @@ pub fn v3(kind: &str) -> &'static Dto {
     }
 }
 
-/// The table for a v4 dataset.
+/// Returns the table for a v4 dataset.
 pub fn v4() -> &'static Dto {
     &OTHER
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::error::ScicatError;
 use crate::kinds::POLICY;
 
-/// What a group's policy said about its datasets when it was last read.
+/// The classification from a group's policy when it was last read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Seen {
     /// Sequence number of the policy's last change.
